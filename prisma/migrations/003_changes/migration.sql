@@ -1,0 +1,12 @@
+-- The log of changes that the live stream reads (contract §6). Rows are appended as the last statement of a
+-- transaction, under one advisory lock, so the order of seq is the order of commits, across servers too.
+create table if not exists changes (
+  seq     bigint generated always as identity primary key,
+  at      timestamptz not null default now(),
+  channel text not null,
+  type    text not null,
+  -- JSON text, sent on as it is.
+  payload text not null
+);
+create index if not exists changes_channel on changes (channel, seq);
+create index if not exists changes_at on changes using brin (at);

@@ -1,0 +1,61 @@
+import postgres from 'postgres'
+
+export type Sql = postgres.Sql<{ bigint: number }>
+export type Tx = postgres.TransactionSql<{ bigint: number }>
+/** Anything a read may run on: the pool or a transaction. */
+export type Db = Sql | Tx
+
+/**
+ * Opens a pool of connections. `bigint` columns come back as numbers: every id of this service stays far below
+ * 2^53 (they are counters), and JSON has no other integers.
+ */
+export function openSql(
+  url: string,
+  options: { max?: number; name: string; settings?: Record<string, string> },
+): Sql {
+  return postgres(url, {
+    max: options.max ?? 10,
+    idle_timeout: 0,
+    connect_timeout: 10,
+    max_lifetime: null,
+    onnotice: () => {},
+    connection: { application_name: `svc ${options.name}`, TimeZone: 'UTC', ...options.settings },
+    types: {
+      bigint: {
+        to: 20,
+        from: [20],
+        parse: (text: string) => Number(text),
+        serialize: (value: number) => String(value),
+      },
+    },
+  })
+}
+
+const POSTGRES_AWAY = /^(08|53|57P)/
+const AWAY = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOTFOUND',
+  'ETIMEDOUT',
+  'CONNECTION_CLOSED',
+  'CONNECTION_ENDED',
+  'CONNECTION_DESTROYED',
+  'CONNECT_TIMEOUT',
+])
+
+/** What an error of the database means to a caller. */
+export type DatabaseFault = 'away' | 'retry' | 'bad_value' | 'other'
+
+/**
+ * Sorts a database error: `away` (no connection, no room, shutting down: 503), `retry` (deadlock or
+ * serialization: run it again), `bad_value` (classes 22, 23 and 54: the values of one event), else `other`.
+ */
+export function databaseFault(error: unknown): DatabaseFault {
+  const code = (error as { code?: unknown } | null)?.code
+  if (typeof code !== 'string') return 'other'
+  if (AWAY.has(code) || POSTGRES_AWAY.test(code)) return 'away'
+  if (code === '40P01' || code === '40001') return 'retry'
+  if (/^(22|23|54)/.test(code)) return 'bad_value'
+  return 'other'
+}

@@ -1,0 +1,100 @@
+/**
+ * Every refusal of the service, in one table. A code is stable: clients may switch on it. Rooms throw
+ * `new Problem(code)`; only the doors (http, graphql) turn it into a status (RFC 9457, contract "General rules").
+ */
+export const PROBLEMS = {
+  // 400
+  bad_request: [400, 'The request cannot be understood'],
+  invalid_json: [400, 'The body is not valid JSON'],
+  host_not_allowed: [400, 'The Host header is not one this service answers to'],
+  // 401
+  unauthenticated: [401, 'A valid credential is needed'],
+  bad_credentials: [401, 'The address or the password is wrong'],
+  // 403
+  forbidden: [403, 'The caller may not do that'],
+  cross_site_request: [403, 'A request with a cookie must come from the same site'],
+  project_forbidden: [403, 'The caller may not write to that project'],
+  registration_closed: [403, 'Registration is closed on this service'],
+  account_disabled: [403, 'The account is disabled'],
+  wrong_password: [403, 'The current password is wrong'],
+  // 404
+  not_found: [404, 'Nothing here'],
+  project_not_found: [404, 'No such project'],
+  batch_not_found: [404, 'No such batch'],
+  job_not_found: [404, 'No such job'],
+  token_not_found: [404, 'No such token'],
+  user_not_found: [404, 'No such user'],
+  unknown_project: [404, 'No such project, and projects are not created on first use here'],
+  batch_purged: [404, 'The batch was deleted and purged'],
+  // 405
+  method_not_allowed: [405, 'That method is not allowed here'],
+  // 409
+  email_taken: [409, 'An account with that address exists'],
+  batch_project_mismatch: [409, 'The batch belongs to another project'],
+  batch_finished: [409, 'The batch is over'],
+  last_admin: [409, 'The last administrator must stay'],
+  // 413
+  too_many_events: [413, 'More than 500 events in one request'],
+  body_too_large: [413, 'The request body is too large'],
+  event_too_large: [413, 'An event is larger than 256 KiB'],
+  // 415
+  unsupported_schema_version: [415, 'schema_version must be "1.1"'],
+  unsupported_media_type: [415, 'That media type or encoding is not accepted'],
+  // 422
+  invalid_envelope: [422, 'The event envelope is not valid'],
+  invalid_event_data: [422, "The event's data is not valid"],
+  invalid_text: [422, 'Text holds a NUL character or a lone surrogate'],
+  too_deep: [422, 'JSON is nested deeper than 64 levels'],
+  too_many_series: [422, 'More than 1,000 series in one job'],
+  invalid_body: [422, 'The body is not valid'],
+  invalid_query: [422, 'A query parameter is not valid'],
+  invalid_cursor: [422, 'The cursor is not one of this list'],
+  // 429
+  rate_limited: [429, 'Too many events for this token'],
+  too_many_attempts: [429, 'Too many attempts'],
+  // 5xx
+  internal: [500, 'Something failed here; nothing of the request was kept'],
+  unavailable: [503, 'The service cannot answer now; try again shortly'],
+  overloaded: [503, 'The service is busy; try again shortly'],
+} as const satisfies Record<string, readonly [status: number, title: string]>
+
+export type ProblemCode = keyof typeof PROBLEMS
+
+/** One fault of the input: `path` in dotted form, such as `data.epoch`. */
+export interface FieldError {
+  path: string
+  message: string
+}
+
+export interface ProblemDetails {
+  detail?: string
+  errors?: FieldError[]
+  /** Whole seconds, sent as `Retry-After`. */
+  retryAfterS?: number
+  headers?: Record<string, string>
+  cause?: unknown
+}
+
+/** A refusal with a stable code. Thrown anywhere, shown by the doors. */
+export class Problem extends Error {
+  readonly code: ProblemCode
+  readonly status: number
+  readonly title: string
+  readonly detail: string | undefined
+  readonly errors: FieldError[] | undefined
+  readonly retryAfterS: number | undefined
+  readonly headers: Record<string, string>
+
+  constructor(code: ProblemCode, details: ProblemDetails = {}) {
+    const [status, title] = PROBLEMS[code]
+    super(details.detail ?? title, details.cause === undefined ? undefined : { cause: details.cause })
+    this.name = 'Problem'
+    this.code = code
+    this.status = status
+    this.title = title
+    this.detail = details.detail
+    this.errors = details.errors
+    this.retryAfterS = details.retryAfterS
+    this.headers = details.headers ?? {}
+  }
+}
