@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { instantFromPostgres } from './instant.ts'
 
 export type Sql = postgres.Sql<{ bigint: number }>
 export type Tx = postgres.TransactionSql<{ bigint: number }>
@@ -7,7 +8,7 @@ export type Db = Sql | Tx
 
 /**
  * Opens a pool of connections. `bigint` columns come back as numbers: every id of this service stays far below
- * 2^53 (they are counters), and JSON has no other integers.
+ * 2^53 (they are counters), and JSON has no other integers. `timestamptz` columns come back as text (instant.ts).
  */
 export function openSql(
   url: string,
@@ -27,6 +28,7 @@ export function openSql(
         parse: (text: string) => Number(text),
         serialize: (value: number) => String(value),
       },
+      instant: { to: 1184, from: [1184], parse: instantFromPostgres, serialize: (text: string) => text },
     },
   })
 }

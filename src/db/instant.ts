@@ -1,0 +1,25 @@
+/**
+ * Times are text, never `Date`: a Date holds milliseconds, the database and the events hold microseconds.
+ *
+ * Shown form (the API, and what every query returns): `2026-01-31T23:59:59Z`, with 3 or 6 decimals where it has any.
+ * Canonical form (for comparing): always 6 decimals, so that the order of the text is the order of time.
+ */
+
+/** @param text a valid event timestamp or a shown instant; digits past the microsecond are cut off */
+export function canonicalInstant(text: string): string {
+  const fraction = text.length > 20 ? text.slice(20, -1) : ''
+  return `${text.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z`
+}
+
+/** The shortest form: no fraction, milliseconds, or microseconds. */
+export function showInstant(canonical: string): string {
+  if (canonical.endsWith('.000000Z')) return `${canonical.slice(0, 19)}Z`
+  return canonical.endsWith('000Z') ? `${canonical.slice(0, 23)}Z` : canonical
+}
+
+/** PostgreSQL's text of a timestamptz in UTC (`2026-01-31 23:59:59.12+00`) in the shown form. */
+export function instantFromPostgres(text: string): string {
+  return showInstant(canonicalInstant(`${text.slice(0, 10)}T${text.slice(11).replace(/\+00$/, 'Z')}`))
+}
+
+export const instantOf = (date: Date): string => showInstant(canonicalInstant(date.toISOString()))
