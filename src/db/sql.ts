@@ -28,7 +28,12 @@ export function openSql(
         parse: (text: string) => Number(text),
         serialize: (value: number) => String(value),
       },
-      instant: { to: 1184, from: [1184], parse: instantFromPostgres, serialize: (text: string) => text },
+      instant: {
+        to: 1184,
+        from: [1184],
+        parse: instantFromPostgres,
+        serialize: (at: string | Date) => (at instanceof Date ? at.toISOString() : at),
+      },
     },
   })
 }

@@ -6,7 +6,9 @@ import { z } from 'zod'
  * counts code points, as JSON Schema and Python do, where `.max()` would count UTF-16 units.
  */
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f'
-const idText = z.string().regex(new RegExp(`^[^${CONTROL}]{1,128}$`, 'u'), 'must be 1 to 128 characters without control characters')
+const idText = z
+  .string()
+  .regex(new RegExp(`^[^${CONTROL}]{1,128}$`, 'u'), 'must be 1 to 128 characters without control characters')
 const projectText = z
   .string()
   .regex(
@@ -29,7 +31,9 @@ const numeric = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])], 
 const TIMESTAMP = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/
 /** The pattern lets 30 February through; the calendar decides. Year 0 does not exist in PostgreSQL. */
 const isRealInstant = (text: string): boolean => {
-  const days = new Date(Date.UTC(2000 + (Number(text.slice(0, 4)) % 400), Number(text.slice(5, 7)), 0)).getUTCDate()
+  const days = new Date(
+    Date.UTC(2000 + (Number(text.slice(0, 4)) % 400), Number(text.slice(5, 7)), 0),
+  ).getUTCDate()
   return Number(text.slice(8, 10)) <= days && !text.startsWith('0000')
 }
 

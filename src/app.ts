@@ -1,0 +1,71 @@
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import type { Config } from './config.ts'
+import { startEmbedded } from './db/embedded.ts'
+import { migrate, pendingMigrations } from './db/migrate.ts'
+import { openSql } from './db/sql.ts'
+import { buildServer } from './http/server.ts'
+import { createWriter } from './stream/commit.ts'
+
+export interface App {
+  /** Where it answers, such as http://127.0.0.1:8080. */
+  address: string
+  /** Where its data is: a folder, or `an external database`. */
+  data: string
+  /** The door itself, for tests and for writing the OpenAPI document. */
+  server: FastifyInstance
+  /** Drains requests, then closes the doors, the pools and the embedded database. */
+  stop: () => Promise<void>
+}
+
+const MIGRATIONS = join(import.meta.dirname, '..', 'prisma', 'migrations')
+
+/** Opens everything in order, from the database up; a failure on the way closes what was already open. */
+export async function startApp(
+  config: Config,
+  options: { now?: () => Date; logTo?: NodeJS.WritableStream } = {},
+): Promise<App> {
+  const log = pino(
+    {
+      level: config.logLevel,
+      redact: { paths: ['req.headers.authorization', 'req.headers.cookie'], remove: true },
+    },
+    options.logTo ?? process.stderr,
+  )
+  const closers: (() => Promise<unknown>)[] = []
+  const stop = async (): Promise<void> => {
+    for (const close of closers.splice(0).reverse())
+      await close().catch((err) => log.error({ err }, 'closing failed'))
+  }
+  try {
+    let url = config.databaseUrl
+    let data = 'an external database'
+    if (url === undefined) {
+      const embedded = await startEmbedded({ home: config.dataDir, log: (message) => log.info(message) })
+      closers.push(() => embedded.stop())
+      url = embedded.url('postgres')
+      data = embedded.home
+    }
+    const sql = openSql(url, { name: 'read', max: 10 })
+    closers.push(() => sql.end({ timeout: 5 }))
+    const writerSql = openSql(url, { name: 'write', max: 4, settings: { synchronous_commit: 'on' } })
+    closers.push(() => writerSql.end({ timeout: 5 }))
+    await migrate(writerSql, MIGRATIONS, { log: (message) => log.info(message) })
+
+    const server = await buildServer({
+      config,
+      sql,
+      writer: createWriter(writerSql),
+      now: options.now ?? (() => new Date()),
+      log,
+      pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
+    })
+    closers.push(() => server.close())
+    const address = await server.listen({ host: config.host, port: config.port })
+    return { address, data, server, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

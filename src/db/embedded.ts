@@ -1,0 +1,203 @@
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Account, runAs } from './embedded/account.ts'
+import { type Binaries, prepareBinaries } from './embedded/binaries.ts'
+import { ensureCluster } from './embedded/cluster.ts'
+import { chooseHome, dataFolder } from './embedded/home.ts'
+import { type Lease, takeLease } from './embedded/leases.ts'
+import { halt, killOrphans, removeStale, sight } from './embedded/postmaster.ts'
+import { askServer } from './embedded/proof.ts'
+import { choosePort, commandLine, isFree } from './embedded/settings.ts'
+
+export interface EmbeddedOptions {
+  /** The folder for everything; created when absent. */
+  home: string
+  log: (message: string) => void
+  /** PostgreSQL settings above our own, such as `{ shared_buffers: '1GB' }`. */
+  settings?: Record<string, string>
+  /** Where the data goes when the home cannot be reached by the account that runs PostgreSQL. */
+  fallbackRoot?: string
+}
+
+export interface EmbeddedPostgres {
+  /** The address of a database of this server, password included: not for logs. */
+  url(database: string): string
+  pid: number
+  /** Whether the server was already running: left by a process that was killed, or shared with one that lives. */
+  adopted: boolean
+  /** Where the data really is; differs from the wanted home when that could not be used. */
+  home: string
+  /** Stops the server and waits for it, unless another process uses it too: then the last one stops it. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts the PostgreSQL that came with npm under `home`, or adopts the one that already runs there. Returns when it
+ * answered a query and is known to be durable; rejects with one sentence for the operator. Safe to call from two
+ * processes at once: both end with the same server. Listens on 127.0.0.1 only; survives our own death, so that
+ * whoever starts next adopts it. See docs/decisions/0001-embedded-postgresql.md.
+ */
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const { log, settings = {} } = options
+  const home = await chooseHome(options.home, options.fallbackRoot ?? '/var/lib/svc', log)
+  const lease = takeLease(home.path) // before looking for a server, so that no one stops it after we looked
+  try {
+    const binaries = await prepareBinaries(home.path, home.account)
+    const password = await ensureCluster(home, binaries, log)
+    const data = dataFolder(home.path)
+    const place = { home: home.path, data, account: home.account, binaries, password, settings }
+    const server = await bringUp(place, lease, log)
+    let stopping: Promise<void> | undefined
+    return {
+      url: (database) => addressOf(server.port, password, database),
+      pid: server.pid,
+      adopted: server.adopted,
+      home: home.path,
+      stop: () => {
+        stopping ??= leave(data, lease, log)
+        return stopping
+      },
+    }
+  } catch (error) {
+    lease.release()
+    throw error
+  }
+}
+
+interface Place {
+  home: string
+  data: string
+  account: Account
+  binaries: Binaries
+  password: string
+  settings: Record<string, string>
+}
+
+const addressOf = (port: number, password: string, database: string) =>
+  `postgresql://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
+
+/** How long a start may go on failing before its last reason is reported. */
+const START_PATIENCE_MS = 30_000
+/** How long a server may be silent before it is stopped and started anew. Loading machines are slow, not silent. */
+const SILENCE_PATIENCE_MS = 15_000
+/** When backends of a dead postmaster have had time enough to leave by themselves. */
+const ORPHAN_PATIENCE_MS = 2_000
+/** Fast shutdown writes a checkpoint; with max_wal_size 2GB and a slow disk that takes a while. */
+const STOP_PATIENCE_MS = 60_000
+
+/** Look, start what is not there, prove it; again until a server is proven or the patience is over. */
+async function bringUp(place: Place, lease: Lease, log: (message: string) => void) {
+  const { data, password } = place
+  const begun = performance.now()
+  let startedByUs = false
+  for (;;) {
+    const sighting = sight(data)
+    if (sighting.state === 'unclear') {
+      await sleep(50)
+      continue
+    }
+    if (sighting.state === 'stale') removeStale(data, sighting.text)
+    if (sighting.state !== 'running') {
+      const failure = await launch(place)
+      startedByUs = failure === null
+      if (failure === null) continue
+      const waited = performance.now() - begun
+      if (waited > START_PATIENCE_MS || !failure.passing) throw new Error(failure.message)
+      // Just after a kill -9 the old shared memory is held until the last backend has noticed.
+      if (waited > ORPHAN_PATIENCE_MS) killOrphans(data)
+      await sleep(100)
+      continue
+    }
+    const { pid, port } = sighting
+    const proof = await prove(addressOf(port, password, 'postgres'), data, pid, log)
+    if (proof.state === 'gone') continue
+    if (proof.state === 'silent') {
+      log(`PostgreSQL (pid ${pid}) does not answer (${proof.reason}); starting it anew`)
+      await halt(data, 5_000)
+      continue
+    }
+    if (proof.unsafe.length === 0) {
+      if (!startedByUs) log(`using the PostgreSQL that is already running (pid ${pid})`)
+      return { pid, port, adopted: !startedByUs }
+    }
+    const alone = !lease.shared()
+    if (alone) await halt(data, STOP_PATIENCE_MS)
+    if (alone && !startedByUs) continue // it may have been started with other settings than ours
+    throw new Error(
+      `PostgreSQL runs with ${proof.unsafe.join(', ')} not on and could lose acknowledged events: correct that in ` +
+        `${join(data, 'postgresql.conf')} or postgresql.auto.conf`,
+    )
+  }
+}
+
+type Proof = { state: 'ready'; unsafe: string[] } | { state: 'gone' } | { state: 'silent'; reason: string }
+
+/** Waits for the server's answer: as long as it takes while it says that it is starting, not so long in silence. */
+async function prove(url: string, data: string, pid: number, log: (message: string) => void): Promise<Proof> {
+  let lastSign = performance.now()
+  const patience = setTimeout(() => log('waiting for PostgreSQL: it is recovering from a hard stop'), 5_000)
+  try {
+    for (;;) {
+      const answer = await askServer(url, data)
+      if (answer.state === 'ready') return answer
+      const now = sight(data)
+      if (now.state !== 'running' || now.pid !== pid) return { state: 'gone' }
+      if (answer.state === 'starting') lastSign = performance.now()
+      else if (performance.now() - lastSign > SILENCE_PATIENCE_MS)
+        return { state: 'silent', reason: answer.reason }
+      await sleep(50)
+    }
+  } finally {
+    clearTimeout(patience)
+  }
+}
+
+/**
+ * Runs `pg_ctl start` once. Null when the server is up; else why not, and whether that can pass: another start won
+ * the race, a dead server's memory is still held, or the port was taken between our look and its bind.
+ * pg_ctl puts the server into a session of its own, so Ctrl-C in our terminal does not reach it, and we can drain first.
+ */
+async function launch(place: Place): Promise<{ message: string; passing: boolean } | null> {
+  const { home, data, account, binaries } = place
+  const port = await choosePort(home)
+  const options = `-p ${port} ${await commandLine(binaries, account, data, place.settings)}`
+  const before = Date.now()
+  rmSync(join(data, 'start.log'), { force: true })
+  try {
+    // The folder goes by PGDATA and the log by a relative path: pg_ctl would put both, unquoted, before a shell.
+    const args = ['start', '-w', '-t', '60', '-s', '-l', 'start.log', '-o', options]
+    await runAs(account, binaries.pgCtl, args, { cwd: data, env: { PGDATA: data } })
+    return null
+  } catch (error) {
+    const said = whatItSaid(data, before)
+    const { stderr = '', message } = error as Error & { stderr?: string }
+    const lost = /lock file "?postmaster\.pid"? already exists|shared memory block .* still in use/.test(said)
+    const passing = lost || sight(data).state === 'running' || !(await isFree(port))
+    return { message: `PostgreSQL did not start: ${(said || stderr || message).trim()}`, passing }
+  }
+}
+
+/** The end of what the server wrote since: start.log first, and log/ once its collector runs. */
+function whatItSaid(data: string, since: number): string {
+  const files = ['start.log', ...listOrEmpty(join(data, 'log')).map((name) => join('log', name))]
+  return files
+    .map((name) => join(data, name))
+    .filter((file) => (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) >= since - 1000)
+    .map((file) => readFileSync(file, 'utf8').trim().split('\n').slice(-8).join('\n'))
+    .join('\n')
+}
+
+function listOrEmpty(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+async function leave(data: string, lease: Lease, log: (message: string) => void): Promise<void> {
+  lease.release()
+  if (lease.shared()) log('leaving PostgreSQL running: another process uses it')
+  else await halt(data, STOP_PATIENCE_MS)
+}

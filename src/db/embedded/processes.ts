@@ -1,0 +1,78 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+
+/** A process as this machine knows it. `started` and `name` are '' where the system does not say. */
+export interface RunningProcess {
+  pid: number
+  parent: number
+  /** Opaque, but the same for the whole life of a process: with the pid it names one process for ever. */
+  started: string
+  name: string
+  /** The folder it stands in; null when that is not ours to see. */
+  cwd: string | null
+}
+
+/**
+ * Looks a process up; null when there is none. A zombie is none: where PID 1 never reaps (many containers), a dead
+ * postmaster stays in the table for good, and `kill(pid, 0)`, which is all that pg_ctl asks, calls it alive.
+ */
+export function findProcess(pid: number): RunningProcess | null {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return null
+  if (process.platform === 'linux') return findInProc(pid)
+  if (process.platform === 'darwin') return findByPs(pid)
+  return answersSignals(pid) ? { pid, parent: 0, started: '', name: '', cwd: null } : null
+}
+
+/** Every process there is; only on Linux, elsewhere an empty list. */
+export function listProcesses(): RunningProcess[] {
+  if (process.platform !== 'linux') return []
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map((entry) => findInProc(Number(entry)))
+    .filter((found) => found !== null)
+}
+
+function findInProc(pid: number): RunningProcess | null {
+  let stat: string
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  } catch {
+    return null
+  }
+  // The name is in brackets and may hold anything, brackets too; the numbers begin after the last one.
+  const name = stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'))
+  const [state = 'X', parent = '0', ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  if (state === 'Z' || state === 'X') return null
+  const started = rest[17] ?? '' // field 22 of proc(5): clock ticks since boot
+  return { pid, parent: Number(parent), started, name, cwd: linkOrNull(`/proc/${pid}/cwd`) }
+}
+
+function findByPs(pid: number): RunningProcess | null {
+  try {
+    const columns = ['-o', 'ppid=,stat=,lstart=,comm=', '-p', String(pid)]
+    const line = execFileSync('/bin/ps', columns, { encoding: 'utf8', env: { LC_ALL: 'C' } }).trim()
+    const [parent = '0', stat = 'Z', ...rest] = line.split(/\s+/)
+    if (stat.startsWith('Z')) return null
+    const name = rest.slice(5).join(' ').split('/').at(-1) ?? ''
+    return { pid, parent: Number(parent), started: rest.slice(0, 5).join(' '), name, cwd: null }
+  } catch {
+    return null
+  }
+}
+
+function linkOrNull(link: string): string | null {
+  try {
+    return readlinkSync(link)
+  } catch {
+    return null
+  }
+}
+
+function answersSignals(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

@@ -1,0 +1,55 @@
+import { realpathSync } from 'node:fs'
+import postgres from 'postgres'
+
+/** What must be on so that a 200 means stored. */
+const DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes'] as const
+
+/**
+ * `ready`: answers, with `unsafe` naming the settings that would let it lose an acknowledged commit. `starting`: alive,
+ * but recovering, shutting down or full. `unreachable`: no answer, whatever pg_ctl thinks.
+ */
+export type Answer =
+  | { state: 'ready'; unsafe: string[] }
+  | { state: 'starting' }
+  | { state: 'unreachable'; reason: string }
+
+/**
+ * Asks the server itself, over a real connection. Throws when it refuses the password or turns out to be another
+ * cluster than the one in `data`.
+ */
+export async function askServer(url: string, data: string): Promise<Answer> {
+  const sql = postgres(url, { max: 1, connect_timeout: 3, idle_timeout: 1, onnotice: () => {} })
+  try {
+    const query = sql<{ name: string; setting: string }[]>`
+      /* embedded.prove */ select name, setting from pg_settings where name in ${sql([...DURABLE, 'data_directory'])}`
+    const settings = new Map((await answerWithin(query, 5_000)).map((row) => [row.name, row.setting]))
+    const actual = settings.get('data_directory') ?? ''
+    if (realpathSync(actual) !== realpathSync(data))
+      throw new Error(`the server that answered for ${data} keeps its data in ${actual}`)
+    return { state: 'ready', unsafe: DURABLE.filter((name) => settings.get(name) !== 'on') }
+  } catch (error) {
+    return readFailure(error as Error & { code?: string }, data)
+  } finally {
+    await sql.end({ timeout: 0 }).catch(() => {})
+  }
+}
+
+function readFailure(error: Error & { code?: string }, data: string): Answer {
+  const code = error.code ?? ''
+  if (code === '57P03' || code === '57P01' || code === '53300') return { state: 'starting' }
+  if (code.startsWith('28'))
+    throw new Error(
+      `the PostgreSQL of ${data} refuses the password that is kept beside its data: ${error.message}`,
+    )
+  if (/^[A-Z_]+$/.test(code)) return { state: 'unreachable', reason: error.message || code }
+  throw error
+}
+
+function answerWithin<T>(query: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const error = Object.assign(new Error(`no answer within ${ms / 1000} s`), { code: 'NO_ANSWER' })
+    timer = setTimeout(() => reject(error), ms)
+  })
+  return Promise.race([query, late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,36 @@
+/**
+ * Who is asking (contract §2, §3). Doors make one per request from its credential; every rule about access takes it.
+ */
+export type Caller = Anonymous | Known
+
+export interface Anonymous {
+  kind: 'anonymous'
+}
+
+export interface Known {
+  kind: 'known'
+  user: CallerUser
+  /**
+   * How the caller proved it: a browser's cookie or a bearer session (a person), a reporter, read or agent token
+   * (a program acting for that person, with fewer rights).
+   */
+  via: 'cookie' | 'session' | 'reporter' | 'read' | 'agent'
+  /** The id of the session, token or agent behind the credential. */
+  credentialId: string
+}
+
+export interface CallerUser {
+  id: string
+  email: string
+  name: string
+  role: 'admin' | 'user'
+}
+
+export const ANONYMOUS: Anonymous = { kind: 'anonymous' }
+
+/** A person at a browser or with a session token, as opposed to a program with a narrower token. */
+export const isPerson = (caller: Caller): caller is Known =>
+  caller.kind === 'known' && (caller.via === 'cookie' || caller.via === 'session')
+
+/** An administrator, in person: a token never carries its user's administrator rights beyond reading. */
+export const isAdmin = (caller: Caller): boolean => caller.kind === 'known' && caller.user.role === 'admin'

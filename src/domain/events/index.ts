@@ -1,0 +1,10 @@
+export { EVENT_TYPES, eventTypeCode, type Incoming } from './incoming.ts'
+export {
+  type Event,
+  type EventOf,
+  type EventType,
+  eventJsonSchema,
+  eventSchema,
+  type Numeric,
+} from './schema.ts'
+export { MAX_SERIES, numberOf, seriesOf, writeNumber } from './series.ts'

@@ -1,0 +1,64 @@
+import type { FastifyInstance } from 'fastify'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { z } from 'zod'
+import { isAdmin } from '../domain/caller.ts'
+import { Problem } from '../problem.ts'
+import type { Services } from '../services.ts'
+
+const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1'])
+
+/** For whoever operates the service (contract §8): is it alive, is it ready, what does it count. */
+export function opsRoutes(app: FastifyInstance, { sql, pendingMigrations }: Services): void {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  app.addHook('onClose', () => registry.clear())
+
+  const open = { tags: ['operations'], security: [] }
+  app.get(
+    '/livez',
+    {
+      schema: {
+        ...open,
+        summary: 'The process answers',
+        response: { 200: z.object({ status: z.literal('ok') }) },
+      },
+    },
+    () => ({
+      status: 'ok' as const,
+    }),
+  )
+
+  app.get(
+    '/readyz',
+    {
+      schema: {
+        ...open,
+        summary: 'The database answers and is migrated',
+        response: { 200: z.object({ status: z.literal('ready') }) },
+      },
+    },
+    async () => {
+      await sql`/* ops.ping */ select 1`.catch((cause) => {
+        throw new Problem('unavailable', { detail: 'The database does not answer', cause })
+      })
+      const pending = await pendingMigrations()
+      if (pending.length > 0)
+        throw new Problem('unavailable', { detail: `Migrations are pending: ${pending.join(', ')}` })
+      return { status: 'ready' as const }
+    },
+  )
+
+  app.get(
+    '/metrics',
+    {
+      schema: {
+        ...open,
+        summary: 'Counters in the Prometheus text format; from loopback, or for an administrator',
+      },
+    },
+    async (request, reply) => {
+      if (!LOOPBACK.has(request.ip) && !isAdmin(await request.caller())) throw new Problem('forbidden')
+      return reply.header('content-type', registry.contentType).send(await registry.metrics())
+    },
+  )
+}

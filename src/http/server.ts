@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto'
+import cookie from '@fastify/cookie'
+import swagger from '@fastify/swagger'
+import fastify, { type FastifyInstance } from 'fastify'
+import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
+import { Problem } from '../problem.ts'
+import type { Services } from '../services.ts'
+import { authRoutes } from './auth.ts'
+import { acceptJson } from './body.ts'
+import { identifyCallers } from './credentials.ts'
+import { openapiRoutes } from './openapi.ts'
+import { opsRoutes } from './ops.ts'
+import { sendProblem, toProblem } from './respond.ts'
+import { tokenRoutes } from './tokens.ts'
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/** The REST door: every route, and what holds for all of them (contract "General rules"). */
+export async function buildServer(services: Services): Promise<FastifyInstance> {
+  const { config, log } = services
+  const process = randomBytes(4).toString('hex')
+  let requests = 0
+  const app = fastify({
+    bodyLimit: config.maxBodyBytes,
+    trustProxy: config.trustProxy,
+    genReqId: () => `${process}-${(++requests).toString(36)}`,
+    // A batch_id of 128 characters may be percent-encoded to twelve times its length.
+    routerOptions: { maxParamLength: 2048 },
+    forceCloseConnections: true,
+  })
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler)
+  acceptJson(app, config.maxBodyBytes)
+
+  const allowed = new Set(config.allowedHosts.map((host) => host.toLowerCase()))
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    if (!allowed.has('*') && !allowed.has(hostName(request.headers.host)))
+      throw new Problem('host_not_allowed')
+  })
+  app.setErrorHandler((error, request, reply) => {
+    const problem = toProblem(error)
+    if (problem.status >= 500) {
+      log.error(
+        { err: problem.cause ?? problem, request_id: request.id, route: request.routeOptions.url },
+        problem.title,
+      )
+    }
+    return sendProblem(reply, problem)
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? ''
+    const allow = METHODS.filter((method) => app.findRoute({ method, url: path }) !== null)
+    if (allow.length > 0 && !allow.includes(request.method as (typeof METHODS)[number])) {
+      return sendProblem(reply, new Problem('method_not_allowed', { headers: { allow: allow.join(', ') } }))
+    }
+    return sendProblem(reply, new Problem('not_found'))
+  })
+
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Experiment monitor',
+        version: '1',
+        description: 'Training events in; batches, jobs, series and control out.',
+      },
+      components: {
+        securitySchemes: {
+          bearer: { type: 'http', scheme: 'bearer' },
+          session: { type: 'apiKey', in: 'cookie', name: 'svc_session' },
+        },
+      },
+      security: [{ bearer: [] }, { session: [] }],
+    },
+    transform: jsonSchemaTransform,
+  })
+  await app.register(cookie)
+  identifyCallers(app, services)
+
+  opsRoutes(app, services)
+  openapiRoutes(app)
+  authRoutes(app, services)
+  tokenRoutes(app, services)
+  return app
+}
+
+/** The name in a Host header, without its port: `[::1]:8080` → `[::1]`. */
+const hostName = (header: string | undefined): string => (header ?? '').toLowerCase().replace(/:\d+$/, '')

@@ -1,0 +1,137 @@
+import { isUtf8 } from 'node:buffer'
+import { canonicalInstant } from '../db/instant.ts'
+import { type Event, eventSchema, type Incoming, seriesOf } from '../domain/events/index.ts'
+import { stampOf } from '../domain/merge.ts'
+import { type FieldError, Problem } from '../problem.ts'
+
+/**
+ * Steps 3, 4 and 6 of specification §4.1: the envelope's shape, schema_version, and the data of its type. They run
+ * in one pass, but a fault of the data is only told once the event is known not to be a repeat (step 5), so it is
+ * carried along as `dataFault`.
+ */
+export interface Checked extends Incoming {
+  eventId: string
+  dataFault: Problem | undefined
+}
+
+const MAX_EVENT_BYTES = 256 * 1024
+const MAX_DEPTH = 64
+const ESCAPED_SUSPECT = /\\u(0000|[dD][89a-fA-F])/
+
+export interface Body {
+  value: unknown
+  text: string
+  /** False when no text of the body can hold a NUL or a lone surrogate, so that strings need no second look. */
+  suspect: boolean
+}
+
+/** @throws Problem invalid_json, invalid_text (bytes that are not UTF-8) */
+export function parseBody(bytes: Buffer | undefined): Body {
+  if (bytes === undefined || bytes.length === 0)
+    throw new Problem('invalid_json', { detail: 'The body is empty' })
+  if (!isUtf8(bytes)) throw new Problem('invalid_text', { detail: 'The body is not UTF-8' })
+  const text = bytes.toString('utf8')
+  try {
+    return { value: JSON.parse(text), text, suspect: ESCAPED_SUSPECT.test(text) }
+  } catch {
+    throw new Problem('invalid_json')
+  }
+}
+
+/**
+ * @param value one parsed event
+ * @param text its JSON, when the body is that event alone; otherwise it is written anew
+ * @returns the checked event, or the refusal: unsupported_schema_version, invalid_envelope, invalid_text, too_deep,
+ *   event_too_large
+ */
+export function checkEvent(
+  value: unknown,
+  { text, suspect }: { text?: string; suspect: boolean },
+): Checked | Problem {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return new Problem('invalid_envelope', { errors: [{ path: '', message: 'must be an object' }] })
+  }
+  const version = (value as { schema_version?: unknown }).schema_version
+  if (typeof version === 'string' && version !== '1.1') {
+    return new Problem('unsupported_schema_version', { detail: 'schema_version must be "1.1"' })
+  }
+  const faults = walk(value, suspect)
+  if (faults.depth !== undefined) return faults.depth
+  const parsed = eventSchema.safeParse(value)
+  let errors = parsed.success ? [] : parsed.error.issues.map(fieldError)
+  const envelopeErrors = errors.filter((e) => !e.path.startsWith('data.'))
+  if (envelopeErrors.length > 0) {
+    return refuse('invalid_envelope', envelopeErrors)
+  }
+  if (faults.text !== undefined) return faults.text
+  const event = value as Event
+  const overflows = faults.overflow.filter((path) => !errors.some((e) => e.path === path))
+  errors = [...errors, ...overflows.map((path) => ({ path, message: 'is a number too large for a double' }))]
+  if (errors.some((e) => !e.path.startsWith('data.'))) return refuse('invalid_envelope', errors)
+
+  const json = text === undefined || text.includes('\n') || text.includes('\r') ? JSON.stringify(value) : text
+  if (json.length * 3 > MAX_EVENT_BYTES && Buffer.byteLength(json) > MAX_EVENT_BYTES) {
+    return new Problem('event_too_large')
+  }
+  let series: Checked['series']
+  if (event.event_type === 'job_epoch' && errors.length === 0) {
+    const found = seriesOf(event.data)
+    if (found instanceof Map) series = found
+    else errors = [{ path: `data.${found.badName}`, message: 'a series name has 1 to 128 characters' }]
+  }
+  const at = canonicalInstant(event.timestamp)
+  const eventId = event.event_id.toLowerCase()
+  return {
+    event,
+    eventId,
+    json,
+    at,
+    stamp: stampOf(at, ENDS.has(event.event_type), eventId),
+    dbId: 0,
+    series,
+    dataFault: errors.length === 0 ? undefined : refuse('invalid_event_data', errors),
+  }
+}
+
+const ENDS = new Set(['batch_done', 'batch_failed', 'job_done', 'job_failed'])
+
+const refuse = (code: 'invalid_envelope' | 'invalid_event_data', errors: FieldError[]): Problem =>
+  new Problem(code, {
+    errors,
+    detail: errors
+      .map((e) => `${e.path} ${e.message}`.trim())
+      .slice(0, 3)
+      .join('; '),
+  })
+
+const fieldError = (issue: { path: PropertyKey[]; message: string }): FieldError => ({
+  path: issue.path.map(String).join('.'),
+  message: issue.message.replace(/^Invalid input: /, ''),
+})
+
+/** What the schema cannot see: depth, forbidden text, and numbers that overflowed to infinity while being parsed. */
+function walk(root: object, suspect: boolean): { depth?: Problem; text?: Problem; overflow: string[] } {
+  const overflow: string[] = []
+  let text: Problem | undefined
+  const visit = (node: object, depth: number, path: string): boolean => {
+    if (depth > MAX_DEPTH) return false
+    for (const key in node) {
+      const value: unknown = (node as Record<string, unknown>)[key]
+      if (typeof value === 'number') {
+        if (!Number.isFinite(value)) overflow.push(path + key)
+      } else if (typeof value === 'object' && value !== null) {
+        if (!visit(value, depth + 1, `${path}${key}.`)) return false
+      } else if (suspect && typeof value === 'string') {
+        if (isForbidden(value)) text ??= forbidden(path + key)
+      }
+      if (suspect && isForbidden(key)) text ??= forbidden(path.slice(0, -1))
+    }
+    return true
+  }
+  if (!visit(root, 1, '')) return { depth: new Problem('too_deep'), overflow }
+  return text === undefined ? { overflow } : { text, overflow }
+}
+
+const isForbidden = (text: string): boolean => text.includes('\0') || !text.isWellFormed()
+const forbidden = (path: string): Problem =>
+  new Problem('invalid_text', { errors: [{ path, message: 'holds a NUL character or a lone surrogate' }] })

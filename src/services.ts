@@ -1,0 +1,17 @@
+import type { Logger } from 'pino'
+import type { Config } from './config.ts'
+import type { Sql } from './db/sql.ts'
+import type { Writer } from './stream/commit.ts'
+
+/** What app.ts hands to the doors: opened once, closed once. */
+export interface Services {
+  config: Config
+  /** The pool that reads use. */
+  sql: Sql
+  /** What `commit` writes through. */
+  writer: Writer
+  now: () => Date
+  log: Logger
+  /** Names of migrations that the database lacks. */
+  pendingMigrations: () => Promise<string[]>
+}
