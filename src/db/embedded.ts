@@ -18,6 +18,8 @@ export interface EmbeddedOptions {
   settings?: Record<string, string>
   /** Where the data goes when the home cannot be reached by the account that runs PostgreSQL. */
   fallbackRoot?: string
+  /** How long a server that runs may be silent before it is stopped and started anew; 15,000 ms. */
+  silenceMs?: number
 }
 
 export interface EmbeddedPostgres {
@@ -39,14 +41,14 @@ export interface EmbeddedPostgres {
  * whoever starts next adopts it. See docs/decisions/0001-embedded-postgresql.md.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { log, settings = {} } = options
+  const { log, settings = {}, silenceMs = 15_000 } = options
   const home = await chooseHome(options.home, options.fallbackRoot ?? '/var/lib/svc', log)
   const lease = takeLease(home.path) // before looking for a server, so that no one stops it after we looked
   try {
     const binaries = await prepareBinaries(home.path, home.account)
     const password = await ensureCluster(home, binaries, log)
     const data = dataFolder(home.path)
-    const place = { home: home.path, data, account: home.account, binaries, password, settings }
+    const place = { home: home.path, data, account: home.account, binaries, password, settings, silenceMs }
     const server = await bringUp(place, lease, log)
     let stopping: Promise<void> | undefined
     return {
@@ -72,6 +74,7 @@ interface Place {
   binaries: Binaries
   password: string
   settings: Record<string, string>
+  silenceMs: number
 }
 
 const addressOf = (port: number, password: string, database: string) =>
@@ -79,8 +82,6 @@ const addressOf = (port: number, password: string, database: string) =>
 
 /** How long a start may go on failing before its last reason is reported. */
 const START_PATIENCE_MS = 30_000
-/** How long a server may be silent before it is stopped and started anew. Loading machines are slow, not silent. */
-const SILENCE_PATIENCE_MS = 15_000
 /** When backends of a dead postmaster have had time enough to leave by themselves. */
 const ORPHAN_PATIENCE_MS = 2_000
 /** Fast shutdown writes a checkpoint; with max_wal_size 2GB and a slow disk that takes a while. */
@@ -88,7 +89,7 @@ const STOP_PATIENCE_MS = 60_000
 
 /** Look, start what is not there, prove it; again until a server is proven or the patience is over. */
 async function bringUp(place: Place, lease: Lease, log: (message: string) => void) {
-  const { data, password } = place
+  const { data, password, silenceMs } = place
   const begun = performance.now()
   let startedByUs = false
   for (;;) {
@@ -110,11 +111,11 @@ async function bringUp(place: Place, lease: Lease, log: (message: string) => voi
       continue
     }
     const { pid, port } = sighting
-    const proof = await prove(addressOf(port, password, 'postgres'), data, pid, log)
+    const proof = await prove(place, { pid, url: addressOf(port, password, 'postgres') }, log)
     if (proof.state === 'gone') continue
     if (proof.state === 'silent') {
       log(`PostgreSQL (pid ${pid}) does not answer (${proof.reason}); starting it anew`)
-      await halt(data, 5_000)
+      await halt(data, Math.min(5_000, silenceMs))
       continue
     }
     if (proof.unsafe.length === 0) {
@@ -134,7 +135,11 @@ async function bringUp(place: Place, lease: Lease, log: (message: string) => voi
 type Proof = { state: 'ready'; unsafe: string[] } | { state: 'gone' } | { state: 'silent'; reason: string }
 
 /** Waits for the server's answer: as long as it takes while it says that it is starting, not so long in silence. */
-async function prove(url: string, data: string, pid: number, log: (message: string) => void): Promise<Proof> {
+async function prove(
+  { data, silenceMs }: Place,
+  { pid, url }: { pid: number; url: string },
+  log: (message: string) => void,
+): Promise<Proof> {
   let lastSign = performance.now()
   const patience = setTimeout(() => log('waiting for PostgreSQL: it is recovering from a hard stop'), 5_000)
   try {
@@ -144,8 +149,7 @@ async function prove(url: string, data: string, pid: number, log: (message: stri
       const now = sight(data)
       if (now.state !== 'running' || now.pid !== pid) return { state: 'gone' }
       if (answer.state === 'starting') lastSign = performance.now()
-      else if (performance.now() - lastSign > SILENCE_PATIENCE_MS)
-        return { state: 'silent', reason: answer.reason }
+      else if (performance.now() - lastSign > silenceMs) return { state: 'silent', reason: answer.reason }
       await sleep(50)
     }
   } finally {
@@ -166,12 +170,13 @@ async function launch(place: Place): Promise<{ message: string; passing: boolean
   rmSync(join(data, 'start.log'), { force: true })
   try {
     // The folder goes by PGDATA and the log by a relative path: pg_ctl would put both, unquoted, before a shell.
-    const args = ['start', '-w', '-t', '60', '-s', '-l', 'start.log', '-o', options]
+    const args = ['start', '-w', '-t', '5', '-s', '-l', 'start.log', '-o', options]
     await runAs(account, binaries.pgCtl, args, { cwd: data, env: { PGDATA: data } })
     return null
   } catch (error) {
     const said = whatItSaid(data, before)
     const { stderr = '', message } = error as Error & { stderr?: string }
+    if (stderr.includes('did not start in time')) return null // it is recovering; the proof waits for that
     const lost = /lock file "?postmaster\.pid"? already exists|shared memory block .* still in use/.test(said)
     const passing = lost || sight(data).state === 'running' || !(await isFree(port))
     return { message: `PostgreSQL did not start: ${(said || stderr || message).trim()}`, passing }

@@ -15,7 +15,7 @@ import {
 import { join } from 'node:path'
 import { type Account, runAs } from './account.ts'
 import type { Binaries } from './binaries.ts'
-import { dataFolder, type Home } from './home.ts'
+import { dataFolder, type Home, hasCluster } from './home.ts'
 import { findProcess } from './processes.ts'
 
 /** Inside the cluster, so that the two can only appear, move and be deleted together. */
@@ -30,8 +30,8 @@ export async function ensureCluster(
 ): Promise<string> {
   const data = dataFolder(home.path)
   removeLeftovers(home.path)
-  setAsideIncomplete(data, log)
-  if (!existsSync(join(data, 'PG_VERSION'))) {
+  setAsideIncomplete(home.path, log)
+  if (!hasCluster(home.path)) {
     log('creating the database')
     await createCluster(home, binaries)
   }
@@ -72,7 +72,7 @@ async function createCluster({ path: home, account }: Home, binaries: Binaries):
     renameSync(cluster, dataFolder(home))
     syncFolder(home)
   } catch (error) {
-    if (existsSync(join(dataFolder(home), 'PG_VERSION'))) return
+    if (hasCluster(home)) return // another start was first
     const { stderr = '', message } = error as Error & { stderr?: string }
     throw new Error(`the database could not be created in ${home}: ${stderr.trim() || message}`)
   } finally {
@@ -90,8 +90,9 @@ function removeLeftovers(home: string) {
 }
 
 /** Something named `data` that is no cluster is never deleted, only moved out of the way. */
-function setAsideIncomplete(data: string, log: (message: string) => void) {
-  if (!existsSync(data) || existsSync(join(data, 'global', 'pg_control'))) return
+function setAsideIncomplete(home: string, log: (message: string) => void) {
+  const data = dataFolder(home)
+  if (!existsSync(data) || hasCluster(home)) return
   if (readdirSync(data).length === 0) return // a rename may replace it
   const aside = `${data}.incomplete-${randomHex()}`
   try {

@@ -19,7 +19,8 @@ export interface Home {
 }
 
 export const dataFolder = (home: string) => join(home, 'data')
-const hasCluster = (home: string) => existsSync(join(dataFolder(home), 'PG_VERSION'))
+/** pg_control, because initdb writes PG_VERSION long before there is a database. */
+export const hasCluster = (home: string) => existsSync(join(dataFolder(home), 'global', 'pg_control'))
 
 /**
  * Decides where the database lives and who runs it. Normally that is the wanted folder. As root, PostgreSQL runs as

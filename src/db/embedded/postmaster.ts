@@ -1,7 +1,7 @@
 import { linkSync, readFileSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findProcess, listProcesses } from './processes.ts'
+import { currentFolder, findProcess, listProcesses } from './processes.ts'
 
 /**
  * What postmaster.pid and the machine say together. `stale`: the file speaks of a process that is no postmaster of
@@ -25,7 +25,7 @@ export function sight(data: string): Sighting {
     return { state: 'none' }
   }
   const [pid, , , port] = text.split('\n').map(Number)
-  if (!pid || !port) return ageMs < 5_000 ? { state: 'unclear' } : { state: 'stale', text }
+  if (!pid || !port) return ageMs < 2_000 ? { state: 'unclear' } : { state: 'stale', text }
   return isPostmaster(pid, data) ? { state: 'running', pid, port } : { state: 'stale', text }
 }
 
@@ -35,7 +35,7 @@ function isPostmaster(pid: number, data: string): boolean {
   if (!found) return false
   if (found.name !== '' && !found.name.startsWith('postgres')) return false
   if (process.platform !== 'linux') return true
-  return found.cwd === realpathSync(data)
+  return currentFolder(pid) === realpathSync(data)
 }
 
 /**
@@ -62,7 +62,9 @@ export function removeStale(data: string, text: string) {
  */
 export function killOrphans(data: string) {
   const here = realpathSync(data)
-  const family = listProcesses().filter((one) => one.name.startsWith('postgres') && one.cwd === here)
+  const family = listProcesses().filter(
+    (one) => one.name.startsWith('postgres') && currentFolder(one.pid) === here,
+  )
   const pids = new Set(family.map((one) => one.pid))
   const sighting = sight(data)
   for (const one of family) {

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { isRoot } from './account.ts'
 
 /** A process as this machine knows it. `started` and `name` are '' where the system does not say. */
 export interface RunningProcess {
@@ -8,8 +9,6 @@ export interface RunningProcess {
   /** Opaque, but the same for the whole life of a process: with the pid it names one process for ever. */
   started: string
   name: string
-  /** The folder it stands in; null when that is not ours to see. */
-  cwd: string | null
 }
 
 /**
@@ -20,7 +19,7 @@ export function findProcess(pid: number): RunningProcess | null {
   if (!Number.isSafeInteger(pid) || pid <= 0) return null
   if (process.platform === 'linux') return findInProc(pid)
   if (process.platform === 'darwin') return findByPs(pid)
-  return answersSignals(pid) ? { pid, parent: 0, started: '', name: '', cwd: null } : null
+  return answersSignals(pid) ? { pid, parent: 0, started: '', name: '' } : null
 }
 
 /** Every process there is; only on Linux, elsewhere an empty list. */
@@ -30,6 +29,28 @@ export function listProcesses(): RunningProcess[] {
     .filter((entry) => /^\d+$/.test(entry))
     .map((entry) => findInProc(Number(entry)))
     .filter((found) => found !== null)
+}
+
+/** The folder a process stands in; only on Linux, elsewhere and where it cannot be seen null. */
+export function currentFolder(pid: number): string | null {
+  if (process.platform !== 'linux') return null
+  const link = `/proc/${pid}/cwd`
+  try {
+    return readlinkSync(link)
+  } catch {
+    return isRoot() ? readLinkAsOwner(pid, link) : null
+  }
+}
+
+/** Root in a container is often without the right to look into another account's processes; their owner has it. */
+function readLinkAsOwner(pid: number, link: string): string | null {
+  try {
+    const { uid, gid } = statSync(`/proc/${pid}`)
+    const found = execFileSync('readlink', [link], { uid, gid, encoding: 'utf8', stdio: 'pipe' })
+    return found.replace(/\n$/, '')
+  } catch {
+    return null
+  }
 }
 
 function findInProc(pid: number): RunningProcess | null {
@@ -44,7 +65,7 @@ function findInProc(pid: number): RunningProcess | null {
   const [state = 'X', parent = '0', ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   if (state === 'Z' || state === 'X') return null
   const started = rest[17] ?? '' // field 22 of proc(5): clock ticks since boot
-  return { pid, parent: Number(parent), started, name, cwd: linkOrNull(`/proc/${pid}/cwd`) }
+  return { pid, parent: Number(parent), started, name }
 }
 
 function findByPs(pid: number): RunningProcess | null {
@@ -54,15 +75,7 @@ function findByPs(pid: number): RunningProcess | null {
     const [parent = '0', stat = 'Z', ...rest] = line.split(/\s+/)
     if (stat.startsWith('Z')) return null
     const name = rest.slice(5).join(' ').split('/').at(-1) ?? ''
-    return { pid, parent: Number(parent), started: rest.slice(0, 5).join(' '), name, cwd: null }
-  } catch {
-    return null
-  }
-}
-
-function linkOrNull(link: string): string | null {
-  try {
-    return readlinkSync(link)
+    return { pid, parent: Number(parent), started: rest.slice(0, 5).join(' '), name }
   } catch {
     return null
   }

@@ -1,0 +1,163 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type EmbeddedPostgres, startEmbedded } from '../../src/db/embedded.ts'
+import { migrate, pendingMigrations } from '../../src/db/migrate.ts'
+import { openSql, type Sql } from '../../src/db/sql.ts'
+
+let root: string
+let database: EmbeddedPostgres
+let admin: Sql
+let sql: Sql
+let dir: string
+let said: string[]
+let count = 0
+const pools: Sql[] = []
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'svc-migrate-'))
+  database = await startEmbedded({
+    home: root,
+    log: () => {},
+    settings: { shared_buffers: '16MB' },
+  })
+  admin = openSql(database.url('postgres'), { name: 'test', max: 1 })
+}, 60_000)
+
+afterAll(async () => {
+  await admin?.end({ timeout: 1 })
+  await database?.stop()
+  rmSync(root, { recursive: true, force: true, maxRetries: 10 })
+})
+
+beforeEach(async () => {
+  const name = `migrate_${++count}`
+  await admin.unsafe(`create database ${name}`)
+  sql = connect(name)
+  dir = join(root, name)
+  said = []
+  write('001_first', 'create table first (n int);\ninsert into first values (1);')
+  write('002_second', 'create table second (n int);')
+})
+
+afterEach(async () => {
+  await Promise.all(pools.splice(0).map((pool) => pool.end({ timeout: 1 })))
+})
+
+function connect(name = `migrate_${count}`) {
+  const pool = openSql(database.url(name), { name: 'test', max: 3 })
+  pools.push(pool)
+  return pool
+}
+
+function write(name: string, script: string) {
+  mkdirSync(join(dir, name), { recursive: true })
+  writeFileSync(join(dir, name, 'migration.sql'), script)
+}
+
+const run = (pool = sql) => migrate(pool, dir, { log: (message) => said.push(message) })
+const tables = async () =>
+  (
+    await sql<
+      { name: string }[]
+    >`select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`
+  )
+    .map((row) => row.name)
+    .sort()
+
+test('migrations are applied in order of name, once, and recorded as Prisma records them', async () => {
+  expect(await pendingMigrations(sql, dir)).toEqual(['001_first', '002_second'])
+  expect(await run()).toEqual(['001_first', '002_second'])
+  expect(await run()).toEqual([])
+  expect(await pendingMigrations(sql, dir)).toEqual([])
+  const rows = await sql`select * from _prisma_migrations order by started_at`
+  expect(rows).toMatchObject([
+    {
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      migration_name: '001_first',
+      // sha256sum of the file
+      checksum: '74271d6ad523942b8c0b565a9dc12ac30a790cec81c16bd2ee8f3c8916df349a',
+      finished_at: expect.any(String),
+      rolled_back_at: null,
+      logs: null,
+      applied_steps_count: 1,
+    },
+    { migration_name: '002_second' },
+  ])
+})
+
+test('two servers that start at once apply each migration once between them', async () => {
+  write('003_slow', 'select pg_sleep(0.3); create table third (n int);')
+  const both = await Promise.all([run(), run(connect())])
+  expect(both.flat().sort()).toEqual(['001_first', '002_second', '003_slow'])
+  expect(await sql`select n from first`).toEqual([{ n: 1 }])
+  expect(await tables()).toEqual(['_prisma_migrations', 'first', 'second', 'third'])
+})
+
+test('a migration waits while the Prisma CLI holds its lock', async () => {
+  const cli = connect()
+  const holder = await cli.reserve()
+  await holder`select pg_advisory_lock(72707369)`
+  const running = run()
+  while (said.length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  expect(said).toEqual(['waiting for another server to finish its migrations'])
+  expect(await tables()).toEqual([])
+  await holder`select pg_advisory_unlock(72707369)`
+  holder.release()
+  expect(await running).toEqual(['001_first', '002_second'])
+})
+
+test('a migration that fails leaves nothing half-done, keeps the ones before it, and is tried again', async () => {
+  write('002_second', 'create table second (n int); create table half (n int); select 1 / 0;')
+  await expect(run()).rejects.toThrow('migration 002_second failed and was undone: division by zero')
+  expect(await tables()).toEqual(['_prisma_migrations', 'first'])
+  expect(await pendingMigrations(sql, dir)).toEqual(['002_second'])
+  write('002_second', 'create table second (n int);')
+  expect(await run()).toEqual(['002_second'])
+})
+
+test('a migration that ends its own transaction is refused', async () => {
+  write('003_commits', 'create table third (n int); commit; begin;')
+  await expect(run()).rejects.toThrow(/003_commits ends its transaction/)
+  expect(await pendingMigrations(sql, dir)).toEqual(['003_commits'])
+})
+
+test('an edited migration is a warning, other line ends are not', async () => {
+  await run()
+  said = []
+  write('001_first', 'create table first (n int);\r\ninsert into first values (1);')
+  write('002_second', 'create table second (n bigint);')
+  expect(await run()).toEqual([])
+  expect(said).toEqual([
+    'migration 002_second was edited after it was applied; the database keeps the old one',
+  ])
+})
+
+test('a database that is newer than the release is refused and left alone', async () => {
+  await run()
+  rmSync(join(dir, '002_second'), { recursive: true })
+  write('003_other', 'create table third (n int);')
+  await expect(run()).rejects.toThrow(/the database is newer than this release: it has 002_second/)
+  expect(await tables()).toEqual(['_prisma_migrations', 'first', 'second'])
+})
+
+test('a migration that the Prisma CLI left unfinished is refused, and applied once it is marked rolled back', async () => {
+  await run()
+  write('003_third', 'create table third (n int);')
+  await sql`insert into _prisma_migrations (id, checksum, migration_name) values ('x', 'x', '003_third')`
+  await expect(run()).rejects.toThrow(/003_third was begun by the Prisma CLI and not finished/)
+  expect(await pendingMigrations(sql, dir)).toEqual(['003_third'])
+  await sql`update _prisma_migrations set rolled_back_at = now() where id = 'x'`
+  expect(await run()).toEqual(['003_third'])
+})
+
+test('a migration is not subject to the time limits of the pool', async () => {
+  write('003_slow', 'select pg_sleep(0.3);')
+  const hurried = openSql(database.url(`migrate_${count}`), {
+    name: 'test',
+    settings: { statement_timeout: '100' },
+  })
+  pools.push(hurried)
+  expect(await run(hurried)).toContain('003_slow')
+})
