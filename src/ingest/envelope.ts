@@ -57,13 +57,13 @@ export function checkEvent(
   }
   const faults = walk(value, suspect)
   if (faults.depth !== undefined) return faults.depth
+  if (faults.text !== undefined) return faults.text
   const parsed = eventSchema.safeParse(value)
   let errors = parsed.success ? [] : parsed.error.issues.map(fieldError)
   const envelopeErrors = errors.filter((e) => !e.path.startsWith('data.'))
   if (envelopeErrors.length > 0) {
     return refuse('invalid_envelope', envelopeErrors)
   }
-  if (faults.text !== undefined) return faults.text
   const event = value as Event
   const overflows = faults.overflow.filter((path) => !errors.some((e) => e.path === path))
   errors = [...errors, ...overflows.map((path) => ({ path, message: 'is a number too large for a double' }))]

@@ -8,14 +8,14 @@ import { z } from 'zod'
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f'
 const idText = z
   .string()
-  .regex(new RegExp(`^[^${CONTROL}]{1,128}$`, 'u'), 'must be 1 to 128 characters without control characters')
+  .regex(new RegExp(`^[^${CONTROL}]{1,128}(?![\\s\\S])`, 'u'), 'must be 1 to 128 characters without control characters')
 const projectText = z
   .string()
   .regex(
-    new RegExp(`^(?!\\s)[^/${CONTROL}]{1,128}(?<!\\s)$`, 'u'),
+    new RegExp(`^(?!\\s)[^/${CONTROL}]{1,128}(?<!\\s)(?![\\s\\S])`, 'u'),
     'must be 1 to 128 characters without "/" or control characters, not beginning or ending in white space',
   )
-const levelText = z.string().regex(/^[\s\S]{1,32}$/u, 'must be 1 to 32 characters')
+const levelText = z.string().regex(/^[\s\S]{1,32}(?![\s\S])/u, 'must be 1 to 32 characters')
 
 const INT32_MAX = 2 ** 31 - 1
 const count = z.int().min(0).max(INT32_MAX)
@@ -28,7 +28,7 @@ const numeric = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])], 
   error: 'must be a number, "NaN", "Infinity" or "-Infinity"',
 })
 
-const TIMESTAMP = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/
+const TIMESTAMP = /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z(?![\s\S])/
 /** The pattern lets 30 February through; the calendar decides. Year 0 does not exist in PostgreSQL. */
 const isRealInstant = (text: string): boolean => {
   const days = new Date(
@@ -48,7 +48,7 @@ const source = z.looseObject({
 const envelope = {
   event_id: z
     .string()
-    .regex(/^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/, 'must be a UUID')
+    .regex(/^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![\s\S])/, 'must be a UUID')
     .meta({ format: 'uuid' }),
   schema_version: z.literal('1.1'),
   timestamp: z

@@ -1,0 +1,145 @@
+import { type Event, type Incoming, numberOf } from '../events/index.ts'
+import { type Merged, mergeFields } from '../merge.ts'
+import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
+
+export type BatchStatus = 'running' | 'completed' | 'failed' | 'stopped'
+export type JobStatus = 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
+export type JobCounts = Record<JobStatus, number>
+
+/** The reason with which a reporter ends what was asked to stop (contract §4). */
+export const STOP_REASON = 'stop_requested'
+
+/** A batch as events change it. Times are canonical instants. Pure: no I/O in this file. */
+export interface BatchState {
+  key: number
+  id: string
+  projectKey: number
+  stopRequested: boolean
+  tagsEdited: boolean
+  tags: string[]
+  /** What batch_start events said, field by field; null while only other events were seen. */
+  start: Merged | null
+  /** The latest of batch_start, batch_done and batch_failed; null before any of them. */
+  ending: Ending | null
+  firstSeenAt: string
+  lastSeenAt: string
+  jobs: JobCounts
+  gpu: GpuEvidence
+  /** Which of the two rows must be written. */
+  changed: { summary: boolean; progress: boolean; counts: boolean }
+}
+
+export interface Ending {
+  outcome: 'running' | 'completed' | 'failed'
+  stamp: string
+  reason?: string
+  n_done?: number
+  n_failed?: number
+  elapsed_s?: number | string
+}
+
+/** Folds one event into the batch it belongs to; the order of events does not matter (contract §1). */
+export function applyToBatch(batch: BatchState, incoming: Incoming): void {
+  const { event, at } = incoming
+  if (at < batch.firstSeenAt) {
+    batch.firstSeenAt = at
+    // A batch without its start event begins with the earliest event.
+    if (batch.start === null) batch.changed.summary = true
+  }
+  if (at > batch.lastSeenAt) batch.lastSeenAt = at
+  batch.changed.progress = true
+  switch (event.event_type) {
+    case 'batch_start':
+      batch.start = mergeFields(batch.start, startFields(event, at), incoming.stamp)
+      batch.changed.summary = true
+      settle(batch, { outcome: 'running', stamp: incoming.stamp })
+      break
+    case 'batch_done':
+      settle(batch, {
+        outcome: 'completed',
+        stamp: incoming.stamp,
+        n_done: event.data.n_done,
+        n_failed: event.data.n_failed,
+        elapsed_s: event.data.total_elapsed_s,
+      })
+      break
+    case 'batch_failed':
+      settle(batch, {
+        outcome: 'failed',
+        stamp: incoming.stamp,
+        reason: event.data.reason,
+        elapsed_s: event.data.total_elapsed_s,
+      })
+      break
+    case 'resource_snapshot':
+      if (typeof event.job_id !== 'string') noticeGpu(batch.gpu, event.data, at)
+      break
+  }
+}
+
+function settle(batch: BatchState, ending: Ending): void {
+  if (batch.ending !== null && ending.stamp <= batch.ending.stamp) return
+  batch.ending = ending
+  batch.changed.summary = true
+}
+
+/** `running` until an end event; a failure is a stop when it says so or when a stop was asked for. */
+export function statusOf(batch: Pick<BatchState, 'ending' | 'stopRequested'>): BatchStatus {
+  const { ending } = batch
+  if (ending === null || ending.outcome === 'running') return 'running'
+  if (ending.outcome === 'completed') return 'completed'
+  return ending.reason === STOP_REASON || batch.stopRequested ? 'stopped' : 'failed'
+}
+
+/** The batch_start's time, else the earliest seen. */
+export const startedAt = (batch: BatchState): string =>
+  (batch.start?.values.started_at as string) ?? batch.firstSeenAt
+
+export const endedAt = (batch: BatchState): string | null =>
+  batch.ending === null || batch.ending.outcome === 'running' ? null : batch.ending.stamp.slice(0, 27)
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+const record = (value: unknown): Record<string, unknown> | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined
+
+/** What one batch_start says, under the names of the columns; a field it does not mention is absent. */
+function startFields(
+  event: Extract<Event, { event_type: 'batch_start' }>,
+  at: string,
+): Record<string, unknown> {
+  const { data, source } = event
+  const sent = record(data.env_snapshot)
+  const environment: Record<string, unknown> = {
+    commit: source.commit,
+    command: data.command ?? source.command,
+    cwd: text(data.cwd),
+    hostname: source.host,
+    ...sent,
+  }
+  const fields: Record<string, unknown> = {
+    started_at: at,
+    experiment_type: data.experiment_type,
+    n_total: numberOf(data.n_total ?? data.n_total_jobs),
+    host: source.host ?? text(environment.hostname),
+    username: source.user,
+    commit_sha: source.commit ?? text(environment.commit),
+    command: data.command ?? source.command ?? text(environment.command),
+    rerun_of: text(data.rerun_of),
+    tags: Array.isArray(data.tags) ? data.tags.filter((t) => typeof t === 'string').slice(0, 100) : undefined,
+    config: record(data.config),
+  }
+  for (const [name, value] of Object.entries(environment)) fields[`env/${name}`] = value
+  for (const name of Object.keys(fields)) if (fields[name] === undefined) delete fields[name]
+  return fields
+}
+
+/** The environment of the batch's start (contract §4), for a rerun: always these four, null where unknown. */
+export function environmentOf(batch: Pick<BatchState, 'start'>): Record<string, unknown> {
+  const environment: Record<string, unknown> = { commit: null, command: null, cwd: null, hostname: null }
+  for (const [name, value] of Object.entries(batch.start?.values ?? {})) {
+    if (name.startsWith('env/')) environment[name.slice(4)] = value
+  }
+  return environment
+}

@@ -1,0 +1,247 @@
+import { canonicalInstant } from '../../db/instant.ts'
+import type { Tx } from '../../db/sql.ts'
+import type { Merged } from '../merge.ts'
+import {
+  type BatchState,
+  type Ending,
+  endedAt,
+  environmentOf,
+  type JobStatus,
+  startedAt,
+  statusOf,
+} from './batch.ts'
+
+/** A batch as ingest finds it, locked until the transaction ends. */
+export interface LoadedBatch {
+  state: BatchState
+  ownerId: string
+  purged: boolean
+}
+
+interface Row {
+  key: number
+  id: string
+  project_key: number
+  owner_id: string
+  stop_requested: boolean
+  purged: boolean
+  tags: string[]
+  tags_edited: boolean
+  start_fields: Merged | null
+  ending: Ending | null
+  first_seen_at: string
+  last_seen_at: string
+  n_running: number
+  n_completed: number
+  n_failed: number
+  n_stopped: number
+  n_lost: number
+  gpu_first_at: string | null
+  gpu_last_at: string | null
+  gpu_busy_at: string | null
+}
+
+const instant = (text: string | null): string | null => (text === null ? null : canonicalInstant(text))
+
+/** Locks the batches of these ids, in one order for all writers, and returns those that exist. */
+export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]> {
+  const rows = await tx<Row[]>`/* batches.lock */
+    select b.key, b.id, b.project_key, b.owner_id, b.stop_requested_at is not null stop_requested,
+      b.purged_at is not null purged, b.tags, b.tags_edited, b.start_fields, b.ending,
+      p.first_seen_at, p.last_seen_at, p.n_running, p.n_completed, p.n_failed, p.n_stopped, p.n_lost,
+      p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
+    from batches b join batch_progress p on p.batch_key = b.key
+    where b.id = any (${ids}::text[])
+    order by b.key
+    for no key update of p`
+  return rows.map((row) => ({
+    ownerId: row.owner_id,
+    purged: row.purged,
+    state: {
+      key: row.key,
+      id: row.id,
+      projectKey: row.project_key,
+      stopRequested: row.stop_requested,
+      tagsEdited: row.tags_edited,
+      tags: row.tags,
+      start: row.start_fields,
+      ending: row.ending,
+      firstSeenAt: canonicalInstant(row.first_seen_at),
+      lastSeenAt: canonicalInstant(row.last_seen_at),
+      jobs: {
+        running: row.n_running,
+        completed: row.n_completed,
+        failed: row.n_failed,
+        stopped: row.n_stopped,
+        lost: row.n_lost,
+      },
+      gpu: {
+        firstAt: instant(row.gpu_first_at),
+        lastAt: instant(row.gpu_last_at),
+        busyAt: instant(row.gpu_busy_at),
+      },
+      changed: { summary: false, progress: false, counts: false },
+    },
+  }))
+}
+
+export interface NewBatch {
+  id: string
+  projectKey: number
+  /** The user behind the token that sent its first event. */
+  ownerId: string
+  firstSeenAt: string
+}
+
+/** Creates placeholders; an id that another transaction took meanwhile is missing from the answer. */
+export async function createBatches(tx: Tx, wanted: NewBatch[]): Promise<LoadedBatch[]> {
+  const ordered = wanted.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  const rows = await tx<{ key: number; id: string }[]>`/* batches.create */
+    with made as (
+      insert into batches (id, project_key, owner_id, status, started_at)
+      select id, project_key, owner_id::uuid, 'running', started_at::timestamptz
+      from unnest(
+        ${ordered.map((b) => b.id)}::text[], ${ordered.map((b) => b.projectKey)}::int[],
+        ${ordered.map((b) => b.ownerId)}::text[], ${ordered.map((b) => b.firstSeenAt)}::text[]
+      ) with ordinality as b (id, project_key, owner_id, started_at, n)
+      order by n
+      on conflict (id) do nothing
+      returning key, id, started_at),
+    progress as (
+      insert into batch_progress (batch_key, first_seen_at, last_seen_at)
+      select key, started_at, started_at from made)
+    select key, id from made`
+  const keys = new Map(rows.map((row) => [row.id, row.key]))
+  return ordered
+    .filter((b) => keys.has(b.id))
+    .map((b) => ({
+      ownerId: b.ownerId,
+      purged: false,
+      state: {
+        key: keys.get(b.id) as number,
+        id: b.id,
+        projectKey: b.projectKey,
+        stopRequested: false,
+        tagsEdited: false,
+        tags: [],
+        start: null,
+        ending: null,
+        firstSeenAt: b.firstSeenAt,
+        lastSeenAt: b.firstSeenAt,
+        jobs: { running: 0, completed: 0, failed: 0, stopped: 0, lost: 0 },
+        gpu: { firstAt: null, lastAt: null, busyAt: null },
+        changed: { summary: true, progress: true, counts: true },
+      },
+    }))
+}
+
+/** Writes what changed of these batches. */
+export async function saveBatches(tx: Tx, batches: BatchState[]): Promise<void> {
+  const summaries = batches.filter((b) => b.changed.summary)
+  const progress = batches.filter((b) => b.changed.progress)
+  await Promise.all([
+    summaries.length > 0 && saveSummaries(tx, summaries),
+    progress.length > 0 && saveProgress(tx, progress),
+  ])
+}
+
+function saveSummaries(tx: Tx, batches: BatchState[]) {
+  const rows = batches.map((b) => {
+    const start = b.start?.values ?? {}
+    const reported = b.ending?.outcome === 'running' ? null : b.ending
+    return {
+      key: b.key,
+      status: statusOf(b),
+      started_at: startedAt(b),
+      ended_at: endedAt(b),
+      experiment_type: start.experiment_type,
+      n_total: start.n_total,
+      host: start.host,
+      username: start.username,
+      commit_sha: start.commit_sha,
+      command: start.command,
+      rerun_of: start.rerun_of,
+      env_snapshot: b.start === null ? null : environmentOf(b),
+      failure_reason: reported?.reason ?? null,
+      reported:
+        reported === null
+          ? null
+          : { n_done: reported.n_done, n_failed: reported.n_failed, elapsed_s: reported.elapsed_s },
+      tags: b.tagsEdited ? null : (start.tags ?? null),
+      start_fields: b.start,
+      ending: b.ending,
+    }
+  })
+  return tx`/* batches.save */
+    update batches b set
+      status = x.status, started_at = x.started_at, ended_at = x.ended_at, experiment_type = x.experiment_type,
+      n_total = x.n_total, host = x.host, username = x.username, commit_sha = x.commit_sha, command = x.command,
+      rerun_of = x.rerun_of, env_snapshot = x.env_snapshot, failure_reason = x.failure_reason, reported = x.reported,
+      tags = coalesce(x.tags, b.tags), start_fields = x.start_fields, ending = x.ending
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
+      key bigint, status text, started_at timestamptz, ended_at timestamptz, experiment_type text, n_total int,
+      host text, username text, commit_sha text, command text, rerun_of text, env_snapshot jsonb,
+      failure_reason text, reported jsonb, tags text[], start_fields jsonb, ending jsonb)
+    where b.key = x.key`
+}
+
+function saveProgress(tx: Tx, batches: BatchState[]) {
+  const rows = batches.map((b) => ({
+    key: b.key,
+    first: b.firstSeenAt,
+    last: b.lastSeenAt,
+    ...b.jobs,
+    gf: b.gpu.firstAt,
+    gl: b.gpu.lastAt,
+    gb: b.gpu.busyAt,
+  }))
+  return tx`/* batches.save_progress */
+    update batch_progress p set
+      first_seen_at = x.first, last_seen_at = x.last,
+      n_jobs = x.running + x.completed + x.failed + x.stopped + x.lost,
+      n_running = x.running, n_completed = x.completed, n_failed = x.failed, n_stopped = x.stopped, n_lost = x.lost,
+      gpu_first_at = x.gf, gpu_last_at = x.gl, gpu_busy_at = x.gb
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
+      key bigint, first timestamptz, last timestamptz, running int, completed int, failed int, stopped int, lost int,
+      gf timestamptz, gl timestamptz, gb timestamptz)
+    where p.batch_key = x.key`
+}
+
+/**
+ * When a batch ends, its jobs without an end of their own are lost; when it turns out to run on, they run again.
+ * Run after the jobs of the same events were saved.
+ * @returns the jobs whose status changed, and the counts of every batch
+ */
+export async function settleJobs(
+  tx: Tx,
+  batches: BatchState[],
+): Promise<{
+  jobs: { batchKey: number; key: number; id: string; status: JobStatus }[]
+  counts: Map<number, BatchState['jobs']>
+}> {
+  const keys = batches.map((b) => b.key)
+  const over = batches.map((b) => statusOf(b) !== 'running')
+  const jobs = await tx<
+    { batchKey: number; key: number; id: string; status: JobStatus }[]
+  >`/* batches.settle_jobs */
+    update jobs j set status = case when x.over then 'lost' else 'running' end
+    from unnest(${keys}::bigint[], ${over}::boolean[]) as x (key, over)
+    where j.batch_key = x.key and j.outcome = 'running' and j.status <> case when x.over then 'lost' else 'running' end
+    returning j.batch_key "batchKey", j.key, j.id, j.status`
+  const rows = await tx<({ batchKey: number } & BatchState['jobs'])[]>`/* batches.count_jobs */
+    with counted as (
+      select x.key,
+        count(j.key) filter (where j.status = 'running')::int n_running,
+        count(j.key) filter (where j.status = 'completed')::int n_completed,
+        count(j.key) filter (where j.status = 'failed')::int n_failed,
+        count(j.key) filter (where j.status = 'stopped')::int n_stopped,
+        count(j.key) filter (where j.status = 'lost')::int n_lost
+      from unnest(${keys}::bigint[]) as x (key) left join jobs j on j.batch_key = x.key group by x.key)
+    update batch_progress p set n_running = c.n_running, n_completed = c.n_completed, n_failed = c.n_failed,
+      n_stopped = c.n_stopped, n_lost = c.n_lost,
+      n_jobs = c.n_running + c.n_completed + c.n_failed + c.n_stopped + c.n_lost
+    from counted c where p.batch_key = c.key
+    returning p.batch_key "batchKey", p.n_running running, p.n_completed completed, p.n_failed failed,
+      p.n_stopped stopped, p.n_lost lost`
+  return { jobs, counts: new Map(rows.map(({ batchKey, ...counts }) => [batchKey, counts])) }
+}

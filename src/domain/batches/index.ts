@@ -1,0 +1,19 @@
+export {
+  applyToBatch,
+  type BatchState,
+  type BatchStatus,
+  endedAt,
+  environmentOf,
+  type JobStatus,
+  STOP_REASON,
+  startedAt,
+  statusOf,
+} from './batch.ts'
+export {
+  createBatches,
+  type LoadedBatch,
+  lockBatches,
+  type NewBatch,
+  saveBatches,
+  settleJobs,
+} from './for-ingest.ts'

@@ -1,0 +1,184 @@
+import { canonicalInstant } from '../../db/instant.ts'
+import type { Tx } from '../../db/sql.ts'
+import type { JobStatus } from '../batches/index.ts'
+import { numberOf } from '../events/index.ts'
+import type { Merged } from '../merge.ts'
+import { newProgress, type SeriesProgress, seriesNumber } from '../metrics/index.ts'
+import { fieldsUnder, type JobState, jobEndedAt, jobStartedAt } from './job.ts'
+
+interface Row {
+  key: number
+  batch_key: number
+  batch_id: string
+  id: string
+  status: JobStatus
+  outcome: JobState['outcome']
+  outcome_stamp: string
+  failure_reason: string | null
+  start_fields: Merged | null
+  final_fields: Merged | null
+  first_seen_at: string
+  last_seen_at: string
+  epochs: number
+  max_epoch: number | null
+  series: string[]
+  last_epoch: number[]
+  last_value: number[]
+  min_value: number[]
+  max_value: number[]
+  packed_to: number | null
+  gpu_first_at: string | null
+  gpu_last_at: string | null
+  gpu_busy_at: string | null
+}
+
+const instant = (text: string | null): string | null => (text === null ? null : canonicalInstant(text))
+
+/** The jobs of these pairs that exist. Their batches are locked, so nobody else changes them. */
+export async function loadJobs(
+  tx: Tx,
+  batchIds: string[],
+  jobIds: string[],
+): Promise<(JobState & { batchId: string })[]> {
+  const rows = await tx<Row[]>`/* jobs.load */
+    select j.key, j.batch_key, b.id batch_id, j.id, j.status, j.outcome, j.outcome_stamp, j.failure_reason,
+      j.start_fields, j.final_fields, p.first_seen_at, p.last_seen_at, p.epochs, p.max_epoch, p.series, p.last_epoch,
+      p.last_value, p.min_value, p.max_value, p.packed_to, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
+    from unnest(${batchIds}::text[], ${jobIds}::text[]) as u (batch_id, job_id)
+    join batches b on b.id = u.batch_id
+    join jobs j on j.batch_key = b.key and j.id = u.job_id
+    join job_progress p on p.job_key = j.key`
+  return rows.map((row) => ({
+    batchId: row.batch_id,
+    key: row.key,
+    batchKey: row.batch_key,
+    id: row.id,
+    status: row.status,
+    outcome: row.outcome,
+    outcomeStamp: row.outcome_stamp,
+    failureReason: row.failure_reason,
+    start: row.start_fields,
+    final: row.final_fields,
+    firstSeenAt: canonicalInstant(row.first_seen_at),
+    lastSeenAt: canonicalInstant(row.last_seen_at),
+    progress: progressOf(row),
+    gpu: {
+      firstAt: instant(row.gpu_first_at),
+      lastAt: instant(row.gpu_last_at),
+      busyAt: instant(row.gpu_busy_at),
+    },
+    changed: { summary: false },
+  }))
+}
+
+function progressOf(row: Row): SeriesProgress {
+  const progress = newProgress()
+  for (const name of row.series) seriesNumber(progress, name)
+  return Object.assign(progress, {
+    epochs: row.epochs,
+    maxEpoch: row.max_epoch,
+    lastEpoch: row.last_epoch,
+    lastValue: row.last_value,
+    min: row.min_value,
+    max: row.max_value,
+    packedTo: row.packed_to,
+    changed: { names: false, values: false, extremes: false, chunks: false },
+  })
+}
+
+/** Creates the rows of new jobs and gives each its key. Their batches are locked, so nobody else creates them. */
+export async function createJobs(tx: Tx, jobs: JobState[]): Promise<void> {
+  const rows = await tx<{ key: number; batch_key: number; id: string }[]>`/* jobs.create */
+    with made as (
+      insert into jobs (batch_key, id, status, started_at)
+      select batch_key, id, 'running', started_at::timestamptz
+      from unnest(
+        ${jobs.map((j) => j.batchKey)}::bigint[], ${jobs.map((j) => j.id)}::text[], ${jobs.map((j) => j.firstSeenAt)}::text[]
+      ) with ordinality as j (batch_key, id, started_at, n)
+      order by n
+      returning key, batch_key, id, started_at),
+    progress as (
+      insert into job_progress (job_key, batch_key, first_seen_at, last_seen_at)
+      select key, batch_key, started_at, started_at from made)
+    select key, batch_key, id from made`
+  const keys = new Map(rows.map((row) => [`${row.batch_key} ${row.id}`, row.key]))
+  for (const job of jobs) job.key = keys.get(`${job.batchKey} ${job.id}`) as number
+}
+
+export async function saveJobs(tx: Tx, jobs: JobState[]): Promise<void> {
+  const summaries = jobs.filter((job) => job.changed.summary)
+  await Promise.all([
+    summaries.length > 0 && saveSummaries(tx, summaries),
+    jobs.length > 0 && saveProgress(tx, jobs),
+  ])
+}
+
+function saveSummaries(tx: Tx, jobs: JobState[]) {
+  const rows = jobs.map((job) => ({
+    key: job.key,
+    status: job.status,
+    started_at: jobStartedAt(job),
+    ended_at: jobEndedAt(job),
+    model: job.start?.values.model,
+    dataset: job.start?.values.dataset,
+    params: fieldsUnder(job.start, 'params/'),
+    metrics: fieldsUnder(job.final, 'metrics/'),
+    failure_reason: job.failureReason,
+    reported_s: numberText(job.final?.values.elapsed_s),
+    start_fields: job.start,
+    final_fields: job.final,
+    outcome: job.outcome,
+    outcome_stamp: job.outcomeStamp,
+  }))
+  return tx`/* jobs.save */
+    update jobs j set
+      status = x.status, started_at = x.started_at, ended_at = x.ended_at, model = x.model, dataset = x.dataset,
+      params = x.params, metrics = x.metrics, failure_reason = x.failure_reason, reported_s = x.reported_s,
+      start_fields = x.start_fields, final_fields = x.final_fields, outcome = x.outcome, outcome_stamp = x.outcome_stamp
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
+      key bigint, status text, started_at timestamptz, ended_at timestamptz, model text, dataset text, params jsonb,
+      metrics jsonb, failure_reason text, reported_s float8, start_fields jsonb, final_fields jsonb, outcome text,
+      outcome_stamp text)
+    where j.key = x.key`
+}
+
+/** NaN and infinities travel as text: JSON has no way to write them. */
+const numberText = (value: unknown): string | null => {
+  const number = numberOf(value)
+  return number === undefined ? null : String(number)
+}
+
+function saveProgress(tx: Tx, jobs: JobState[]) {
+  const array = (values: number[]): string => `{${values.join(',')}}`
+  const rows = jobs.map(({ key, firstSeenAt, lastSeenAt, gpu, progress }) => ({
+    key,
+    first: firstSeenAt,
+    last: lastSeenAt,
+    gf: gpu.firstAt,
+    gl: gpu.lastAt,
+    gb: gpu.busyAt,
+    ...(progress.changed.values
+      ? {
+          epochs: progress.epochs,
+          max: progress.maxEpoch,
+          le: array(progress.lastEpoch),
+          lv: array(progress.lastValue),
+          mn: array(progress.min),
+          mx: array(progress.max),
+          series: progress.changed.names ? progress.names : null,
+          unpack: progress.changed.chunks,
+        }
+      : {}),
+  }))
+  return tx`/* jobs.save_progress */
+    update job_progress p set
+      first_seen_at = x.first, last_seen_at = x.last, gpu_first_at = x.gf, gpu_last_at = x.gl, gpu_busy_at = x.gb,
+      epochs = coalesce(x.epochs, p.epochs), max_epoch = coalesce(x.max, p.max_epoch),
+      series = coalesce(x.series, p.series), last_epoch = coalesce(x.le::int[], p.last_epoch),
+      last_value = coalesce(x.lv::float8[], p.last_value), min_value = coalesce(x.mn::float8[], p.min_value),
+      max_value = coalesce(x.mx::float8[], p.max_value), packed_to = case when x.unpack then null else p.packed_to end
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
+      key bigint, first timestamptz, last timestamptz, gf timestamptz, gl timestamptz, gb timestamptz, epochs int,
+      max int, le text, lv text, mn text, mx text, series text[], unpack boolean)
+    where p.job_key = x.key`
+}

@@ -1,0 +1,10 @@
+export { createJobs, loadJobs, saveJobs } from './for-ingest.ts'
+export {
+  applyToJob,
+  fieldsUnder,
+  type JobState,
+  jobEndedAt,
+  jobStartedAt,
+  jobStatusOf,
+  newJob,
+} from './job.ts'

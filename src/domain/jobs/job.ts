@@ -1,0 +1,119 @@
+import { type JobStatus, STOP_REASON } from '../batches/index.ts'
+import type { Event, Incoming } from '../events/index.ts'
+import { type Merged, mergeFields } from '../merge.ts'
+import { newProgress, type SeriesProgress } from '../metrics/index.ts'
+import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
+
+/** A job as events change it. Times are canonical instants. Pure: no I/O in this file. */
+export interface JobState {
+  key: number
+  batchKey: number
+  id: string
+  status: JobStatus
+  /** The latest of job_start, job_done and job_failed; its stamp is empty before any of them. */
+  outcome: 'running' | 'completed' | 'failed'
+  outcomeStamp: string
+  failureReason: string | null
+  /** What job_start events said, and what job_done and job_failed events said, field by field. */
+  start: Merged | null
+  final: Merged | null
+  firstSeenAt: string
+  lastSeenAt: string
+  progress: SeriesProgress
+  gpu: GpuEvidence
+  changed: { summary: boolean }
+}
+
+export const newJob = (batchKey: number, id: string, firstSeenAt: string): JobState => ({
+  key: 0,
+  batchKey,
+  id,
+  status: 'running',
+  outcome: 'running',
+  outcomeStamp: '',
+  failureReason: null,
+  start: null,
+  final: null,
+  firstSeenAt,
+  lastSeenAt: firstSeenAt,
+  progress: newProgress(),
+  gpu: { firstAt: null, lastAt: null, busyAt: null },
+  changed: { summary: true },
+})
+
+/** Folds one event of the job; the order of events does not matter. Epochs are folded in domain/metrics. */
+export function applyToJob(job: JobState, { event, at, stamp }: Incoming): void {
+  if (at < job.firstSeenAt) {
+    job.firstSeenAt = at
+    if (job.start === null) job.changed.summary = true
+  }
+  if (at > job.lastSeenAt) job.lastSeenAt = at
+  switch (event.event_type) {
+    case 'job_start':
+      job.start = mergeFields(job.start, startFields(event, at), stamp)
+      settle(job, 'running', stamp, null)
+      job.changed.summary = true
+      break
+    case 'job_done':
+      job.final = mergeFields(job.final, finalFields(event.data), stamp)
+      settle(job, 'completed', stamp, null)
+      job.changed.summary = true
+      break
+    case 'job_failed':
+      job.final = mergeFields(job.final, { elapsed_s: event.data.elapsed_s }, stamp)
+      settle(job, 'failed', stamp, event.data.reason)
+      job.changed.summary = true
+      break
+    case 'resource_snapshot':
+      noticeGpu(job.gpu, event.data, at)
+      break
+  }
+}
+
+function settle(job: JobState, outcome: JobState['outcome'], stamp: string, reason: string | null): void {
+  if (stamp <= job.outcomeStamp) return
+  job.outcome = outcome
+  job.outcomeStamp = stamp
+  job.failureReason = reason
+}
+
+/** A job that its batch's end left without a word is lost (contract §4). */
+export function jobStatusOf(job: JobState, batchIsOver: boolean): JobStatus {
+  if (job.outcome === 'completed') return 'completed'
+  if (job.outcome === 'failed') return job.failureReason === STOP_REASON ? 'stopped' : 'failed'
+  return batchIsOver ? 'lost' : 'running'
+}
+
+export const jobStartedAt = (job: JobState): string =>
+  (job.start?.values.started_at as string) ?? job.firstSeenAt
+export const jobEndedAt = (job: JobState): string | null =>
+  job.outcome === 'running' ? null : job.outcomeStamp.slice(0, 27)
+
+/** `params` = every field of job_start that is not named by the schema (contract §4). */
+function startFields(
+  event: Extract<Event, { event_type: 'job_start' }>,
+  at: string,
+): Record<string, unknown> {
+  const fields: Record<string, unknown> = { started_at: at }
+  for (const [name, value] of Object.entries(event.data)) {
+    fields[name === 'model' || name === 'dataset' ? name : `params/${name}`] = value
+  }
+  return fields
+}
+
+function finalFields(data: Extract<Event, { event_type: 'job_done' }>['data']): Record<string, unknown> {
+  const fields: Record<string, unknown> = {}
+  if (data.elapsed_s !== undefined) fields.elapsed_s = data.elapsed_s
+  if (data.train_epochs !== undefined) fields.train_epochs = data.train_epochs
+  for (const [name, value] of Object.entries(data.metrics ?? {})) fields[`metrics/${name}`] = value
+  return fields
+}
+
+/** The fields under a prefix, without it: `params/lr` → `lr`. */
+export function fieldsUnder(merged: Merged | null, prefix: 'params/' | 'metrics/'): Record<string, unknown> {
+  const fields: Record<string, unknown> = Object.create(null)
+  for (const [name, value] of Object.entries(merged?.values ?? {})) {
+    if (name.startsWith(prefix)) fields[name.slice(prefix.length)] = value
+  }
+  return fields
+}

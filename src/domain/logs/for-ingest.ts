@@ -1,0 +1,21 @@
+import type { Tx } from '../../db/sql.ts'
+import { levelRank } from './level.ts'
+
+export interface NewLogLine {
+  batchKey: number
+  jobKey: number
+  dbId: number
+  at: string
+  level: string
+  line: string
+}
+
+/** Writes log lines; the level is kept in lower case. */
+export async function saveLogLines(tx: Tx, lines: NewLogLine[]): Promise<void> {
+  // A line may hold newlines of its own, so lines travel as JSON.
+  const rows = lines.map((l) => [l.batchKey, l.dbId, l.jobKey, l.at, l.level, levelRank(l.level), l.line])
+  await tx`/* log_lines.insert */
+    insert into log_lines (batch_key, db_id, job_key, ts, level, rank, line)
+    select (x ->> 0)::bigint, (x ->> 1)::bigint, (x ->> 2)::bigint, (x ->> 3)::timestamptz, x ->> 4, (x ->> 5)::smallint, x ->> 6
+    from json_array_elements(${JSON.stringify(rows)}::text::json) as x`
+}

@@ -1,0 +1,13 @@
+const RANKS: Record<string, number> = {
+  debug: 10,
+  info: 20,
+  warning: 30,
+  warn: 30,
+  error: 40,
+  critical: 50,
+  fatal: 50,
+}
+
+/** Severity of a level; words that are not known rank as info (contract §1). Compared lower-case. */
+export const levelRank = (level: string): number =>
+  Object.hasOwn(RANKS, level) ? (RANKS[level] as number) : 20

@@ -1,0 +1,102 @@
+import { canonicalInstant } from '../../db/instant.ts'
+import type { Tx } from '../../db/sql.ts'
+import { stampOf } from '../merge.ts'
+import type { EpochRow } from './series-progress.ts'
+
+/** Rows of these (job, epoch) pairs that stand already, with what merging needs. */
+export async function loadEpochs(tx: Tx, jobKeys: number[], epochs: number[]): Promise<EpochRow[]> {
+  const rows = await tx<
+    {
+      job_key: number
+      epoch: number
+      ts: string
+      db_id: number
+      event_id: string
+      vals: (number | null)[]
+      stamps: [string, string][] | null
+    }[]
+  >`/* epochs.load */
+    select e.job_key, e.epoch, e.ts, e.db_id, v.event_id, e.vals, e.stamps
+    from (select distinct * from unnest(${jobKeys}::bigint[], ${epochs}::int[]) as u (job_key, epoch)) u
+    join epochs e on e.job_key = u.job_key and e.epoch = u.epoch
+    join events v on v.db_id = e.db_id`
+  return rows.map((row) => ({
+    jobKey: row.job_key,
+    epoch: row.epoch,
+    at: canonicalInstant(row.ts),
+    dbId: row.db_id,
+    stamp: stampOf(canonicalInstant(row.ts), false, row.event_id),
+    vals: row.vals.map((v) => v ?? undefined),
+    stamps: row.stamps === null ? null : new Map(row.stamps),
+  }))
+}
+
+const literal = (vals: readonly (number | undefined)[]): string => {
+  let text = '{'
+  for (let i = 0; i < vals.length; i++) text += `${i === 0 ? '' : ','}${vals[i] ?? 'NULL'}`
+  return `${text}}`
+}
+
+/**
+ * Writes epochs. Rows of one event alone (nearly all) are new and go in as columns, each one text split by
+ * newlines; merged rows carry their stamps and may replace what stands.
+ */
+export async function saveEpochs(tx: Tx, rows: readonly EpochRow[]): Promise<void> {
+  const single = rows.filter((row) => row.stamps === null)
+  const merged = rows.filter((row) => row.stamps !== null)
+  await Promise.all([
+    single.length > 0 &&
+      tx`/* epochs.insert */
+        insert into epochs (job_key, epoch, ts, db_id, vals)
+        select job_key::bigint, epoch::int, ts::timestamptz, db_id::bigint, vals::float8[]
+        from rows from (
+          string_to_table(${single.map((r) => r.jobKey).join('\n')}, chr(10)),
+          string_to_table(${single.map((r) => r.epoch).join('\n')}, chr(10)),
+          string_to_table(${single.map((r) => r.at).join('\n')}, chr(10)),
+          string_to_table(${single.map((r) => r.dbId).join('\n')}, chr(10)),
+          string_to_table(${single.map((r) => literal(r.vals)).join('\n')}, chr(10))
+        ) as e (job_key, epoch, ts, db_id, vals)`,
+    merged.length > 0 &&
+      tx`/* epochs.merge */
+        insert into epochs as e (job_key, epoch, ts, db_id, vals, stamps)
+        select job_key, epoch, ts, db_id, vals::float8[], stamps
+        from jsonb_to_recordset(${JSON.stringify(
+          merged.map((r) => ({
+            job_key: r.jobKey,
+            epoch: r.epoch,
+            ts: r.at,
+            db_id: r.dbId,
+            vals: literal(r.vals),
+            stamps: [...(r.stamps as Map<string, string>)],
+          })),
+        )}::text::jsonb) as x (job_key bigint, epoch int, ts timestamptz, db_id bigint, vals text, stamps jsonb)
+        on conflict (job_key, epoch) do update
+          set ts = excluded.ts, db_id = excluded.db_id, vals = excluded.vals, stamps = excluded.stamps`,
+  ])
+}
+
+/** Counts the least and greatest finite values of these jobs anew, after a merge replaced a value. */
+export async function recountExtremes(tx: Tx, jobKeys: number[]): Promise<void> {
+  await tx`/* epochs.recount_extremes */
+    with extremes as (
+      select e.job_key, u.n,
+        min(u.v) filter (where u.v not in ('NaN', 'Infinity', '-Infinity')) least,
+        max(u.v) filter (where u.v not in ('NaN', 'Infinity', '-Infinity')) greatest
+      from epochs e, unnest(e.vals) with ordinality as u (v, n)
+      where e.job_key = any (${jobKeys}::bigint[])
+      group by e.job_key, u.n),
+    arrays as (
+      select p.job_key,
+        array_agg(coalesce(x.least, 'NaN') order by s.n) least, array_agg(coalesce(x.greatest, 'NaN') order by s.n) greatest
+      from job_progress p
+      cross join lateral generate_subscripts(p.series, 1) as s (n)
+      left join extremes x on x.job_key = p.job_key and x.n = s.n
+      where p.job_key = any (${jobKeys}::bigint[])
+      group by p.job_key)
+    update job_progress p set min_value = a.least, max_value = a.greatest from arrays a where a.job_key = p.job_key`
+}
+
+/** Drops the chunks of jobs whose packed epochs were changed; they are packed again when the job is quiet. */
+export async function dropChunks(tx: Tx, jobKeys: number[]): Promise<void> {
+  await tx`/* chunks.drop */ delete from metric_chunks where job_key = any (${jobKeys}::bigint[])`
+}

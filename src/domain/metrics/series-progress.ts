@@ -1,0 +1,139 @@
+/**
+ * What a job's epochs amount to, series by series. The dictionary gives each series of the job a number; the arrays
+ * here, `epochs.vals` and the chunks all use it, so every series costs the same, fixed or extra.
+ */
+export interface SeriesProgress {
+  names: string[]
+  numbers: Map<string, number>
+  /** Distinct epochs. */
+  epochs: number
+  maxEpoch: number | null
+  /** Per series: the highest epoch that has it, and its value there. */
+  lastEpoch: number[]
+  lastValue: number[]
+  /** Over finite values; NaN while there is none. */
+  min: number[]
+  max: number[]
+  packedTo: number | null
+  changed: { names: boolean; values: boolean; extremes: boolean; chunks: boolean }
+}
+
+/** One row of `epochs`. `vals` has holes where the epoch lacks a series. */
+export interface EpochRow {
+  jobKey: number
+  epoch: number
+  /** Canonical instant, db_id and stamp of the latest event of this epoch. */
+  at: string
+  dbId: number
+  stamp: string
+  vals: (number | undefined)[]
+  /** Where each value came from; only once several events were merged. */
+  stamps: Map<string, string> | null
+}
+
+export const newProgress = (): SeriesProgress => ({
+  names: [],
+  numbers: new Map(),
+  epochs: 0,
+  maxEpoch: null,
+  lastEpoch: [],
+  lastValue: [],
+  min: [],
+  max: [],
+  packedTo: null,
+  changed: { names: false, values: false, extremes: false, chunks: false },
+})
+
+/** The number of a series in the job's dictionary, which grows by it when it is new. */
+export function seriesNumber(progress: SeriesProgress, name: string): number {
+  let number = progress.numbers.get(name)
+  if (number === undefined) {
+    number = progress.names.length
+    progress.names.push(name)
+    progress.numbers.set(name, number)
+    progress.lastEpoch.push(Number.NEGATIVE_INFINITY)
+    progress.lastValue.push(Number.NaN)
+    progress.min.push(Number.NaN)
+    progress.max.push(Number.NaN)
+    progress.changed.names = true
+  }
+  return number
+}
+
+export interface EpochEvent {
+  epoch: number
+  at: string
+  dbId: number
+  stamp: string
+  series: Map<string, number>
+}
+
+/**
+ * Folds one job_epoch into the job's progress and its row. Events of the same epoch merge by series, the later stamp
+ * overriding per series (contract §1).
+ * @param row what stands for that epoch, undefined when nothing does; changed in place
+ * @returns the row to write, or null when nothing of it changed
+ */
+export function foldEpoch(
+  progress: SeriesProgress,
+  jobKey: number,
+  row: EpochRow | undefined,
+  event: EpochEvent,
+): EpochRow | null {
+  progress.changed.values = true
+  if (progress.packedTo !== null && event.epoch <= progress.packedTo) progress.changed.chunks = true
+  if (row === undefined) {
+    progress.epochs++
+    if (progress.maxEpoch === null || event.epoch > progress.maxEpoch) progress.maxEpoch = event.epoch
+    const vals: (number | undefined)[] = []
+    for (const [name, value] of event.series) {
+      const n = seriesNumber(progress, name)
+      vals[n] = value
+      note(progress, n, event.epoch, value)
+    }
+    return {
+      jobKey,
+      epoch: event.epoch,
+      at: event.at,
+      dbId: event.dbId,
+      stamp: event.stamp,
+      vals,
+      stamps: null,
+    }
+  }
+  let changed = false
+  if (row.stamps === null) {
+    const all = row.stamp
+    row.stamps = new Map()
+    for (const [n, name] of progress.names.entries()) if (row.vals[n] !== undefined) row.stamps.set(name, all)
+  }
+  for (const [name, value] of event.series) {
+    const n = seriesNumber(progress, name)
+    const known = row.stamps.get(name)
+    if (known !== undefined && event.stamp <= known) continue
+    // A value that no longer holds may have been the least or greatest: they are counted anew after the write.
+    if (known !== undefined && !Object.is(row.vals[n], value)) progress.changed.extremes = true
+    row.vals[n] = value
+    row.stamps.set(name, event.stamp)
+    note(progress, n, event.epoch, value)
+    changed = true
+  }
+  if (event.stamp > row.stamp) {
+    row.at = event.at
+    row.dbId = event.dbId
+    row.stamp = event.stamp
+    changed = true
+  }
+  return changed ? row : null
+}
+
+function note(progress: SeriesProgress, n: number, epoch: number, value: number): void {
+  if (epoch >= (progress.lastEpoch[n] as number)) {
+    progress.lastEpoch[n] = epoch
+    progress.lastValue[n] = value
+  }
+  if (!Number.isFinite(value)) return
+  const { min, max } = progress
+  if (!(value >= (min[n] as number))) min[n] = value
+  if (!(value <= (max[n] as number))) max[n] = value
+}

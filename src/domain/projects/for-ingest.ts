@@ -1,0 +1,52 @@
+import type { Tx } from '../../db/sql.ts'
+import type { ProjectAccess, Visibility } from './project.ts'
+
+interface Row {
+  key: number
+  slug: string
+  visibility: Visibility
+  owner_id: string
+  roles: Record<string, 'member' | 'viewer'> | null
+}
+
+/** The projects of these slugs, or that these batches are in, with the roles of these users. */
+export async function loadProjects(
+  tx: Tx,
+  slugs: string[],
+  batchIds: string[],
+  userIds: string[],
+): Promise<ProjectAccess[]> {
+  const rows = await tx<Row[]>`/* projects.for_ingest */
+    select p.key, p.slug, p.visibility, p.owner_id,
+      (select jsonb_object_agg(m.user_id, m.role) from project_members m
+       where m.project_key = p.key and m.user_id = any (${userIds}::uuid[])) roles
+    from projects p
+    where p.slug = any (${slugs}::text[])
+      or p.key in (select b.project_key from batches b where b.id = any (${batchIds}::text[]))`
+  return rows.map((row) => ({
+    key: row.key,
+    slug: row.slug,
+    visibility: row.visibility,
+    ownerId: row.owner_id,
+    roles: new Map(Object.entries(row.roles ?? {})),
+  }))
+}
+
+/**
+ * Creates projects on first use (contract §2): private, owned by the user whose event came first.
+ * @returns slug → key of those that this transaction created; a slug that another one created meanwhile is missing
+ */
+export async function createProjects(
+  tx: Tx,
+  wanted: { slug: string; ownerId: string }[],
+): Promise<Map<string, number>> {
+  const ordered = wanted.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
+  const rows = await tx<{ key: number; slug: string }[]>`/* projects.create_on_first_use */
+    insert into projects (slug, display_name, owner_id)
+    select slug, slug, owner_id::uuid
+    from unnest(${ordered.map((p) => p.slug)}::text[], ${ordered.map((p) => p.ownerId)}::text[]) with ordinality as p (slug, owner_id, n)
+    order by n
+    on conflict (slug) do nothing
+    returning key, slug`
+  return new Map(rows.map((row) => [row.slug, row.key]))
+}

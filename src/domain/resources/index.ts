@@ -1,0 +1,2 @@
+export { type NewSnapshot, saveSnapshots, snapshotValues } from './for-ingest.ts'
+export { type GpuEvidence, gpuUtilisation, IDLE_BELOW_PCT, noticeGpu } from './gpu.ts'

@@ -1,0 +1,9 @@
+/**
+ * Sessions of people (contract §3). One row has two credentials: a JWT of 12 h for programs, signed with keys that
+ * rotate, and a secret for the browser's cookie, which slides with the row and knows no signing key, so that
+ * rotating keys signs nobody out of a page.
+ */
+export { type Rotation, rotateSigningKey } from './keys.ts'
+export { sessionOfCookie, sessionOfJwt } from './reads.ts'
+export { cookieLifeS, type OpenedSession, type Session } from './session.ts'
+export { closeSession, closeSessionsOf, openSession, touchSession } from './writes.ts'

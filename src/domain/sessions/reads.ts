@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto'
+import type { Db } from '../../db/sql.ts'
+import type { CallerUser } from '../caller.ts'
+import { verifySession } from './jwt.ts'
+import { ABSOLUTE_S, IDLE_S, type Session } from './session.ts'
+
+export const cookieHash = (cookie: string): Buffer => createHash('sha256').update(cookie).digest()
+
+/** The live session of a JWT; undefined when the token is not ours, has expired, or its session is over. */
+export async function sessionOfJwt(db: Db, token: string, now: Date): Promise<Session | undefined> {
+  const claims = await verifySession(db, token, now)
+  if (claims === undefined) return undefined
+  const row = db`s.id = ${claims.sessionId} and s.user_id = ${claims.userId}`
+  return findSession(db, row, now)
+}
+
+/** The live session of a browser's cookie. */
+export const sessionOfCookie = (db: Db, cookie: string, now: Date): Promise<Session | undefined> =>
+  findSession(db, db`s.cookie_hash = ${cookieHash(cookie)}`, now)
+
+async function findSession(db: Db, which: ReturnType<Db>, now: Date): Promise<Session | undefined> {
+  const at = now.toISOString()
+  const [row] = await db<(CallerUser & { sessionId: string; createdAt: string; stale: boolean })[]>`/* sessions.find */
+    select s.id as "sessionId", s.created_at as "createdAt",
+           s.last_used_at < ${at}::timestamptz - interval '1 minute' as stale,
+           u.id, u.email, u.name, u.role
+    from sessions s join users u on u.id = s.user_id
+    where ${which} and s.closed_at is null and u.disabled_at is null
+      and s.last_used_at > ${at}::timestamptz - ${IDLE_S}::integer * interval '1 second'
+      and s.created_at > ${at}::timestamptz - ${ABSOLUTE_S}::integer * interval '1 second'`
+  if (row === undefined) return undefined
+  const { sessionId, createdAt, stale, ...user } = row
+  return { id: sessionId, user, createdAt, stale }
+}

@@ -1,0 +1,34 @@
+import type { CallerUser } from '../caller.ts'
+
+/** A JWT lives this long and is never renewed. */
+export const JWT_LIFE_S = 12 * 3600
+/** A session ends when nobody has used it for this long … */
+export const IDLE_S = 14 * 86_400
+/** … and this long after it was opened, whatever happens. */
+export const ABSOLUTE_S = 90 * 86_400
+
+/** What a credential proved: a live session of an enabled user. */
+export interface Session {
+  id: string
+  user: CallerUser
+  createdAt: string
+  /** Not written down as used for a minute: time to touch it and to renew its cookie. */
+  stale: boolean
+}
+
+/** A new session with its two credentials, which are shown this once. */
+export interface OpenedSession {
+  id: string
+  /** The JWT, for `Authorization: Bearer`. */
+  token: string
+  /** When the JWT ends. */
+  expiresAt: string
+  /** What the browser's cookie holds. */
+  cookie: string
+}
+
+/** Seconds that a cookie may live on from now: as long as its session could. */
+export function cookieLifeS(createdAt: string, now: Date): number {
+  const age = Math.floor((now.getTime() - Date.parse(createdAt)) / 1000)
+  return Math.max(0, Math.min(IDLE_S, ABSOLUTE_S - age))
+}

@@ -1,0 +1,60 @@
+import type { Db } from '../../db/sql.ts'
+import type { CallerUser } from '../caller.ts'
+import { isWhole, type TokenScope, tokenHash } from './token.ts'
+
+/** A token as its owner sees it: never the token itself. */
+export interface Token {
+  id: string
+  name: string
+  scope: TokenScope
+  last4: string
+  createdAt: string
+  lastUsedAt: string | null
+}
+
+/** Where the next page of a list of tokens begins: after this one. */
+export interface TokenPosition {
+  createdAt: string
+  id: string
+}
+
+/** What a presented token proved. */
+export interface FoundToken {
+  id: string
+  scope: TokenScope
+  user: CallerUser
+  /** Not written down as used for a minute: time for `touchToken`. */
+  stale: boolean
+}
+
+/**
+ * The token behind the text; undefined when it is not one of ours, was revoked, or its user is disabled. A text
+ * whose checksum is wrong costs no query.
+ */
+export async function findToken(db: Db, text: string, now: Date): Promise<FoundToken | undefined> {
+  if (!isWhole(text)) return undefined
+  const [row] = await db<(CallerUser & { tokenId: string; scope: TokenScope; stale: boolean })[]>`/* tokens.find */
+    select t.id as "tokenId", t.scope,
+           t.last_used_at is null or t.last_used_at < ${now.toISOString()}::timestamptz - interval '1 minute' as stale,
+           u.id, u.email, u.name, u.role
+    from tokens t join users u on u.id = t.user_id
+    where t.hash = ${tokenHash(text)} and t.revoked_at is null and u.disabled_at is null`
+  if (row === undefined) return undefined
+  const { tokenId, scope, stale, ...user } = row
+  return { id: tokenId, scope, user, stale }
+}
+
+/** The user's tokens that were not revoked, newest first; `limit` after `after`. */
+export async function listTokens(
+  db: Db,
+  userId: string,
+  page: { limit: number; after: TokenPosition | undefined },
+): Promise<Token[]> {
+  const { after } = page
+  return db<Token[]>`/* tokens.list */
+    select id, name, scope, last4, created_at as "createdAt", last_used_at as "lastUsedAt"
+    from tokens
+    where user_id = ${userId} and revoked_at is null
+      ${after ? db`and (created_at, id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)` : db``}
+    order by created_at desc, id desc limit ${page.limit}`
+}

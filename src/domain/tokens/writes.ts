@@ -1,0 +1,47 @@
+import type { Tx } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import { recordAudit } from '../audit.ts'
+import type { Known } from '../caller.ts'
+import { isUuid } from '../uuid.ts'
+import type { Token } from './reads.ts'
+import { makeToken, type TokenScope, tokenHash } from './token.ts'
+
+/** Makes a token of the actor. `text` is the token itself: shown this once, kept nowhere. */
+export async function createToken(
+  tx: Tx,
+  actor: Known,
+  wanted: { name: string; scope: TokenScope },
+  now: Date,
+): Promise<Token & { text: string }> {
+  const text = makeToken(wanted.scope)
+  const [token] = await tx<Token[]>`/* tokens.create */
+    insert into tokens (user_id, name, scope, hash, last4, created_at)
+    values (${actor.user.id}, ${wanted.name}, ${wanted.scope}, ${tokenHash(text)}, ${text.slice(-4)}, ${now.toISOString()})
+    returning id, name, scope, last4, created_at as "createdAt", last_used_at as "lastUsedAt"`
+  if (token === undefined) throw new Error('the token was not stored')
+  const detail = { name: token.name, scope: token.scope, last4: token.last4 }
+  await recordAudit(tx, actor, { action: 'token.created', subject: `token:${token.id}`, detail }, now)
+  return { ...token, text }
+}
+
+/** Revokes the actor's token: refused from the next request on. Throws `token_not_found`, also for another's. */
+export async function revokeToken(tx: Tx, actor: Known, id: string, now: Date): Promise<void> {
+  const [token] = isUuid(id)
+    ? await tx<{ name: string; last4: string }[]>`/* tokens.revoke */
+        update tokens set revoked_at = ${now.toISOString()}
+        where id = ${id} and user_id = ${actor.user.id} and revoked_at is null
+        returning name, last4`
+    : []
+  if (token === undefined) throw new Problem('token_not_found')
+  await recordAudit(tx, actor, { action: 'token.revoked', subject: `token:${id}`, detail: { ...token } }, now)
+}
+
+/** Notes that the token is in use, at most once a minute; requests at the same moment do not wait for each other. */
+export async function touchToken(tx: Tx, id: string, now: Date): Promise<void> {
+  const at = now.toISOString()
+  await tx`/* tokens.touch */
+    update tokens set last_used_at = ${at}
+    where id = (select id from tokens
+                where id = ${id} and (last_used_at is null or last_used_at < ${at}::timestamptz - interval '1 minute')
+                for update skip locked)`
+}

@@ -1,0 +1,99 @@
+import type { Db, Tx } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import { recordAudit } from '../audit.ts'
+import type { Known } from '../caller.ts'
+import { isUuid } from '../uuid.ts'
+import { findUser, hasUsers } from './reads.ts'
+import { emailKey, type User } from './user.ts'
+
+/** Registrations queue here, so that exactly one of them finds no user before itself. */
+const REGISTRATION_LOCK = 7_041_778
+
+export interface NewUser {
+  email: string
+  name: string
+  passwordHash: string | null
+}
+
+/** Throws `registration_closed`, unless nobody has an account yet: the first one may always be made (contract §3). */
+export async function requireRegistration(db: Db, registration: 'open' | 'closed'): Promise<void> {
+  if (registration === 'closed' && (await hasUsers(db))) throw new Problem('registration_closed')
+}
+
+/**
+ * Makes the account. The first of all is an administrator (specification §1.10): exactly one, however many register
+ * at once. Throws `registration_closed`, `email_taken`.
+ */
+export async function createUser(
+  tx: Tx,
+  user: NewUser,
+  registration: 'open' | 'closed',
+  now: Date,
+): Promise<User> {
+  // A statement of its own: the next one must see what the lock's last holder committed.
+  await tx`/* users.registration_lock */ select pg_advisory_xact_lock(${REGISTRATION_LOCK})`
+  await requireRegistration(tx, registration)
+  const [created] = await tx<User[]>`/* users.create */
+    insert into users (email, email_key, name, role, password_hash, created_at)
+    select ${user.email}, ${emailKey(user.email)}, ${user.name},
+           case when exists (select from users) then 'user' else 'admin' end,
+           ${user.passwordHash}, ${now.toISOString()}
+    on conflict (email_key) do nothing
+    returning id, email, name, role, created_at as "createdAt", false as disabled`
+  if (created === undefined) throw new Problem('email_taken')
+  return created
+}
+
+/** Changes what is given and answers the user as it is then. Throws `user_not_found`. */
+export async function updateProfile(
+  tx: Tx,
+  id: string,
+  change: { name?: string | undefined; passwordHash?: string | undefined },
+): Promise<User> {
+  await tx`/* users.update_profile */
+    update users set name = coalesce(${change.name ?? null}, name),
+                     password_hash = coalesce(${change.passwordHash ?? null}, password_hash)
+    where id = ${id}`
+  const user = await findUser(tx, id)
+  if (user === undefined) throw new Problem('user_not_found')
+  return user
+}
+
+/**
+ * Changes another's role, or disables or enables the account, and writes it down. Throws `user_not_found`, and
+ * `last_admin` where no enabled administrator would be left. Closing a disabled user's sessions is the caller's part.
+ */
+export async function administerUser(
+  tx: Tx,
+  actor: Known,
+  id: string,
+  change: { role?: 'admin' | 'user' | undefined; disabled?: boolean | undefined },
+  now: Date,
+): Promise<User> {
+  if (!isUuid(id)) throw new Problem('user_not_found')
+  // All administrators and the user, locked in one order: two who demote each other at once cannot both succeed.
+  await tx`/* users.lock_admins */
+    select from users where (role = 'admin' and disabled_at is null) or id = ${id} order by id for update`
+  const before = await findUser(tx, id)
+  if (before === undefined) throw new Problem('user_not_found')
+  const [after] = await tx<User[]>`/* users.administer */
+    update users set role = coalesce(${change.role ?? null}, role),
+                     disabled_at = case ${change.disabled ?? null}::boolean
+                                     when true then coalesce(disabled_at, ${now.toISOString()})
+                                     when false then null
+                                     else disabled_at end
+    where id = ${id}
+    returning id, email, name, role, created_at as "createdAt", disabled_at is not null as disabled`
+  const [left] = await tx<{ admins: boolean }[]>`/* users.admins_left */
+    select exists (select from users where role = 'admin' and disabled_at is null) as admins`
+  if (after === undefined || left?.admins !== true) throw new Problem('last_admin')
+  if (after.role !== before.role) {
+    const detail = { from: before.role, to: after.role }
+    await recordAudit(tx, actor, { action: 'user.role_changed', subject: `user:${id}`, detail }, now)
+  }
+  if (after.disabled !== before.disabled) {
+    const action = after.disabled ? 'user.disabled' : 'user.enabled'
+    await recordAudit(tx, actor, { action, subject: `user:${id}` }, now)
+  }
+  return after
+}
