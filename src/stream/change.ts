@@ -4,8 +4,7 @@
  */
 export type Change =
   | { channel: `project:${string}`; type: 'batches'; payload: { batches: BatchChange[] } }
-  | { channel: `batch:${string}`; type: 'batch'; payload: BatchChange }
-  | { channel: `batch:${string}`; type: 'jobs'; payload: { jobs: JobChange[] } }
+  | { channel: `batch:${string}`; type: 'summary'; payload: { batch: BatchChange; jobs: JobChange[] } }
   | { channel: `metrics:${string}`; type: 'epochs'; payload: { points: EpochPoint[] } }
   | { channel: `logs:${string}`; type: 'lines'; payload: { lines: LogLineChange[] } }
   | { channel: `resources:${string}`; type: 'snapshots'; payload: { snapshots: SnapshotChange[] } }

@@ -1,0 +1,50 @@
+import type { Tx } from '../db/sql.ts'
+import { eventTypeCode, type Incoming } from '../domain/events/index.ts'
+
+/** As many db_ids as one call of the sequence gives (prisma/migrations/002_telemetry). */
+const BLOCK = 32
+
+/** Which of these events are stored already: event_id → db_id (step 5). */
+export async function findStored(tx: Tx, eventIds: string[]): Promise<Map<string, number>> {
+  const rows = await tx<{ event_id: string; db_id: number }[]>`/* events.find */
+    select event_id, db_id from events where event_id = any (string_to_array(${eventIds.join(',')}, ',')::uuid[])`
+  return new Map(rows.map((row) => [row.event_id, row.db_id]))
+}
+
+/** `count` new db_ids, ascending. What a block has left over is not used, so ids follow the order of groups. */
+export async function takeDbIds(tx: Tx, count: number): Promise<number[]> {
+  const blocks = Math.ceil(count / BLOCK)
+  const rows = await tx<{ first: number }[]>`/* events.take_ids */
+    select nextval('event_block') as first from generate_series(1, ${blocks}::int)`
+  const ids: number[] = []
+  for (const { first } of rows) for (let i = 0; i < BLOCK && ids.length < count; i++) ids.push(first + i)
+  return ids
+}
+
+export interface Claim {
+  incoming: Incoming
+  eventId: string
+  batchKey: number
+  jobKey: number | null
+}
+
+/**
+ * Stores the raw events (step 7). Each column travels as one text split by newlines: the payloads are single lines
+ * of JSON, and nothing has to be escaped or parsed on the way.
+ * An event_id that another server stored since `findStored` is a unique violation: the group starts over.
+ */
+export async function storeEvents(tx: Tx, claims: Claim[]): Promise<void> {
+  const column = (value: (claim: Claim) => string | number): string => claims.map(value).join('\n')
+  await tx`/* events.insert */
+    insert into events (db_id, event_id, batch_key, job_key, type, ts, payload)
+    select db_id::bigint, event_id::uuid, batch_key::bigint, nullif(job_key, '')::bigint, type::smallint, ts::timestamptz, payload
+    from rows from (
+      string_to_table(${column((c) => c.incoming.dbId)}, chr(10)),
+      string_to_table(${column((c) => c.eventId)}, chr(10)),
+      string_to_table(${column((c) => c.batchKey)}, chr(10)),
+      string_to_table(${column((c) => c.jobKey ?? '')}, chr(10)),
+      string_to_table(${column((c) => eventTypeCode(c.incoming.event.event_type))}, chr(10)),
+      string_to_table(${column((c) => c.incoming.at)}, chr(10)),
+      string_to_table(${column((c) => c.incoming.json)}, chr(10))
+    ) as e (db_id, event_id, batch_key, job_key, type, ts, payload)`
+}

@@ -1,0 +1,20 @@
+import type { CallerUser } from '../domain/caller.ts'
+import type { Problem } from '../problem.ts'
+import type { Checked } from './envelope.ts'
+
+/** One event of a request on its way through the group. */
+export interface Item {
+  checked: Checked
+  /** The user behind the token that sent it. */
+  sender: Pick<CallerUser, 'id' | 'role'>
+}
+
+/** What became of one event: stored, a repeat, or refused. Never an exception (contract §1). */
+export type Outcome = Stored | Refused
+export interface Stored {
+  dbId: number
+  deduplicated: boolean
+}
+export interface Refused {
+  problem: Problem
+}
