@@ -1,0 +1,236 @@
+#!/usr/bin/env node
+// What `npm start` runs: makes a fresh or changed clone ready (packages, build), then becomes the server. Plain Node
+// without dependencies, because at first there are none.
+//
+//   node scripts/start.mjs [arguments of `start`]
+//   node scripts/start.mjs --build-only             only installs and builds, each only when needed
+//
+// The server runs in this very process, so a signal reaches it once, its exit code is ours, and nothing of it is left
+// when this process is killed.
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
+const MAIN = join(ROOT, 'dist/cli/main.js')
+const HASH_FILE = join(ROOT, 'dist/.build-hash')
+/** All that the build reads. */
+const SOURCES = [
+  'src',
+  'web',
+  'prisma',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+]
+const NODE_AT_LEAST = [20, 19]
+
+/** Installs packages and builds, each only when needed. Throws a StepFailed with one sentence and the output. */
+export async function ensureBuilt() {
+  checkNode()
+  if (isReady()) return
+  const unlock = await lock()
+  try {
+    if (isReady()) return // another start has done it meanwhile
+    const hash = sourceHash()
+    const build = !isBuilt(hash)
+    if (!hasPackages({ forBuilding: build }))
+      // --include=dev: the build needs them, also where NODE_ENV=production is set.
+      await npm(
+        'Installing packages (a minute or so, only this once)',
+        'ci',
+        '--include=dev',
+        '--no-audit',
+        '--no-fund',
+      )
+    if (build) {
+      rmSync(HASH_FILE, { force: true })
+      await npm('Building', 'run', 'build')
+      mkdirSync(join(ROOT, 'dist'), { recursive: true })
+      writeFileSync(HASH_FILE, hash)
+    }
+  } finally {
+    unlock()
+  }
+}
+
+class StepFailed extends Error {
+  output = ''
+}
+
+function checkNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  const [wantMajor, wantMinor] = NODE_AT_LEAST
+  if (major > wantMajor || (major === wantMajor && minor >= wantMinor)) return
+  throw new StepFailed(
+    `Node ${NODE_AT_LEAST.join('.')} or newer is needed, and this is ${process.versions.node}. Node 24 is recommended: https://nodejs.org`,
+  )
+}
+
+function isReady() {
+  const built = isBuilt(sourceHash())
+  return built && hasPackages({ forBuilding: false })
+}
+
+function isBuilt(hash) {
+  return existsSync(MAIN) && existsSync(HASH_FILE) && readFileSync(HASH_FILE, 'utf8') === hash
+}
+
+/**
+ * Whether what npm says it installed is what the lock file asks for. By contents: a checkout changes times at will.
+ * Optional packages may be missing (they are for other platforms), and development ones where nothing is to be built.
+ */
+function hasPackages({ forBuilding }) {
+  const wanted = readPackages(join(ROOT, 'package-lock.json'))
+  const installed = readPackages(join(ROOT, 'node_modules/.package-lock.json'))
+  return Object.entries(wanted).every(([path, entry]) => {
+    if (path === '') return true
+    const found = installed[path]
+    if (found) return found.version === entry.version && found.integrity === entry.integrity
+    return entry.optional || entry.devOptional || entry.peer || (entry.dev && !forBuilding)
+  })
+}
+
+function readPackages(lockFile) {
+  try {
+    return JSON.parse(readFileSync(lockFile, 'utf8')).packages ?? {}
+  } catch {
+    return {}
+  }
+}
+
+function sourceHash() {
+  const hash = createHash('sha256')
+  for (const source of SOURCES) addToHash(hash, source)
+  return hash.digest('hex')
+}
+
+function addToHash(hash, path) {
+  const full = join(ROOT, path)
+  if (!existsSync(full)) return
+  if (statSync(full).isDirectory()) {
+    const names = readdirSync(full).filter(
+      (name) => !['node_modules', 'dist'].includes(name) && !name.startsWith('.'),
+    )
+    for (const name of names.sort()) addToHash(hash, `${path}/${name}`)
+    return
+  }
+  const content = readFileSync(full)
+  hash.update(`${path}\0${content.length}\0`).update(content)
+}
+
+/** One start at a time installs or builds; the others wait for it. Returns what gives the turn back. */
+async function lock() {
+  const file = join(
+    tmpdir(),
+    `svc-build-${createHash('sha256').update(ROOT).digest('hex').slice(0, 16)}.lock`,
+  )
+  for (let waited = 0; ; waited++) {
+    try {
+      writeFileSync(file, String(process.pid), { flag: 'wx' })
+      return () => rmSync(file, { force: true })
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error
+    }
+    if (isAbandoned(file)) rmSync(file, { force: true })
+    else {
+      if (waited === 10) say('Waiting for another start that is building here')
+      await sleep(100)
+    }
+  }
+}
+
+function isAbandoned(file) {
+  try {
+    const pid = Number(readFileSync(file, 'utf8'))
+    const ageMs = Date.now() - statSync(file).mtimeMs
+    if (ageMs > 15 * 60_000) return true
+    if (pid === 0) return ageMs > 1000 // between its creation and its first byte
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return error.code === 'ESRCH'
+  }
+}
+
+/** Runs npm as one step: a line before, a line after, and its whole output only when it fails. */
+async function npm(title, ...args) {
+  const begun = Date.now()
+  say(`${title} …`)
+  // Under `npm start` npm says where it is itself; a shell is for Windows, where npm is a script.
+  const own = process.env.npm_execpath
+  const viaNode = own !== undefined && /npm-cli\.c?js$/.test(own)
+  const child = viaNode
+    ? spawn(process.execPath, [own, ...args], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
+    : spawn('npm', args, {
+        cwd: ROOT,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        shell: process.platform === 'win32',
+      })
+  const output = []
+  child.stdout.on('data', (chunk) => output.push(chunk))
+  child.stderr.on('data', (chunk) => output.push(chunk))
+
+  // Ctrl-C reaches npm by itself; a SIGTERM is for this process alone. Either way the step ends, and we with it.
+  let stoppedBy = null
+  const stop = (signal) => {
+    stoppedBy = signal
+    child.kill('SIGTERM')
+  }
+  process.on('SIGINT', stop).on('SIGTERM', stop)
+  const result = await new Promise((done) => {
+    child.once('error', (error) => done(error.message))
+    child.once('close', (code, signal) =>
+      done(code === 0 ? null : `npm ${args[0]} ended with ${signal ?? code}`),
+    )
+  })
+  process.off('SIGINT', stop).off('SIGTERM', stop)
+
+  if (stoppedBy) throw new StepFailed('Stopped before the server was ready.')
+  if (result === null)
+    return say(`${title.replace(/ \(.*/, '')}: done in ${((Date.now() - begun) / 1000).toFixed(1)} s`)
+  const failure = new StepFailed(`${title.replace(/ \(.*/, '')} failed: ${result}`)
+  failure.output = Buffer.concat(output).toString('utf8')
+  throw failure
+}
+
+function say(line) {
+  process.stderr.write(`${line}\n`)
+}
+
+async function main() {
+  const args = process.argv.slice(2)
+  const buildOnly = args[0] === '--build-only'
+  try {
+    await ensureBuilt()
+  } catch (error) {
+    if (!(error instanceof StepFailed)) throw error
+    if (error.output) process.stderr.write(`${error.output.trimEnd()}\n\n`)
+    say(error.message)
+    process.exit(1)
+  }
+  if (buildOnly) return
+  // At Ctrl-C npm passes on the signal that the terminal has already sent. The server drains at the first; a listener
+  // that stays keeps the second from ending it in the middle of that.
+  process.on('SIGINT', () => {}).on('SIGTERM', () => {})
+  process.setSourceMapsEnabled(true)
+  process.argv = [process.execPath, MAIN, 'start', ...args]
+  await import(pathToFileURL(MAIN).href)
+}
+
+if (process.argv[1] && realpathSync(process.argv[1]) === realpathSync(fileURLToPath(import.meta.url)))
+  await main()

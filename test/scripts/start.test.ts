@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+
+// The launcher in a small project of its own: its build copies src/main.js, and that stands in for the server.
+let root: string
+const lock = (name: string) =>
+  JSON.stringify({ name, version: '1.0.0', lockfileVersion: 3, packages: { '': { name } } })
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'svc-start-'))
+  mkdirSync(join(root, 'src'))
+  cpSync(new URL('../../scripts/start.mjs', import.meta.url), join(root, 'scripts/start.mjs'))
+  write('package-lock.json', lock('project'))
+  write(
+    'package.json',
+    JSON.stringify({ name: 'project', type: 'module', scripts: { build: 'node build.mjs' } }),
+  )
+  write(
+    'build.mjs',
+    `import { appendFileSync, cpSync } from 'node:fs'
+    appendFileSync('builds', 'x')
+    console.log('the compiler speaks')
+    cpSync('src/main.js', 'dist/cli/main.js')`,
+  )
+  write(
+    'src/main.js',
+    `console.log(process.argv.slice(2).join(' '))
+    if (process.argv.includes('--wait')) {
+      setInterval(() => {}, 1000)
+      let signals = 0
+      process.on('SIGTERM', () => { signals++; setTimeout(() => { console.log('signals ' + signals); process.exit(7) }, 300) })
+    }`,
+  )
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+const write = (name: string, content: string) => writeFileSync(join(root, name), content)
+const builds = () => readFileSync(join(root, 'builds'), 'utf8').length
+
+function launch(...args: string[]) {
+  const child = spawn(process.execPath, [join(root, 'scripts/start.mjs'), ...args], { stdio: 'pipe' })
+  const said = { out: '', err: '' }
+  child.stdout.on('data', (chunk) => {
+    said.out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    said.err += chunk
+  })
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, ...said }))
+  return { child, said, ended }
+}
+
+test('a fresh clone is built, one line a step, and started with the arguments given', async () => {
+  const result = await launch('--port', '0').ended
+  expect(result).toMatchObject({ code: 0, out: 'start --port 0\n' })
+  expect(result.err).toMatch(/^Building …\nBuilding: done in [\d.]+ s\n$/)
+})
+
+test('nothing is built again until a source changes', async () => {
+  await launch().ended
+  expect((await launch().ended).err).toBe('')
+  expect(builds()).toBe(1)
+  write('src/other.js', 'export const changed = true')
+  await launch().ended
+  expect(builds()).toBe(2)
+})
+
+test('--build-only builds and starts nothing', async () => {
+  expect(await launch('--build-only').ended).toMatchObject({ code: 0, out: '' })
+  expect(builds()).toBe(1)
+})
+
+test('two starts at once build once', async () => {
+  const both = await Promise.all([launch('a').ended, launch('b').ended])
+  expect(both.map((one) => one.out)).toEqual(['start a\n', 'start b\n'])
+  expect(builds()).toBe(1)
+})
+
+test('a build that fails is shown whole, and tried again at the next start', async () => {
+  const good = readFileSync(join(root, 'build.mjs'), 'utf8')
+  write('build.mjs', `${good}\nconsole.error('no semicolon'); process.exit(2)`)
+  const result = await launch().ended
+  expect(result).toMatchObject({ code: 1, out: '' })
+  expect(result.err).toMatch(
+    /the compiler speaks[\s\S]*no semicolon[\s\S]*Building failed: npm run ended with 2\n$/,
+  )
+  write('build.mjs', good)
+  expect(await launch().ended).toMatchObject({ code: 0, out: 'start\n' })
+})
+
+test('packages that do not match the lock file are installed first', async () => {
+  mkdirSync(join(root, 'local'))
+  write('local/package.json', JSON.stringify({ name: 'local', version: '2.0.0' }))
+  const packages = {
+    '': { name: 'project', dependencies: { local: 'file:local' } },
+    local: { version: '2.0.0' },
+    'node_modules/local': { resolved: 'local', link: true },
+  }
+  write('package-lock.json', JSON.stringify({ name: 'project', lockfileVersion: 3, packages }))
+  write(
+    'package.json',
+    JSON.stringify({
+      name: 'project',
+      type: 'module',
+      scripts: { build: 'node build.mjs' },
+      dependencies: { local: 'file:local' },
+    }),
+  )
+  expect((await launch().ended).err).toMatch(
+    /^Installing packages .*\nInstalling packages: done .*\nBuilding …\n/,
+  )
+  expect((await launch().ended).err).toBe('')
+})
+
+test('a signal reaches the server once, and its exit code is ours', async () => {
+  const { child, said, ended } = launch('--wait')
+  while (!said.out.includes('--wait')) await new Promise((resolve) => setTimeout(resolve, 20))
+  child.kill('SIGTERM')
+  expect(await ended).toMatchObject({ code: 7, out: 'start --wait\nsignals 1\n' })
+})
