@@ -5,9 +5,11 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
+import { adminRoutes } from './admin.ts'
 import { authRoutes } from './auth.ts'
 import { acceptJson } from './body.ts'
 import { identifyCallers } from './credentials.ts'
+import { eventRoutes } from './events.ts'
 import { openapiRoutes } from './openapi.ts'
 import { opsRoutes } from './ops.ts'
 import { sendProblem, toProblem } from './respond.ts'
@@ -80,8 +82,10 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
 
   opsRoutes(app, services)
   openapiRoutes(app)
+  eventRoutes(app, services)
   authRoutes(app, services)
   tokenRoutes(app, services)
+  adminRoutes(app, services)
   return app
 }
 

@@ -45,7 +45,9 @@ export async function verifySession(db: Db, token: string, now: Date): Promise<C
       token,
       async ({ kid }) => {
         const secret =
-          typeof kid === 'string' && /^[\w-]{1,64}$/.test(kid) ? await verifyingSecret(db, kid, now) : undefined
+          typeof kid === 'string' && /^[\w-]{1,64}$/.test(kid)
+            ? await verifyingSecret(db, kid, now)
+            : undefined
         if (secret === undefined) throw new errors.JWKSNoMatchingKey()
         return secret
       },

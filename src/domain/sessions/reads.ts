@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { PendingQuery, Row } from 'postgres'
 import type { Db } from '../../db/sql.ts'
 import type { CallerUser } from '../caller.ts'
 import { verifySession } from './jwt.ts'
@@ -18,9 +19,11 @@ export async function sessionOfJwt(db: Db, token: string, now: Date): Promise<Se
 export const sessionOfCookie = (db: Db, cookie: string, now: Date): Promise<Session | undefined> =>
   findSession(db, db`s.cookie_hash = ${cookieHash(cookie)}`, now)
 
-async function findSession(db: Db, which: ReturnType<Db>, now: Date): Promise<Session | undefined> {
+async function findSession(db: Db, which: PendingQuery<Row[]>, now: Date): Promise<Session | undefined> {
   const at = now.toISOString()
-  const [row] = await db<(CallerUser & { sessionId: string; createdAt: string; stale: boolean })[]>`/* sessions.find */
+  const [row] = await db<
+    (CallerUser & { sessionId: string; createdAt: string; stale: boolean })[]
+  >`/* sessions.find */
     select s.id as "sessionId", s.created_at as "createdAt",
            s.last_used_at < ${at}::timestamptz - interval '1 minute' as stale,
            u.id, u.email, u.name, u.role

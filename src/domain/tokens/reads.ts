@@ -33,7 +33,9 @@ export interface FoundToken {
  */
 export async function findToken(db: Db, text: string, now: Date): Promise<FoundToken | undefined> {
   if (!isWhole(text)) return undefined
-  const [row] = await db<(CallerUser & { tokenId: string; scope: TokenScope; stale: boolean })[]>`/* tokens.find */
+  const [row] = await db<
+    (CallerUser & { tokenId: string; scope: TokenScope; stale: boolean })[]
+  >`/* tokens.find */
     select t.id as "tokenId", t.scope,
            t.last_used_at is null or t.last_used_at < ${now.toISOString()}::timestamptz - interval '1 minute' as stale,
            u.id, u.email, u.name, u.role
@@ -57,4 +59,12 @@ export async function listTokens(
     where user_id = ${userId} and revoked_at is null
       ${after ? db`and (created_at, id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)` : db``}
     order by created_at desc, id desc limit ${page.limit}`
+}
+
+/** Those of these tokens that hold at this moment: not revoked, and their user not disabled. */
+export async function validTokens(db: Db, ids: string[]): Promise<Set<string>> {
+  const rows = await db<{ id: string }[]>`/* tokens.valid */
+    select t.id from tokens t join users u on u.id = t.user_id
+    where t.id = any (${ids}::uuid[]) and t.revoked_at is null and u.disabled_at is null`
+  return new Set(rows.map((row) => row.id))
 }

@@ -25,7 +25,10 @@ export const hashPassword = (password: string): Promise<string> =>
  * Whether the password is the one behind the hash; false without a hash (an unknown user, or one who signs in
  * elsewhere), after the same work. Throws `overloaded` when too many hashes are waiting.
  */
-export async function verifyPassword(passwordHash: string | null | undefined, password: string): Promise<boolean> {
+export async function verifyPassword(
+  passwordHash: string | null | undefined,
+  password: string,
+): Promise<boolean> {
   const right = await gate.through(() => verify(passwordHash ?? NOBODY, normal(password)))
   return right && passwordHash != null
 }

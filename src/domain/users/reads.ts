@@ -34,7 +34,10 @@ export async function hasUsers(db: Db): Promise<boolean> {
 }
 
 /** Newest first; `limit` users after `after`. */
-export async function listUsers(db: Db, page: { limit: number; after: UserPosition | undefined }): Promise<User[]> {
+export async function listUsers(
+  db: Db,
+  page: { limit: number; after: UserPosition | undefined },
+): Promise<User[]> {
   const { after } = page
   return db<User[]>`/* users.list */
     select id, email, name, role, created_at as "createdAt", disabled_at is not null as disabled

@@ -1,0 +1,119 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ANONYMOUS, type Caller, isPerson, type Known } from '../domain/caller.ts'
+import { type Session, sessionOfCookie, sessionOfJwt, touchSession } from '../domain/sessions/index.ts'
+import { findToken, tokenKind, touchToken } from '../domain/tokens/index.ts'
+import { Problem } from '../problem.ts'
+import type { Services } from '../services.ts'
+import { commit } from '../stream/commit.ts'
+import { provenance } from './same-site.ts'
+import { readSessionCookie, setSessionCookie } from './session-cookie.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks; looked up once a request. Throws `unauthenticated` for a credential that is not good. */
+    caller(): Promise<Caller>
+    /** Whoever has a credential. Throws `unauthenticated` for anonymous callers. */
+    known(): Promise<Known>
+    /** A person, at a browser or with a session's JWT. Throws `forbidden` for tokens of programs. */
+    person(): Promise<Known>
+    /** An administrator in person. Throws `forbidden` for everyone else who is known. */
+    administrator(): Promise<Known>
+  }
+  interface FastifyContextConfig {
+    /** The route makes a session rather than using one, so a cookie that lies around gives it no power. */
+    opensSession?: boolean
+  }
+}
+
+/**
+ * Gives each request its caller (contract §3). A bearer credential wins over the cookie, and a bad one is refused;
+ * a cookie that opens nothing any more is merely anonymous. An unsafe request that relies on the cookie must prove
+ * that it comes from our own pages.
+ */
+export function identifyCallers(app: FastifyInstance, services: Services): void {
+  const { config } = services
+  app.decorateRequest('caller', async () => ANONYMOUS)
+  app.decorateRequest('known', async function (this: FastifyRequest) {
+    const caller = await this.caller()
+    if (caller.kind === 'anonymous') throw new Problem('unauthenticated')
+    return caller
+  })
+  app.decorateRequest('person', async function (this: FastifyRequest) {
+    const caller = await this.known()
+    if (!isPerson(caller)) throw new Problem('forbidden', { detail: 'A token may not do that: sign in' })
+    return caller
+  })
+  app.decorateRequest('administrator', async function (this: FastifyRequest) {
+    const caller = await this.person()
+    if (caller.user.role !== 'admin') throw new Problem('forbidden')
+    return caller
+  })
+  app.addHook('onRequest', async (request, reply) => {
+    let found: Promise<Caller> | undefined
+    request.caller = () => {
+      found ??= identify(request, reply, services)
+      return found
+    }
+    if (SAFE.has(request.method) || request.headers.authorization !== undefined) return
+    if (readSessionCookie(request, config) === undefined) return
+    const from = provenance(request, config.publicUrl)
+    // Every browser names the origin of an unsafe request; one that is silent is a program with a cookie jar.
+    const harmless = from === 'unsaid' && request.routeOptions.config.opensSession === true
+    if (from !== 'own' && !harmless) throw new Problem('cross_site_request')
+  })
+}
+
+/** Route options that refuse before the body is read: an unknown caller learns nothing about what is valid. */
+export const personOnly = { onRequest: async (request: FastifyRequest) => void (await request.person()) }
+export const administratorOnly = {
+  onRequest: async (request: FastifyRequest) => void (await request.administrator()),
+}
+
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+async function identify(request: FastifyRequest, reply: FastifyReply, services: Services): Promise<Caller> {
+  const { authorization } = request.headers
+  if (authorization !== undefined) return ofBearer(authorization, services)
+  const cookie = readSessionCookie(request, services.config)
+  if (cookie === undefined) return ANONYMOUS
+  const now = services.now()
+  const session = await sessionOfCookie(services.sql, cookie, now)
+  if (session === undefined) return ANONYMOUS
+  if (session.stale) setSessionCookie(reply, services.config, cookie, session.createdAt, now)
+  return ofSession(session, 'cookie', services, now)
+}
+
+async function ofBearer(authorization: string, services: Services): Promise<Known> {
+  const text = /^bearer +([^\s]+) *$/i.exec(authorization)?.[1]
+  const caller = text === undefined ? undefined : await lookUp(text, services, services.now())
+  if (caller === undefined) {
+    throw new Problem('unauthenticated', { headers: { 'www-authenticate': 'Bearer error="invalid_token"' } })
+  }
+  return caller
+}
+
+async function lookUp(text: string, services: Services, now: Date): Promise<Known | undefined> {
+  if (tokenKind(text) === undefined) {
+    const session = await sessionOfJwt(services.sql, text, now)
+    return session && ofSession(session, 'session', services, now)
+  }
+  const token = await findToken(services.sql, text, now)
+  if (token === undefined) return undefined
+  if (token.stale) await note(services, (tx) => touchToken(tx, token.id, now))
+  return { kind: 'known', user: token.user, via: token.scope, credentialId: token.id }
+}
+
+async function ofSession(
+  session: Session,
+  via: 'cookie' | 'session',
+  services: Services,
+  now: Date,
+): Promise<Known> {
+  if (session.stale) await note(services, (tx) => touchSession(tx, session.id, now))
+  return { kind: 'known', user: session.user, via, credentialId: session.id }
+}
+
+const note = (
+  { writer }: Services,
+  work: (tx: Parameters<Parameters<typeof commit>[1]>[0]) => Promise<void>,
+) => commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))

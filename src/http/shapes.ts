@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import type { User } from '../domain/users/index.ts'
+
+/** Shapes that several routes share, as they stand on the wire. */
+export const nothing = z.strictObject({})
+export const noContent = z.null().describe('Nothing')
+export const instant = z.string().meta({ format: 'date-time' })
+export const byId = z.object({ id: z.string() })
+
+/** Where a list of things that are ordered by their creation goes on. */
+export const creationPosition = z.object({
+  createdAt: z
+    .string()
+    .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/)
+    .refine((text) => !Number.isNaN(Date.parse(text))),
+  id: z.uuid(),
+})
+
+/** One line that people read: no control characters, no half of a surrogate pair. */
+export const label = z
+  .string()
+  .regex(
+    /^(?!\s)[^\p{Cc}\p{Cs}]{1,128}(?<!\s)$/u,
+    'must be 1 to 128 characters in one line, not beginning or ending in white space',
+  )
+
+/** What browsers take for an address, in the length that mail can carry. */
+export const email = z
+  .email({ pattern: z.regexes.html5Email, error: 'must be an e-mail address' })
+  .max(254, 'must be at most 254 characters')
+
+export const newPassword = z
+  .string()
+  .regex(/^\P{Cs}{8,1024}$/u, 'must be 8 to 1,024 characters')
+  .meta({ minLength: 8, maxLength: 1024, format: 'password' })
+/** A password that is only compared: whatever cannot be right is wrong rather than invalid. */
+export const triedPassword = z.string().max(4096).meta({ format: 'password' })
+
+export const userShape = z.object({
+  id: z.uuid(),
+  email: z.string(),
+  name: z.string(),
+  role: z.enum(['admin', 'user']),
+  created_at: instant,
+})
+
+export const showUser = (user: User): z.output<typeof userShape> => ({
+  id: user.id,
+  email: user.email,
+  name: user.name,
+  role: user.role,
+  created_at: user.createdAt,
+})
