@@ -6,6 +6,7 @@ import { startEmbedded } from './db/embedded.ts'
 import { migrate, pendingMigrations } from './db/migrate.ts'
 import { openSql } from './db/sql.ts'
 import { buildServer } from './http/server.ts'
+import { createIngest } from './ingest/index.ts'
 import { createWriter } from './stream/commit.ts'
 
 export interface App {
@@ -15,6 +16,8 @@ export interface App {
   data: string
   /** The door itself, for tests and for writing the OpenAPI document. */
   server: FastifyInstance
+  /** Whether anyone has registered yet. */
+  hasUsers: () => Promise<boolean>
   /** Drains requests, then closes the doors, the pools and the embedded database. */
   stop: () => Promise<void>
 }
@@ -53,17 +56,30 @@ export async function startApp(
     closers.push(() => writerSql.end({ timeout: 5 }))
     await migrate(writerSql, MIGRATIONS, { log: (message) => log.info(message) })
 
+    const now = options.now ?? (() => new Date())
+    const writer = createWriter(writerSql)
+    const ingest = createIngest({
+      sql,
+      writer,
+      now,
+      rateLimit: config.rateLimit,
+      autocreate: config.projectAutocreate,
+    })
+    closers.push(() => ingest.group.drain())
     const server = await buildServer({
       config,
       sql,
-      writer: createWriter(writerSql),
-      now: options.now ?? (() => new Date()),
+      writer,
+      ingest,
+      now,
       log,
       pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
     })
     closers.push(() => server.close())
     const address = await server.listen({ host: config.host, port: config.port })
-    return { address, data, server, stop }
+    const hasUsers = async (): Promise<boolean> =>
+      (await sql`/* users.any */ select 1 from users limit 1`).length > 0
+    return { address, data, server, hasUsers, stop }
   } catch (error) {
     await stop()
     throw error

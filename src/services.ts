@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import type { Sql } from './db/sql.ts'
+import type { Ingest } from './ingest/index.ts'
 import type { Writer } from './stream/commit.ts'
 
 /** What app.ts hands to the doors: opened once, closed once. */
@@ -10,6 +11,7 @@ export interface Services {
   sql: Sql
   /** What `commit` writes through. */
   writer: Writer
+  ingest: Ingest
   now: () => Date
   log: Logger
   /** Names of migrations that the database lacks. */

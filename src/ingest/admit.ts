@@ -7,6 +7,8 @@ import type { Item, Outcome } from './outcome.ts'
 
 /** What the group's transaction found standing, locked. */
 export interface Standing {
+  /** The tokens that still hold: one may have been revoked since its request came in. */
+  tokens: Set<string>
   stored: Map<string, number>
   projects: Map<string, ProjectAccess>
   projectsByKey: Map<number, ProjectAccess>
@@ -47,6 +49,10 @@ export function admit(
   for (const [position, item] of items.entries()) {
     const { checked, sender } = item
     const { event, eventId } = checked
+    if (!standing.tokens.has(sender.tokenId)) {
+      outcomes[position] = { problem: new Problem('unauthenticated') }
+      continue
+    }
     const stored = standing.stored.get(eventId)
     if (stored !== undefined) {
       outcomes[position] = { dbId: stored, deduplicated: true }

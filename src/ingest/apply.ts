@@ -29,6 +29,7 @@ import {
 } from '../domain/metrics/index.ts'
 import { createProjects, loadProjects } from '../domain/projects/index.ts'
 import { type NewSnapshot, saveSnapshots } from '../domain/resources/index.ts'
+import { validTokens } from '../domain/tokens/index.ts'
 import type { Change } from '../stream/change.ts'
 import { admit, jobName, type Standing } from './admit.ts'
 import { changesOf, type Effects } from './changes.ts'
@@ -73,8 +74,9 @@ async function loadStanding(tx: Tx, items: readonly Item[]): Promise<Standing> {
     if (typeof jobId === 'string') pairs.set(jobName(batchId, jobId), { batchId, jobId })
   }
   const jobs = [...pairs.values()]
-  const [batches, stored, projects, loadedJobs] = await Promise.all([
+  const [batches, tokens, stored, projects, loadedJobs] = await Promise.all([
     lockBatches(tx, batchIds),
+    validTokens(tx, [...new Set(items.map((i) => i.sender.tokenId))]),
     findStored(
       tx,
       items.map((i) => i.checked.eventId),
@@ -91,6 +93,7 @@ async function loadStanding(tx: Tx, items: readonly Item[]): Promise<Standing> {
         ),
   ])
   return {
+    tokens,
     stored,
     projects: new Map(projects.map((p) => [p.slug, p])),
     projectsByKey: new Map(projects.map((p) => [p.key, p])),

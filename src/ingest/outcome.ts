@@ -5,8 +5,12 @@ import type { Checked } from './envelope.ts'
 /** One event of a request on its way through the group. */
 export interface Item {
   checked: Checked
-  /** The user behind the token that sent it. */
-  sender: Pick<CallerUser, 'id' | 'role'>
+  sender: Sender
+}
+
+/** The user behind the token that sent an event. */
+export interface Sender extends Pick<CallerUser, 'id' | 'role'> {
+  tokenId: string
 }
 
 /** What became of one event: stored, a repeat, or refused. Never an exception (contract §1). */

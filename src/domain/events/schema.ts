@@ -8,7 +8,10 @@ import { z } from 'zod'
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f'
 const idText = z
   .string()
-  .regex(new RegExp(`^[^${CONTROL}]{1,128}(?![\\s\\S])`, 'u'), 'must be 1 to 128 characters without control characters')
+  .regex(
+    new RegExp(`^[^${CONTROL}]{1,128}(?![\\s\\S])`, 'u'),
+    'must be 1 to 128 characters without control characters',
+  )
 const projectText = z
   .string()
   .regex(
@@ -28,7 +31,8 @@ const numeric = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])], 
   error: 'must be a number, "NaN", "Infinity" or "-Infinity"',
 })
 
-const TIMESTAMP = /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z(?![\s\S])/
+const TIMESTAMP =
+  /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z(?![\s\S])/
 /** The pattern lets 30 February through; the calendar decides. Year 0 does not exist in PostgreSQL. */
 const isRealInstant = (text: string): boolean => {
   const days = new Date(

@@ -1,0 +1,76 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { eventSchema } from '../domain/events/index.ts'
+import { type Outcome, receiveEvent, receiveEvents, type Sender } from '../ingest/index.ts'
+import type { Services } from '../services.ts'
+
+const stored = z.object({ db_id: z.int(), deduplicated: z.boolean() })
+const refused = z.object({
+  db_id: z.null(),
+  deduplicated: z.literal(false),
+  error: z.object({
+    status: z.int(),
+    code: z.string(),
+    detail: z.string(),
+    errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  }),
+})
+
+/**
+ * The only way in for telemetry (specification §4.1; contract §1). The body arrives as bytes and is checked by
+ * ingest, so the schemas here only describe.
+ */
+export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
+  const senders = new WeakMap<FastifyRequest, Sender>()
+  const common = {
+    config: { rawJson: true },
+    validatorCompiler: () => () => true,
+    serializerCompiler: () => (data: unknown) => JSON.stringify(data),
+    // The token is looked at before the body is read.
+    onRequest: async (request: FastifyRequest) => {
+      senders.set(request, await ingest.authenticate(request.headers.authorization))
+    },
+  }
+  const senderOf = (request: FastifyRequest): Sender => senders.get(request) as Sender
+
+  app.post<{ Body: Buffer | undefined }>(
+    '/api/events',
+    {
+      ...common,
+      schema: { tags: ['ingest'], summary: 'Store one event', body: eventSchema, response: { 200: stored } },
+    },
+    async (request, reply) => {
+      const { body, headers } = await receiveEvent(ingest, senderOf(request), request.body)
+      reply.headers(headers)
+      return { db_id: body.dbId, deduplicated: body.deduplicated }
+    },
+  )
+
+  app.post<{ Body: Buffer | undefined }>(
+    '/api/events/batch',
+    {
+      ...common,
+      schema: {
+        tags: ['ingest'],
+        summary: 'Store up to 500 events; one result each, by position',
+        body: z.array(eventSchema).max(500),
+        response: { 200: z.object({ results: z.array(z.union([stored, refused])) }) },
+      },
+    },
+    async (request, reply) => {
+      const { body, headers } = await receiveEvents(ingest, senderOf(request), request.body)
+      reply.headers(headers)
+      return { results: body.map(resultOf) }
+    },
+  )
+}
+
+function resultOf(outcome: Outcome) {
+  if (!('problem' in outcome)) return { db_id: outcome.dbId, deduplicated: outcome.deduplicated }
+  const { status, code, detail, title, errors } = outcome.problem
+  return {
+    db_id: null,
+    deduplicated: false,
+    error: { status, code, detail: detail ?? title, ...(errors === undefined ? {} : { errors }) },
+  }
+}

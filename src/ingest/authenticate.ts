@@ -1,0 +1,54 @@
+import type { Sql } from '../db/sql.ts'
+import { findToken, tokenKind, touchToken } from '../domain/tokens/index.ts'
+import { Problem } from '../problem.ts'
+import { commit, type Writer } from '../stream/commit.ts'
+import type { Sender } from './outcome.ts'
+
+/** How long a found token is taken for granted; the group's transaction asks again before it stores anything. */
+const REMEMBER_MS = 2_000
+const MOST_REMEMBERED = 10_000
+
+export interface Authenticator {
+  /**
+   * Step 1 of specification §4.1.
+   * @param authorization the header as it came
+   * @throws Problem unauthenticated; forbidden for a credential that may not send events
+   */
+  authenticate(authorization: string | undefined): Promise<Sender>
+}
+
+export function createAuthenticator(options: { sql: Sql; writer: Writer; now: () => Date }): Authenticator {
+  const { sql, writer, now } = options
+  const remembered = new Map<string, { sender: Promise<Sender>; until: number }>()
+
+  async function find(text: string): Promise<Sender> {
+    const at = now()
+    const token = await findToken(sql, text, at)
+    if (token === undefined) throw new Problem('unauthenticated')
+    if (token.stale) {
+      // When the token was last used is for people to read: it never holds an event back.
+      void commit(writer, async (tx) => ({ result: await touchToken(tx, token.id, at), changes: [] })).catch(
+        () => {},
+      )
+    }
+    return { id: token.user.id, role: token.user.role, tokenId: token.id }
+  }
+
+  return {
+    authenticate(authorization) {
+      const text = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+      if (text === undefined) throw new Problem('unauthenticated')
+      if (tokenKind(text) === 'read') {
+        throw new Problem('forbidden', { detail: 'A read token may not send events; use a reporter token' })
+      }
+      const clock = Date.now()
+      const known = remembered.get(text)
+      if (known !== undefined && known.until > clock) return known.sender
+      if (remembered.size >= MOST_REMEMBERED) remembered.clear()
+      const sender = find(text)
+      remembered.set(text, { sender, until: clock + REMEMBER_MS })
+      sender.catch(() => remembered.delete(text))
+      return sender
+    },
+  }
+}

@@ -1,0 +1,80 @@
+import { Problem } from '../problem.ts'
+import { type Body, type Checked, checkEvent, parseBody } from './envelope.ts'
+import type { GroupCommit } from './group.ts'
+import type { Limiter } from './limit.ts'
+import type { Outcome, Sender, Stored } from './outcome.ts'
+
+/**
+ * The ten steps of specification §4.1:
+ *  1 authenticate the token        authenticate.ts, before the body is read
+ *  2 apply its rate limit          limit.ts
+ *  3 validate the envelope         envelope.ts
+ *  4 require schema_version 1.1    envelope.ts
+ *  5 answer a repeat as such       admit.ts
+ *  6 validate the data             envelope.ts, told by admit.ts once the event is known to be no repeat
+ *  7 store the raw event           claim.ts
+ *  8 apply the side effects        apply.ts
+ *  9 commit                        group.ts, stream/commit.ts
+ * 10 dispatch notifications        from what was committed, after the answer
+ */
+export interface Receiver {
+  limiter: Limiter
+  group: GroupCommit
+}
+
+const MOST_EVENTS = 500
+
+export interface Receipt<T> {
+  body: T
+  headers: Record<string, string>
+}
+
+/** POST /api/events. Throws the Problem of a refused event. */
+export async function receiveEvent(
+  receiver: Receiver,
+  sender: Sender,
+  bytes: Buffer | undefined,
+): Promise<Receipt<Stored>> {
+  const headers = receiver.limiter.take(sender.tokenId, 1)
+  const { value, text, suspect } = parseBody(bytes)
+  const checked = checkEvent(value, { text, suspect })
+  if (checked instanceof Problem) throw checked
+  const [outcome] = await receiver.group.submit([{ checked, sender }])
+  if (outcome === undefined || 'problem' in outcome) throw outcome?.problem ?? new Problem('internal')
+  return { body: outcome, headers }
+}
+
+/** POST /api/events/batch: an outcome per event, by position; one bad event does not harm its neighbours. */
+export async function receiveEvents(
+  receiver: Receiver,
+  sender: Sender,
+  bytes: Buffer | undefined,
+): Promise<Receipt<Outcome[]>> {
+  const body = parseBody(bytes)
+  const values = arrayOf(body)
+  const headers = receiver.limiter.take(sender.tokenId, values.length)
+  const checked = values.map((value) => checkEvent(value, { suspect: body.suspect }))
+  const good = checked.filter((c): c is Checked => !(c instanceof Problem))
+  const outcomes =
+    good.length === 0 ? [] : await receiver.group.submit(good.map((c) => ({ checked: c, sender })))
+  let next = 0
+  return {
+    headers,
+    body: checked.map((c) => (c instanceof Problem ? { problem: c } : (outcomes[next++] as Outcome))),
+  }
+}
+
+function arrayOf({ value }: Body): unknown[] {
+  if (!Array.isArray(value)) {
+    throw new Problem('invalid_envelope', {
+      detail: 'The body must be an array of events',
+      errors: [{ path: '', message: 'must be an array' }],
+    })
+  }
+  if (value.length > MOST_EVENTS) {
+    throw new Problem('too_many_events', {
+      detail: `${value.length} events in one request; ${MOST_EVENTS} at most`,
+    })
+  }
+  return value
+}
