@@ -50,6 +50,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     const data = dataFolder(home.path)
     const place = { home: home.path, data, account: home.account, binaries, password, settings, silenceMs }
     const server = await bringUp(place, lease, log)
+    lease.use(server.pid)
     let stopping: Promise<void> | undefined
     return {
       url: (database) => addressOf(server.port, password, database),
@@ -122,7 +123,7 @@ async function bringUp(place: Place, lease: Lease, log: (message: string) => voi
       if (!startedByUs) log(`using the PostgreSQL that is already running (pid ${pid})`)
       return { pid, port, adopted: !startedByUs }
     }
-    const alone = !lease.shared()
+    const alone = !lease.shared(pid)
     if (alone) await halt(data, STOP_PATIENCE_MS)
     if (alone && !startedByUs) continue // it may have been started with other settings than ours
     throw new Error(
@@ -203,6 +204,8 @@ function listOrEmpty(folder: string): string[] {
 
 async function leave(data: string, lease: Lease, log: (message: string) => void): Promise<void> {
   lease.release()
-  if (lease.shared()) log('leaving PostgreSQL running: another process uses it')
+  const sighting = sight(data)
+  if (sighting.state !== 'running') return
+  if (lease.shared(sighting.pid)) log('leaving PostgreSQL running: another process uses it')
   else await halt(data, STOP_PATIENCE_MS)
 }

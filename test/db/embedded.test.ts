@@ -248,8 +248,20 @@ describe('after a crash', { timeout: 60_000 }, () => {
     const rows = await connect(second.url('postgres'))<{ n: number }[]>`select n from written`
     const stored = new Set(rows.map((row) => row.n))
     expect(acknowledged.filter((n) => !stored.has(n))).toEqual([])
-    await second.stop()
+    await second.stop() // although first was never stopped: its server is gone
+    expect(isGone(second.pid)).toBe(true)
+  })
+
+  test('the handle of a crashed server does not stop the one that took its place', async () => {
+    const home = newHome()
+    const first = await start(home)
+    process.kill(first.pid, 'SIGKILL')
+    await until(() => isGone(first.pid))
+    const second = await start(home)
     await first.stop()
+    expect(isGone(second.pid)).toBe(false)
+    await second.stop()
+    expect(isGone(second.pid)).toBe(true)
   })
 
   test('a server that runs but does not answer is replaced', async () => {

@@ -41,7 +41,7 @@ export async function prepareBinaries(home: string, account: Account): Promise<B
   if (isPlainForShell(copy) && (await complete(copy, copied)) && (await runs(copied, account))) return copied
   throw new Error(
     `PostgreSQL's programs do not run, neither from ${source} nor from ${copy}. ` +
-      'Is the folder mounted noexec? SVC_DATABASE_URL can name a PostgreSQL of your own.',
+      'Is the folder mounted noexec, or is one of " $ ` \\ in its path? SVC_DATABASE_URL can name a PostgreSQL of your own.',
   )
 }
 
