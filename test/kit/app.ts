@@ -1,0 +1,94 @@
+import { Writable } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import { startApp } from '../../src/app.ts'
+import { type Config, readConfig } from '../../src/config.ts'
+import type { Sql } from '../../src/db/sql.ts'
+import { freshDatabase } from './database.ts'
+import { type Client, createClient } from './http.ts'
+
+export interface TestApp {
+  address: string
+  config: Config
+  /** The door itself, for what cannot be seen over HTTP, such as its list of routes. */
+  app: FastifyInstance
+  /** A connection of the test's own to the app's database. */
+  sql: Sql
+  call: Client['call']
+  /** Registers a person. The first of a fresh database is an administrator. */
+  register(email?: string): Promise<{ user: TestUser; token: string; cookie: string; email: string }>
+  /** Makes a reporter token, as the person whose session token is given. */
+  reporterToken(userToken: string, name?: string): Promise<string>
+  /** Everything that was logged so far (with `logLevel` other than silent). */
+  logged(): string
+  /** Stops the server and drops its database, unless that was handed in. */
+  stop(): Promise<void>
+}
+
+export interface TestUser {
+  id: string
+  email: string
+  name: string
+  role: 'admin' | 'user'
+  created_at: string
+}
+
+export const PASSWORD = 'correct horse battery'
+
+/**
+ * The real app over a fresh database on a free port. `overrides` go above the configuration that an empty
+ * environment gives; with `databaseUrl` among them, several apps share one database.
+ */
+export async function startTestApp(
+  overrides: Partial<Config> = {},
+  options: { now?: () => Date } = {},
+): Promise<TestApp> {
+  const database = overrides.databaseUrl === undefined ? await freshDatabase() : undefined
+  const config: Config = {
+    ...readConfig({ SVC_PORT: '0', SVC_LOG_LEVEL: 'silent' }).config,
+    ...(database && { databaseUrl: database.url }),
+    ...overrides,
+  }
+  const lines: string[] = []
+  const logTo = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk))
+      done()
+    },
+  })
+  const running = await startApp(config, { ...options, logTo }).catch(async (error) => {
+    await database?.drop()
+    throw error
+  })
+  const client = createClient(running.address)
+  let people = 0
+  return {
+    address: running.address,
+    config,
+    app: running.server,
+    get sql() {
+      if (database === undefined) throw new Error('the database was handed in: use its own connection')
+      return database.sql
+    },
+    call: client.call,
+    async register(email = `person${++people}@example.org`) {
+      const answer = await client.call('POST', '/api/auth/register', { body: { email, password: PASSWORD } })
+      if (answer.status !== 201) throw new Error(`register: ${answer.status} ${JSON.stringify(answer.body)}`)
+      return { ...answer.body, email, cookie: cookieOf(answer.headers['set-cookie']) }
+    },
+    async reporterToken(token, name = 'reporter') {
+      const answer = await client.call('POST', '/api/tokens', { token, body: { name, scope: 'reporter' } })
+      if (answer.status !== 201) throw new Error(`token: ${answer.status} ${JSON.stringify(answer.body)}`)
+      return answer.body.token
+    },
+    logged: () => lines.join(''),
+    async stop() {
+      client.close()
+      await running.stop()
+      await database?.drop()
+    },
+  }
+}
+
+/** `Cookie` from the `Set-Cookie` of an answer. */
+export const cookieOf = (setCookie: string[] | undefined): string =>
+  (setCookie ?? []).map((line) => line.split(';', 1)[0]).join('; ')

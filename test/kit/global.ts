@@ -1,0 +1,50 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { startEmbedded } from '../../src/db/embedded.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { openSql } from '../../src/db/sql.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The server all tests share, with the name `{database}` left to fill in. */
+    databaseUrl: string
+  }
+}
+
+/** The migrated database that every test's database is a copy of. */
+export const TEMPLATE = 'template_for_tests'
+const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
+
+/** One PostgreSQL for the whole run, as durable as the real one: what the tests say about commits must be true. */
+export default async function globalSetup(project: TestProject): Promise<() => Promise<void>> {
+  const home = await mkdtemp(join(tmpdir(), 'svc-test-'))
+  const said: string[] = []
+  const log = (message: string) => void said.push(message)
+  const postgres = await startEmbedded({
+    home,
+    log,
+    settings: { max_connections: '200', shared_buffers: '128MB' },
+  }).catch((error) => {
+    throw new Error(`${(error as Error).message}\n${said.join('\n')}`, { cause: error })
+  })
+  const stop = async () => {
+    await postgres.stop()
+    await rm(home, { recursive: true, force: true })
+  }
+  try {
+    await onDatabase(postgres.url('postgres'), (sql) => sql.unsafe(`create database ${TEMPLATE}`))
+    await onDatabase(postgres.url(TEMPLATE), (sql) => migrate(sql, MIGRATIONS, { log }))
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  project.provide('databaseUrl', postgres.url('{database}'))
+  return stop
+}
+
+async function onDatabase(url: string, work: (sql: ReturnType<typeof openSql>) => Promise<unknown>) {
+  const sql = openSql(url, { name: 'test setup', max: 1 })
+  await work(sql).finally(() => sql.end({ timeout: 5 }))
+}
