@@ -220,13 +220,14 @@ export async function settleJobs(
   counts: Map<number, BatchState['jobs']>
 }> {
   const keys = batches.map((b) => b.key)
-  const over = batches.map((b) => statusOf(b) !== 'running')
+  // As numbers: postgres.js takes an array of booleans for one boolean.
+  const over = batches.map((b) => (statusOf(b) === 'running' ? 0 : 1))
   const jobs = await tx<
     { batchKey: number; key: number; id: string; status: JobStatus }[]
   >`/* batches.settle_jobs */
-    update jobs j set status = case when x.over then 'lost' else 'running' end
-    from unnest(${keys}::bigint[], ${over}::boolean[]) as x (key, over)
-    where j.batch_key = x.key and j.outcome = 'running' and j.status <> case when x.over then 'lost' else 'running' end
+    update jobs j set status = case when x.over = 1 then 'lost' else 'running' end
+    from unnest(${keys}::bigint[], ${over}::int[]) as x (key, over)
+    where j.batch_key = x.key and j.outcome = 'running' and j.status <> case when x.over = 1 then 'lost' else 'running' end
     returning j.batch_key "batchKey", j.key, j.id, j.status`
   const rows = await tx<({ batchKey: number } & BatchState['jobs'])[]>`/* batches.count_jobs */
     with counted as (
