@@ -1,0 +1,68 @@
+"""The delivery receipt: what became of every event this reporter produced."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass
+
+
+@dataclass(frozen=True)
+class Delivery(Mapping[str, int]):
+    """Counts of events. Readable both as `delivery.accepted` and `delivery["accepted"]`.
+
+    produced   every event made by this reporter, in whatever way it ended
+    accepted   stored by the service at our request
+    duplicate  the service already had it: an earlier attempt arrived although its answer was lost
+    spilled    on disk now, waiting for a replay
+    dropped    given up: refused by the service, or shed because queue and disk were full
+
+    What is missing from `produced` in the sum of the others is still on its way.
+    """
+
+    produced: int = 0
+    accepted: int = 0
+    duplicate: int = 0
+    spilled: int = 0
+    dropped: int = 0
+
+    @property
+    def pending(self) -> int:
+        return self.produced - self.accepted - self.duplicate - self.spilled - self.dropped
+
+    @property
+    def complete(self) -> bool:
+        """Everything that was produced is known to be with the service."""
+        return self.produced == self.accepted + self.duplicate
+
+    def as_data(self) -> dict[str, int]:
+        return dict(zip(_KEYS, astuple(self), strict=True))
+
+    def __getitem__(self, key: str) -> int:
+        return self.as_data()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_KEYS)
+
+    def __len__(self) -> int:
+        return len(_KEYS)
+
+
+_KEYS = ("produced", "accepted", "duplicate", "spilled", "dropped")
+
+
+class Counts:
+    """The running tally behind a Delivery. Re-entrant, because a signal handler may interrupt a count."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._values = dict.fromkeys(_KEYS, 0)
+
+    def add(self, **changes: int) -> None:
+        with self._lock:
+            for key, change in changes.items():
+                self._values[key] += change
+
+    def read(self) -> Delivery:
+        with self._lock:
+            return Delivery(**self._values)

@@ -1,0 +1,120 @@
+"""From what the training said to the bytes on the wire: the envelope of specification §2.1."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any, NamedTuple
+
+from ._ids import EventIds, timestamp
+from ._log import Voice
+from ._plain import clean_text
+from ._queue import Pending
+from ._tuning import Tuning
+from ._validate import validate
+
+SCHEMA_VERSION = "1.1"
+_CUT_LINE = 60_000
+"""Characters kept of a log line that makes its event too large; at most 4 bytes each, under 256 KiB."""
+_BULKY = ("config", "env_snapshot", "params", "metrics", "traceback", "gpus")
+
+
+class Sealed(NamedTuple):
+    event_id: str
+    event_type: str
+    line: bytes
+    """The event as one line of JSON, without a line end."""
+
+
+class Sealer:
+    """Gives events their envelope, validates them against the schema and serialises them."""
+
+    def __init__(
+        self, project: str, batch_id: str, source: dict[str, str], ids: EventIds, voice: Voice, tuning: Tuning
+    ) -> None:
+        self._project = project
+        self._batch_id = batch_id
+        self._source = source
+        self._ids = ids
+        self._voice = voice
+        self._limit = tuning.event_limit_bytes
+
+    def seal(self, event: Pending) -> Sealed | None:
+        """The event ready to post; None when it can never be accepted (said in the log, once a minute)."""
+        try:
+            return self._seal(event)
+        except Exception as error:
+            self._voice.say(logging.ERROR, f"seal {event.event_type}", f"{event.event_type} dropped: {error!r}")
+            return None
+
+    def _seal(self, event: Pending) -> Sealed | None:
+        data = event.data() if callable(event.data) else event.data
+        source: dict[str, str] = {"project": self._project}
+        if event.event_type == "batch_start":
+            source.update(self._source)
+            snapshot = data.get("env_snapshot")
+            if isinstance(snapshot, dict):
+                source.update({key: snapshot[key] for key in ("commit", "command") if snapshot.get(key)})
+        elif "host" in self._source:
+            source["host"] = self._source["host"]
+        event_id = self._ids.make(event.ms)
+        envelope: dict[str, Any] = {
+            "event_id": event_id,
+            "schema_version": SCHEMA_VERSION,
+            "event_type": event.event_type,
+            "timestamp": timestamp(event.ms),
+            "batch_id": self._batch_id,
+            "job_id": event.job_id,
+            "source": source,
+            "data": data,
+        }
+        line = encode(envelope)
+        if len(line) > self._limit:
+            line = encode(_cut(envelope))
+        problems = validate(envelope)
+        if problems:
+            self._voice.say(
+                logging.ERROR,
+                f"invalid {event.event_type}",
+                f"{event.event_type} dropped, it does not fit the event schema: {'; '.join(problems[:3])}",
+            )
+            return None
+        if len(line) > self._limit:
+            self._voice.say(
+                logging.ERROR,
+                f"large {event.event_type}",
+                f"{event.event_type} dropped: {len(line):,} bytes, the service takes at most {self._limit:,}",
+            )
+            return None
+        return Sealed(event_id, event.event_type, line)
+
+
+def encode(envelope: dict[str, Any]) -> bytes:
+    """One line of JSON in UTF-8, free of the text that the service refuses."""
+    text = json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    if "\\u0000" not in text:
+        try:
+            return text.encode("utf-8")
+        except UnicodeEncodeError:
+            pass  # a lone surrogate, as in a file name that is not UTF-8
+    envelope.update(clean_text(envelope))
+    text = json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8")
+
+
+def _cut(envelope: dict[str, Any]) -> dict[str, Any]:
+    """Shorten an event over the size limit instead of losing it: the start of a batch above all."""
+    data = dict(envelope["data"])
+    cut: list[str] = []
+    line = data.get("line")
+    if isinstance(line, str) and len(line) > _CUT_LINE:
+        data["line"] = f"{line[:_CUT_LINE]}… [{len(line) - _CUT_LINE:,} more characters]"
+        cut.append("line")
+    for key in _BULKY:
+        if key in data and envelope["event_type"] != "job_epoch" and len(encode({"": data[key]})) > 32_768:
+            del data[key]
+            cut.append(key)
+    if cut:
+        data["truncated"] = cut
+    envelope["data"] = data
+    return envelope

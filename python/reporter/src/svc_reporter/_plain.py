@@ -1,0 +1,108 @@
+"""Turns what a training loop holds (floats, tensors, arrays, paths) into what JSON can carry.
+
+Runs in the caller's thread, because a tensor may change or be freed after the call. Never raises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+MAX_DEPTH = 32
+"""The service refuses depth over 64; the envelope itself takes a few levels."""
+MAX_ITEMS = 10_000
+MAX_REPR = 1_000
+
+_BIGGEST = 1 << 1023
+"""Integers past this overflow a double, which the service refuses (contract §1)."""
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """`value` as JSON data; NaN and infinities become the strings that the contract names."""
+    kind = type(value)
+    if kind is float:
+        return value if math.isfinite(value) else _non_finite(value)
+    if kind is str or kind is bool or value is None:
+        return value
+    if kind is int:
+        return value if -_BIGGEST < value < _BIGGEST else ("Infinity" if value > 0 else "-Infinity")
+    try:
+        return _odd(value, depth)
+    except RecursionError:
+        return "<too deep>"
+    except Exception:
+        return f"<{kind.__name__}: not serialisable>"
+
+
+def fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments as event data; a None is left out, since "not given" and null mean the same here."""
+    out: dict[str, Any] = {}
+    for key, value in values.items():
+        if type(value) is float and value - value == 0.0:  # finite: the common case, kept cheap
+            out[key] = value
+        elif value is not None:
+            out[key] = plain(value)
+    return out
+
+
+def _non_finite(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _odd(value: Any, depth: int) -> Any:
+    if depth >= MAX_DEPTH:
+        return "<too deep>"
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, depth + 1) for key, item in list(value.items())[:MAX_ITEMS]}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item, depth + 1) for item in list(value)[:MAX_ITEMS]]
+    if isinstance(value, bool):
+        return bool(value)
+    if isinstance(value, int):
+        return plain(int(value), depth)
+    if isinstance(value, float):
+        return plain(float(value), depth)
+    if isinstance(value, str):
+        return str(value)
+    size = getattr(value, "size", None)
+    count = size() if callable(size) else size
+    if hasattr(value, "item") and (count == 1 or getattr(value, "shape", None) == () or _numel(value) == 1):
+        return plain(value.item(), depth + 1)  # NumPy and torch scalars, and arrays of one element
+    if hasattr(value, "tolist") and (_numel(value) or 0) <= MAX_ITEMS:
+        return plain(value.tolist(), depth + 1)
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    if hasattr(value, "__fspath__"):
+        return str(value)
+    if hasattr(value, "__float__"):
+        return plain(float(value), depth + 1)
+    text = repr(value)
+    return text if len(text) <= MAX_REPR else text[:MAX_REPR] + "…"
+
+
+def _numel(value: Any) -> int | None:
+    numel = getattr(value, "numel", None)
+    if callable(numel):
+        return int(numel())
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return None
+    total = 1
+    for side in shape:
+        total *= int(side)
+    return total
+
+
+def clean_text(value: Any) -> Any:
+    """`value` without NUL and lone surrogates, which the service refuses (`invalid_text`)."""
+    if isinstance(value, str):
+        value = value.replace("\x00", "\ufffd")
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {clean_text(key): clean_text(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [clean_text(item) for item in value]
+    return value

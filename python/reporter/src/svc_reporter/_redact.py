@@ -1,0 +1,99 @@
+"""Takes secrets out of a command line before it is sent. Names decide, and the shapes of known tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+MASK = "***"
+
+_SECRET_PARTS = {
+    "password",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "secret",
+    "secrets",
+    "apikey",
+    "credential",
+    "credentials",
+}
+_SECRET_PAIRS = {("api", "key"), ("access", "key"), ("private", "key"), ("secret", "key"), ("auth", "key")}
+_TOKEN_OWNERS = {
+    "api",
+    "auth",
+    "access",
+    "bearer",
+    "hf",
+    "hub",
+    "svc",
+    "wandb",
+    "github",
+    "git",
+    "gh",
+    "user",
+    "id",
+}
+_SHAPES = re.compile(
+    r"(?:em_live_|em_read_|ag_live_|hf_|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk-|AKIA|ASIA|npm_|pypi-)"
+    r"[A-Za-z0-9_\-]{8,}"
+    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
+)
+_USERINFO = re.compile(r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)")
+_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
+_ASSIGNMENT = re.compile(r"(?s)(-{0,2}[A-Za-z_][\w.\-]*)=(.+)")
+
+
+def redact_arguments(arguments: Sequence[str], env: Mapping[str, str]) -> tuple[list[str], bool]:
+    """The arguments with secrets masked, and whether anything was.
+
+    Handles `--token X`, `--token=X`, `API_KEY=X`, `trainer.hub_token=X`, addresses with a password, known
+    token shapes, and the values of environment variables whose names are secret.
+    """
+    values = [v for k, v in env.items() if len(v) >= 8 and is_secret_name(k, v)]
+    out: list[str] = []
+    changed = False
+    flag: str | None = None
+    for argument in arguments:
+        clean = argument
+        if flag is not None and not argument.startswith("-") and is_secret_name(flag, argument):
+            clean = MASK
+        else:
+            pair = _ASSIGNMENT.fullmatch(argument)
+            if pair and is_secret_name(pair[1], pair[2]):
+                clean = f"{pair[1]}={MASK}"
+        clean = redact_text(clean, values)
+        changed = changed or clean != argument
+        flag = argument if argument.startswith("-") and "=" not in argument else None
+        out.append(clean)
+    return out, changed
+
+
+def redact_text(text: str, values: Sequence[str] = ()) -> str:
+    """Free text (a failure's message, an argument) without token shapes, passwords in addresses and `values`."""
+    for value in values:
+        if value in text:
+            text = text.replace(value, MASK)
+    text = _SHAPES.sub(MASK, text)
+    text = _USERINFO.sub(MASK, text)
+    return _BEARER.sub(lambda m: f"{m[1]} {MASK}", text)
+
+
+def is_secret_name(name: str, value: str = "") -> bool:
+    """Whether a flag or variable of this name holds a secret.
+
+    `token` alone is ambiguous in machine learning (`--eos-token "</s>"`, `--max-tokens 512`): it counts when
+    it stands alone or with an owner (`hf_token`), or when the value looks random.
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    parts = [part for part in re.split(r"[^a-z0-9]+", spaced.lower()) if part]
+    if not parts:
+        return False
+    if _SECRET_PARTS & set(parts) or any(pair in _SECRET_PAIRS for pair in pairwise(parts)):
+        return True
+    if parts[-1] not in ("token", "auth"):
+        return False
+    if len(parts) == 1 or _TOKEN_OWNERS & set(parts[:-1]):
+        return not value.strip().isdigit() and value.strip().lower() not in ("true", "false", "")
+    return bool(re.fullmatch(r"[A-Za-z0-9_\-.]{16,}", value)) and any(c.isdigit() for c in value)

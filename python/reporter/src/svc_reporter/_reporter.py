@@ -1,0 +1,353 @@
+"""`Reporter`: one batch as the training sees it (contract §9)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+from . import _arguments, _lifecycle, _ranks
+from ._delivery import Delivery
+from ._errors import StopRequested
+from ._failure import STOPPED, reason_of, trace_of
+from ._ids import new_batch_id, now_ms
+from ._job import Job
+from ._log import Voice
+from ._opening import start_data
+from ._periodic import Periodic
+from ._pipeline import Pipeline
+from ._plain import plain
+from ._settings import read_rerun, read_settings
+from ._snapshot import Snapshot, hostname, user_name
+from ._watch import Sampler, StopPoll
+
+_EARLY_LINES = 1_000
+"""Lines kept that were logged before the first job: a log line needs a job to belong to."""
+_NO_JOB = "batch"
+
+
+class Reporter:
+    """Reports one batch. Use it as a context; without one it opens at first use and closes at exit.
+
+    Only the constructor (ValueError, TypeError for arguments that can never work) and StopRequested reach
+    the training. Ranks above 0, multiprocessing children and forked copies are silent: every call works and
+    does nothing. A process that is started with SVC_BATCH_ID joins that batch: it reports jobs, while the
+    batch's start and end are its owner's to report.
+    """
+
+    def __init__(
+        self,
+        project: str,
+        experiment_type: str = "train",
+        n_total: int = 1,
+        *,
+        batch_id: str | None = None,
+        url: str | None = None,
+        token: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        tags: Iterable[str] | None = None,
+        stop_poll_s: float = 10,
+        heartbeat_s: float = 300,
+        resources_s: float = 30,
+        queue_size: int = 10_000,
+        close_timeout_s: float = 10,
+    ) -> None:
+        self.project = _arguments.project(project)
+        self.experiment_type = _arguments.experiment_type(experiment_type)
+        self.n_total = _arguments.n_total(n_total)
+        self._tags = _arguments.tags(tags)
+        self._config = plain(config) if config else None
+        self._stop_poll_s = _arguments.interval("stop_poll_s", stop_poll_s)
+        self._heartbeat_s = _arguments.interval("heartbeat_s", heartbeat_s)
+        self._resources_s = _arguments.interval("resources_s", resources_s)
+        self._queue_size = _arguments.queue_size(queue_size)
+        self._close_timeout_s = _arguments.timeout("close_timeout_s", close_timeout_s)
+        self._settings = read_settings(url, token)
+        self._rerun = read_rerun()
+        joined = os.environ.get("SVC_BATCH_ID") or None
+        own = None if batch_id is None else _arguments.batch_id(batch_id)
+        self._is_guest = joined is not None and own in (None, joined)
+        self.batch_id: str = own or joined or new_batch_id(self.experiment_type, now_ms())
+        self._inert = _ranks.rank() > 0 or (_ranks.is_worker_process() and not self._is_guest)
+        self._raises_stop = _ranks.world_size() == 1
+        """One rank that leaves the loop alone would hang the others in their next collective."""
+        self.voice = Voice()
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._pipeline: Pipeline | None = None
+        self._periodics: list[Periodic] = []
+        self._closing = self._closed = False
+        self._began = time.monotonic()
+        self._stop_seen = False
+        self._open_jobs: list[Job] = []
+        self._last_job_id: str | None = None
+        self._early: list[dict[str, Any]] = []
+        self._n_done = self._n_failed = 0
+
+    # --- the training's side
+
+    def __enter__(self) -> Reporter:
+        self._open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end(self._close_timeout_s, reason_of(error), trace_of(error, trace))
+
+    def job(self, job_id: str, **params: Any) -> Job:
+        """A job of this batch; `model`, `dataset` and any further parameters are recorded with its start.
+
+        In a rerun of some jobs only (SVC_RERUN_JOBS), the others come back `skipped` and report nothing.
+        """
+        name = _arguments.job_id(job_id)
+        if name != job_id:
+            self.voice.say(logging.WARNING, "job id", f"job id {job_id!r} is reported as {name!r}")
+        skipped = not self.wants(name)
+        if skipped:
+            self.voice.once(
+                logging.INFO,
+                f"skip {name}",
+                f"job {name} is not wanted in this rerun; guard it with run.wants(...)",
+            )
+        return Job(self, name, params, skipped=skipped)
+
+    def wants(self, job_id: str) -> bool:
+        """Whether this job is to be run: false for jobs outside SVC_RERUN_JOBS, which are done already."""
+        return self._rerun.wants(str(job_id))
+
+    def log(self, line: object, level: str | int = "info") -> None:
+        """Send a log line, filed under the newest open job (or the last one; or the first, once it starts)."""
+        self.emit_log(None, line, level)
+
+    @property
+    def stop_requested(self) -> bool:
+        """Somebody asked this batch to stop."""
+        return self._stop_seen
+
+    def check_stop(self, agree: Callable[[bool], bool] | None = None) -> None:
+        """Raise StopRequested if somebody asked to stop.
+
+        Under several ranks only a common decision is safe: give `agree`, a function that tells every rank
+        whether any rank says true (all ranks must call this at the same point), or let
+        torch.distributed do it when it is initialised.
+        """
+        if self._raises_stop and agree is None:
+            self.check_stop_here()
+        elif (agree or _ranks.any_rank)(self._stop_seen):
+            self._stop_seen = True
+            raise StopRequested(self.batch_id)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait for what is pending. True when every event so far has reached the service."""
+        pipeline = self._live()
+        if pipeline is None:
+            return True
+        return pipeline.flush(self._close_timeout_s if timeout is None else max(0.0, timeout))
+
+    def close(self, timeout: float | None = None) -> None:
+        """End the batch as done, within `timeout` seconds; what cannot be sent by then is kept on disk."""
+        self._end(self._close_timeout_s if timeout is None else max(0.0, timeout), None, None)
+
+    @property
+    def delivery(self) -> Delivery:
+        """What became of the events so far: produced, accepted, duplicate, spilled, dropped."""
+        pipeline = self._live()
+        return pipeline.delivery if pipeline is not None else Delivery()
+
+    # --- for Job and LogHandler
+
+    def emit(self, event_type: str, job_id: str | None, data: dict[str, Any]) -> None:
+        if self._closed or self._pid != os.getpid() or not (self._pipeline or self._open()):
+            return
+        pipeline = self._pipeline
+        if pipeline is None:
+            return
+        try:
+            pipeline.put(event_type, job_id, data)
+        except Exception as error:
+            self.voice.say(logging.ERROR, "emit", f"an event was lost: {error!r}")
+
+    def emit_log(self, job_id: str | None, line: object, level: str | int) -> None:
+        if self._pid != os.getpid():
+            return
+        try:
+            if isinstance(level, int):
+                level = logging.getLevelName(level)
+            data = {"line": str(line), "level": (str(level).strip().lower() or "info")[:32]}
+        except Exception:
+            return  # an object whose __str__ fails has nothing to log
+        target = job_id or self._job_for_lines()
+        if target is not None:
+            self.emit("log_line", target, data)
+        elif self._open() and len(self._early) < _EARLY_LINES:
+            self._early.append(data)
+
+    def emit_job_start(self, job: Job, data: dict[str, Any]) -> None:
+        if self._pid != os.getpid():
+            return  # the lock may have been held by another thread when this process was forked
+        with self._lock:
+            self._open_jobs.append(job)
+            self._last_job_id = job.id
+            early, self._early = self._early, []
+        self.emit("job_start", job.id, data)
+        for line in early:
+            self.emit("log_line", job.id, line)
+
+    def emit_job_end(self, event_type: str, job: Job, data: dict[str, Any]) -> None:
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            if job in self._open_jobs:
+                self._open_jobs.remove(job)
+            if event_type == "job_done":
+                self._n_done += 1
+            else:
+                self._n_failed += 1
+        self.emit(event_type, job.id, data)
+
+    def check_stop_here(self) -> None:
+        if self._stop_seen and self._raises_stop:
+            raise StopRequested(self.batch_id)
+
+    # --- opening and ending
+
+    def _live(self) -> Pipeline | None:
+        return self._pipeline if self._pid == os.getpid() else None
+
+    def _open(self) -> bool:
+        """Start the threads and report the batch's start; False when this reporter stays silent."""
+        if self._inert or self._closed or self._pid != os.getpid():
+            return False
+        with self._lock:
+            if self._pipeline is not None:
+                return True
+            try:
+                self._start()
+            except Exception as error:
+                self._inert = True
+                self.voice.once(logging.ERROR, "open", f"nothing will be reported: {error!r}")
+                return False
+        return True
+
+    def _start(self) -> None:
+        for complaint in self._settings.complaints:
+            self.voice.once(
+                logging.WARNING, complaint, f"{complaint}; events are kept on disk, see `svc-reporter doctor`"
+            )
+        self._began = time.monotonic()
+        snapshot = Snapshot()
+        source = {"host": hostname(), "user": user_name()}
+        pipeline = self._pipeline = Pipeline(
+            project=self.project,
+            batch_id=self.batch_id,
+            source=source,
+            settings=self._settings,
+            queue_size=self._queue_size,
+            voice=self.voice,
+        )
+        if not self._is_guest:
+            pipeline.put("batch_start", None, start_data(self, snapshot, self._config, self._tags, self._rerun))
+        pipeline.start()
+        transport = pipeline.poll_transport()
+        if self._heartbeat_s:
+            self._periodics.append(Periodic("heartbeat", self._heartbeat_s, self._heartbeat, self.voice))
+        if self._stop_poll_s and transport is not None:
+            poll = StopPoll(self.batch_id, transport, self._on_stop)
+            self._periodics.append(Periodic("stop-poll", self._stop_poll_s, poll, self.voice))
+        if self._resources_s:
+            sampler = Sampler(snapshot.cwd, self._on_sample)
+            sampler.prepare()
+            self._periodics.append(Periodic("resources", self._resources_s, sampler, self.voice))
+        for periodic in self._periodics:
+            periodic.start()
+        _lifecycle.opened(self)
+
+    def _end(self, timeout_s: float, failure: str | None, trace: str | None) -> None:
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            pipeline = self._pipeline
+            if pipeline is None or self._closing:
+                self._closed = self._closed or pipeline is None
+                return
+            self._closing = True
+        try:
+            for periodic in self._periodics:
+                periodic.stop()
+            for line in self._early:
+                pipeline.put("log_line", _NO_JOB, line)
+            self._early = []
+            last = None if self._is_guest else self._last_event(pipeline, failure, trace)
+            pipeline.close(timeout_s, last)
+        except Exception as error:
+            self.voice.say(logging.ERROR, "close", f"closing the reporter went wrong: {error!r}")
+        finally:
+            self._closed = True
+            _lifecycle.closed(self)
+
+    def _last_event(self, pipeline: Pipeline, failure: str | None, trace: str | None) -> Callable[[], None]:
+        elapsed_s = round(time.monotonic() - self._began, 3)
+
+        def put() -> None:
+            data: dict[str, Any] = {
+                "total_elapsed_s": elapsed_s,
+                "n_done": self._n_done,
+                "n_failed": self._n_failed,
+            }
+            if failure is not None:
+                data["reason"] = failure
+                if trace:
+                    data["traceback"] = trace
+
+            def with_receipt() -> dict[str, Any]:  # called when all earlier events have met their fate
+                return {**data, "delivery": pipeline.delivery.as_data()}
+
+            pipeline.put("batch_done" if failure is None else "batch_failed", None, with_receipt)
+
+        return put
+
+    def end_at_exit(self, failure: str | None) -> None:
+        """For the interpreter's exit: a reporter nobody closed ends as done, or with what the script died of."""
+        if self._pid == os.getpid():
+            self._end(self._close_timeout_s, failure, None)
+
+    def end_by_signal(self, reason: str) -> None:
+        """For SIGTERM: open jobs and the batch end as failed, or as stopped when that was asked for."""
+        if self._pid != os.getpid():
+            return
+        pipeline = self._live()
+        if self._closing:  # the signal interrupted close() itself: settle for the disk
+            if pipeline is not None and not self._closed:
+                pipeline.cut_short()
+            return
+        reason = STOPPED if self._stop_seen else reason
+        for job in list(self._open_jobs):
+            job.fail(reason)
+        self._end(self._close_timeout_s, reason, None)
+
+    # --- the threads' actions
+
+    def _heartbeat(self) -> None:
+        """A sign of life. A log line needs a job; before the first one, an empty snapshot says the same."""
+        target = self._job_for_lines()
+        if target is not None:
+            self.emit("log_line", target, {"line": "heartbeat", "level": "debug", "heartbeat": True})
+        else:
+            self.emit("resource_snapshot", None, {"heartbeat": True})
+
+    def _on_sample(self, figures: dict[str, Any]) -> None:
+        jobs = self._open_jobs
+        self.emit("resource_snapshot", jobs[0].id if len(jobs) == 1 else None, figures)
+
+    def _on_stop(self) -> None:
+        self._stop_seen = True
+        self.voice.once(logging.WARNING, "stop", f"stop was requested for batch {self.batch_id}")
+
+    def _job_for_lines(self) -> str | None:
+        jobs = self._open_jobs
+        return jobs[-1].id if jobs else self._last_job_id

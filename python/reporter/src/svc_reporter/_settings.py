@@ -1,0 +1,78 @@
+"""What the environment says about a reporter, read once at its construction."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from . import _tuning
+from ._transport import Target
+from ._tuning import Tuning
+
+
+@dataclass(frozen=True)
+class Settings:
+    target: Target | None
+    token: str
+    folder: str | None
+    """SVC_REPORTER_DIR: another spill folder than ~/.svc-reporter."""
+    tuning: Tuning
+    complaints: tuple[str, ...] = ()
+    """What is wrong with the environment; to be said once, never raised."""
+
+
+def read_settings(url: str | None, token: str | None, env: Mapping[str, str] | None = None) -> Settings:
+    """An argument wins over the environment. Raises ValueError for a bad argument, never for a bad variable."""
+    env = os.environ if env is None else env
+    complaints: list[str] = []
+    target: Target | None = None
+    if url is not None:
+        target = Target.parse(url)
+    elif env.get("SVC_URL"):
+        try:
+            target = Target.parse(env["SVC_URL"])
+        except ValueError as error:
+            complaints.append(f"SVC_URL: {error}")
+    else:
+        complaints.append("SVC_URL is not set")
+    credential = (token if token is not None else env.get("SVC_TOKEN", "")).strip()
+    if any(ord(c) < 33 or ord(c) > 126 for c in credential):
+        complaints.append("SVC_TOKEN contains characters that no token has")
+        credential = ""
+    elif not credential:
+        complaints.append("SVC_TOKEN is not set")
+    return Settings(target, credential, env.get("SVC_REPORTER_DIR") or None, _tuning.DEFAULT, tuple(complaints))
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """What the agent says about the batch that this process repeats (contract §4)."""
+
+    of: str | None = None
+    jobs: frozenset[str] | None = None
+    """Only these jobs are wanted; None: all."""
+
+    def wants(self, job_id: str) -> bool:
+        return self.jobs is None or job_id in self.jobs
+
+
+def read_rerun(env: Mapping[str, str] | None = None) -> Rerun:
+    env = os.environ if env is None else env
+    return Rerun(env.get("SVC_RERUN_OF") or None, _job_list(env.get("SVC_RERUN_JOBS", "")))
+
+
+def _job_list(text: str) -> frozenset[str] | None:
+    """A JSON list (ids may hold commas), or names with commas between them."""
+    text = text.strip()
+    if not text:
+        return None
+    if text.startswith("["):
+        try:
+            names = json.loads(text)
+            if isinstance(names, list):
+                return frozenset(str(name) for name in names)
+        except ValueError:
+            pass  # an id that begins with a bracket
+    return frozenset(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,176 @@
+"""The spill folder: events that could not be sent, one per line, until a replay takes them.
+
+Writers and replayers of any process share the folder:
+
+    <batch>.jsonl                              open for appending
+    <batch>.jsonl~host~pid~start~nonce         claimed by that process for replay (see _claims.py)
+    <batch>.jsonl….offset                      how much of it the service has acknowledged
+    rejected/<batch>.jsonl                     refused for a reason a person can mend
+
+A writer opens the file by name for every append, holds a shared lock meanwhile, and checks that the name
+still means the file it opened: a replayer that renames the file takes the exclusive lock before it reads, so
+no line lands in a file that somebody has already finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows: a file that is open cannot be renamed there, which protects as well
+    fcntl = None
+
+REJECTED = "rejected"
+_SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+
+
+def file_name(batch_id: str) -> str:
+    """`<batch>.jsonl`; an id that is no safe file name is escaped and told apart by a hash."""
+    if _SAFE.fullmatch(batch_id) and not _RESERVED.fullmatch(batch_id):
+        return f"{batch_id}.jsonl"
+    digest = hashlib.sha256(batch_id.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    escaped = quote(batch_id, safe="", errors="replace").replace("~", "%7E").replace(".", "%2E")[:60]
+    return f"_{escaped}-{digest}.jsonl"
+
+
+def folders(configured: str | None) -> list[Path]:
+    """Where spill files may be, best first: the configured or home folder, then one in the temp folder.
+
+    The second one is for a home that cannot be written (containers, quota); replays look in both.
+    """
+    fallback = Path(tempfile.gettempdir()) / f"svc-reporter-{_user_id()}"
+    if configured:
+        return [Path(configured).expanduser(), fallback]
+    try:
+        home = Path.home()
+    except RuntimeError:  # no HOME and no passwd entry
+        return [fallback]
+    return [home / ".svc-reporter", fallback]
+
+
+class SpillFolder:
+    """Appends to spill files. Every method may raise OSError: the caller decides what that costs."""
+
+    def __init__(self, candidates: list[Path]) -> None:
+        self._candidates = candidates
+        self._torn: set[Path] = set()
+
+    @property
+    def candidates(self) -> list[Path]:
+        return list(self._candidates)
+
+    def append(self, batch_id: str, lines: Iterable[bytes], *, below: str = "") -> tuple[int, Path]:
+        """Append whole lines; returns how many were written and to which file.
+
+        Stops at the first line that does not fit (disk full) without raising if any line was written.
+        """
+        pending = list(lines)
+        failure: OSError | None = None
+        for folder in self._candidates:
+            try:
+                directory = ensure_private(folder / below if below else folder, folder)
+                path = directory / file_name(batch_id)
+                return self._append(path, pending), path
+            except OSError as error:
+                failure = failure or error
+        raise failure or FileNotFoundError("no spill folder")
+
+    def _append(self, path: Path, lines: list[bytes]) -> int:
+        descriptor = _open_current(path)
+        written = 0
+        try:
+            lead = b"\n" if _ends_torn(descriptor) else b""
+            for line in lines:
+                record = lead + line + b"\n"
+                try:
+                    count = os.write(descriptor, record)
+                except OSError:
+                    if written:
+                        return written
+                    raise
+                if count != len(record):
+                    if written:
+                        return written
+                    raise OSError(28, "No space left on device", str(path))
+                lead = b""
+                written += 1
+            return written
+        finally:
+            os.close(descriptor)
+
+
+def ensure_private(directory: Path, root: Path) -> Path:
+    """Make the folder 0700. A temp folder that somebody else made first is refused."""
+    for each in (root, directory):
+        try:
+            each.mkdir(mode=0o700, parents=each is root)
+        except FileExistsError:
+            pass
+        info = each.stat(follow_symlinks=False) if each is not root else each.lstat()
+        if stat.S_ISLNK(info.st_mode) and str(each).startswith(tempfile.gettempdir()):
+            raise PermissionError(13, "is a symbolic link", str(each))
+        if hasattr(os, "getuid") and not stat.S_ISLNK(info.st_mode) and info.st_uid != os.getuid():
+            raise PermissionError(13, "belongs to another user", str(each))
+    return directory
+
+
+def _open_current(path: Path) -> int:
+    """Open for appending, with a shared lock, the file that the name means while the lock is held."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    for _ in range(20):
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            lock(descriptor, exclusive=False)
+            here, there = os.fstat(descriptor), os.stat(path)
+            if os.path.samestat(here, there):
+                return descriptor
+        except FileNotFoundError:
+            pass  # claimed between open and lock
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+    raise OSError(11, "spill file keeps moving", str(path))
+
+
+def lock(descriptor: int, *, exclusive: bool, patience_s: float = 2.0) -> bool:
+    """Take an advisory lock within `patience_s`. False where the file system has none: then go on without."""
+    if fcntl is None:
+        return False
+    kind = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(descriptor, kind)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.005)
+        except OSError:
+            return False
+
+
+def _ends_torn(descriptor: int) -> bool:
+    """Whether the last writer died in the middle of a line."""
+    size = os.fstat(descriptor).st_size
+    if size == 0:
+        return False
+    os.lseek(descriptor, size - 1, os.SEEK_SET)
+    return os.read(descriptor, 1) != b"\n"
+
+
+def _user_id() -> str:
+    return str(os.getuid()) if hasattr(os, "getuid") else re.sub(r"\W", "", os.environ.get("USERNAME", "user"))

@@ -1,0 +1,192 @@
+"""HTTP to the service: one keep-alive connection, every fault told as `Unreachable`.
+
+http.client (and ssl behind it) is imported at the first connection, in the worker's thread: importing this
+package stays cheap for scripts that never report.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
+
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+_AGENT = f"svc-reporter/{__version__} python/{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+class Unreachable(Exception):
+    """No usable answer: refused, reset, timed out, cut off. Whether the server acted is unknown."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the service lives: the parts of SVC_URL."""
+
+    secure: bool
+    host: str
+    port: int
+    prefix: str
+
+    @staticmethod
+    def parse(url: str) -> Target:
+        """Raises ValueError with a sentence that names the fault."""
+        text = url.strip()
+        parts = urlsplit(text)
+        if parts.scheme not in ("http", "https"):
+            raise ValueError(f"the service's address must begin with http:// or https://, got {text!r}")
+        if not parts.hostname:
+            raise ValueError(f"the service's address has no host: {text!r}")
+        if parts.username or parts.password:
+            raise ValueError("the service's address must not carry a user or password; use a token")
+        if parts.query or parts.fragment:
+            raise ValueError(f"the service's address must not carry a query or fragment: {text!r}")
+        port = parts.port  # raises ValueError itself for a port that is none
+        secure = parts.scheme == "https"
+        return Target(secure, parts.hostname, port or (443 if secure else 80), parts.path.rstrip("/"))
+
+    @property
+    def netloc(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{'https' if self.secure else 'http'}://{self.netloc}{self.prefix}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    """Names in lower case."""
+    body: bytes
+
+
+class Transport:
+    """One connection, used by one thread; `abort` alone may be called from another."""
+
+    def __init__(self, target: Target, token: str, timeout_s: float) -> None:
+        self.target = target
+        self._token = token
+        self.timeout_s = timeout_s
+        self._connection: HTTPConnection | None = None
+        self._aborted = False
+
+    def post(self, path: str, body: bytes) -> Answer:
+        return self.request("POST", path, body)
+
+    def get(self, path: str, accept: str = "application/json") -> Answer:
+        return self.request("GET", path, None, accept)
+
+    def request(self, method: str, path: str, body: bytes | None, accept: str = "application/json") -> Answer:
+        """One request and its whole answer. Raises Unreachable.
+
+        A kept connection that the server closed meanwhile is replaced once, at once: that is no failure of
+        the server, and every event carries its idempotency key, so sending it again is safe.
+        """
+        reused = self._connection is not None
+        try:
+            return self._once(method, path, body, accept)
+        except Unreachable as error:
+            if not reused or self._aborted or not isinstance(error.__cause__, ConnectionError):
+                raise
+        return self._once(method, path, body, accept)
+
+    def abort(self) -> None:
+        """Cut a request under way in another thread, which then sees Unreachable. For the end of close()."""
+        self._aborted = True
+        connection = self._connection
+        sock = getattr(connection, "sock", None)
+        if sock is not None:
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                return  # already gone, which is what was wanted
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.close()
+            except OSError:
+                return
+
+    def _once(self, method: str, path: str, body: bytes | None, accept: str) -> Answer:
+        from http.client import HTTPException
+
+        try:
+            if self._aborted:
+                raise Unreachable("closing")
+            connection = self._connection
+            if connection is None:
+                connection = self._connection = self._connect()
+            connection.timeout = self.timeout_s
+            if connection.sock is not None:
+                connection.sock.settimeout(self.timeout_s)
+            headers = {"Accept": accept, "User-Agent": _AGENT}
+            if self._token:
+                headers["Authorization"] = f"Bearer {self._token}"
+            if body is not None:
+                headers["Content-Type"] = "application/json"
+            connection.request(method, self.target.prefix + path, body=body, headers=headers)
+            response = connection.getresponse()
+            content = response.read(MAX_ANSWER_BYTES + 1)
+            if len(content) > MAX_ANSWER_BYTES:
+                raise Unreachable("the answer is larger than any answer of the service")
+            if response.will_close:
+                self.close()
+            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, content)
+        except Unreachable:
+            self.close()
+            raise
+        except (OSError, HTTPException, ValueError) as error:
+            self.close()
+            raise Unreachable(_reason(error)) from error
+
+    def _connect(self) -> HTTPConnection:
+        from http.client import HTTPConnection, HTTPSConnection
+
+        target = self.target
+        proxy = _proxy_for(target)
+        host, port = (proxy.host, proxy.port) if proxy else (target.host, target.port)
+        connection: HTTPConnection
+        if target.secure:
+            connection = HTTPSConnection(host, port, timeout=self.timeout_s)
+        else:
+            connection = HTTPConnection(host, port, timeout=self.timeout_s)
+        if proxy:
+            connection.set_tunnel(target.host, target.port)
+        connection.connect()
+        sock = connection.sock
+        if sock is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+
+def _proxy_for(target: Target) -> Target | None:
+    """The proxy that the environment names for this address; clusters often allow nothing else out."""
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    from urllib.request import getproxies, proxy_bypass
+
+    address = getproxies().get("https" if target.secure else "http")
+    if not address or proxy_bypass(target.netloc):
+        return None
+    try:
+        return Target.parse(address if "://" in address else f"http://{address}")
+    except ValueError:
+        return None
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,31 @@
+"""Every number of the client's behaviour, in one place (specification §7, §8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Seconds, unless a name says otherwise. Users do not set these; tests make them short."""
+
+    request_timeout_s: float = 10.0
+    backoff_s: tuple[float, ...] = (0.1, 0.3, 1.0)
+    """Waits between the first attempt and each of three more; then the events are spilled."""
+    retry_after_default_s: float = 30.0
+    retry_after_cap_s: float = 60.0
+    probe_first_s: float = 10.0
+    """While the breaker is open: the first probe after this long, later ones up to probe_last_s apart."""
+    probe_last_s: float = 30.0
+    array_threshold: int = 20
+    array_limit: int = 500
+    array_limit_bytes: int = 4 * 1024 * 1024
+    """Half of the service's body limit of 8 MiB: a body also has brackets and commas."""
+    event_limit_bytes: int = 256 * 1024
+    final_probe_s: float = 2.0
+    """close() with an open breaker asks the server once more for at most this long."""
+    foreign_claim_stale_s: float = 3600.0
+    """A claim of another host (shared home) that made no progress for this long counts as abandoned."""
+
+
+DEFAULT = Tuning()

@@ -1,0 +1,60 @@
+"""The three threads beside an open reporter (specification §2.4): heartbeat, stop poll, resource sampler."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from ._gpu import Gpus, summary
+from ._machine import Machine
+from ._transport import Transport, Unreachable
+
+
+class StopPoll:
+    """Asks whether somebody pressed stop. An unreachable service is no reason to stop, nor to complain."""
+
+    def __init__(self, batch_id: str, transport: Transport, on_stop: Callable[[], None]) -> None:
+        self._path = f"/api/batches/{quote(batch_id, safe='')}/stop-requested"
+        self._transport = transport
+        self._on_stop = on_stop
+
+    def __call__(self) -> bool | None:
+        """One poll; False once there is nothing more to ask: stop was requested, or the token is refused."""
+        try:
+            answer = self._transport.get(self._path)
+            if answer.status == 401:
+                return False
+            if answer.status == 200 and json.loads(answer.body).get("stop_requested") is True:
+                self._on_stop()
+                return False
+        except (Unreachable, ValueError, AttributeError):
+            return None
+        return None
+
+
+class Sampler:
+    """Takes a resource snapshot; the devices are looked up at the first one, in the sampler's thread."""
+
+    def __init__(self, cwd: str, emit: Callable[[dict[str, Any]], None]) -> None:
+        self._cwd = cwd
+        self._emit = emit
+        self._machine: Machine | None = None
+        self._gpus: Gpus | None = None
+
+    def __call__(self) -> None:
+        self._emit(self.sample())
+
+    def prepare(self) -> None:
+        """Begin the first interval of CPU utilisation, which is a difference."""
+        if self._machine is None:
+            self._machine = Machine(self._cwd)
+
+    def sample(self) -> dict[str, Any]:
+        self.prepare()
+        if self._gpus is None:
+            self._gpus = Gpus()
+        figures = self._machine.sample() if self._machine else {}
+        figures.update(summary(self._gpus.rows()))
+        return figures

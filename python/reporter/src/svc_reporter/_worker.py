@@ -1,0 +1,318 @@
+"""The daemon worker: takes events from the queue and sees each one to its fate.
+
+    closed breaker   20 and more pending: arrays of up to 500; below: one by one
+    open breaker     everything pending goes to the spill file; now and then a probe, which is the oldest
+                     spilled chunk itself; when it is accepted the rest of the file follows, then live events
+    latched (401)    everything goes to rejected/, nothing is sent any more
+
+The events in the worker's hands are visible to close(): at its deadline it takes them over under `_hands`
+and spills them, and the worker, coming back from its request, finds `abandoned` and lets go.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from queue import Empty, SimpleQueue
+
+from ._answers import Fate
+from ._breaker import Breaker
+from ._claims import claim
+from ._delivery import Counts
+from ._envelope import Sealed, Sealer
+from ._ids import EventIds
+from ._keep import Keeper
+from ._log import Voice
+from ._queue import EventQueue, Pending
+from ._replay import replay
+from ._sender import Sender, Sent, Stopped
+from ._shutdown import Shutdown
+from ._transport import Transport
+from ._tuning import Tuning
+
+
+class Worker(threading.Thread):
+    def __init__(
+        self,
+        queue: EventQueue,
+        sealer: Sealer,
+        transport: Transport | None,
+        keeper: Keeper,
+        counts: Counts,
+        ids: EventIds,
+        shutdown: Shutdown,
+        voice: Voice,
+        tuning: Tuning,
+    ) -> None:
+        super().__init__(name="svc-reporter-worker", daemon=True)
+        self._queue = queue
+        self._sealer = sealer
+        self._transport = transport
+        """None: no address or token is configured, and everything is spilled for a later process."""
+        self._keeper = keeper
+        self._counts = counts
+        self._ids = ids
+        self._shutdown = shutdown
+        self._voice = voice
+        self._tuning = tuning
+        self._sender = Sender(transport, tuning, shutdown.pause) if transport else None
+        self.breaker = Breaker(tuning)
+        self.latched = False
+        self.recovered = threading.Event()
+        """Set when the service answers again after it was away; wakes the replay of other files."""
+        self._no_more_sending = transport is None
+        self._final_probe_done = False
+        self._hands = threading.RLock()
+        self._held: Sequence[Pending | Sealed] = ()
+        self._busy = False
+        self._sleeping = False
+        self._wakes: SimpleQueue[None] = SimpleQueue()
+
+    # --- called from other threads
+
+    def wake(self) -> None:
+        if self._sleeping:
+            self._sleeping = False
+            self._wakes.put(None)
+
+    def is_idle(self) -> bool:
+        return not self._busy and not self._held and not len(self._queue)
+
+    def is_draining(self) -> bool:
+        """Spilled events are on their way although nothing is pending."""
+        return self._may_send() and not self.breaker.is_open and self._keeper.own_waiting > 0 and self.is_alive()
+
+    def take_over(self) -> list[Pending | Sealed]:
+        """For close() past its deadline: what is in the worker's hands and in the queue, all of it."""
+        with self._hands:
+            self._shutdown.abandoned = True
+            held, self._held = list(self._held), ()
+        held.extend(self._queue.take(len(self._queue)))
+        return held
+
+    def busy(self) -> bool:
+        return self._busy
+
+    # --- the thread
+
+    def run(self) -> None:
+        while not self._shutdown.abandoned:
+            self._busy = True
+            try:
+                worked = self._work()
+            except Exception as error:
+                # Nothing may end this thread: what it held goes to disk, and it goes on.
+                self._voice.say(logging.ERROR, "worker", f"the reporter's worker stumbled: {error!r}")
+                self._keep(list(self._held), "the worker stumbled")
+                worked = True
+            self._busy = False
+            if not worked:
+                if self._shutdown.ending and not len(self._queue) and not self._held:
+                    return
+                self._sleep()
+
+    def _sleep(self) -> None:
+        to_probe = self.breaker.is_open and (self._held or self._keeper.own_waiting)
+        wait_s = self.breaker.until_probe_s() if to_probe and self._may_send() else 60.0
+        if self._shutdown.closing:
+            wait_s = 0.05
+        self._sleeping = True
+        if len(self._queue) and not self._held:
+            self._sleeping = False
+            return
+        try:
+            self._wakes.get(timeout=max(0.02, wait_s))
+        except Empty:
+            pass
+        self._sleeping = False
+
+    def _may_send(self) -> bool:
+        return not self.latched and not self._no_more_sending
+
+    def _work(self) -> bool:
+        """One step; False when there was nothing to do."""
+        if not self._may_send():
+            return self._put_away()
+        if self.breaker.is_open:
+            last_chance = self._shutdown.closing and not self._final_probe_done
+            if self.breaker.until_probe_s() == 0 or last_chance:
+                return self._probe(last_chance)
+            return False if self._held else self._put_away()
+        if self._held:
+            return self._deliver(list(self._held))
+        pending = len(self._queue)
+        if pending == 0:
+            return self._drain_own(once=False) if self._keeper.own_waiting else False
+        limit = self._tuning.array_limit if pending >= self._tuning.array_threshold else 1
+        return self._deliver(self._take(limit))
+
+    def _take(self, limit: int) -> Sequence[Pending | Sealed]:
+        with self._hands:
+            if not self._shutdown.abandoned:
+                self._held = self._queue.take(limit)
+            return self._held
+
+    def _put_away(self) -> bool:
+        """Empty the queue to disk: to the spill file, or after a 401 to rejected/."""
+        events = list(self._held) or list(self._take(self._tuning.array_limit))
+        if not events:
+            return False
+        return self._keep(events, "no service is configured" if self._transport is None else "the service is away")
+
+    def _probe(self, last_chance: bool) -> bool:
+        """Ask whether the service is back, with an event that waits anyway."""
+        if last_chance:
+            self._final_probe_done = True
+            if self._transport is not None:
+                self._transport.timeout_s = min(self._tuning.final_probe_s, max(0.05, self._shutdown.left_s()))
+        if self._keeper.own_waiting and not self._held and self._drain_own(once=True):
+            return True
+        events = list(self._held) or list(self._take(self._tuning.array_limit))
+        if events:
+            return self._deliver(events, once=True)
+        return False
+
+    def _deliver(self, events: Sequence[Pending | Sealed], *, once: bool = False) -> bool:
+        sealed = self._seal(events)
+        at = 0
+        while at < len(sealed) and self._sender is not None:
+            part = _fitting(sealed[at:], self._tuning.array_limit_bytes)
+            sent = self._sender.send(part, once=once)
+            with self._hands:
+                if self._shutdown.abandoned:
+                    return True
+                self._held = sealed[at + len(part) :]
+            rest = self._settle(part, sent)
+            at += len(part)
+            if sent.stopped is not None:
+                self._keep([*rest, *sealed[at:]], f"the service is away ({sent.why})")
+                return True
+        return True
+
+    def _seal(self, events: Sequence[Pending | Sealed]) -> list[Sealed]:
+        sealed: list[Sealed] = []
+        for event in events:
+            done = event if isinstance(event, Sealed) else self._sealer.seal(event)
+            if done is None:
+                self._counts.add(dropped=1)
+            else:
+                sealed.append(done)
+        with self._hands:
+            if self._shutdown.abandoned:
+                return []
+            self._held = sealed
+        return sealed
+
+    def _settle(self, events: Sequence[Sealed], sent: Sent) -> list[Sealed]:
+        """Count every known fate; returns the events without one."""
+        unknown: list[Sealed] = []
+        refused: list[Sealed] = []
+        why = ""
+        for position, (event, fate) in enumerate(zip(events, sent.fates, strict=True)):
+            reason = sent.reasons.get(position, "")
+            if fate is None:
+                unknown.append(event)
+            elif fate is Fate.SET_ASIDE:
+                refused.append(event)
+                why = reason
+            else:
+                self._count(event, fate, reason)
+        self._keeper.set_aside(refused, why)
+        if sent.stopped is Stopped.UNREACHABLE:
+            self.breaker.trip()
+        elif sent.stopped is Stopped.UNAUTHORISED:
+            self._latch(sent.why)
+        elif sent.stopped is Stopped.INTERRUPTED:
+            self._no_more_sending = True
+        else:
+            self._back()
+        return unknown
+
+    def _keep(self, events: Sequence[Pending | Sealed], why: str) -> bool:
+        """To disk, with nothing in hand afterwards except what the disk refused."""
+        sealed = self._seal(events)
+        if self.latched:
+            self._keeper.set_aside(sealed, "the token is not accepted")
+            left: Sequence[Sealed] = ()
+        else:
+            left = self._keeper.spill(sealed, why)
+        with self._hands:
+            if self._shutdown.abandoned:
+                return True
+            self._held = left
+        if left and not self.breaker.is_open and self._may_send():
+            self.breaker.trip()
+        return not left
+
+    def _count(self, event: Sealed, fate: Fate, reason: str) -> None:
+        if fate is Fate.ACCEPTED:
+            self._counts.add(accepted=1)
+        elif fate is Fate.DUPLICATE:
+            self._counts.add(duplicate=1)
+        else:
+            self._counts.add(dropped=1)
+            self._voice.say(
+                logging.ERROR,
+                f"refused {event.event_type}",
+                f"the service refused {event.event_type}: {reason}",
+            )
+
+    def _latch(self, why: str) -> None:
+        self.latched = True
+        self._voice.once(
+            logging.ERROR,
+            "401",
+            f"the service does not accept SVC_TOKEN ({why}); nothing more is sent by this process",
+        )
+
+    def _back(self) -> None:
+        if self.breaker.is_open:
+            self.breaker.reset()
+            self.recovered.set()
+            self._voice.say(logging.INFO, "recovered", "the service answers again")
+
+    def _drain_own(self, *, once: bool) -> bool:
+        """Send this batch's spilled events. False when there are none (another process took them)."""
+        if self._sender is None:
+            return False
+        for path in sorted(self._keeper.files):
+            held = claim(path)
+            if held is None:
+                continue
+            stopped = replay(held, self._sender, self._tuning, self._voice, self._on_replayed, once=once)
+            if stopped is Stopped.UNREACHABLE:
+                self.breaker.trip()
+            elif stopped is Stopped.UNAUTHORISED:
+                self._latch("while sending spilled events")
+            elif stopped is Stopped.INTERRUPTED:
+                self._no_more_sending = True
+            elif stopped is Stopped.UNREADABLE:
+                self._keeper.forget_own()
+            else:
+                self._back()
+            return True
+        self._keeper.forget_own()
+        return False
+
+    def _on_replayed(self, event: Sealed, fate: Fate, reason: str) -> None:
+        self._back()
+        if not self._ids.mine(event.event_id):
+            if fate is Fate.SET_ASIDE:
+                self._keeper.set_aside_foreign(event, reason)
+            return
+        self._keeper.settled_from_disk(1)
+        if fate is Fate.SET_ASIDE:
+            self._keeper.set_aside([event], reason)
+        else:
+            self._count(event, fate, reason)
+
+
+def _fitting(events: Sequence[Sealed], limit_bytes: int) -> Sequence[Sealed]:
+    """The longest head of `events` whose array body stays under the limit; at least one event."""
+    size = 0
+    for count, event in enumerate(events):
+        size += len(event.line) + 1
+        if size > limit_bytes and count:
+            return events[:count]
+    return events
