@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto'
+
+/**
+ * Events as a busy service sees them: `batches` × `jobs` trainings side by side, nine in ten events an epoch with
+ * seven series, the rest log lines and snapshots; about 450 bytes each. Ids are random (version 4), the worst case
+ * for the unique index.
+ */
+export function* trainingEvents(options: { batches: number; jobs: number; tag: string }): Generator<string> {
+  const { batches, jobs, tag } = options
+  const source = {
+    project: 'bench',
+    host: 'box1',
+    user: 'bench',
+    commit: 'a1b2c3d',
+    command: 'python train.py',
+  }
+  const start = Date.UTC(2026, 0, 1)
+  for (let epoch = 0; ; epoch++) {
+    for (let b = 0; b < batches; b++) {
+      for (let j = 0; j < jobs; j++) {
+        const envelope = {
+          event_id: randomUUID(),
+          schema_version: '1.1',
+          event_type: 'job_epoch',
+          timestamp: new Date(start + epoch * 1000 + j).toISOString(),
+          batch_id: `${tag}-batch-${b}`,
+          job_id: `job-${j}`,
+          source,
+        }
+        const kind = (epoch * 31 + b * 7 + j) % 20
+        if (kind === 0) {
+          yield JSON.stringify({
+            ...envelope,
+            event_type: 'log_line',
+            data: {
+              line: `epoch ${epoch}: learning rate dropped, loss plateau reached on the validation set`,
+              level: 'info',
+            },
+          })
+        } else if (kind === 1) {
+          yield JSON.stringify({
+            ...envelope,
+            event_type: 'resource_snapshot',
+            data: {
+              gpu_util_pct: 91.5,
+              gpu_mem_mb: 20110,
+              cpu_util_pct: 44.1,
+              ram_mb: 8123.4,
+              disk_free_mb: 90211,
+            },
+          })
+        } else {
+          const loss = 2 * Math.exp(-epoch / 400) + Math.random() / 10
+          yield JSON.stringify({
+            ...envelope,
+            data: {
+              epoch,
+              train_loss: loss,
+              val_loss: loss * 1.1,
+              lr: 3e-4,
+              batch_time_ms: 12.5 + Math.random(),
+              acc: 1 - loss / 3,
+              grad_norm: Math.random() * 3,
+              throughput: 900 + Math.random(),
+            },
+          })
+        }
+      }
+    }
+  }
+}
+
+export function take(events: Generator<string>, count: number): string[] {
+  const list: string[] = []
+  for (const event of events) {
+    list.push(event)
+    if (list.length === count) break
+  }
+  return list
+}

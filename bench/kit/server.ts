@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startEmbedded } from '../../src/db/embedded.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+
+export interface BenchDatabase {
+  url: string
+  /** The postmaster: its descendants are the whole server. */
+  pid: number
+  stop: () => Promise<void>
+}
+
+export async function startDatabase(): Promise<BenchDatabase> {
+  const home = await mkdtemp(join(tmpdir(), 'svc-bench-'))
+  const postgres = await startEmbedded({ home: join(home, 'data'), log: () => {} })
+  return {
+    url: postgres.url('postgres'),
+    pid: postgres.pid,
+    stop: async () => {
+      await postgres.stop()
+      await rm(home, { recursive: true, force: true })
+    },
+  }
+}
+
+export interface BenchServer {
+  address: string
+  pid: number
+  token: string
+  stop: () => Promise<void>
+}
+
+/** Runs a script in a process of its own and waits for the line in which it tells its address. */
+export async function startProcess(
+  script: string,
+  env: Record<string, string> = {},
+): Promise<{ process: ChildProcess; address: string }> {
+  const child = spawn(process.execPath, ['--import', 'tsx', join(ROOT, script)], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const address = await new Promise<string>((resolve, reject) => {
+    let text = ''
+    child.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk
+      const found = /http:\/\/[\w.:]+/.exec(text)?.[0]
+      if (found !== undefined) resolve(found)
+    })
+    child.once('exit', (code) => reject(new Error(`${script} ended with ${code}: ${text}`)))
+  })
+  return { process: child, address }
+}
+
+/** The real server on that database, with a reporter token and without a rate limit in the way. */
+export async function startServer(
+  databaseUrl: string,
+  env: Record<string, string> = {},
+): Promise<BenchServer> {
+  const { process: child, address } = await startProcess('src/cli/main.ts', {
+    SVC_DATABASE_URL: databaseUrl,
+    SVC_PORT: '0',
+    SVC_LOG_LEVEL: 'error',
+    SVC_RATE_LIMIT_EVENTS_PER_S: '100000000',
+    SVC_RATE_LIMIT_BURST: '100000000',
+    ...env,
+  })
+  const email = `bench-${Date.now()}-${child.pid}@example.com`
+  const user = await post(`${address}/api/auth/register`, { email, password: 'bench password' })
+  const token = await post(`${address}/api/tokens`, { name: 'bench', scope: 'reporter' }, user.token)
+  return { address, pid: child.pid as number, token: token.token, stop: () => stopProcess(child) }
+}
+
+export async function stopProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+}
+
+async function post(url: string, body: unknown, token?: string): Promise<{ token: string }> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify(body),
+  })
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`)
+  return (await response.json()) as { token: string }
+}
