@@ -30,7 +30,7 @@ export function adminRoutes(app: FastifyInstance, { sql, writer, now }: Services
         tags,
         summary: 'Sign with a new key; the newest two before it go on verifying',
         querystring: shapes.nothing,
-        body: shapes.nothing.optional(),
+        body: shapes.noInput,
         response: {
           200: z.object({
             active_kid: z.string(),

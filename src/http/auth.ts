@@ -108,7 +108,7 @@ export function authRoutes(app: FastifyInstance, services: Services): void {
       schema: {
         ...own,
         summary: 'Close the session: its cookie and its JWT are refused from then on',
-        body: shapes.nothing.optional(),
+        body: shapes.noInput,
         response: { 204: shapes.noContent },
       },
     },

@@ -3,6 +3,8 @@ import type { User } from '../domain/users/index.ts'
 
 /** Shapes that several routes share, as they stand on the wire. */
 export const nothing = z.strictObject({})
+/** The body of an action without input: none (null to the framework), or an empty object. */
+export const noInput = nothing.nullish()
 export const noContent = z.null().describe('Nothing')
 export const instant = z.string().meta({ format: 'date-time' })
 export const byId = z.object({ id: z.string() })

@@ -3,7 +3,7 @@
  * rotate, and a secret for the browser's cookie, which slides with the row and knows no signing key, so that
  * rotating keys signs nobody out of a page.
  */
-export { type Rotation, rotateSigningKey } from './keys.ts'
+export { rotateSigningKey } from './keys.ts'
 export { sessionOfCookie, sessionOfJwt } from './reads.ts'
 export { cookieLifeS, type OpenedSession, type Session } from './session.ts'
 export { closeSession, closeSessionsOf, openSession, touchSession } from './writes.ts'
