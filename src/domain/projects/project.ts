@@ -1,10 +1,8 @@
-import type { CallerUser } from '../caller.ts'
+import { type ProjectFacts, type Role, userMay, type Visibility, type Who } from '../access.ts'
 
-export type Visibility = 'private' | 'public'
-/** What a user is in one project (contract §2); null: nothing. Administrators are above roles. */
-export type Role = 'owner' | 'member' | 'viewer' | null
+export type { Role, Visibility }
 
-/** A project as the rules of access see it, with the roles of the users that were asked for. */
+/** A project as ingest loads it, with the roles of the users that were asked for. */
 export interface ProjectAccess {
   key: number
   slug: string
@@ -14,14 +12,15 @@ export interface ProjectAccess {
   roles: Map<string, 'member' | 'viewer'>
 }
 
-export const roleIn = (project: ProjectAccess, userId: string): Role =>
-  project.ownerId === userId ? 'owner' : (project.roles.get(userId) ?? null)
+const factsFor = (project: ProjectAccess, userId: string): ProjectFacts => ({
+  visibility: project.visibility,
+  ownerId: project.ownerId,
+  role: project.roles.get(userId) ?? null,
+})
 
 /** May this user's programs send events to the project (contract §2 "send events")? */
-export function maySendEvents(project: ProjectAccess, user: Pick<CallerUser, 'id' | 'role'>): boolean {
-  const role = roleIn(project, user.id)
-  return user.role === 'admin' || role === 'owner' || role === 'member'
-}
+export const maySendEvents = (project: ProjectAccess, user: Who): boolean =>
+  userMay('send_events', user, factsFor(project, user.id))
 
-export const maySee = (project: ProjectAccess, user: Pick<CallerUser, 'id' | 'role'>): boolean =>
-  project.visibility === 'public' || user.role === 'admin' || roleIn(project, user.id) !== null
+export const maySee = (project: ProjectAccess, user: Who): boolean =>
+  userMay('read', user, factsFor(project, user.id))

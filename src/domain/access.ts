@@ -1,0 +1,293 @@
+import type { Db } from '../db/sql.ts'
+import { Problem } from '../problem.ts'
+import { type Caller, isAdmin } from './caller.ts'
+
+/**
+ * Every "may this viewer do that" of the service (contract §2), for REST, GraphQL, the stream and the `can` fields:
+ * one table, pure functions over it, and the look-ups that feed them. Lists are filtered by `visibleProjects` inside
+ * their SQL, never after a page was cut.
+ */
+
+export type Visibility = 'private' | 'public'
+/** What somebody is in one project; null: nothing. Administrators are above roles. */
+export type Role = 'owner' | 'member' | 'viewer' | null
+
+export type Right =
+  | 'read'
+  | 'send_events'
+  | 'edit'
+  | 'stop'
+  | 'rerun'
+  | 'override_rerun'
+  | 'delete'
+  | 'share'
+  | 'administer'
+
+type Standing = 'visitor' | 'viewer' | 'member' | 'batch_owner' | 'project_owner' | 'admin'
+
+/** Contract §2, row by row. A private project has no visitors, so `read` of one starts at viewer. */
+const TABLE: Record<Right, readonly Standing[]> = {
+  read: ['visitor', 'viewer', 'member', 'batch_owner', 'project_owner', 'admin'],
+  send_events: ['member', 'project_owner', 'admin'],
+  edit: ['member', 'batch_owner', 'project_owner', 'admin'],
+  stop: ['batch_owner', 'project_owner', 'admin'],
+  rerun: ['batch_owner', 'project_owner', 'admin'],
+  override_rerun: ['batch_owner'],
+  delete: ['batch_owner', 'project_owner', 'admin'],
+  share: ['batch_owner', 'project_owner', 'admin'],
+  administer: ['project_owner', 'admin'],
+}
+
+/** What a credential lets through at all, whoever holds it (contract §3). */
+const CREDENTIALS: Record<
+  'anonymous' | 'cookie' | 'session' | 'read' | 'reporter' | 'agent',
+  readonly Right[]
+> = {
+  anonymous: ['read'],
+  cookie: Object.keys(TABLE) as Right[],
+  session: Object.keys(TABLE) as Right[],
+  read: ['read'],
+  reporter: ['send_events'],
+  agent: ['send_events'],
+}
+
+/** A project as the rules see it: `role` is that of the user in question, `owner` never among it. */
+export interface ProjectFacts {
+  visibility: Visibility
+  ownerId: string
+  role: 'member' | 'viewer' | null
+}
+
+/** The part of a user that the rules look at. */
+export interface Who {
+  id: string
+  role: 'admin' | 'user'
+}
+
+/**
+ * What the user is to the project, and to the batch when its owner is given. All that apply count: an owner of a
+ * batch who has become a viewer still owns the batch. Whoever does not see the project is nothing in it.
+ */
+function standingsOf(who: Who | null, project: ProjectFacts, batchOwnerId?: string): Standing[] {
+  const standings: Standing[] = project.visibility === 'public' ? ['visitor'] : []
+  if (who === null) return standings
+  if (who.role === 'admin') standings.push('admin')
+  if (project.ownerId === who.id) standings.push('project_owner')
+  else if (project.role !== null) standings.push(project.role)
+  if (batchOwnerId === who.id && standings.length > 0) standings.push('batch_owner')
+  return standings
+}
+
+/** May this user do that, whatever credential it comes with? */
+export function userMay(
+  right: Right,
+  who: Who | null,
+  project: ProjectFacts,
+  batchOwnerId?: string,
+): boolean {
+  return standingsOf(who, project, batchOwnerId).some((standing) => TABLE[right].includes(standing))
+}
+
+/** May this caller do that, with the credential it came with? */
+export function callerMay(
+  right: Right,
+  caller: Caller,
+  project: ProjectFacts,
+  batchOwnerId?: string,
+): boolean {
+  const credential = caller.kind === 'anonymous' ? 'anonymous' : caller.via
+  return CREDENTIALS[credential].includes(right) && userMay(right, whoIs(caller), project, batchOwnerId)
+}
+
+/** What a caller may do to a batch (contract §4 `can`): its rights, as far as the batch's state lets it. */
+export interface BatchCan {
+  stop: boolean
+  rerun: boolean
+  delete: boolean
+  share: boolean
+  edit: boolean
+}
+
+/** @param may the caller's right to the batch, such as `callerMay` of it */
+export function batchCan(
+  may: (right: Right) => boolean,
+  batch: { status: string; deleted: boolean },
+): BatchCan {
+  const stands = !batch.deleted
+  return {
+    stop: stands && batch.status === 'running' && may('stop'),
+    rerun: stands && may('rerun'),
+    delete: stands && may('delete'),
+    share: stands && may('share'),
+    edit: stands && may('edit'),
+  }
+}
+
+const whoIs = (caller: Caller): Who | null => (caller.kind === 'known' ? caller.user : null)
+const userIdOf = (caller: Caller): string | null => (caller.kind === 'known' ? caller.user.id : null)
+
+/**
+ * Refuses the tokens that only bring events in (contract §3: a reporter or agent token reads nothing but the stop
+ * flag). Every look-up below does.
+ * @throws Problem forbidden
+ */
+export function requireReader(caller: Caller): void {
+  const credential = caller.kind === 'anonymous' ? 'anonymous' : caller.via
+  if (CREDENTIALS[credential].includes('read')) return
+  throw new Problem('forbidden', { detail: 'This token only sends events: sign in or use a read token' })
+}
+
+export interface VisibleProject {
+  key: number
+  slug: string
+  ownerId: string
+  visibility: Visibility
+  /** What the caller is in it; an administrator who is not in it has null. */
+  role: Role
+  may: (right: Right) => boolean
+}
+
+/**
+ * The project, as far as the caller sees it.
+ * @throws Problem project_not_found, the same whether it does not exist or is not visible; forbidden for tokens that
+ * read nothing
+ */
+export async function visibleProject(db: Db, caller: Caller, slug: string): Promise<VisibleProject> {
+  requireReader(caller)
+  const [row] = isStorable(slug)
+    ? await db<
+        { key: number; slug: string; visibility: Visibility; owner_id: string; role: ProjectFacts['role'] }[]
+      >`/* access.project */
+        select p.key, p.slug, p.visibility, p.owner_id, m.role
+        from projects p
+        left join project_members m on m.project_key = p.key and m.user_id = ${userIdOf(caller)}::uuid
+        where p.slug = ${slug}`
+    : []
+  const facts = row && { visibility: row.visibility, ownerId: row.owner_id, role: row.role }
+  if (row === undefined || facts === undefined || !callerMay('read', caller, facts)) {
+    throw new Problem('project_not_found')
+  }
+  return {
+    key: row.key,
+    slug: row.slug,
+    ownerId: row.owner_id,
+    visibility: row.visibility,
+    role: row.owner_id === userIdOf(caller) ? 'owner' : row.role,
+    may: (right) => callerMay(right, caller, facts),
+  }
+}
+
+export interface BatchAccess {
+  key: number
+  id: string
+  projectKey: number
+  projectSlug: string
+  ownerId: string
+  status: string
+  stopRequested: boolean
+  deleted: boolean
+  /** What the caller is in the batch's project. */
+  role: Role
+  /** The caller's rights, whatever the batch's state: what is missing here is 403, what `can` lacks beyond it is 409. */
+  may: (right: Right) => boolean
+  can: BatchCan
+}
+
+/**
+ * The batch, as far as the caller sees it.
+ * @param options.deleted also a soft-deleted batch (for restoring it); a purged one is gone for everybody
+ * @param options.polling the stop flag is asked for: reporter and agent tokens may, as their user
+ * @throws Problem batch_not_found, the same whether it does not exist or is not visible; forbidden for tokens that
+ * read nothing
+ */
+export async function visibleBatch(
+  db: Db,
+  caller: Caller,
+  batchId: string,
+  options: { deleted?: boolean; polling?: boolean } = {},
+): Promise<BatchAccess> {
+  if (options.polling !== true) requireReader(caller)
+  const [batch] = await findBatches(db, caller, [batchId], options)
+  if (batch === undefined) throw new Problem('batch_not_found')
+  return batch
+}
+
+/** Those of these batches that the caller sees, in no order; as `visibleBatch`, for many at once. */
+export async function visibleBatches(
+  db: Db,
+  caller: Caller,
+  batchIds: string[],
+  options: { deleted?: boolean } = {},
+): Promise<BatchAccess[]> {
+  requireReader(caller)
+  return findBatches(db, caller, batchIds, options)
+}
+
+interface BatchRow {
+  key: number
+  id: string
+  project_key: number
+  slug: string
+  owner_id: string
+  status: string
+  stop_requested: boolean
+  deleted: boolean
+  visibility: Visibility
+  project_owner_id: string
+  role: ProjectFacts['role']
+}
+
+async function findBatches(
+  db: Db,
+  caller: Caller,
+  batchIds: string[],
+  options: { deleted?: boolean },
+): Promise<BatchAccess[]> {
+  const rows = await db<BatchRow[]>`/* access.batches */
+    select b.key, b.id, b.project_key, p.slug, b.owner_id, b.status, b.stop_requested_at is not null stop_requested,
+      b.deleted_at is not null deleted, p.visibility, p.owner_id project_owner_id, m.role
+    from batches b
+    join projects p on p.key = b.project_key
+    left join project_members m on m.project_key = p.key and m.user_id = ${userIdOf(caller)}::uuid
+    where b.id = any (${batchIds.filter(isStorable)}::text[]) and b.purged_at is null`
+  const found: BatchAccess[] = []
+  for (const row of rows) {
+    if (row.deleted && options.deleted !== true) continue
+    const facts = { visibility: row.visibility, ownerId: row.project_owner_id, role: row.role }
+    // Seeing is the user's right here; what the credential may do was settled before.
+    if (!userMay('read', whoIs(caller), facts)) continue
+    const may = (right: Right) => callerMay(right, caller, facts, row.owner_id)
+    found.push({
+      key: row.key,
+      id: row.id,
+      projectKey: row.project_key,
+      projectSlug: row.slug,
+      ownerId: row.owner_id,
+      status: row.status,
+      stopRequested: row.stop_requested,
+      deleted: row.deleted,
+      role: facts.ownerId === userIdOf(caller) ? 'owner' : row.role,
+      may,
+      can: batchCan(may, row),
+    })
+  }
+  return found
+}
+
+/**
+ * A predicate over a row `p` of projects: those the caller sees. For SQL lists:
+ * `from batches b join projects p on p.key = b.project_key where ${visibleProjectsFilter(db, caller)}`, or as
+ * `b.project_key in (select p.key from projects p where ${visibleProjectsFilter(db, caller)})`.
+ * @throws Problem forbidden for tokens that read nothing
+ */
+export function visibleProjectsFilter(db: Db, caller: Caller) {
+  requireReader(caller)
+  if (isAdmin(caller)) return db`true`
+  const userId = userIdOf(caller)
+  if (userId === null) return db`p.visibility = 'public'`
+  return db`(p.visibility = 'public' or p.owner_id = ${userId}::uuid or exists (
+    select from project_members m where m.project_key = p.key and m.user_id = ${userId}::uuid))`
+}
+
+/** Text that PostgreSQL could hold; what it could not hold names nothing, so it is "not found" and no error. */
+const isStorable = (text: string): boolean => !text.includes('\u0000') && text.isWellFormed()
