@@ -58,6 +58,13 @@ describe('a JWT', () => {
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT', kid: kidOf(token), ...header })
       .sign(key)
 
+  /** By hand, because jose itself declines to sign HS512 with a key of 32 bytes. */
+  const macOf = (alg: string, hash: string) => {
+    const header = Buffer.from(JSON.stringify({ alg, typ: 'JWT', kid: kidOf(token) })).toString('base64url')
+    const text = `${header}.${token.split('.')[1]}`
+    return `${text}.${createHmac(hash, secret).update(text).digest('base64url')}`
+  }
+
   test('that is made as ours are is taken, so that the refusals below mean something', async () => {
     expect((await me({ token: await signed({}) })).status).toBe(200)
   })
@@ -77,10 +84,7 @@ describe('a JWT', () => {
     ['without a kid', () => signed({}, { kid: undefined })],
     ['with SQL as its kid', () => signed({}, { kid: "' or true --" })],
     ['with a NUL in its kid', () => signed({}, { kid: '\0' })],
-    [
-      'with another algorithm of our key',
-      () => signed({}, { alg: 'HS512' }, Buffer.concat([secret, secret]).subarray(0, 64)),
-    ],
+    ['with another algorithm of our key', () => macOf('HS512', 'sha512')],
     ['of another type', () => signed({}, { typ: 'at+jwt' })],
     ['for another audience', () => signed({ aud: 'other' })],
     ['of another issuer', () => signed({ iss: 'other' })],
@@ -100,9 +104,7 @@ describe('a JWT', () => {
   })
 
   test('whose MAC we make by hand is taken, so that it is the plain standard', async () => {
-    const [header, payload] = token.split('.')
-    const mac = createHmac('sha256', secret).update(`${header}.${payload}`).digest('base64url')
-    expect(token).toBe(`${header}.${payload}.${mac}`)
+    expect((await me({ token: macOf('HS256', 'sha256') })).status).toBe(200)
   })
 
   test('lives twelve hours and is not renewed, while the cookie of its session lives on', async () => {
