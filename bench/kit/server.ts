@@ -39,7 +39,10 @@ export async function startProcess(
   script: string,
   env: Record<string, string> = {},
 ): Promise<{ process: ChildProcess; address: string }> {
-  const child = spawn(process.execPath, ['--import', 'tsx', join(ROOT, script)], {
+  // BENCH_PROFILE=folder has every process write a CPU profile there when it ends.
+  const folder = process.env.BENCH_PROFILE
+  const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
+  const child = spawn(process.execPath, [...profile, '--import', 'tsx', join(ROOT, script)], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
