@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import type { Config } from './config.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate, pendingMigrations } from './db/migrate.ts'
-import { openSql } from './db/sql.ts'
+import { openSql, POINT_LOOKUPS } from './db/sql.ts'
 import { buildServer } from './http/server.ts'
 import { createIngest } from './ingest/index.ts'
 import { createWriter } from './stream/commit.ts'
@@ -58,9 +58,11 @@ export async function startApp(
 
     const now = options.now ?? (() => new Date())
     const writer = createWriter(writerSql)
+    const ingestSql = openSql(url, { name: 'ingest', max: 1, settings: POINT_LOOKUPS })
+    closers.push(() => ingestSql.end({ timeout: 5 }))
     const ingest = createIngest({
       sql,
-      writer,
+      writer: { ...writer, sql: ingestSql },
       now,
       rateLimit: config.rateLimit,
       autocreate: config.projectAutocreate,

@@ -42,7 +42,8 @@ export async function startProcess(
   // BENCH_PROFILE=folder has every process write a CPU profile there when it ends.
   const folder = process.env.BENCH_PROFILE
   const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
-  const child = spawn(process.execPath, [...profile, '--import', 'tsx', join(ROOT, script)], {
+  const runner = script.endsWith('.ts') ? ['--import', 'tsx'] : ['--max-semi-space-size=64']
+  const child = spawn(process.execPath, [...profile, ...runner, join(ROOT, script)], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -63,7 +64,7 @@ export async function startServer(
   databaseUrl: string,
   env: Record<string, string> = {},
 ): Promise<BenchServer> {
-  const { process: child, address } = await startProcess('src/cli/main.ts', {
+  const { process: child, address } = await startProcess('dist/cli/main.js', {
     SVC_DATABASE_URL: databaseUrl,
     SVC_PORT: '0',
     SVC_LOG_LEVEL: 'error',

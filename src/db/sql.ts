@@ -38,6 +38,19 @@ export function openSql(
   })
 }
 
+/**
+ * For the connection that ingest writes through. Its statements are all point look-ups by key, so their plans must
+ * not change with what the statistics say of tables that grow under them: planned once, always by index.
+ */
+export const POINT_LOOKUPS: Record<string, string> = {
+  synchronous_commit: 'on',
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  jit: 'off',
+}
+
 const POSTGRES_AWAY = /^(08|53|57P)/
 const AWAY = new Set([
   'ECONNREFUSED',

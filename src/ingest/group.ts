@@ -9,7 +9,7 @@ import type { Item, Outcome } from './outcome.ts'
  * transaction at a time, started as soon as the writer is free; waiting longer for company was measured and gains
  * nothing (docs/decisions).
  */
-const MOST_EVENTS = 4_000
+const MOST_EVENTS = 1_000
 const MOST_CHARACTERS = 8 * 1024 * 1024
 /** Past this much waiting work new requests are told to come back (503), so that memory stays bounded. */
 const MOST_WAITING_CHARACTERS = 64 * 1024 * 1024
