@@ -72,6 +72,7 @@ export async function startApp(
       writer,
       ingest,
       now,
+      startedAt: now(),
       log,
       pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
     })
