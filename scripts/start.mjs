@@ -212,6 +212,48 @@ function say(line) {
   process.stderr.write(`${line}\n`)
 }
 
+/**
+ * At Ctrl-C the terminal signals every process of its group, and npm, one of them, passes its own on: the server gets two,
+ * and takes the second for an impatient user's. A repeat within a second is dropped before any listener hears of it.
+ */
+function dropRepeatedSignals() {
+  const emit = process.emit
+  let last = Number.NEGATIVE_INFINITY
+  process.emit = (event, ...args) => {
+    if (event === 'SIGINT' || event === 'SIGTERM') {
+      if (performance.now() - last < 1000) return true
+      last = performance.now()
+    }
+    return emit.call(process, event, ...args)
+  }
+}
+
+/**
+ * Ends the server, drained, when npm is gone. npm runs its scripts in a shell, and a SIGTERM or SIGKILL for npm ends those
+ * two and tells us nothing: the server would run on with no one to stop it.
+ */
+function endWithNpm() {
+  const shell = process.ppid
+  const above = /^(sh|dash|bash|ash|zsh|ksh)$/.test(stat(shell).name) ? stat(shell).parent : null
+  const timer = setInterval(() => {
+    if (process.ppid === shell && (above === null || stat(shell).parent === above)) return
+    clearInterval(timer)
+    process.kill(process.pid, 'SIGTERM')
+  }, 250)
+  timer.unref()
+}
+
+/** A process's name and parent, where there is /proc. */
+function stat(pid) {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const end = text.lastIndexOf(')')
+    return { name: text.slice(text.indexOf('(') + 1, end), parent: Number(text.slice(end + 2).split(' ')[1]) }
+  } catch {
+    return { name: '', parent: 0 }
+  }
+}
+
 async function main() {
   const args = process.argv.slice(2)
   const buildOnly = args[0] === '--build-only'
@@ -224,9 +266,8 @@ async function main() {
     process.exit(1)
   }
   if (buildOnly) return
-  // At Ctrl-C npm passes on the signal that the terminal has already sent. The server drains at the first; a listener
-  // that stays keeps the second from ending it in the middle of that.
-  process.on('SIGINT', () => {}).on('SIGTERM', () => {})
+  dropRepeatedSignals()
+  if (process.env.npm_lifecycle_event === 'start') endWithNpm()
   process.setSourceMapsEnabled(true)
   process.argv = [process.execPath, MAIN, 'start', ...args]
   await import(pathToFileURL(MAIN).href)

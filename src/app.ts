@@ -74,6 +74,7 @@ export async function startApp(
       writer,
       ingest,
       now,
+      startedAt: now(),
       log,
       pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
     })

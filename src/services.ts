@@ -13,6 +13,8 @@ export interface Services {
   writer: Writer
   ingest: Ingest
   now: () => Date
+  /** When this process began to serve: silence before it proves nothing (domain/liveness.ts). */
+  startedAt: Date
   log: Logger
   /** Names of migrations that the database lacks. */
   pendingMigrations: () => Promise<string[]>

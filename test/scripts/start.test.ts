@@ -1,12 +1,15 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 
 // The launcher in a small project of its own: its build copies src/main.js, and that stands in for the server.
 let root: string
+const children: ChildProcess[] = []
+const SCRIPTS = { start: 'node scripts/start.mjs', build: 'node build.mjs' }
 const lock = (name: string) =>
   JSON.stringify({ name, version: '1.0.0', lockfileVersion: 3, packages: { '': { name } } })
 
@@ -15,10 +18,7 @@ beforeEach(() => {
   mkdirSync(join(root, 'src'))
   cpSync(new URL('../../scripts/start.mjs', import.meta.url), join(root, 'scripts/start.mjs'))
   write('package-lock.json', lock('project'))
-  write(
-    'package.json',
-    JSON.stringify({ name: 'project', type: 'module', scripts: { build: 'node build.mjs' } }),
-  )
+  write('package.json', JSON.stringify({ name: 'project', type: 'module', scripts: SCRIPTS }))
   write(
     'build.mjs',
     `import { appendFileSync, cpSync } from 'node:fs'
@@ -36,13 +36,17 @@ beforeEach(() => {
     }`,
   )
 })
-afterEach(() => rmSync(root, { recursive: true, force: true }))
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+  rmSync(root, { recursive: true, force: true, maxRetries: 10 })
+})
 
 const write = (name: string, content: string) => writeFileSync(join(root, name), content)
 const builds = () => readFileSync(join(root, 'builds'), 'utf8').length
 
 function launch(...args: string[]) {
   const child = spawn(process.execPath, [join(root, 'scripts/start.mjs'), ...args], { stdio: 'pipe' })
+  children.push(child)
   const said = { out: '', err: '' }
   child.stdout.on('data', (chunk) => {
     said.out += chunk
@@ -106,7 +110,7 @@ test('packages that do not match the lock file are installed first', async () =>
     JSON.stringify({
       name: 'project',
       type: 'module',
-      scripts: { build: 'node build.mjs' },
+      scripts: SCRIPTS,
       dependencies: { local: 'file:local' },
     }),
   )
@@ -116,9 +120,30 @@ test('packages that do not match the lock file are installed first', async () =>
   expect((await launch().ended).err).toBe('')
 })
 
-test('a signal reaches the server once, and its exit code is ours', async () => {
+test('a signal that comes twice, as npm makes of a Ctrl-C, reaches the server once, and its exit code is ours', async () => {
   const { child, said, ended } = launch('--wait')
-  while (!said.out.includes('--wait')) await new Promise((resolve) => setTimeout(resolve, 20))
+  while (!said.out.includes('--wait')) await sleep(20)
+  child.kill('SIGTERM')
+  await sleep(50)
   child.kill('SIGTERM')
   expect(await ended).toMatchObject({ code: 7, out: 'start --wait\nsignals 1\n' })
+})
+
+test.each([
+  'SIGTERM',
+  'SIGKILL',
+] as const)('%s for npm alone ends the server too, drained', async (signal) => {
+  const npm = spawn('npm', ['start', '--', '--wait'], { cwd: root, stdio: 'pipe' })
+  children.push(npm)
+  let out = ''
+  npm.stdout.on('data', (chunk) => {
+    out += chunk
+  })
+  while (!out.includes('start --wait')) {
+    expect(npm.exitCode, out).toBe(null)
+    await sleep(20)
+  }
+  npm.kill(signal)
+  await once(npm, 'close') // not before the server, which holds the same stdout, is gone
+  expect(out).toMatch(/start --wait\nsignals 1\n$/)
 })

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any
 
@@ -76,6 +75,8 @@ def retry_after(answer: Answer, tuning: Tuning) -> float:
         try:
             wait_s = float(text)
         except ValueError:
+            from email.utils import parsedate_to_datetime  # dear to import, and rarely needed
+
             try:
                 wait_s = parsedate_to_datetime(text).timestamp() - now_ms() / 1000
             except (ValueError, TypeError):

@@ -53,6 +53,10 @@ class Job:
         else:
             self._end_failed(reason, trace_of(error, trace))
 
+    def begin(self) -> None:
+        """Start the job without a context; end it with `done()` or `fail()`. The first epoch does it, too."""
+        self._start()
+
     def epoch(self, epoch: int, **metrics: Any) -> None:
         """Record one epoch: `train_loss`, `val_loss`, `lr`, `batch_time_ms` and any further numbers.
 

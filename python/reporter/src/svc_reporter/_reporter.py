@@ -83,6 +83,8 @@ class Reporter:
         self._closing = self._closed = False
         self._began = time.monotonic()
         self._stop_seen = False
+        self.stop_honoured = False
+        """The training was told to stop, by exception or through a library's early end."""
         self._open_jobs: list[Job] = []
         self._last_job_id: str | None = None
         self._early: list[dict[str, Any]] = []
@@ -139,7 +141,7 @@ class Reporter:
         if self._raises_stop and agree is None:
             self.check_stop_here()
         elif (agree or _ranks.any_rank)(self._stop_seen):
-            self._stop_seen = True
+            self.honour_stop()
             raise StopRequested(self.batch_id)
 
     def flush(self, timeout: float | None = None) -> bool:
@@ -212,7 +214,12 @@ class Reporter:
 
     def check_stop_here(self) -> None:
         if self._stop_seen and self._raises_stop:
+            self.stop_honoured = True
             raise StopRequested(self.batch_id)
+
+    def honour_stop(self) -> None:
+        """The training is being ended because of the stop flag, without an exception: say so at the end."""
+        self._stop_seen = self.stop_honoured = True
 
     # --- opening and ending
 
@@ -279,6 +286,10 @@ class Reporter:
         try:
             for periodic in self._periodics:
                 periodic.stop()
+            if failure is None and self.stop_honoured:
+                failure = STOPPED
+            for job in list(self._open_jobs):  # begun without a context
+                job.done() if failure is None else job.fail(failure)
             for line in self._early:
                 pipeline.put("log_line", _NO_JOB, line)
             self._early = []
@@ -326,8 +337,6 @@ class Reporter:
                 pipeline.cut_short()
             return
         reason = STOPPED if self._stop_seen else reason
-        for job in list(self._open_jobs):
-            job.fail(reason)
         self._end(self._close_timeout_s, reason, None)
 
     # --- the threads' actions

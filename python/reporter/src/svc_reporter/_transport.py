@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from http.client import HTTPConnection
+    from http.client import HTTPConnection, HTTPResponse
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _AGENT = f"svc-reporter/{__version__} python/{sys.version_info[0]}.{sys.version_info[1]}"
@@ -99,6 +99,19 @@ class Transport:
                 raise
         return self._once(method, path, body, accept)
 
+    def stream(self, path: str, accept: str) -> HTTPResponse:
+        """A GET whose answer is read by the caller, for exports of any size. Raises Unreachable."""
+        from http.client import HTTPException
+
+        self.close()
+        try:
+            connection = self._connection = self._connect()
+            connection.request("GET", self.target.prefix + path, headers=self._headers(accept))
+            return connection.getresponse()
+        except (OSError, HTTPException, ValueError) as error:
+            self.close()
+            raise Unreachable(_reason(error)) from error
+
     def abort(self) -> None:
         """Cut a request under way in another thread, which then sees Unreachable. For the end of close()."""
         self._aborted = True
@@ -130,9 +143,7 @@ class Transport:
             connection.timeout = self.timeout_s
             if connection.sock is not None:
                 connection.sock.settimeout(self.timeout_s)
-            headers = {"Accept": accept, "User-Agent": _AGENT}
-            if self._token:
-                headers["Authorization"] = f"Bearer {self._token}"
+            headers = self._headers(accept)
             if body is not None:
                 headers["Content-Type"] = "application/json"
             connection.request(method, self.target.prefix + path, body=body, headers=headers)
@@ -149,6 +160,12 @@ class Transport:
         except (OSError, HTTPException, ValueError) as error:
             self.close()
             raise Unreachable(_reason(error)) from error
+
+    def _headers(self, accept: str) -> dict[str, str]:
+        headers = {"Accept": accept, "User-Agent": _AGENT}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        return headers
 
     def _connect(self) -> HTTPConnection:
         from http.client import HTTPConnection, HTTPSConnection

@@ -1,0 +1,191 @@
+"""`svc-reporter doctor`: checks a set-up from the outside in, and says for each fault what to do."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+from . import _ranks
+from ._ids import now_ms
+from ._replay import in_order
+from ._settings import Settings
+from ._snapshot import git_state, hostname
+from ._spill import REJECTED, ensure_private, folders
+from ._transport import Answer, Transport, Unreachable
+from ._version import __version__
+
+Say = Callable[[str], None]
+_SKEW_S = 60
+
+
+class _Findings:
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self.faults = 0
+
+    def good(self, text: str) -> None:
+        self._say(f"ok    {text}")
+
+    def note(self, text: str) -> None:
+        self._say(f"note  {text}")
+
+    def fault(self, text: str, advice: str) -> None:
+        self.faults += 1
+        self._say(f"FAULT {text}")
+        self._say(f"      → {advice}")
+
+
+def examine(settings: Settings, say: Say) -> int:
+    """Prints findings through `say`; 0 when nothing is wrong, 1 otherwise. Sends no event."""
+    found = _Findings(say)
+    found.good(f"svc-reporter {__version__}, Python {sys.version.split()[0]}, host {hostname()}")
+    for complaint in settings.complaints:
+        advice = "create a reporter token on the Tokens page of the service" if "TOKEN" in complaint else ""
+        found.fault(complaint, advice or "export SVC_URL=http://host:port of the service")
+    _process(found)
+    if settings.target is not None and _network(found, settings):
+        _service(found, settings)
+    _folders(found, settings)
+    _extras(found)
+    return 1 if found.faults else 0
+
+
+def _process(found: _Findings) -> None:
+    rank = _ranks.rank()
+    if rank > 0:
+        found.note(f"this process is rank {rank}: its reporter stays silent, rank 0 reports")
+    if os.environ.get("SVC_BATCH_ID"):
+        found.note(
+            f"SVC_BATCH_ID is set: reporters join batch {os.environ['SVC_BATCH_ID']} without starting or ending it"
+        )
+    if os.environ.get("SVC_RERUN_JOBS"):
+        found.note("SVC_RERUN_JOBS is set: only the jobs named there are reported")
+    state = git_state(os.getcwd())
+    if "commit" in state:
+        found.good(f"git {state['commit']}{' with uncommitted changes' if state.get('dirty') else ''}")
+    else:
+        found.note("no git repository here: batches will carry no commit")
+
+
+def _network(found: _Findings, settings: Settings) -> bool:
+    target = settings.target
+    if target is None:
+        return False
+    if not target.secure and target.host not in ("localhost", "127.0.0.1", "::1"):
+        found.note(f"{target} is not encrypted: the token travels in clear text")
+    try:
+        addresses = {info[4][0] for info in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)}
+    except OSError as error:
+        found.fault(f"{target.host} has no address ({error})", "check the spelling of SVC_URL, and this machine's DNS")
+        return False
+    found.good(f"{target.host} is {', '.join(sorted(str(address) for address in addresses))}")
+    return True
+
+
+def _service(found: _Findings, settings: Settings) -> None:
+    if settings.target is None:
+        return
+    transport = Transport(settings.target, settings.token, settings.tuning.request_timeout_s)
+    try:
+        alive = transport.get("/livez")
+        _clock(found, alive)
+        if alive.status == 200:
+            found.good(f"{settings.target} answers")
+        else:
+            found.fault(f"{settings.target}/livez answers HTTP {alive.status}", "is SVC_URL the service's address?")
+        ready = transport.get("/readyz")
+        if ready.status != 200:
+            found.fault(f"the service is not ready (HTTP {ready.status})", "its database may be away; see its log")
+        if settings.token:
+            _token(found, transport, settings.token)
+    except Unreachable as error:
+        found.fault(
+            f"{settings.target} does not answer: {error}",
+            "is the service running, and is its port open from here? Until then events are kept on disk",
+        )
+    finally:
+        transport.close()
+
+
+def _token(found: _Findings, transport: Transport, token: str) -> None:
+    """An empty array is authenticated like any other and stores nothing."""
+    answer = transport.post("/api/events/batch", b"[]")
+    if answer.status == 200:
+        found.good(f"the token …{token[-4:]} may report")
+    elif answer.status == 401:
+        kind = "" if token.startswith(("em_live_", "ag_live_")) else "; reporter tokens begin with em_live_"
+        found.fault("the token is not accepted", f"create a new one on the Tokens page of the service{kind}")
+    elif answer.status == 403:
+        found.fault("the token may not report", "it needs the scope `reporter`")
+    else:
+        found.fault(f"ingest answers HTTP {answer.status}: {_code(answer)}", "see the service's log")
+
+
+def _clock(found: _Findings, answer: Answer) -> None:
+    try:
+        skew_s = now_ms() / 1000 - parsedate_to_datetime(answer.headers["date"]).timestamp()
+    except (KeyError, ValueError, TypeError):
+        return
+    if abs(skew_s) > _SKEW_S:
+        ahead = "ahead of" if skew_s > 0 else "behind"
+        found.fault(f"this clock is {abs(skew_s):.0f} s {ahead} the service's", "set the time (chrony, ntpd)")
+
+
+def _folders(found: _Findings, settings: Settings) -> None:
+    places = folders(settings.folder)
+    for place in places:
+        problem = _unwritable(place)
+        if problem is None:
+            found.good(f"spill folder {place}")
+            break
+        found.note(f"{place} cannot be written ({problem})")
+    else:
+        found.fault("events cannot be kept on disk", "set SVC_REPORTER_DIR to a folder that can be written")
+    waiting = in_order(places, settings.tuning)
+    if waiting:
+        size = sum(_size(path) for path in waiting)
+        found.note(
+            f"{len(waiting)} spill files wait ({size:,} bytes): the next reporter sends them, or `svc-reporter sync`"
+        )
+    refused = in_order([place / REJECTED for place in places], settings.tuning)
+    if refused:
+        found.note(f"{len(refused)} files of refused events: once mended, `svc-reporter sync --rejected`")
+
+
+def _unwritable(place: Path) -> str | None:
+    try:
+        ensure_private(place, place)
+        with tempfile.TemporaryFile(dir=place) as file:
+            file.write(b"x" * 4096)
+            file.flush()
+    except OSError as error:
+        return str(error)
+    return None
+
+
+def _extras(found: _Findings) -> None:
+    if importlib.util.find_spec("pynvml") is None and os.path.exists("/proc/driver/nvidia/version"):
+        found.fault("a GPU is here, but nvidia-ml-py is not", "pip install 'svc-reporter[gpu]'")
+    if importlib.util.find_spec("psutil") is None and not os.path.exists("/proc/stat"):
+        found.note("without psutil this system's CPU and memory are not sampled: pip install 'svc-reporter[system]'")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _code(answer: Answer) -> str:
+    try:
+        return str(json.loads(answer.body).get("code"))
+    except (ValueError, AttributeError):
+        return "no code"

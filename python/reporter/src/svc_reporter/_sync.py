@@ -1,0 +1,64 @@
+"""`svc-reporter sync`: sends what spill files hold, oldest first, without a training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ._answers import Fate
+from ._claims import claim
+from ._delivery import Counts
+from ._envelope import Sealed
+from ._keep import Keeper
+from ._log import Voice
+from ._replay import in_order, replay
+from ._sender import Sender, Stopped
+from ._settings import Settings
+from ._shutdown import Shutdown
+from ._spill import REJECTED, SpillFolder, folders
+from ._transport import Transport
+
+
+@dataclass
+class Synced:
+    """What one run of `sync` did."""
+
+    files: int = 0
+    fates: dict[Fate, int] = field(default_factory=dict)
+    stopped: Stopped | None = None
+    left: list[Path] = field(default_factory=list)
+
+
+def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], None] = lambda _line: None) -> Synced:
+    """Replay every waiting file. Raises ValueError when there is no address or token to send with."""
+    if settings.target is None or not settings.token:
+        raise ValueError("; ".join(settings.complaints) or "no service is configured")
+    voice = Voice()
+    tuning = settings.tuning
+    places = folders(settings.folder)
+    transport = Transport(settings.target, settings.token, tuning.request_timeout_s)
+    sender = Sender(transport, tuning, Shutdown().pause)
+    keeper = Keeper(SpillFolder(places), "unknown", Counts(), voice)
+    done = Synced()
+
+    def on_fate(event: Sealed, fate: Fate, reason: str) -> None:
+        done.fates[fate] = done.fates.get(fate, 0) + 1
+        if fate is Fate.SET_ASIDE:
+            keeper.set_aside_foreign(event, reason)
+        elif fate is Fate.DROPPED:
+            say(f"refused: {event.event_type} {event.event_id}: {reason}")
+
+    sources = [place / REJECTED for place in places] if rejected else places
+    for path in in_order(sources, tuning):
+        held = claim(path)
+        if held is None:
+            continue
+        say(f"{held.original} …")
+        done.stopped = replay(held, sender, tuning, voice, on_fate)
+        if done.stopped in (Stopped.UNREACHABLE, Stopped.UNAUTHORISED, Stopped.INTERRUPTED):
+            break
+        done.files += 1
+    transport.close()
+    done.left = in_order(sources, tuning)
+    return done

@@ -1,0 +1,93 @@
+"""A table of columns that becomes records, a pandas or a polars frame."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+FrameKind = Literal["auto", "pandas", "polars", "table"]
+
+
+class Table:
+    """Columns of equal length, held as lists or as an Arrow table; converted only when asked."""
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]] | None = None, *, arrow: Any = None) -> None:
+        self._columns = None if columns is None else {name: list(values) for name, values in columns.items()}
+        self._arrow = arrow
+
+    @staticmethod
+    def of_records(records: Sequence[Mapping[str, Any]], first: Sequence[str] = ()) -> Table:
+        """Every key that occurs becomes a column; those of `first` come first, the others sorted."""
+        names = {name for record in records for name in record}
+        ordered = [name for name in first if name in names or not records]
+        ordered += sorted(names - set(ordered))
+        return Table({name: [record.get(name) for record in records] for name in ordered})
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._arrow.column_names) if self._columns is None else list(self._columns)
+
+    def __len__(self) -> int:
+        if self._columns is None:
+            return int(self._arrow.num_rows)
+        return len(next(iter(self._columns.values()), ()))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.records())
+
+    def __getitem__(self, name: str) -> list[Any]:
+        if self._columns is None:
+            return list(self._arrow.column(name).to_pylist())
+        return list(self._columns[name])
+
+    def records(self) -> list[dict[str, Any]]:
+        """One dictionary per row; needs nothing installed."""
+        names = self.columns
+        return [dict(zip(names, row, strict=True)) for row in zip(*(self[name] for name in names), strict=True)]
+
+    def to_pandas(self) -> Any:
+        pandas = _need("pandas")
+        return self._arrow.to_pandas() if self._columns is None else pandas.DataFrame(self._columns)
+
+    def to_polars(self) -> Any:
+        polars = _need("polars")
+        if self._columns is None:
+            return polars.from_arrow(self._arrow)
+        return polars.DataFrame(self._columns, strict=False, infer_schema_length=None)
+
+    def wide(self, index: Sequence[str], key: str, value: str) -> Table:
+        """One row per index, one column per value of `key`."""
+        rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+        names: dict[str, None] = {}
+        keys, values = self[key], self[value]
+        for at, place in enumerate(zip(*(self[name] for name in index), strict=True)):
+            row = rows.setdefault(place, dict(zip(index, place, strict=True)))
+            row[keys[at]] = values[at]
+            names[keys[at]] = None
+        ordered = [*index, *sorted(names)]
+        return Table({name: [row.get(name) for row in rows.values()] for name in ordered})
+
+    def to_frame(self, kind: FrameKind = "auto") -> Any:
+        """The frame asked for; "auto": pandas if it is installed, else polars, else this table."""
+        if kind == "auto":
+            kind = _installed()
+        if kind == "pandas":
+            return self.to_pandas()
+        return self.to_polars() if kind == "polars" else self
+
+
+def _installed() -> FrameKind:
+    if importlib.util.find_spec("pandas"):
+        return "pandas"
+    return "polars" if importlib.util.find_spec("polars") else "table"
+
+
+def _need(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"{name} is not installed: pip install 'svc-reporter[{name}]', or use frame=\"table\" and .records()"
+        ) from error

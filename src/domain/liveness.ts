@@ -1,0 +1,49 @@
+/**
+ * What is derived from silence and from idle GPUs (specification §3.1, §3.2; contract §7): marks that come and go with
+ * the evidence, never states. Pure. Neither is judged in the first threshold after the server started, because
+ * reporters may have been unable to reach it before.
+ */
+export interface Clock {
+  now: Date
+  /** When this server started. */
+  startedAt: Date
+  stallTimeoutMin: number
+  idleJobThresholdMin: number
+}
+
+/** Instants as text; null before any snapshot that shows a GPU. */
+export interface GpuSeen {
+  firstAt: string | null
+  lastAt: string | null
+  /** The last time utilisation was at 5% or more. */
+  busyAt: string | null
+}
+
+const MINUTE_MS = 60_000
+
+/** Milliseconds from an instant to now, never below 0: a clock ahead of ours is no silence. */
+export const sinceMs = (instant: string, now: Date): number =>
+  Math.max(0, now.getTime() - Date.parse(instant))
+
+const canJudge = (thresholdMin: number, clock: Clock): boolean =>
+  clock.now.getTime() - clock.startedAt.getTime() >= thresholdMin * MINUTE_MS
+
+/** Is a running batch silent for longer than the threshold? */
+export function isStalled(batch: { status: string; lastSeenAt: string }, clock: Clock): boolean {
+  return (
+    batch.status === 'running' &&
+    canJudge(clock.stallTimeoutMin, clock) &&
+    sinceMs(batch.lastSeenAt, clock.now) > clock.stallTimeoutMin * MINUTE_MS
+  )
+}
+
+/**
+ * Was the GPU of a running job below 5% for the threshold? The job's own snapshots decide; a job without any is judged
+ * by those of its batch.
+ */
+export function isIdle(job: { status: string; gpu: GpuSeen }, batchGpu: GpuSeen, clock: Clock): boolean {
+  if (job.status !== 'running' || !canJudge(clock.idleJobThresholdMin, clock)) return false
+  const gpu = job.gpu.lastAt === null ? batchGpu : job.gpu
+  if (gpu.firstAt === null || gpu.lastAt === gpu.busyAt) return false
+  return sinceMs(gpu.busyAt ?? gpu.firstAt, clock.now) >= clock.idleJobThresholdMin * MINUTE_MS
+}
