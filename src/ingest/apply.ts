@@ -32,7 +32,7 @@ import { type NewSnapshot, saveSnapshots } from '../domain/resources/index.ts'
 import { validTokens } from '../domain/tokens/index.ts'
 import type { Change } from '../stream/change.ts'
 import { admit, jobName, type Standing } from './admit.ts'
-import { changesOf, type Effects } from './changes.ts'
+import { changesOf } from './changes.ts'
 import { type Claim, findStored, storeEvents, takeDbIds } from './claim.ts'
 import type { Item, Outcome } from './outcome.ts'
 
@@ -104,14 +104,13 @@ async function loadStanding(tx: Tx, items: readonly Item[]): Promise<Standing> {
 
 async function applyAdmitted(tx: Tx, admitted: Item[], standing: Standing): Promise<Change[]> {
   const projectKeys = await ensureProjects(tx, admitted, standing)
-  const created = await ensureBatches(tx, admitted, standing, projectKeys)
+  await ensureBatches(tx, admitted, standing, projectKeys)
   const [createdJobs, ids] = await Promise.all([
     ensureJobs(tx, admitted, standing),
     takeDbIds(tx, admitted.length),
   ])
 
   const touched = new Map<BatchState, { wasOver: boolean; jobs: Map<JobState, JobState['status'] | null> }>()
-  const effects: Effects = { admitted, lines: [], snapshots: [], created, createdJobs }
   const lines: NewLogLine[] = []
   const snapshots: NewSnapshot[] = []
   const claims: Claim[] = []
@@ -141,7 +140,6 @@ async function applyAdmitted(tx: Tx, admitted: Item[], standing: Standing): Prom
         line: event.data.line,
       }
       lines.push(line)
-      effects.lines.push({ batch, job, line })
     }
     if (event.event_type === 'resource_snapshot') {
       const snapshot = {
@@ -152,7 +150,6 @@ async function applyAdmitted(tx: Tx, admitted: Item[], standing: Standing): Prom
         data: event.data,
       }
       snapshots.push(snapshot)
-      effects.snapshots.push({ batch, job, snapshot })
     }
     claims.push({
       incoming: checked,
@@ -195,7 +192,15 @@ async function applyAdmitted(tx: Tx, admitted: Item[], standing: Standing): Prom
     Object.assign(batch.jobs, settled?.counts.get(batch.key))
     batch.changed.counts = true
   }
-  return changesOf(standing, touched, effects, settled?.jobs ?? [])
+  return changesOf({
+    batches: [...touched].map(([batch, { jobs }]) => ({
+      batch,
+      project: standing.projectsByKey.get(batch.projectKey)?.slug as string,
+      jobs: jobs.keys(),
+    })),
+    admitted,
+    settled: settled?.jobs ?? [],
+  })
 }
 
 /** slug → key of every project that the events name; those that are missing are created for their first sender. */
@@ -232,7 +237,7 @@ async function ensureBatches(
   admitted: Item[],
   standing: Standing,
   projectKeys: Map<string, number>,
-): Promise<Set<BatchState>> {
+): Promise<void> {
   const wanted = new Map<string, Parameters<typeof createBatches>[1][number]>()
   for (const { checked, sender } of admitted) {
     const { batch_id: id, source } = checked.event
@@ -244,11 +249,10 @@ async function ensureBatches(
       firstSeenAt: checked.at,
     })
   }
-  if (wanted.size === 0) return new Set()
+  if (wanted.size === 0) return
   const made = await createBatches(tx, [...wanted.values()])
   if (made.length < wanted.size) throw new Raced()
   for (const batch of made) standing.batches.set(batch.state.id, batch)
-  return new Set(made.map((b) => b.state))
 }
 
 async function ensureJobs(tx: Tx, admitted: Item[], standing: Standing): Promise<Set<JobState>> {

@@ -1,187 +1,69 @@
-import { showInstant } from '../db/instant.ts'
-import {
-  type BatchState,
-  endedAt,
-  environmentOf,
-  type JobStatus,
-  startedAt,
-  statusOf,
-} from '../domain/batches/index.ts'
-import { writeNumber } from '../domain/events/index.ts'
-import { fieldsUnder, type JobState, jobEndedAt, jobStartedAt } from '../domain/jobs/index.ts'
-import type { NewLogLine } from '../domain/logs/index.ts'
-import { type NewSnapshot, snapshotValues } from '../domain/resources/index.ts'
-import type {
-  BatchChange,
-  Change,
-  EpochPoint,
-  JobChange,
-  LogLineChange,
-  SnapshotChange,
-} from '../stream/change.ts'
-import type { Standing } from './admit.ts'
+import type { BatchState } from '../domain/batches/index.ts'
+import type { EventType } from '../domain/events/index.ts'
+import type { JobState } from '../domain/jobs/index.ts'
+import type { Change, IdRange } from '../stream/change.ts'
 import type { Item } from './outcome.ts'
 
-/** What a group did beside the summaries. */
-export interface Effects {
-  admitted: Item[]
-  lines: { batch: BatchState; job: JobState; line: NewLogLine }[]
-  snapshots: { batch: BatchState; job: JobState | null; snapshot: NewSnapshot }[]
-  created: Set<BatchState>
-  createdJobs: Set<JobState>
-}
-
-type Touched = Map<BatchState, { jobs: Map<JobState, JobStatus | null> }>
-
-/** What the stream tells of a group: one change per channel (contract §6). */
-export function changesOf(
-  standing: Standing,
-  touched: Touched,
-  effects: Effects,
-  settled: { batchKey: number; key: number; id: string; status: JobStatus }[],
-): Change[] {
+/** What the stream tells of a group, channel by channel (contract §6). */
+export function changesOf(touched: {
+  batches: Iterable<{ batch: BatchState; project: string; jobs: Iterable<JobState> }>
+  admitted: readonly Item[]
+  /** Jobs whose status an end of their batch changed. */
+  settled: readonly { batchKey: number; key: number }[]
+}): Change[] {
   const changes: Change[] = []
-  const byProject = new Map<string, BatchChange[]>()
-  const noticed: BatchChange[] = []
-  for (const [batch, { jobs }] of touched) {
-    const project = standing.projectsByKey.get(batch.projectKey)?.slug as string
-    const summary = batchChange(batch, project)
-    let listed = byProject.get(project)
-    if (listed === undefined) {
-      listed = []
-      byProject.set(project, listed)
-    }
-    listed.push(summary)
-    if (batch.changed.summary || batch.changed.counts) noticed.push(summary)
-    const jobChanges = [...jobs.keys()].map(jobChange)
-    const told = new Set(jobChanges.map((j) => j.key))
-    for (const { batchKey, key, id, status } of settled) {
-      if (batchKey === batch.key && !told.has(String(key))) jobChanges.push({ id, key: String(key), status })
-    }
-    changes.push({
-      channel: `batch:${batch.id}`,
-      type: 'summary',
-      payload: { batch: summary, jobs: jobChanges },
-    })
+  const byProject = new Map<string, number[]>()
+  const noticed: number[] = []
+  const keys = new Map<string, number>()
+  for (const { batch, project, jobs } of touched.batches) {
+    keys.set(batch.id, batch.key)
+    const changed = new Set([...jobs].map((job) => job.key))
+    for (const { batchKey, key } of touched.settled) if (batchKey === batch.key) changed.add(key)
+    changes.push({ channel: `batch:${batch.id}`, type: 'summary', batchKey: batch.key, keys: [...changed] })
+    const inProject = byProject.get(project)
+    if (inProject === undefined) byProject.set(project, [batch.key])
+    else inProject.push(batch.key)
+    if (batch.changed.summary || batch.changed.counts) noticed.push(batch.key)
   }
-  for (const [project, batches] of byProject) {
-    changes.push({ channel: `project:${project}`, type: 'batches', payload: { batches } })
+  for (const [project, batchKeys] of byProject) {
+    changes.push({ channel: `project:${project}`, type: 'batches', keys: batchKeys })
   }
-  if (noticed.length > 0)
-    changes.push({ channel: 'dashboard', type: 'batches', payload: { batches: noticed } })
+  if (noticed.length > 0) changes.push({ channel: 'dashboard', type: 'batches', keys: noticed })
 
-  const points = new Map<string, EpochPoint[]>()
-  for (const { checked } of effects.admitted) {
-    const { event, series } = checked
-    if (event.event_type !== 'job_epoch' || series === undefined) continue
-    const values: EpochPoint['values'] = Object.create(null)
-    for (const [name, value] of series) values[name] = writeNumber(value)
-    append(points, event.batch_id, {
-      job_id: event.job_id,
-      epoch: event.data.epoch,
-      timestamp: showInstant(checked.at),
-      values,
-    })
+  const { epochs, lines, snapshots } = rangesOf(touched.admitted)
+  const batchKeyOf = (id: string): number => keys.get(id) as number
+  for (const [id, ids] of epochs) {
+    changes.push({ channel: `metrics:${id}`, type: 'epochs', batchKey: batchKeyOf(id), ids })
   }
-  for (const [id, list] of points)
-    changes.push({ channel: `metrics:${id}`, type: 'epochs', payload: { points: list } })
-
-  const lines = new Map<string, LogLineChange[]>()
-  for (const { batch, job, line } of effects.lines) {
-    append(lines, batch.id, {
-      db_id: line.dbId,
-      timestamp: showInstant(line.at),
-      job_id: job.id,
-      level: line.level,
-      line: line.line,
-    })
+  for (const [id, ids] of lines) {
+    changes.push({ channel: `logs:${id}`, type: 'lines', batchKey: batchKeyOf(id), ids })
   }
-  for (const [id, list] of lines)
-    changes.push({ channel: `logs:${id}`, type: 'lines', payload: { lines: list } })
-
-  const snapshots = new Map<string, SnapshotChange[]>()
-  for (const { batch, job, snapshot } of effects.snapshots) {
-    const { columns, extra } = snapshotValues(snapshot.data)
-    const values: SnapshotChange['values'] = Object.create(null)
-    for (const [name, value] of [...columns, ...extra]) values[name] = writeNumber(value)
-    append(snapshots, batch.id, {
-      timestamp: showInstant(snapshot.at),
-      job_id: job?.id ?? null,
-      values,
-      ...(snapshot.data.gpus === undefined ? {} : { gpus: snapshot.data.gpus }),
-    })
-  }
-  for (const [id, list] of snapshots) {
-    changes.push({ channel: `resources:${id}`, type: 'snapshots', payload: { snapshots: list } })
+  for (const [id, ids] of snapshots) {
+    changes.push({ channel: `resources:${id}`, type: 'snapshots', batchKey: batchKeyOf(id), ids })
   }
   return changes
 }
 
-function append<V>(lists: Map<string, V[]>, key: string, value: V): void {
-  const list = lists.get(key)
-  if (list === undefined) lists.set(key, [value])
-  else list.push(value)
-}
-
-const shown = (at: string | null): string | null => (at === null ? null : showInstant(at))
-
-/** The sign of life alone, or with what the summary and the counts became. */
-function batchChange(batch: BatchState, project: string): BatchChange {
-  const change: BatchChange = { id: batch.id, project, last_seen_at: showInstant(batch.lastSeenAt) }
-  if (batch.changed.counts || batch.changed.summary) {
-    const { jobs, ending } = batch
-    const started = jobs.running + jobs.completed + jobs.failed + jobs.stopped + jobs.lost
-    const reported = ending?.outcome === 'completed' ? ending : undefined
-    const total = (batch.start?.values.n_total as number | undefined) ?? null
-    Object.assign(change, {
-      n_done: reported?.n_done ?? jobs.completed,
-      n_failed: reported?.n_failed ?? jobs.failed,
-      n_running: jobs.running,
-      slots: { total, started, finished: jobs.completed + jobs.failed + jobs.stopped },
-    })
+/** Per batch, the db_ids that its epochs, lines and snapshots span. */
+function rangesOf(admitted: readonly Item[]) {
+  const ranges = {
+    epochs: new Map<string, IdRange>(),
+    lines: new Map<string, IdRange>(),
+    snapshots: new Map<string, IdRange>(),
   }
-  if (batch.changed.summary) {
-    const start = batch.start?.values ?? {}
-    Object.assign(change, {
-      status: statusOf(batch),
-      started_at: showInstant(startedAt(batch)),
-      ended_at: shown(endedAt(batch)),
-      n_total: start.n_total ?? null,
-      experiment_type: start.experiment_type ?? null,
-      host: start.host ?? null,
-      user: start.username ?? null,
-      commit: start.commit_sha ?? null,
-      command: start.command ?? null,
-      rerun_of: start.rerun_of ?? null,
-      env_snapshot: batch.start === null ? null : environmentOf(batch),
-      failure_reason: batch.ending?.outcome === 'failed' ? (batch.ending.reason ?? null) : null,
-      tags: batch.tagsEdited ? batch.tags : (start.tags ?? batch.tags),
-    })
+  const kinds: Partial<Record<EventType, Map<string, IdRange>>> = {
+    job_epoch: ranges.epochs,
+    log_line: ranges.lines,
+    resource_snapshot: ranges.snapshots,
   }
-  return change
-}
-
-function jobChange(job: JobState): JobChange {
-  const { progress } = job
-  const change: JobChange = { id: job.id, key: String(job.key), last_seen_at: showInstant(job.lastSeenAt) }
-  if (progress.changed.values) {
-    const latest: Record<string, number | string> = Object.create(null)
-    for (const [n, name] of progress.names.entries())
-      latest[name] = writeNumber(progress.lastValue[n] as number)
-    if (progress.maxEpoch !== null) latest.epoch = progress.maxEpoch
-    Object.assign(change, { epochs: progress.epochs, latest })
+  for (const { checked } of admitted) {
+    const { event, dbId } = checked
+    const kind = kinds[event.event_type]
+    if (kind === undefined) continue
+    const range = kind.get(event.batch_id)
+    // db_ids ascend within a group.
+    if (range === undefined) kind.set(event.batch_id, { first: dbId, last: dbId })
+    else range.last = dbId
   }
-  if (job.changed.summary) {
-    Object.assign(change, {
-      status: job.status,
-      started_at: showInstant(jobStartedAt(job)),
-      ended_at: shown(jobEndedAt(job)),
-      model: job.start?.values.model ?? null,
-      dataset: job.start?.values.dataset ?? null,
-      params: fieldsUnder(job.start, 'params/'),
-      metrics: fieldsUnder(job.final, 'metrics/'),
-      failure_reason: job.failureReason,
-    })
-  }
-  return change
+  return ranges
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { canonicalInstant } from '../db/instant.ts'
-import { type Event, eventSchema, type Incoming, seriesOf } from '../domain/events/index.ts'
+import { accepts, type Event, eventSchema, type Incoming, seriesOf } from '../domain/events/index.ts'
 import { stampOf } from '../domain/merge.ts'
 import { type FieldError, Problem } from '../problem.ts'
 
@@ -58,8 +58,7 @@ export function checkEvent(
   const faults = walk(value, suspect)
   if (faults.depth !== undefined) return faults.depth
   if (faults.text !== undefined) return faults.text
-  const parsed = eventSchema.safeParse(value)
-  let errors = parsed.success ? [] : parsed.error.issues.map(fieldError)
+  let errors = accepts(value) ? [] : (eventSchema.safeParse(value).error?.issues ?? []).map(fieldError)
   const envelopeErrors = errors.filter((e) => !e.path.startsWith('data.'))
   if (envelopeErrors.length > 0) {
     return refuse('invalid_envelope', envelopeErrors)

@@ -53,20 +53,22 @@ export async function commit<T>(
   return (result as { result: T }).result
 }
 
-/**
- * JSON text and channel names hold no newline (ids have no control characters), so each column travels as one
- * text split by newlines: far cheaper for both sides than an array of JSON strings.
- */
+/** Channel names hold no newline (ids have no control characters), so each column travels as one text. */
 async function appendChanges(tx: Tx, changes: readonly Change[]): Promise<void> {
-  const channels = changes.map((c) => c.channel).join('\n')
-  const types = changes.map((c) => c.type).join('\n')
-  const payloads = changes.map((c) => JSON.stringify(c.payload)).join('\n')
+  const column = (value: (change: Change) => string | number | undefined): string =>
+    changes.map((change) => value(change) ?? '').join('\n')
   const lock = tx`/* changes.lock */ select pg_advisory_xact_lock(${CHANGES_LOCK})`
   const append = tx`/* changes.append */
-    insert into changes (channel, type, payload)
-    select channel, type, payload
-    from rows from (string_to_table(${channels}, chr(10)), string_to_table(${types}, chr(10)), string_to_table(${payloads}, chr(10)))
-      with ordinality as c (channel, type, payload, n)
+    insert into changes (channel, type, batch_key, keys, first_id, last_id)
+    select channel, type, nullif(batch_key, '')::bigint, keys::bigint[], nullif(first_id, '')::bigint, nullif(last_id, '')::bigint
+    from rows from (
+      string_to_table(${column((c) => c.channel)}, chr(10)),
+      string_to_table(${column((c) => c.type)}, chr(10)),
+      string_to_table(${column((c) => ('batchKey' in c ? c.batchKey : undefined))}, chr(10)),
+      string_to_table(${column((c) => `{${'keys' in c ? c.keys.join(',') : ''}}`)}, chr(10)),
+      string_to_table(${column((c) => ('ids' in c ? c.ids.first : undefined))}, chr(10)),
+      string_to_table(${column((c) => ('ids' in c ? c.ids.last : undefined))}, chr(10))
+    ) with ordinality as c (channel, type, batch_key, keys, first_id, last_id, n)
     order by n`
   await Promise.all([lock, append])
 }

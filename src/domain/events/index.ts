@@ -1,3 +1,4 @@
+export { accepts } from './accepts.ts'
 export { EVENT_TYPES, eventTypeCode, type Incoming } from './incoming.ts'
 export {
   type Event,

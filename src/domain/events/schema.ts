@@ -34,7 +34,8 @@ const numeric = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])], 
 const TIMESTAMP =
   /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z(?![\s\S])/
 /** The pattern lets 30 February through; the calendar decides. Year 0 does not exist in PostgreSQL. */
-const isRealInstant = (text: string): boolean => {
+export const isRealInstant = (text: string): boolean => {
+  if (text.slice(8, 10) <= '28' && !text.startsWith('0000')) return true
   const days = new Date(
     Date.UTC(2000 + (Number(text.slice(0, 4)) % 400), Number(text.slice(5, 7)), 0),
   ).getUTCDate()
