@@ -28,6 +28,13 @@ export function openSql(
         parse: (text: string) => Number(text),
         serialize: (value: number) => String(value),
       },
+      // postgres.js hands a NULL among the elements of an array to the parser of its elements, as the word.
+      double: {
+        to: 701,
+        from: [701],
+        parse: (text: string) => (text === 'NULL' ? null : Number(text)),
+        serialize: (value: number) => String(value),
+      },
       instant: {
         to: 1184,
         from: [1184],

@@ -43,7 +43,10 @@ interface Row {
 
 const instant = (text: string | null): string | null => (text === null ? null : canonicalInstant(text))
 
-/** Locks the batches of these ids, in one order for all writers, and returns those that exist. */
+/**
+ * Locks the batches of these ids, in one order for all writers, and returns those that exist. Both rows are locked:
+ * after a wait PostgreSQL reads anew only what the statement locks, and the rest as it was before the wait.
+ */
 export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]> {
   const rows = await tx<Row[]>`/* batches.lock */
     select b.key, b.id, b.project_key, b.owner_id, b.stop_requested_at is not null stop_requested,
@@ -53,7 +56,7 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
     from batches b join batch_progress p on p.batch_key = b.key
     where b.id = any (${ids}::text[])
     order by b.key
-    for no key update of p`
+    for no key update of p, b`
   return rows.map((row) => ({
     ownerId: row.owner_id,
     purged: row.purged,

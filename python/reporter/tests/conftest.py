@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import svc_reporter as svc
+from svc_reporter import _lifecycle, _tuning
+
+from .kit.fake_ingest import FakeIngest
+from .kit.fault_proxy import FaultProxy
+from .kit.real_server import RealServer, real_server_process
+
+_OUTSIDE = ("SVC_", "SLURM_", "OMPI_")
+_KEEP = ("SVC_TEST_URL", "SVC_TEST_TOKEN")
+
+
+@pytest.fixture(autouse=True)
+def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home and a temp folder of the test's own, and no word of the surrounding cluster."""
+    for name in list(os.environ):
+        if name.startswith(_OUTSIDE) and name not in _KEEP:
+            monkeypatch.delenv(name)
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    home, temp = tmp_path / "home", tmp_path / "temp"
+    home.mkdir()
+    temp.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TMPDIR", str(temp))
+    monkeypatch.setattr(tempfile, "tempdir", str(temp))
+    yield home
+    for reporter in list(_lifecycle._open):
+        reporter.end_at_exit("left open by a test")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Short waits; call it for other ones."""
+
+    def tune(**changes: Any) -> None:
+        monkeypatch.setattr(_tuning, "DEFAULT", dataclasses.replace(_tuning.DEFAULT, **changes))
+
+    tune(backoff_s=(0.01, 0.03, 0.05), probe_first_s=0.2, probe_last_s=0.4, request_timeout_s=5.0, final_probe_s=0.3)
+    return tune
+
+
+@pytest.fixture
+def server() -> Iterator[FakeIngest]:
+    fake = FakeIngest()
+    yield fake
+    fake.close()
+
+
+@pytest.fixture
+def proxy(server: FakeIngest) -> Iterator[FaultProxy]:
+    between = FaultProxy(server.url)
+    yield between
+    between.close()
+
+
+@pytest.fixture
+def spill(own_world: Path) -> Path:
+    return own_world / ".svc-reporter"
+
+
+@pytest.fixture
+def make(server: FakeIngest) -> Callable[..., svc.Reporter]:
+    """A reporter for the fake server, without the three periodic threads unless a test wants them."""
+
+    def build(project: str = "vision", **arguments: Any) -> svc.Reporter:
+        quiet = {"stop_poll_s": 0, "heartbeat_s": 0, "resources_s": 0}
+        target = {"url": server.url, "token": server.token}
+        return svc.Reporter(project, **{**target, **quiet, **arguments})
+
+    return build
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Callable[[], str]:
+    caplog.set_level(logging.DEBUG, "svc_reporter")
+    return lambda: "\n".join(record.getMessage() for record in caplog.records if record.name == "svc_reporter")
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
+
+
+@pytest.fixture(scope="session")
+def real_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
+    """The real service; a test that needs it fails, and is never skipped, when it cannot be had."""
+    with real_server_process(tmp_path_factory.mktemp("service")) as service:
+        yield service

@@ -1,0 +1,47 @@
+"""Runs a training script in a process of its own, as users do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+
+PREAMBLE = """
+import dataclasses, os, signal, sys, threading, time
+import svc_reporter as svc
+from svc_reporter import _tuning
+_tuning.DEFAULT = dataclasses.replace(_tuning.DEFAULT, backoff_s=(0.01, 0.02, 0.05), request_timeout_s=3.0)
+"""
+
+
+def script(body: str, env: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
+    """Start `body` (after PREAMBLE) with the test's environment plus `env`."""
+    path = Path(os.environ["HOME"] if os.path.isdir(os.environ["HOME"]) else os.environ["TMPDIR"]) / "train.py"
+    text = PREAMBLE + textwrap.dedent(body)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+    return subprocess.Popen(
+        [sys.executable, str(path), *arguments],
+        env={**os.environ, "PYTHONPATH": str(SOURCE), **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(body: str, env: dict[str, str], timeout_s: float = 60, code: int | None = 0) -> tuple[str, str]:
+    """Run to the end; returns what it printed. `code` is the exit code expected, None: any."""
+    process = script(body, env)
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        raise AssertionError(f"the script hangs\n{out}\n{err}") from None
+    assert code is None or process.returncode == code, f"exit code {process.returncode}\n{out}\n{err}"
+    return out, err

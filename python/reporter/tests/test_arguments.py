@@ -1,0 +1,74 @@
+"""The constructor is the one place that raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import svc_reporter as svc
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"project": ""},
+        {"project": "a/b"},
+        {"project": " a"},
+        {"project": "x" * 129},
+        {"project": "a\x07"},
+        {"n_total": -1},
+        {"n_total": 2**31},
+        {"batch_id": ""},
+        {"batch_id": "x" * 129},
+        {"batch_id": "a\n"},
+        {"url": "localhost:8080"},
+        {"url": "http://"},
+        {"url": "http://user:pw@host"},
+        {"url": "http://host:99999"},
+        {"stop_poll_s": -1},
+        {"heartbeat_s": float("nan")},
+        {"queue_size": 0},
+        {"close_timeout_s": float("inf")},
+    ],
+)
+def test_arguments_that_can_never_work_raise_value_error(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        svc.Reporter(**{"project": "p", **arguments})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"project": None},
+        {"project": 3},
+        {"n_total": 1.5},
+        {"n_total": True},
+        {"experiment_type": None},
+        {"tags": "one"},
+        {"tags": [1]},
+        {"resources_s": "30"},
+        {"queue_size": 1.0},
+        {"batch_id": 7},
+    ],
+)
+def test_arguments_of_a_wrong_type_raise_type_error(arguments: dict[str, Any]) -> None:
+    with pytest.raises(TypeError):
+        svc.Reporter(**{"project": "p", **arguments})
+
+
+def test_a_bad_address_in_the_environment_is_said_and_not_raised(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SVC_URL", "localhost:8080")
+    monkeypatch.setenv("SVC_TOKEN", "em_live_x")
+    with svc.Reporter("p") as run:
+        with run.job("a"):
+            pass
+    assert run.delivery.spilled == 4
+    assert "must begin with http" in caplog.text
+
+
+def test_stop_requested_is_no_exception() -> None:
+    assert issubclass(svc.StopRequested, BaseException)
+    assert not issubclass(svc.StopRequested, Exception)

@@ -1,0 +1,244 @@
+"""The status table of specification §7, and bad networks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import svc_reporter as svc
+
+from .conftest import lines_of
+from .kit.fake_ingest import Event, FakeIngest
+from .kit.fault_proxy import (
+    CUT_ANSWER,
+    DROP_ANSWER_AFTER_COMMIT,
+    HANG,
+    RESET_MID_BODY,
+    Fault,
+    FaultProxy,
+    delay,
+    status,
+)
+from .kit.wait import until
+
+Make = Callable[..., svc.Reporter]
+Said = Callable[[], str]
+
+
+def _epochs(server: FakeIngest) -> list[int]:
+    return [event["data"]["epoch"] for event in server.of("job_epoch")]
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [RESET_MID_BODY],
+        [RESET_MID_BODY, status(503), status(500)],
+        [CUT_ANSWER],
+        [delay(0.2)],
+        [status(502), CUT_ANSWER, RESET_MID_BODY],
+        [status(204)],
+        [status(429, Retry_After="0")] * 5,
+    ],
+    ids=lambda faults: "+".join(f"{fault.kind}{fault.status}" for fault in faults),
+)
+@pytest.mark.parametrize("count", [3, 40])
+def test_passing_faults_cost_nothing(
+    make: Make, server: FakeIngest, proxy: FaultProxy, faults: list[Fault], count: int
+) -> None:
+    with make(url=proxy.url) as run:
+        run.flush(5)
+        proxy.script.extend(faults)
+        with run.job("a") as job:
+            for epoch in range(count):
+                job.epoch(epoch, train_loss=1.0)
+    assert _epochs(server) == list(range(count))
+    assert run.delivery.complete
+    assert run.delivery.produced == count + 4
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_an_answer_lost_after_the_commit_counts_as_duplicate(
+    make: Make, server: FakeIngest, proxy: FaultProxy, count: int
+) -> None:
+    with make(url=proxy.url) as run:
+        with run.job("a") as job:
+            run.flush(5)
+            with server.lock:
+                for epoch in range(count):
+                    job.epoch(epoch, train_loss=1.0)
+                proxy.script.extend([DROP_ANSWER_AFTER_COMMIT])
+    assert sorted(_epochs(server)) == list(range(count))
+    assert run.delivery.duplicate >= 1
+    assert run.delivery.complete
+    assert server.events[-1]["data"]["delivery"]["duplicate"] == run.delivery.duplicate
+
+
+def test_a_transient_fault_is_tried_after_100_300_and_1000_ms_and_then_spilled(
+    make: Make, proxy: FaultProxy, quick: Callable[..., None], spill: Path
+) -> None:
+    quick(backoff_s=(0.1, 0.3, 1.0), probe_first_s=10, probe_last_s=30)
+    proxy.always = status(500)
+    run = make(url=proxy.url, batch_id="b")
+    begin = time.monotonic()
+    run.log("x")
+    run.job("a").begin()
+    until(lambda: run.delivery.spilled >= 1)
+    took = time.monotonic() - begin
+    assert 1.4 <= took < 6
+    assert proxy.posts == 4
+    proxy.always = Fault()
+    run.close()
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_a_refused_token_is_latched_said_once_and_nothing_is_lost(
+    make: Make, server: FakeIngest, spill: Path, said: Said, count: int
+) -> None:
+    run = make(batch_id="b", token="em_live_old")
+    with run:
+        with run.job("a") as job:
+            for epoch in range(count):
+                job.epoch(epoch, train_loss=1.0)
+    assert server.events == []
+    assert said().count("does not accept SVC_TOKEN") == 1
+    assert "svc-reporter sync --rejected" in said()
+    kept = lines_of(spill / "rejected" / "b.jsonl")
+    assert len(kept) == count + 4
+    assert run.delivery.dropped == count + 4
+    assert not (spill / "b.jsonl").exists()
+
+
+def test_after_a_401_nothing_more_is_sent(make: Make, server: FakeIngest, proxy: FaultProxy) -> None:
+    with make(url=proxy.url, token="em_live_old") as run:
+        run.flush(5)
+        posts = proxy.posts
+        with run.job("a") as job:
+            for epoch in range(50):
+                job.epoch(epoch, train_loss=1.0)
+        run.flush(5)
+        assert proxy.posts == posts == 1
+
+
+@pytest.mark.parametrize("code", [403, 404, 301])
+def test_events_refused_for_a_mendable_reason_are_dropped_from_the_queue_but_kept(
+    make: Make, server: FakeIngest, spill: Path, said: Said, code: int
+) -> None:
+    server.answer = lambda _path, _count: (code, {})
+    with make(batch_id="b") as run:
+        pass
+    assert [event["event_type"] for event in lines_of(spill / "rejected" / "b.jsonl")] == ["batch_start", "batch_done"]
+    assert f"HTTP {code}" in said()
+    assert run.delivery.dropped == 2
+
+
+@pytest.mark.parametrize("code", [400, 409, 413, 415, 422])
+def test_events_refused_for_good_are_logged_and_dropped(
+    make: Make, server: FakeIngest, spill: Path, said: Said, code: int
+) -> None:
+    server.answer = lambda _path, _count: (code, {})
+    with make(batch_id="b") as run:
+        pass
+    assert run.delivery.dropped == 2
+    assert f"HTTP {code}" in said()
+    assert not spill.exists()
+
+
+def test_a_bad_item_of_an_array_is_dropped_alone(make: Make, server: FakeIngest, said: Said) -> None:
+    def refuse(event: Event) -> dict[str, object] | None:
+        if event["data"].get("epoch") == 17:
+            return {"status": 422, "code": "too_many_series", "detail": "1,000 series"}
+        return None
+
+    server.refuse_item = refuse
+    with make() as run:
+        with run.job("a") as job:
+            run.flush(5)
+            with server.lock:
+                for epoch in range(60):
+                    job.epoch(epoch, train_loss=1.0)
+    assert _epochs(server) == [epoch for epoch in range(60) if epoch != 17]
+    assert run.delivery.dropped == 1
+    assert run.delivery.accepted == run.delivery.produced - 1
+    assert "too_many_series" in said()
+
+
+def test_an_item_that_the_service_could_not_take_now_is_sent_again(make: Make, server: FakeIngest) -> None:
+    turns = iter([{"status": 503, "code": "database_away"}] * 2)
+    server.refuse_item = lambda event: next(turns, None) if event["data"].get("epoch") == 17 else None
+    with make() as run:
+        with run.job("a") as job:
+            run.flush(5)
+            with server.lock:
+                for epoch in range(60):
+                    job.epoch(epoch, train_loss=1.0)
+    assert sorted(_epochs(server)) == list(range(60))
+    assert run.delivery.complete
+
+
+def test_an_array_refused_as_a_whole_is_halved_until_only_the_culprit_is_lost(make: Make, server: FakeIngest) -> None:
+    poison = 33
+
+    def answer(path: str, count: int) -> tuple[int, dict[str, str]] | None:
+        return (413, {}) if count > 40 else None
+
+    server.answer = answer
+    server.refuse_item = lambda event: (
+        {"status": 413, "code": "event_too_large"} if event["data"].get("epoch") == poison else None
+    )
+    with make() as run:
+        with run.job("a") as job:
+            run.flush(5)
+            with server.lock:
+                for epoch in range(200):
+                    job.epoch(epoch, train_loss=1.0)
+    assert sorted(_epochs(server)) == [epoch for epoch in range(200) if epoch != poison]
+    assert run.delivery.dropped == 1
+
+
+def test_a_429_is_waited_for_as_long_as_it_says(make: Make, server: FakeIngest, proxy: FaultProxy) -> None:
+    proxy.script.extend([status(429, Retry_After="1")])
+    begin = time.monotonic()
+    with make(url=proxy.url) as run:
+        assert run.flush(10)
+        assert time.monotonic() - begin >= 1.0
+    assert run.delivery.complete
+
+
+def test_retry_after_defaults_to_30_s_and_is_capped_at_60_s(quick: Callable[..., None]) -> None:
+    from svc_reporter._answers import retry_after
+    from svc_reporter._transport import Answer
+    from svc_reporter._tuning import Tuning
+
+    def wait(**headers: str) -> float:
+        return retry_after(Answer(429, {k.replace("_", "-"): v for k, v in headers.items()}, b""), Tuning())
+
+    assert wait() == 30
+    assert wait(retry_after="7") == 7
+    assert wait(retry_after="3600") == 60
+    assert wait(retry_after="soon") == 30
+    assert wait(retry_after="-5") == 0
+    assert wait(retry_after="Wed, 21 Oct 2015 07:28:00 GMT") == 0
+    assert wait(retry_after="Wed, 21 Oct 2099 07:28:00 GMT") == 60
+
+
+def test_an_acknowledgement_without_a_result_is_none(make: Make, server: FakeIngest, proxy: FaultProxy) -> None:
+    proxy.script.extend([status(200), status(200)])  # as a captive portal answers
+    with make(url=proxy.url) as run:
+        pass
+    assert server.types() == ["batch_start", "batch_done"]
+    assert run.delivery.accepted == 2
+
+
+def test_a_server_that_never_answers_does_not_hold_up_the_training(make: Make, proxy: FaultProxy) -> None:
+    proxy.always = HANG
+    with make(url=proxy.url, close_timeout_s=0.5) as run:
+        with run.job("a") as job:
+            begin = time.monotonic()
+            for epoch in range(2000):
+                job.epoch(epoch, train_loss=1.0)
+            assert time.monotonic() - begin < 1.0
+    assert run.delivery.spilled == 2004

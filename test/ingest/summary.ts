@@ -1,0 +1,97 @@
+import type { Sql } from '../../src/db/sql.ts'
+
+type Row = Record<string, unknown>
+interface MergedText {
+  values: Row
+  stamp: string
+  stamps?: Record<string, string>
+}
+
+/**
+ * Everything that events became, for the batches whose id begins with `prefix`: by names rather than by keys, in one
+ * order, without the keys, db_ids and times of writing that differ from server to server. Numbers come as JSON of
+ * PostgreSQL, so NaN and infinities are text.
+ */
+export async function summariesOf(sql: Sql, prefix: string): Promise<Record<string, Row[]>> {
+  const like = `${prefix.replaceAll(/[\\%_]/g, '\\$&')}%`
+  const rows = async (query: ReturnType<Sql>): Promise<Row[]> =>
+    ((await query) as unknown as { row: Row }[]).map(({ row }) => row)
+  const [batches, batchProgress, jobs, jobProgress, epochs, lines, snapshots, events] = await Promise.all([
+    rows(sql`select to_jsonb(b) - '{key,project_key,created_at}'::text[] || jsonb_build_object('project', p.slug) as row
+      from batches b join projects p on p.key = b.project_key where b.id like ${like} order by b.id`),
+    rows(sql`select to_jsonb(p) - '{batch_key}'::text[] || jsonb_build_object('batch', b.id) as row
+      from batch_progress p join batches b on b.key = p.batch_key where b.id like ${like} order by b.id`),
+    rows(sql`select to_jsonb(j) - '{key,batch_key,created_at}'::text[] || jsonb_build_object('batch', b.id) as row
+      from jobs j join batches b on b.key = j.batch_key where b.id like ${like} order by b.id, j.id`),
+    rows(sql`select to_jsonb(p) - '{job_key,batch_key}'::text[] || jsonb_build_object('batch', b.id, 'job', j.id) as row
+      from job_progress p join jobs j on j.key = p.job_key join batches b on b.key = j.batch_key
+      where b.id like ${like} order by b.id, j.id`),
+    rows(sql`select jsonb_build_object('batch', b.id, 'job', j.id, 'epoch', e.epoch, 'ts', e.ts, 'vals', to_jsonb(e.vals),
+        'event', v.event_id, 'stamps', e.stamps, 'series', to_jsonb(p.series)) as row
+      from epochs e join jobs j on j.key = e.job_key join job_progress p on p.job_key = j.key
+      join batches b on b.key = j.batch_key left join events v on v.db_id = e.db_id
+      where b.id like ${like} order by b.id, j.id, e.epoch`),
+    rows(sql`select jsonb_build_object('batch', b.id, 'job', j.id, 'event', v.event_id, 'ts', l.ts, 'level', l.level,
+        'rank', l.rank, 'line', l.line) as row
+      from log_lines l join batches b on b.key = l.batch_key join jobs j on j.key = l.job_key
+      left join events v on v.db_id = l.db_id where b.id like ${like} order by b.id, v.event_id`),
+    rows(sql`select to_jsonb(s) - '{batch_key,job_key,db_id}'::text[]
+        || jsonb_build_object('batch', b.id, 'job', j.id, 'event', v.event_id) as row
+      from resource_snapshots s join batches b on b.key = s.batch_key left join jobs j on j.key = s.job_key
+      left join events v on v.db_id = s.db_id where b.id like ${like} order by b.id, v.event_id`),
+    rows(sql`select jsonb_build_object('batch', b.id, 'job', j.id, 'event', v.event_id, 'type', v.type, 'ts', v.ts,
+        'payload', v.payload::jsonb) as row
+      from events v join batches b on b.key = v.batch_key left join jobs j on j.key = v.job_key
+      where b.id like ${like} order by b.id, v.event_id`),
+  ])
+  return {
+    batches: batches.map((b) => ({ ...b, start_fields: fieldsOf(b.start_fields) })),
+    batchProgress,
+    jobs: jobs.map((j) => ({
+      ...j,
+      start_fields: fieldsOf(j.start_fields),
+      final_fields: fieldsOf(j.final_fields),
+    })),
+    jobProgress: jobProgress.map(bySeries),
+    epochs: epochs.map(pointsOf),
+    lines,
+    snapshots,
+    events,
+  }
+}
+
+/** Field → value and stamp: how the merge came about (one stamp for all, or one each) makes no difference. */
+function fieldsOf(merged: unknown): Record<string, unknown> | null {
+  if (merged === null || merged === undefined) return null
+  const { values, stamp, stamps = {} } = merged as MergedText
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      [value, Object.hasOwn(stamps, name) ? stamps[name] : stamp],
+    ]),
+  )
+}
+
+/** The arrays by name of series: their order is the order of arrival. */
+function bySeries(row: Row): Row {
+  const { series, last_epoch, last_value, min_value, max_value, ...rest } = row as Row &
+    Record<string, unknown[]>
+  const names = series as string[]
+  const points = names.map((name, n) => [
+    name,
+    { last_epoch: last_epoch?.[n], last_value: last_value?.[n], min: min_value?.[n], max: max_value?.[n] },
+  ])
+  const lengths = [last_epoch, last_value, min_value, max_value].map((values) => values?.length)
+  return { ...rest, series: Object.fromEntries(points), whole: lengths.every((n) => n === names.length) }
+}
+
+function pointsOf(row: Row): Row {
+  const { series, vals, stamps, ...rest } = row as Row & { series: string[]; vals: unknown[] }
+  const values = vals
+    .map((value, n) => [series[n], value] as const)
+    .filter(([, value]) => value !== null && value !== undefined)
+  const known = new Map((stamps as [string, string][] | null) ?? [])
+  // Where the stamps are written down they are of the values that stand, each of them.
+  const stamped = stamps === null || values.every(([name]) => known.has(name as string))
+  return { ...rest, values: Object.fromEntries(values), stamped }
+}

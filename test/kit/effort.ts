@@ -1,0 +1,54 @@
+/**
+ * How long the tests that draw by chance go on, and from which seed. The only environment the tests read:
+ * SVC_TEST_RUNS (cases a property is tried on), SVC_TEST_KILLS (rounds of the kill test), SVC_TEST_SEED.
+ */
+const wholeNumber = (name: string): number | undefined => {
+  const text = process.env[name]
+  if (text === undefined || text === '') return undefined
+  if (!/^\d+$/.test(text)) throw new Error(`${name} must be a whole number`)
+  return Number(text)
+}
+
+const RUNS = wholeNumber('SVC_TEST_RUNS')
+const KILLS = wholeNumber('SVC_TEST_KILLS')
+const SEED = wholeNumber('SVC_TEST_SEED')
+
+/** Rounds of the kill test: those asked for, else `normal`. */
+export const killRounds = (normal: number): number => KILLS ?? normal
+
+/** A seed to draw from, told on the console so that a failure can be had again. */
+export function tellSeed(what: string): number {
+  const seed = SEED ?? Math.floor(Math.random() * 2 ** 31)
+  console.info(`${what}: SVC_TEST_SEED=${seed}`)
+  return seed
+}
+
+/**
+ * For fast-check: so many runs, within so many seconds; a run that was asked for by number has all its time. Time
+ * running out is no failure, so a slow machine merely tries fewer cases.
+ */
+export function propertyBounds(what: string, normal: { runs: number; seconds: number }) {
+  const seed = tellSeed(what)
+  if (RUNS !== undefined) return { seed, numRuns: RUNS }
+  return {
+    seed,
+    numRuns: normal.runs,
+    interruptAfterTimeLimit: normal.seconds * 1000,
+    markInterruptAsFailure: false,
+  }
+}
+
+/** Time for a whole test of this kind, in milliseconds: bounded, unless more was asked for. */
+export const patienceMs = (normalSeconds: number): number =>
+  RUNS === undefined && KILLS === undefined ? normalSeconds * 1000 : 24 * 3600 * 1000
+
+/** Numbers in [0, 1) that the seed determines (mulberry32). */
+export function drawFrom(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let x = Math.imul(state ^ (state >>> 15), state | 1)
+    x = (x + Math.imul(x ^ (x >>> 7), x | 61)) ^ x
+    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
+  }
+}
