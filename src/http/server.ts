@@ -13,6 +13,7 @@ import { eventRoutes } from './events.ts'
 import { openapiRoutes } from './openapi.ts'
 import { opsRoutes } from './ops.ts'
 import { sendProblem, toProblem } from './respond.ts'
+import { seriesRoutes } from './series.ts'
 import { tokenRoutes } from './tokens.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -86,6 +87,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   authRoutes(app, services)
   tokenRoutes(app, services)
   adminRoutes(app, services)
+  seriesRoutes(app, services)
   return app
 }
 

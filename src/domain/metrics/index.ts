@@ -1,4 +1,12 @@
 export { dropChunks, loadEpochs, recountExtremes, saveEpochs } from './for-ingest.ts'
+export { MIN_POINTS, type Sampled, type Steps, sample } from './m4.ts'
+export {
+  readSeries,
+  readTimedSeries,
+  type Series,
+  type SeriesQuery,
+  type TimedSeries,
+} from './read-series.ts'
 export {
   type EpochRow,
   foldEpoch,

@@ -1,0 +1,185 @@
+import { endianness } from 'node:os'
+import type { Readable } from 'node:stream'
+import type { Db } from '../../db/sql.ts'
+
+/**
+ * Reads series as packed columns: chunks of up to 1,000 points, and what is not packed yet in the same form, in one
+ * COPY statement (one snapshot). A million packed points reach Node in the time of copying eight megabytes; as rows
+ * they take a second. See docs/decisions/0004-series-as-columns.md.
+ */
+
+/** One series of one job; `no` is its number in the job's dictionary, `TIMES` the times of its epochs. */
+export interface Wanted {
+  jobKey: number
+  no: number
+}
+
+/** In place of a series number: Unix milliseconds of every epoch. */
+export const TIMES = -1
+
+export interface Column {
+  steps: Int32Array
+  values: Float64Array
+}
+
+export interface EpochRange {
+  /** Both included. */
+  from?: number | undefined
+  to?: number | undefined
+}
+
+/**
+ * @returns the columns that hold a point in the range, by job and number (`columnName`)
+ * @throws what the database throws
+ */
+export async function readColumns(
+  db: Db,
+  wanted: readonly Wanted[],
+  range: EpochRange = {},
+): Promise<Map<string, Column>> {
+  if (wanted.length === 0) return new Map()
+  const pieces = new Map<string, Piece[]>()
+  // COPY takes no parameters: every text below is made of whole numbers alone.
+  const stream = await db.unsafe(`copy (${statement(wanted, range)}) to stdout (format binary)`).readable()
+  await readTuples(stream, (jobKey, no, piece) => {
+    const name = columnName(jobKey, no)
+    const list = pieces.get(name)
+    if (list === undefined) pieces.set(name, [piece])
+    else list.push(piece)
+  })
+  const columns = new Map<string, Column>()
+  for (const [name, list] of pieces) {
+    const column = clip(join(list), range)
+    if (column.steps.length > 0) columns.set(name, column)
+  }
+  return columns
+}
+
+export const columnName = (jobKey: number, no: number): string => `${jobKey} ${no}`
+
+const integer = (value: number): string => {
+  if (!Number.isSafeInteger(value)) throw new TypeError(`${value} is not a whole number`)
+  return String(value)
+}
+
+function statement(wanted: readonly Wanted[], { from, to }: EpochRange): string {
+  const jobKeys = `'{${wanted.map((w) => integer(w.jobKey)).join()}}'::bigint[]`
+  const numbers = `'{${wanted.map((w) => integer(w.no)).join()}}'::int[]`
+  const within = (last: string, first: string): string =>
+    (from === undefined ? '' : ` and ${last} >= ${integer(from)}`) +
+    (to === undefined ? '' : ` and ${first} <= ${integer(to)}`)
+  // The laterals keep the planner to index scans, one series after the other in the order of its epochs.
+  return `/* series.read */
+    with w as materialized (
+      select w.job_key, w.no, coalesce(p.packed_to, -2147483649) packed_to, p.max_epoch
+      from unnest(${jobKeys}, ${numbers}) as w (job_key, no) join job_progress p on p.job_key = w.job_key)
+    select w.job_key, w.no, c.first_epoch, c.steps, c.vals
+    from w cross join lateral (
+      select first_epoch, steps, vals from metric_chunks c
+      where c.job_key = w.job_key and c.series_no = w.no${within('c.last_epoch', 'c.first_epoch')}
+      order by first_epoch) c
+    where w.packed_to > -2147483649
+    union all
+    select w.job_key, w.no, e.first_epoch, e.steps, e.vals
+    from w cross join lateral (
+      select min(epoch) first_epoch, string_agg(int4send(epoch), '') steps, string_agg(float8send(val), '') vals
+      from (
+        select epoch, case when w.no = ${TIMES} then floor(extract(epoch from ts) * 1000)::float8 else vals[w.no + 1] end val
+        from epochs e where e.job_key = w.job_key and e.epoch > w.packed_to${within('e.epoch', 'e.epoch')}
+        order by epoch) e
+      where val is not null) e
+    where w.max_epoch > w.packed_to and e.vals is not null`
+}
+
+interface Piece {
+  first: number
+  /** int32 big-endian; null when the epochs run without a gap. */
+  steps: Buffer | null
+  /** float64 big-endian. */
+  vals: Buffer
+}
+
+/** Parses PostgreSQL's binary COPY of (int8, int4, int4, bytea, bytea); the stream may be cut anywhere. */
+function readTuples(
+  stream: Readable,
+  each: (jobKey: number, no: number, piece: Piece) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let rest: Buffer | undefined
+    let begun = false
+    // Flowing, and read to its end: postgres.js would leave the connection paused for ever under a stream that is
+    // paused or destroyed half way.
+    stream.on('data', (chunk: Buffer) => {
+      const data = rest === undefined ? chunk : Buffer.concat([rest, chunk])
+      let at = 0
+      if (!begun && data.length >= 19) {
+        at = 19 + data.readInt32BE(15)
+        begun = true
+      }
+      while (begun) {
+        const end = tupleEnd(data, at)
+        if (end === undefined) break
+        const stepsLength = data.readInt32BE(at + 30)
+        const valsAt = at + 34 + Math.max(0, stepsLength)
+        each(Number(data.readBigInt64BE(at + 6)), data.readInt32BE(at + 18), {
+          first: data.readInt32BE(at + 26),
+          steps: stepsLength < 0 ? null : data.subarray(at + 34, at + 34 + stepsLength),
+          vals: data.subarray(valsAt + 4, end),
+        })
+        at = end
+      }
+      rest = at < data.length ? data.subarray(at) : undefined
+    })
+    stream.once('end', resolve)
+    stream.once('error', reject)
+    stream.once('close', () => reject(new Error('the database closed a COPY before its end')))
+  })
+}
+
+/** Where the tuple at `at` ends; undefined when it is not all there, or when the trailer is reached. */
+function tupleEnd(data: Buffer, at: number): number | undefined {
+  if (at + 2 > data.length || data.readInt16BE(at) < 0) return undefined
+  let end = at + 2
+  for (let field = 0; field < 5; field++) {
+    if (end + 4 > data.length) return undefined
+    end += 4 + Math.max(0, data.readInt32BE(end))
+  }
+  return end <= data.length ? end : undefined
+}
+
+const LITTLE_ENDIAN = endianness() === 'LE'
+
+function join(pieces: Piece[]): Column {
+  pieces.sort((a, b) => a.first - b.first)
+  const n = pieces.reduce((sum, piece) => sum + piece.vals.length, 0) / 8
+  const steps = new Int32Array(n)
+  const values = new Float64Array(n)
+  const bytes = Buffer.from(values.buffer)
+  let at = 0
+  for (const piece of pieces) {
+    const count = piece.vals.length / 8
+    piece.vals.copy(bytes, at * 8)
+    if (piece.steps === null) for (let i = 0; i < count; i++) steps[at + i] = piece.first + i
+    else for (let i = 0; i < count; i++) steps[at + i] = piece.steps.readInt32BE(i * 4)
+    at += count
+  }
+  if (LITTLE_ENDIAN) bytes.swap64()
+  return { steps, values }
+}
+
+function clip({ steps, values }: Column, { from, to }: EpochRange): Column {
+  const begin = from === undefined ? 0 : firstAtLeast(steps, from)
+  const end = to === undefined ? steps.length : firstAtLeast(steps, to + 1)
+  return { steps: steps.subarray(begin, end), values: values.subarray(begin, end) }
+}
+
+function firstAtLeast(steps: Int32Array, step: number): number {
+  let low = 0
+  let high = steps.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((steps[middle] as number) < step) low = middle + 1
+    else high = middle
+  }
+  return low
+}

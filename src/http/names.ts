@@ -1,0 +1,30 @@
+import { z } from 'zod'
+
+const given = z.union([z.string(), z.array(z.string())])
+
+/**
+ * Names in a query. Ids and keys may hold commas, so there are two ways to give them, both repeatable: `keys=a,b`
+ * means a, b and the key `a,b` as a whole; `key=a,b` means that one key alone.
+ */
+export const keysQuery = {
+  keys: given.optional().describe('Names, separated by commas; a name with commas is found too'),
+  key: given.optional().describe('One name as it is; repeatable'),
+}
+export const jobsQuery = {
+  jobs: given.optional().describe('Ids of jobs, separated by commas; an id with commas is found too'),
+  job: given.optional().describe('One id of a job as it is; repeatable'),
+}
+
+type Given = z.output<typeof given> | undefined
+
+/** @returns the names that are asked for; undefined when none were given, which means all */
+export function namesOf(lists: Given, verbatim: Given): string[] | undefined {
+  if (lists === undefined && verbatim === undefined) return undefined
+  const names = new Set<string>([verbatim ?? []].flat())
+  for (const list of [lists ?? []].flat()) {
+    names.add(list)
+    for (const name of list.split(',')) names.add(name)
+  }
+  names.delete('')
+  return [...names]
+}
