@@ -54,6 +54,7 @@ create index if not exists jobs_by_model on jobs (lower(model), started_at desc,
 create index if not exists jobs_by_dataset on jobs (lower(dataset), started_at desc, key desc);
 
 create index if not exists projects_by_creation on projects (created_at desc, key desc);
+create index if not exists projects_by_name on projects (lower(slug));
 
 -- Public links to one batch.
 create table if not exists shares (

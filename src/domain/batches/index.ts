@@ -17,3 +17,13 @@ export {
   saveBatches,
   settleJobs,
 } from './for-ingest.ts'
+export { type BatchFilter, EVERY_BATCH, listBatches, readBatches } from './reads.ts'
+export {
+  type BatchExtras,
+  type BatchRow,
+  type BatchView,
+  batchView,
+  canOf,
+  type Environment,
+  elapsedS,
+} from './view.ts'

@@ -8,3 +8,5 @@ export {
   jobStatusOf,
   newJob,
 } from './job.ts'
+export { EVERY_JOB, type JobFilter, listJobs, listJobsOfBatch, visibleJob } from './reads.ts'
+export { type JobRow, type JobView, jobView } from './view.ts'

@@ -1,0 +1,115 @@
+import type { Fragment } from 'postgres'
+import type { Db } from '../../db/sql.ts'
+import { ownersNamed, visibleProjectKeys } from '../access.ts'
+import { type Caller, isAdmin } from '../caller.ts'
+import {
+  every,
+  newestFirst,
+  oneOf,
+  oneOfAnyCase,
+  type Page,
+  type StartPosition,
+  some,
+} from '../newest-first.ts'
+import type { BatchStatus } from './batch.ts'
+import type { BatchRow } from './view.ts'
+
+/** Which batches (contract §4): OR within a field, AND between fields; an empty field asks nothing. */
+export interface BatchFilter {
+  project: string[]
+  status: BatchStatus[]
+  host: string[]
+  /** Ids or names of people; addresses where the caller may know them. */
+  owner: string[]
+  tag: string[]
+  /** Text in the id, experiment type, command, notes or tags. */
+  q: string[]
+  /** The deleted ones that the caller may restore, instead of those that stand. */
+  deleted: boolean
+}
+
+export const EVERY_BATCH: BatchFilter = {
+  project: [],
+  status: [],
+  host: [],
+  owner: [],
+  tag: [],
+  q: [],
+  deleted: false,
+}
+
+/** The batches that the caller sees, newest first. All comparing is without case. */
+export async function listBatches(
+  db: Db,
+  caller: Caller,
+  filter: BatchFilter,
+  page: Page<StartPosition>,
+): Promise<BatchRow[]> {
+  const [projects, owners] = await Promise.all([
+    visibleProjectKeys(db, caller, filter.project),
+    filter.owner.length === 0 ? undefined : ownersNamed(db, caller, filter.owner),
+  ])
+  if (projects?.length === 0 || owners?.length === 0) return []
+  const scope = projects === null ? null : { column: 'project_key' as const, keys: projects }
+  const where = conditions(db, caller, filter, owners)
+  return db<BatchRow[]>`/* batches.list */
+    with page as materialized (${newestFirst(db, 'batches', scope, where, page)})
+    select ${batchColumns(db)} from page join batches b on b.key = page.key ${batchJoins(db, caller)}
+    order by page.started_at desc, page.key desc`
+}
+
+function conditions(db: Db, caller: Caller, filter: BatchFilter, owners: string[] | undefined): Fragment[] {
+  const where = filter.deleted ? [restorable(db, caller)] : [db`t.deleted_at is null`]
+  if (filter.status.length > 0) where.push(oneOf(db, db`t.status`, filter.status))
+  if (filter.host.length > 0) where.push(oneOfAnyCase(db, db`t.host`, filter.host))
+  if (owners !== undefined) where.push(oneOf(db, db`t.owner_id`, owners))
+  if (filter.tag.length > 0) where.push(db`lower_all(t.tags) && lower_all(${filter.tag}::text[])`)
+  if (filter.q.length > 0) {
+    where.push(
+      some(
+        db,
+        filter.q.map((term) => db`t.search like '%' || lower(${likeLiterally(term)}) || '%'`),
+      ),
+    )
+  }
+  return where
+}
+
+/** Whoever may delete a batch may restore it (contract §2). */
+function restorable(db: Db, caller: Caller): Fragment {
+  const deleted = db`t.deleted_at is not null and t.purged_at is null`
+  if (caller.kind === 'anonymous') return db`false`
+  if (isAdmin(caller)) return deleted
+  const userId = caller.user.id
+  return every(db, [
+    deleted,
+    some(db, [
+      db`t.owner_id = ${userId}::uuid`,
+      db`t.project_key in (select p.key from projects p where p.owner_id = ${userId}::uuid)`,
+    ]),
+  ])
+}
+
+/** The text as a LIKE pattern that means itself. */
+const likeLiterally = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
+
+/** The rows of these batches, in no order. What the caller sees of them was settled before. */
+export async function readBatches(db: Db, caller: Caller, keys: number[]): Promise<BatchRow[]> {
+  return db<BatchRow[]>`/* batches.read */
+    select ${batchColumns(db)} from batches b ${batchJoins(db, caller)}
+    where b.key = any (${keys}::bigint[])`
+}
+
+const batchColumns = (db: Db): Fragment => db`
+  b.key, b.id, b.project_key, p.slug project, b.status, b.stop_requested_at is not null stop_requested, b.owner_id,
+  u.name owner_name, b.host, b.username, b.commit_sha, b.command, b.experiment_type, b.tags, b.notes, b.n_total,
+  b.reported, b.started_at, b.ended_at, s.last_seen_at, s.n_jobs, s.n_running, s.n_completed, s.n_failed,
+  s.n_stopped, b.failure_reason, b.env_snapshot, b.rerun_of, b.deleted_at, p.visibility,
+  p.owner_id project_owner_id, m.role`
+
+const batchJoins = (db: Db, caller: Caller): Fragment => db`
+  join batch_progress s on s.batch_key = b.key
+  join projects p on p.key = b.project_key
+  join users u on u.id = b.owner_id
+  left join project_members m on m.project_key = p.key
+    and m.user_id = ${caller.kind === 'known' ? caller.user.id : null}::uuid`

@@ -1,0 +1,149 @@
+import { type BatchCan, batchCan, callerMay, type ProjectFacts } from '../access.ts'
+import type { Caller } from '../caller.ts'
+import { type Clock, isStalled, sinceMs } from '../liveness.ts'
+import type { BatchStatus } from './batch.ts'
+
+/** A batch as `batchColumns` reads it. */
+export interface BatchRow {
+  key: number
+  id: string
+  project_key: number
+  project: string
+  status: BatchStatus
+  stop_requested: boolean
+  owner_id: string
+  owner_name: string
+  host: string | null
+  username: string | null
+  commit_sha: string | null
+  command: string | null
+  experiment_type: string | null
+  tags: string[]
+  notes: string
+  n_total: number | null
+  reported: { n_done?: number; n_failed?: number; elapsed_s?: number | string } | null
+  started_at: string
+  ended_at: string | null
+  last_seen_at: string
+  n_jobs: number
+  n_running: number
+  n_completed: number
+  n_failed: number
+  n_stopped: number
+  failure_reason: string | null
+  env_snapshot: Environment | null
+  rerun_of: string | null
+  deleted_at: string | null
+  visibility: ProjectFacts['visibility']
+  project_owner_id: string
+  /** The asking caller's role in the project. */
+  role: ProjectFacts['role']
+}
+
+export interface Environment {
+  commit: string | null
+  command: string | null
+  cwd: string | null
+  hostname: string | null
+  [more: string]: unknown
+}
+
+/** A batch on the wire (contract §4). */
+export interface BatchView {
+  id: string
+  project: string
+  status: BatchStatus
+  stalled: boolean
+  stop_requested: boolean
+  /** Null in an anonymous share. */
+  owner: { id: string; name: string } | null
+  host: string | null
+  /** The agent on its host, once there is one. */
+  host_id: string | null
+  user: string | null
+  commit: string | null
+  command: string | null
+  experiment_type: string | null
+  tags: string[]
+  notes: string
+  n_total: number | null
+  n_done: number
+  n_failed: number
+  n_running: number
+  slots: { total: number | null; started: number; finished: number }
+  started_at: string
+  ended_at: string | null
+  last_seen_at: string
+  /** Seconds; "NaN" or an infinity where the reporter said so. */
+  elapsed_s: number | string
+  eta_s: number | null
+  failure_reason: string | null
+  env_snapshot: Environment | null
+  rerun_of: string | null
+  deleted_at?: string
+  can: BatchCan
+}
+
+/** What a batch's view needs that its row does not hold. */
+export interface BatchExtras {
+  can: BatchCan
+  hostId: string | null
+  etaS: number | null
+}
+
+/** The one form of a batch for REST and GraphQL. Pure. */
+export function batchView(row: BatchRow, clock: Clock, { can, hostId, etaS }: BatchExtras): BatchView {
+  return {
+    id: row.id,
+    project: row.project,
+    status: row.status,
+    stalled: isStalled({ status: row.status, lastSeenAt: row.last_seen_at }, clock),
+    stop_requested: row.stop_requested,
+    owner: { id: row.owner_id, name: row.owner_name },
+    host: row.host,
+    host_id: hostId,
+    user: row.username,
+    commit: row.commit_sha,
+    command: row.command,
+    experiment_type: row.experiment_type,
+    tags: row.tags,
+    notes: row.notes,
+    n_total: row.n_total,
+    n_done: row.reported?.n_done ?? row.n_completed,
+    n_failed: row.reported?.n_failed ?? row.n_failed,
+    n_running: row.n_running,
+    slots: {
+      total: row.n_total,
+      started: row.n_jobs,
+      finished: row.n_completed + row.n_failed + row.n_stopped,
+    },
+    started_at: row.started_at,
+    ended_at: row.ended_at,
+    last_seen_at: row.last_seen_at,
+    elapsed_s: row.reported?.elapsed_s ?? elapsedS(row, clock.now),
+    eta_s: etaS,
+    failure_reason: row.failure_reason,
+    env_snapshot: row.env_snapshot,
+    rerun_of: row.rerun_of,
+    ...(row.deleted_at === null ? {} : { deleted_at: row.deleted_at }),
+    can,
+  }
+}
+
+/** What the caller may do to the batch of this row, which was read with the caller's role. */
+export function canOf(row: BatchRow, caller: Caller): BatchCan {
+  const project = { visibility: row.visibility, ownerId: row.project_owner_id, role: row.role }
+  return batchCan((right) => callerMay(right, caller, project, row.owner_id), {
+    status: row.status,
+    deleted: row.deleted_at !== null,
+  })
+}
+
+/** Seconds from the start to now while it runs, else to the last sign of life (contract §4); never below 0. */
+export function elapsedS(
+  run: { status: string; started_at: string; last_seen_at: string },
+  now: Date,
+): number {
+  if (run.status === 'running') return sinceMs(run.started_at, now) / 1000
+  return Math.max(0, Date.parse(run.last_seen_at) - Date.parse(run.started_at)) / 1000
+}

@@ -1,0 +1,102 @@
+import type { Fragment } from 'postgres'
+import type { Db } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import { type BatchAccess, visibleBatches, visibleProjectKeys } from '../access.ts'
+import type { JobStatus } from '../batches/index.ts'
+import type { Caller } from '../caller.ts'
+import { newestFirst, oneOf, oneOfAnyCase, type Page, type StartPosition } from '../newest-first.ts'
+import type { JobRow } from './view.ts'
+
+/** Which jobs (contract §4): OR within a field, AND between fields; an empty field asks nothing. */
+export interface JobFilter {
+  project: string[]
+  /** Ids of batches, as they are written. */
+  batch: string[]
+  status: JobStatus[]
+  model: string[]
+  dataset: string[]
+}
+
+export const EVERY_JOB: JobFilter = { project: [], batch: [], status: [], model: [], dataset: [] }
+
+/** The jobs of batches that the caller sees, newest first. Comparing is without case, but for ids of batches. */
+export async function listJobs(
+  db: Db,
+  caller: Caller,
+  filter: JobFilter,
+  page: Page<StartPosition>,
+): Promise<JobRow[]> {
+  const where: Fragment[] = []
+  if (filter.status.length > 0) where.push(oneOf(db, db`t.status`, filter.status))
+  if (filter.model.length > 0) where.push(oneOfAnyCase(db, db`t.model`, filter.model))
+  if (filter.dataset.length > 0) where.push(oneOfAnyCase(db, db`t.dataset`, filter.dataset))
+  const [projects, batches] = await Promise.all([
+    visibleProjectKeys(db, caller, filter.project),
+    filter.batch.length === 0 ? undefined : visibleBatches(db, caller, filter.batch),
+  ])
+  if (batches !== undefined) {
+    const inside = batches.filter((b) => projects === null || projects.includes(b.projectKey))
+    return jobsOf(
+      db,
+      inside.map((b) => b.key),
+      where,
+      page,
+    )
+  }
+  if (projects?.length === 0) return []
+  where.push(db`not exists (select from batches d where d.key = t.batch_key and d.deleted_at is not null)`)
+  const scope = projects === null ? null : { column: 'project_key' as const, keys: projects }
+  return readPage(db, newestFirst(db, 'jobs', scope, where, page))
+}
+
+/** One page of the jobs of a batch, newest first. */
+export const listJobsOfBatch = (
+  db: Db,
+  batch: Pick<BatchAccess, 'key'>,
+  page: Page<StartPosition>,
+): Promise<JobRow[]> => jobsOf(db, [batch.key], [], page)
+
+async function jobsOf(
+  db: Db,
+  batchKeys: number[],
+  where: Fragment[],
+  page: Page<StartPosition>,
+): Promise<JobRow[]> {
+  if (batchKeys.length === 0) return []
+  return readPage(db, newestFirst(db, 'jobs', { column: 'batch_key', keys: batchKeys }, where, page))
+}
+
+/**
+ * The job of this key, with its batch as the caller sees it.
+ * @throws Problem job_not_found, the same whether it does not exist or is not visible
+ */
+export async function visibleJob(
+  db: Db,
+  caller: Caller,
+  key: string,
+): Promise<{ job: JobRow; batch: BatchAccess }> {
+  const [job] = /^[1-9]\d{0,14}$/.test(key)
+    ? await db<
+        JobRow[]
+      >`/* jobs.read */ select ${jobColumns(db)} from jobs j ${jobJoins(db)} where j.key = ${key}::bigint`
+    : []
+  const [batch] = await visibleBatches(db, caller, job === undefined ? [] : [job.batch_id])
+  if (job === undefined || batch === undefined) throw new Problem('job_not_found')
+  return { job, batch }
+}
+
+const readPage = (db: Db, page: Fragment) => db<JobRow[]>`/* jobs.list */
+  with page as materialized (${page})
+  select ${jobColumns(db)} from page join jobs j on j.key = page.key ${jobJoins(db)}
+  order by page.started_at desc, page.key desc`
+
+const jobColumns = (db: Db): Fragment => db`
+  j.key, j.batch_key, b.id batch_id, j.id, j.status, j.model, j.dataset, j.params, j.metrics, j.started_at, j.ended_at,
+  s.last_seen_at, j.reported_s, j.failure_reason, s.epochs, s.max_epoch, s.series, s.last_value, s.gpu_first_at,
+  s.gpu_last_at, s.gpu_busy_at, bs.gpu_first_at batch_gpu_first_at, bs.gpu_last_at batch_gpu_last_at,
+  bs.gpu_busy_at batch_gpu_busy_at`
+
+const jobJoins = (db: Db): Fragment => db`
+  join job_progress s on s.job_key = j.key
+  join batches b on b.key = j.batch_key
+  join batch_progress bs on bs.batch_key = j.batch_key`
