@@ -1,0 +1,124 @@
+"""svc-reporter sync and doctor."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import svc_reporter as svc
+from svc_reporter import _doctor
+from svc_reporter._cli import main
+
+from .kit.fake_ingest import FakeIngest
+from .test_replay import received, write_spill
+
+Make = Callable[..., svc.Reporter]
+
+
+@pytest.fixture
+def here(server: FakeIngest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SVC_URL", server.url)
+    monkeypatch.setenv("SVC_TOKEN", server.token)
+
+
+@pytest.mark.usefixtures("here")
+def test_sync_sends_what_waits_and_says_how_it_went(
+    server: FakeIngest, spill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_spill(spill, "b", range(30))
+    server.refuse_item = lambda e: {"status": 422, "code": "bad"} if e["data"]["epoch"] == 7 else None
+    assert main(["sync"]) == 0
+    out = capsys.readouterr().out
+    assert "1 files sent: 29 accepted, 0 duplicate, 1 dropped, 0 set aside" in out
+    assert "refused: job_epoch" in out
+    assert list(spill.iterdir()) == []
+
+
+def test_sync_with_a_dead_server_keeps_the_files_and_fails(
+    spill: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_spill(spill, "b", range(30))
+    assert main(["sync", "--url", "http://127.0.0.1:9", "--token", "em_live_x"]) == 1
+    captured = capsys.readouterr()
+    assert "left: " in captured.out
+    assert "unreachable" in captured.err
+    assert main(["sync"]) == 1
+    assert "SVC_URL is not set" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
+def test_what_a_401_set_aside_is_sent_with_the_new_token(make: Make, server: FakeIngest, spill: Path) -> None:
+    with make(token="em_live_old", batch_id="b") as run:
+        with run.job("a") as job:
+            for epoch in range(30):
+                job.epoch(epoch, train_loss=1.0)
+    assert server.events == []
+    assert main(["sync", "--rejected", "--quiet"]) == 0
+    assert received(server, "b") == list(range(30))
+    assert server.types()[0] == "batch_start"
+    assert list((spill / "rejected").iterdir()) == []
+
+
+@pytest.mark.usefixtures("here")
+def test_doctor_finds_nothing_wrong_with_a_good_setup(
+    server: FakeIngest, spill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_spill(spill, "b", range(3))
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "FAULT" not in out
+    assert "may report" in out
+    assert "1 spill files wait" in out
+    assert server.events == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "finding"),
+    [
+        (["--url", "http://127.0.0.1:9", "--token", "em_live_x"], "does not answer"),
+        (["--token", "wrong"], "the token is not accepted"),
+        (["--url", "http://no-such-host.invalid"], "has no address"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_doctor_names_the_fault(arguments: list[str], finding: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", *arguments]) == 1
+    out = capsys.readouterr().out
+    assert f"FAULT {finding}" in out or finding in out
+    assert "→" in out
+
+
+def test_doctor_without_any_configuration_says_what_to_set(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "FAULT SVC_URL is not set" in out
+    assert "FAULT SVC_TOKEN is not set" in out
+
+
+@pytest.mark.usefixtures("here")
+def test_doctor_finds_a_wrong_clock_and_a_home_that_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    late = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=2)
+    monkeypatch.setattr(_doctor, "now_ms", lambda: int(late.timestamp() * 1000))
+    monkeypatch.setenv("HOME", "/proc")
+    monkeypatch.setenv("RANK", "1")
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "s ahead of the service's" in out
+    assert "cannot be written" in out
+    assert "rank 1" in out
+
+
+def test_wrong_usage_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["nonsense"], ["sync", "--url", "nowhere"]):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == 2
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert svc.__version__ in capsys.readouterr().out

@@ -1,0 +1,259 @@
+"""close(), interpreter exit, SIGTERM: bounded, and nothing lost that can be kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import svc_reporter as svc
+
+from .conftest import lines_of
+from .kit import process
+from .kit.fake_ingest import FakeIngest
+from .kit.fault_proxy import HANG, FaultProxy, status
+from .kit.wait import until
+
+Make = Callable[..., svc.Reporter]
+RUN = """
+run = svc.Reporter("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0,
+                   resources_s=0, close_timeout_s=float(os.environ.get("CLOSE", "5")))
+"""
+
+
+@pytest.mark.parametrize("timeout_s", [0.0, 0.3, 1.0])
+def test_close_with_a_server_that_hangs_ends_in_time_with_everything_on_disk(
+    make: Make, proxy: FaultProxy, spill: Path, timeout_s: float
+) -> None:
+    proxy.always = HANG
+    run = make(url=proxy.url, batch_id="b")
+    with run.job("a") as job:
+        for epoch in range(100):
+            job.epoch(epoch, train_loss=1.0)
+    begin = time.monotonic()
+    run.close(timeout_s)
+    assert time.monotonic() - begin <= timeout_s + 1
+    kept = lines_of(spill / "b.jsonl")
+    assert len({event["event_id"] for event in kept}) == run.delivery.spilled == run.delivery.produced == 104
+    assert kept[-1]["event_type"] == "batch_done"
+
+
+def test_a_429_longer_than_close_may_take_goes_to_disk_at_once(
+    make: Make, server: FakeIngest, proxy: FaultProxy, spill: Path
+) -> None:
+    proxy.always = status(429, Retry_After="60")
+    run = make(url=proxy.url, batch_id="b")
+    with run.job("a") as job:
+        for epoch in range(100):
+            job.epoch(epoch, train_loss=1.0)
+    until(lambda: proxy.posts >= 1)
+    begin = time.monotonic()
+    run.close(8)
+    assert time.monotonic() - begin < 3
+    assert len(lines_of(spill / "b.jsonl")) == 104
+    assert server.events == []
+
+
+def test_close_waits_for_a_slow_server_that_makes_it(make: Make, server: FakeIngest, proxy: FaultProxy) -> None:
+    from .kit.fault_proxy import delay
+
+    proxy.always = delay(0.05)
+    with make(url=proxy.url) as run:
+        with run.job("a") as job:
+            for epoch in range(1200):
+                job.epoch(epoch, train_loss=1.0)
+    assert run.delivery.complete
+    assert len(server.of("job_epoch")) == 1200
+
+
+def test_events_taken_over_by_close_are_not_counted_twice_when_the_answer_comes_after_all(
+    make: Make, server: FakeIngest, proxy: FaultProxy
+) -> None:
+    from .kit.fault_proxy import delay
+
+    run = make(url=proxy.url, batch_id="b")
+    with run.job("a") as job:
+        run.flush(5)
+        proxy.always = delay(1.0)
+        for epoch in range(100):
+            job.epoch(epoch, train_loss=1.0)
+    run.close(0.2)
+    before = run.delivery
+    time.sleep(1.5)
+    assert run.delivery == before
+    assert before.accepted + before.duplicate + before.spilled + before.dropped == before.produced
+    with make():
+        pass  # the replay finds them stored already
+    assert sorted(event["data"]["epoch"] for event in server.of("job_epoch")) == list(range(100))
+
+
+def test_flush_says_whether_everything_has_reached_the_service(make: Make, proxy: FaultProxy) -> None:
+    with make(url=proxy.url) as run:
+        run.log("x")
+        assert run.flush(5)
+        proxy.refuse()
+        with run.job("a"):
+            pass
+        assert not run.flush(5)
+        proxy.accept()
+
+
+def test_a_script_that_never_closes_its_run_still_delivers_at_exit(server: FakeIngest) -> None:
+    body = (
+        RUN
+        + """
+job = run.job("a")
+for epoch in range(50):
+    job.epoch(epoch, train_loss=1.0)
+"""
+    )
+    process.run(body, {"URL": server.url})
+    assert server.types() == ["batch_start", "job_start", *["job_epoch"] * 50, "job_done", "batch_done"]
+
+
+def test_a_script_that_dies_of_an_exception_ends_its_batch_as_failed(server: FakeIngest) -> None:
+    process.run(RUN + "run.job('a').begin()\nraise RuntimeError('out of memory')", {"URL": server.url}, code=1)
+    assert server.events[-1]["event_type"] == "batch_failed"
+    assert server.events[-1]["data"]["reason"] == "RuntimeError: out of memory"
+    assert server.of("job_failed")
+
+
+@pytest.mark.parametrize("fault", ["dead", "hang"])
+def test_exit_with_a_bad_server_takes_no_longer_than_the_timeout_and_a_second(
+    proxy: FaultProxy, spill: Path, fault: str
+) -> None:
+    if fault == "dead":
+        proxy.refuse()
+    proxy.always = HANG
+    body = (
+        RUN
+        + """
+with run, run.job("a") as job:
+    for epoch in range(1000):
+        job.epoch(epoch, train_loss=1.0)
+    begin = time.monotonic()
+    import atexit
+atexit._run_exitfuncs()
+print(time.monotonic() - begin)
+"""
+    )
+    out, _ = process.run(body, {"URL": proxy.url, "CLOSE": "1.5"})
+    assert float(out) <= 2.5
+    assert len(lines_of(spill / "b.jsonl")) == 1004
+
+
+STEPS = (
+    RUN
+    + """
+with run:
+    job = run.job("a")
+    with job:
+        print("ready", flush=True)
+        for epoch in range(10_000):
+            job.epoch(epoch, train_loss=1.0)
+            time.sleep(0.01)
+"""
+)
+
+
+@pytest.mark.parametrize("fault", ["none", "dead", "hang"])
+def test_sigterm_ends_batch_and_job_and_the_process_dies_of_it(
+    server: FakeIngest, proxy: FaultProxy, spill: Path, fault: str
+) -> None:
+    running = process.script(STEPS, {"URL": proxy.url, "CLOSE": "2"})
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    until(lambda: len(server.of("job_epoch")) >= 3)
+    if fault == "dead":
+        proxy.refuse()
+    elif fault == "hang":
+        proxy.always = HANG
+    begin = time.monotonic()
+    running.terminate()
+    running.wait(20)
+    assert time.monotonic() - begin < 4
+    assert running.returncode == -signal.SIGTERM
+    events = server.events + (lines_of(spill / "b.jsonl") if fault != "none" else [])
+    ends = [event for event in events if event["event_type"] in ("job_failed", "batch_failed")]
+    assert [event["event_type"] for event in ends] == ["job_failed", "batch_failed"]
+    assert {event["data"]["reason"] for event in ends} == {"terminated by SIGTERM"}
+    epochs = sorted({event["data"]["epoch"] for event in events if event["event_type"] == "job_epoch"})
+    assert epochs == list(range(len(epochs)))
+
+
+def test_sigterm_during_close_settles_for_the_disk(proxy: FaultProxy, spill: Path) -> None:
+    proxy.always = HANG
+    body = (
+        RUN
+        + """
+run.job("a").begin()
+print("ready", flush=True)
+run.close()
+"""
+    )
+    running = process.script(body, {"URL": proxy.url, "CLOSE": "60"})
+    assert running.stdout is not None
+    running.stdout.readline()
+    time.sleep(0.3)
+    begin = time.monotonic()
+    running.terminate()
+    running.wait(20)
+    assert time.monotonic() - begin < 3
+    assert running.returncode == -signal.SIGTERM
+    assert [event["event_type"] for event in lines_of(spill / "b.jsonl")][:2] == ["batch_start", "job_start"]
+
+
+def test_a_users_own_sigterm_handler_is_left_alone(server: FakeIngest) -> None:
+    body = (
+        """
+def mine(*_):
+    print("mine", flush=True)
+    sys.exit(7)
+signal.signal(signal.SIGTERM, mine)
+"""
+        + STEPS
+    )
+    running = process.script(body, {"URL": server.url})
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    running.terminate()
+    out, _ = running.communicate(timeout=20)
+    assert out == "mine\n"
+    assert running.returncode == 7
+    assert server.events[-1]["data"]["reason"] == "SystemExit: 7"
+
+
+def test_after_the_run_sigterm_has_its_default_action_again(make: Make) -> None:
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    with make():
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        with make():
+            pass
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_ctrl_c_fails_the_batch_and_is_not_swallowed(make: Make, server: FakeIngest) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        with make():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+    assert server.events[-1]["data"]["reason"] == "KeyboardInterrupt"
+
+
+def test_nothing_is_left_running_after_close(make: Make) -> None:
+    import threading
+
+    with make(stop_poll_s=0.1, heartbeat_s=0.1, resources_s=0.1):
+        assert {t.name for t in threading.enumerate()} >= {
+            "svc-reporter-worker",
+            "svc-reporter-heartbeat",
+            "svc-reporter-stop-poll",
+            "svc-reporter-resources",
+        }
+        assert all(t.daemon for t in threading.enumerate() if t.name.startswith("svc-reporter"))
+    until(lambda: not [t for t in threading.enumerate() if t.name.startswith("svc-reporter")], 5)

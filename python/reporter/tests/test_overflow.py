@@ -1,0 +1,95 @@
+"""A full queue: samples go first, then log lines; metrics go to disk; the caller never waits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import svc_reporter as svc
+from svc_reporter._delivery import Counts
+from svc_reporter._queue import EventQueue
+
+from .kit.fake_ingest import FakeIngest
+from .kit.wait import until
+
+Make = Callable[..., svc.Reporter]
+
+
+def _types(queue: EventQueue) -> list[str]:
+    return [event.event_type for event in queue.take(100)]
+
+
+def test_resource_samples_are_shed_before_log_lines_and_log_lines_before_metrics() -> None:
+    counts = Counts()
+    queue = EventQueue(4, counts)
+    for kind in ("log_line", "resource_snapshot", "job_epoch", "log_line"):
+        queue.put(kind, None, 0, {})
+    assert not queue.put("job_epoch", None, 0, {})  # the sample goes
+    assert not queue.put("resource_snapshot", None, 0, {})  # is shed itself
+    assert not queue.put("job_epoch", None, 0, {})  # the older line goes
+    assert not queue.put("log_line", None, 0, {})  # the older line goes
+    assert counts.read().dropped == 4
+    assert _types(queue) == ["job_epoch", "job_epoch", "job_epoch", "log_line"]
+
+
+def test_metrics_that_find_the_queue_full_of_metrics_are_spilled_over_and_lines_are_shed() -> None:
+    counts = Counts()
+    queue = EventQueue(2, counts)
+    assert [queue.put("job_epoch", None, 0, {}) for _ in range(4)] == [False, False, True, True]
+    assert not queue.put("log_line", None, 0, {})
+    assert not queue.put("job_epoch", None, 0, {})  # the spillover has the same bound
+    assert counts.read().dropped == 2
+    assert len(queue.take_spillover(10)) == 2
+
+
+def test_events_leave_the_queue_in_the_order_they_came() -> None:
+    queue = EventQueue(100, Counts())
+    kinds = ["batch_start", "log_line", "job_start", "resource_snapshot", "job_epoch", "log_line"]
+    for kind in kinds:
+        queue.put(kind, None, 0, {})
+    assert _types(queue) == kinds
+
+
+def test_no_metric_is_lost_when_the_training_is_faster_than_the_server(
+    make: Make, server: FakeIngest, spill: Path
+) -> None:
+    with make(queue_size=100, batch_id="b") as run:
+        with run.job("a") as job:
+            run.flush(5)
+            with server.lock:  # the server stands still
+                begin = time.monotonic()
+                for epoch in range(5000):
+                    job.epoch(epoch, train_loss=1.0)
+                    job.log("line")
+                    if epoch % 50 == 0:
+                        time.sleep(0.005)  # a training does something between its epochs
+                assert time.monotonic() - begin < 15
+                until(lambda: run.delivery.spilled > 1000)
+            until(lambda: run.delivery.spilled == 0)
+    assert sorted(event["data"]["epoch"] for event in server.of("job_epoch")) == list(range(5000))
+    delivery = run.delivery
+    assert delivery.dropped > 0
+    assert delivery.produced == delivery.accepted + delivery.duplicate + delivery.dropped
+    assert len(server.events) == delivery.accepted + delivery.duplicate
+    assert list(spill.iterdir()) == []
+
+
+def test_many_threads_lose_no_event_and_no_count(make: Make, server: FakeIngest) -> None:
+    def train(name: str) -> None:
+        with run.job(name) as job:
+            for epoch in range(200):
+                job.epoch(epoch, train_loss=1.0)
+
+    with make(n_total=8) as run:
+        threads = [threading.Thread(target=train, args=(f"j{n}",)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert run.delivery.produced == run.delivery.accepted == 2 + 8 * 202
+    assert server.of("batch_done")[0]["data"]["n_done"] == 8
+    for n in range(8):
+        mine = [event["data"]["epoch"] for event in server.of("job_epoch") if event["job_id"] == f"j{n}"]
+        assert mine == list(range(200))

@@ -1,0 +1,173 @@
+"""Forks, DataLoader-like workers, pools, guests and ranks: one process reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import svc_reporter as svc
+
+from .kit import process
+from .kit.fake_ingest import FakeIngest
+
+Make = Callable[..., svc.Reporter]
+OPEN = """
+run = svc.Reporter("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0)
+"""
+
+
+def test_a_child_forked_while_other_threads_report_neither_hangs_nor_reports(server: FakeIngest) -> None:
+    body = (
+        OPEN
+        + """
+import logging
+logging.getLogger().addHandler(svc.LogHandler(run))
+with run:
+    job = run.job("a")
+    job.begin()
+    done = threading.Event()
+    def noise():
+        n = 0
+        while not done.is_set():
+            job.epoch(n, train_loss=1.0)
+            run.log("noise")
+            n += 1
+    threads = [threading.Thread(target=noise) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(40):
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)
+            job.epoch(10**6, train_loss=1.0)
+            run.log("from the child")
+            logging.getLogger("x").warning("from the child")
+            run.job("child", lr=1)
+            with run.job("\\n") as inner:
+                inner.epoch(1)
+            run.flush(1)
+            run.delivery.produced
+            run.close()
+            os._exit(0)
+        _, status = os.waitpid(pid, 0)
+        assert status == 0, status
+    done.set()
+    for thread in threads:
+        thread.join()
+    job.done()
+"""
+    )
+    process.run(body, {"URL": server.url})
+    assert not [e for e in server.events if "child" in str(e["job_id"]) or "child" in str(e["data"].get("line"))]
+    assert not [e for e in server.of("job_epoch") if e["data"]["epoch"] == 10**6]
+    assert server.types().count("batch_start") == server.types().count("batch_done") == 1
+    assert server.events[-1]["event_type"] == "batch_done"
+
+
+def test_a_forked_child_that_leaves_the_with_block_or_is_terminated_ends_nothing(server: FakeIngest) -> None:
+    body = (
+        OPEN
+        + """
+with run:
+    run.job("a").begin()
+    if os.fork() == 0:
+        sys.exit(0)  # unwinds the with block and runs atexit in the child
+    os.wait()
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(30)
+    time.sleep(0.2)
+    os.kill(pid, signal.SIGTERM)
+    _, status = os.waitpid(pid, 0)
+    assert status == signal.SIGTERM, status
+    run.log("parent goes on")
+"""
+    )
+    process.run(body, {"URL": server.url})
+    assert server.types() == ["batch_start", "job_start", "log_line", "job_done", "batch_done"]
+
+
+CHILDREN = """
+import multiprocessing
+def child(seed):
+    with svc.Reporter("vision", url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0) as mine:
+        with mine.job(f"seed{seed}") as job:
+            job.epoch(0, train_loss=1.0)
+            job.done({"seed": seed})
+    return mine.delivery.produced
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    with svc.Reporter("vision", n_total=3, batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0,
+                      resources_s=0) as run:
+        if sys.argv[2] == "attach":
+            os.environ["SVC_BATCH_ID"] = run.batch_id
+        run.flush(5)
+        with context.Pool(3) as pool:
+            print(*pool.map(child, range(3)))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_pool_processes_are_silent_unless_they_join_by_svc_batch_id(server: FakeIngest, method: str) -> None:
+    silent = process.script(CHILDREN, {"URL": server.url}, method, "silent")
+    out, err = silent.communicate(timeout=60)
+    assert out.split() == ["0"] * 3, err
+    assert server.types() == ["batch_start", "batch_done"]
+    server.events.clear()
+    server.ids.clear()
+    joined = process.script(CHILDREN, {"URL": server.url}, method, "attach")
+    out, err = joined.communicate(timeout=60)
+    assert out.split() == ["3"] * 3, err
+    assert {event["batch_id"] for event in server.events} == {"b"}
+    assert sorted(event["job_id"] for event in server.of("job_done")) == ["seed0", "seed1", "seed2"]
+    assert server.types().count("batch_start") == server.types().count("batch_done") == 1
+    assert server.events[0]["event_type"] == "batch_start"
+    assert server.events[-1]["event_type"] == "batch_done"
+
+
+def test_a_process_started_with_svc_batch_id_joins_without_starting_or_ending_the_batch(
+    make: Make, server: FakeIngest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SVC_BATCH_ID", "shared")
+    with make() as run:
+        with run.job("a"):
+            pass
+    assert run.batch_id == "shared"
+    assert server.types() == ["job_start", "job_done"]
+
+
+def test_an_explicit_other_batch_id_owns_its_batch(
+    make: Make, server: FakeIngest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SVC_BATCH_ID", "shared")
+    with make(batch_id="mine"):
+        pass
+    assert [event["batch_id"] for event in server.events] == ["mine", "mine"]
+
+
+@pytest.mark.parametrize(
+    ("env", "reports"),
+    [
+        ({"RANK": "1", "WORLD_SIZE": "2"}, False),
+        ({"RANK": "0", "WORLD_SIZE": "2"}, True),
+        ({"SLURM_PROCID": "3"}, False),
+        ({"OMPI_COMM_WORLD_RANK": "1"}, False),
+        ({"RANK": "0", "SLURM_PROCID": "1"}, True),
+        ({"RANK": "", "SLURM_PROCID": "0"}, True),
+        ({"RANK": "abc"}, True),
+    ],
+)
+def test_ranks_above_0_are_silent(
+    make: Make, server: FakeIngest, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], reports: bool
+) -> None:
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    with make() as run:
+        with run.job("a") as job:
+            job.epoch(0, train_loss=1.0)
+            job.log("x")
+        run.log("y")
+        assert run.flush(5)
+    assert bool(server.events) is reports
+    assert (run.delivery.produced > 0) is reports
