@@ -5,10 +5,14 @@
  * Canonical form (for comparing): always 6 decimals, so that the order of the text is the order of time.
  */
 
-/** @param text a valid event timestamp or a shown instant; digits past the microsecond are cut off */
+/**
+ * @param text a valid event timestamp, a shown instant, or PostgreSQL's JSON of a timestamptz in UTC; digits past the
+ *   microsecond are cut off
+ */
 export function canonicalInstant(text: string): string {
-  const fraction = text.length > 20 ? text.slice(20, -1) : ''
-  return `${text.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z`
+  let end = 20
+  if (text[19] === '.') while (end < 26 && text.charCodeAt(end) >= 48 && text.charCodeAt(end) <= 57) end++
+  return `${text.slice(0, 19)}.${text.slice(20, end).padEnd(6, '0')}Z`
 }
 
 /** The shortest form: no fraction, milliseconds, or microseconds. */

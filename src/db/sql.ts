@@ -3,6 +3,8 @@ import { instantFromPostgres } from './instant.ts'
 
 export type Sql = postgres.Sql<{ bigint: number }>
 export type Tx = postgres.TransactionSql<{ bigint: number }>
+/** A piece of SQL with its parameters, to be put into a statement. */
+export type Fragment = postgres.PendingQuery<postgres.Row[]>
 /** Anything a read may run on: the pool or a transaction. */
 export type Db = Sql | Tx
 

@@ -15,6 +15,8 @@ export interface Standing {
   batches: Map<string, LoadedBatch>
   /** By `jobName(batchId, jobId)`. */
   jobs: Map<string, JobState>
+  /** At least one new db_id for each event of the group, ascending. */
+  ids: Iterator<number, undefined>
 }
 
 export interface Admission {

@@ -1,11 +1,12 @@
-import type { Tx } from '../db/sql.ts'
+import type { Fragment, Tx } from '../db/sql.ts'
 import {
   applyToBatch,
   type BatchState,
   createBatches,
   type LoadedBatch,
   lockBatches,
-  saveBatches,
+  saveBatchProgress,
+  saveBatchSummaries,
   settleJobs,
   statusOf,
 } from '../domain/batches/index.ts'
@@ -13,27 +14,36 @@ import {
   applyToJob,
   createJobs,
   type JobState,
+  jobOf,
   jobStatusOf,
-  loadJobs,
+  jobsForIngest,
   newJob,
-  saveJobs,
+  type StandingJobRow,
+  saveJobProgress,
+  saveJobSummaries,
 } from '../domain/jobs/index.ts'
-import { type NewLogLine, saveLogLines } from '../domain/logs/index.ts'
+import { insertLogLines, type NewLogLine } from '../domain/logs/index.ts'
 import {
   dropChunks,
   type EpochRow,
   foldEpoch,
+  insertEpochs,
   loadEpochs,
+  mergeEpochs,
   recountExtremes,
-  saveEpochs,
 } from '../domain/metrics/index.ts'
-import { createProjects, loadProjects } from '../domain/projects/index.ts'
-import { type NewSnapshot, saveSnapshots } from '../domain/resources/index.ts'
+import {
+  createProjects,
+  projectOf,
+  projectsForIngest,
+  type StandingProjectRow,
+} from '../domain/projects/index.ts'
+import { insertSnapshots, type NewSnapshot } from '../domain/resources/index.ts'
 import { validTokens } from '../domain/tokens/index.ts'
 import type { Change } from '../stream/change.ts'
 import { admit, jobName, type Standing } from './admit.ts'
 import { changesOf } from './changes.ts'
-import { type Claim, findStored, storeEvents, takeDbIds } from './claim.ts'
+import { type Claim, idBlocks, idsFrom, storedEvents, storeEvents } from './claim.ts'
 import type { Item, Outcome } from './outcome.ts'
 
 /** Another transaction created a project, batch or event of this group meanwhile: the group must start over. */
@@ -74,49 +84,65 @@ async function loadStanding(tx: Tx, items: readonly Item[]): Promise<Standing> {
     if (typeof jobId === 'string') pairs.set(jobName(batchId, jobId), { batchId, jobId })
   }
   const jobs = [...pairs.values()]
-  const [batches, tokens, stored, projects, loadedJobs] = await Promise.all([
+  const slugs = [...new Set(items.map((i) => i.checked.event.source.project))]
+  const senders = [...new Set(items.map((i) => i.sender.id))]
+  const tokenIds = [...new Set(items.map((i) => i.sender.tokenId))]
+  const json = (rows: Fragment): Fragment => tx`(select coalesce(json_agg(r), '[]') from (${rows}) r)`
+  const [batches, [found]] = await Promise.all([
     lockBatches(tx, batchIds),
-    validTokens(tx, [...new Set(items.map((i) => i.sender.tokenId))]),
-    findStored(
-      tx,
-      items.map((i) => i.checked.eventId),
-    ),
-    loadProjects(tx, [...new Set(items.map((i) => i.checked.event.source.project))], batchIds, [
-      ...new Set(items.map((i) => i.sender.id)),
-    ]),
-    jobs.length === 0
-      ? []
-      : loadJobs(
-          tx,
-          jobs.map((j) => j.batchId),
-          jobs.map((j) => j.jobId),
-        ),
+    tx<Found[]>`/* ingest.load */
+      select
+        ${json(
+          storedEvents(
+            tx,
+            items.map((i) => i.checked.eventId),
+          ),
+        )} stored,
+        ${json(validTokens(tx, tokenIds))} tokens,
+        ${json(projectsForIngest(tx, slugs, batchIds, senders))} projects,
+        ${json(
+          jobsForIngest(
+            tx,
+            jobs.map((j) => j.batchId),
+            jobs.map((j) => j.jobId),
+          ),
+        )} jobs,
+        ${json(idBlocks(tx, items.length))} ids`,
   ])
+  const { stored, tokens, ids, ...rows } = found as Found
+  const projects = rows.projects.map(projectOf)
   return {
-    tokens,
-    stored,
+    tokens: new Set(tokens.map((token) => token.id)),
+    stored: new Map(stored.map((event) => [event.event_id, event.db_id])),
     projects: new Map(projects.map((p) => [p.slug, p])),
     projectsByKey: new Map(projects.map((p) => [p.key, p])),
     batches: new Map(batches.map((b) => [b.state.id, b])),
-    jobs: new Map(loadedJobs.map((j) => [jobName(j.batchId, j.id), j])),
+    jobs: new Map(rows.jobs.map(jobOf).map((j) => [jobName(j.batchId, j.id), j])),
+    ids: idsFrom(ids),
   }
+}
+
+/** One row of JSON lists: one statement in place of five. */
+interface Found {
+  stored: { event_id: string; db_id: number }[]
+  tokens: { id: string }[]
+  projects: StandingProjectRow[]
+  jobs: StandingJobRow[]
+  ids: { first: number }[]
 }
 
 async function applyAdmitted(tx: Tx, admitted: Item[], standing: Standing): Promise<Change[]> {
   const projectKeys = await ensureProjects(tx, admitted, standing)
   await ensureBatches(tx, admitted, standing, projectKeys)
-  const [createdJobs, ids] = await Promise.all([
-    ensureJobs(tx, admitted, standing),
-    takeDbIds(tx, admitted.length),
-  ])
+  const createdJobs = await ensureJobs(tx, admitted, standing)
 
   const touched = new Map<BatchState, { wasOver: boolean; jobs: Map<JobState, JobState['status'] | null> }>()
   const lines: NewLogLine[] = []
   const snapshots: NewSnapshot[] = []
   const claims: Claim[] = []
-  for (const [i, { checked }] of admitted.entries()) {
+  for (const { checked } of admitted) {
     const { event, at } = checked
-    checked.dbId = ids[i] as number
+    checked.dbId = standing.ids.next().value as number
     const batch = (standing.batches.get(event.batch_id) as LoadedBatch).state
     let inBatch = touched.get(batch)
     if (inBatch === undefined) {
@@ -159,7 +185,7 @@ async function applyAdmitted(tx: Tx, admitted: Item[], standing: Standing): Prom
     })
   }
 
-  const epochs = await foldEpochs(tx, admitted, standing)
+  const { alone, merged } = await foldEpochs(tx, admitted, standing)
   const flipped: BatchState[] = []
   for (const [batch, { wasOver, jobs }] of touched) {
     const over = statusOf(batch) !== 'running'
@@ -174,14 +200,19 @@ async function applyAdmitted(tx: Tx, admitted: Item[], standing: Standing): Prom
     }
   }
   const jobs = [...touched.values()].flatMap((t) => [...t.jobs.keys()])
-  await Promise.all([
-    storeEvents(tx, claims),
-    epochs.length > 0 && saveEpochs(tx, epochs),
-    lines.length > 0 && saveLogLines(tx, lines),
-    snapshots.length > 0 && saveSnapshots(tx, snapshots),
-    saveJobs(tx, jobs),
-    saveBatches(tx, [...touched.keys()]),
-  ])
+  const changedJobs = jobs.filter((job) => job.changed.summary)
+  const changedBatches = [...touched.keys()].filter((batch) => batch.changed.summary)
+  await writeTogether(tx, {
+    stored: storeEvents(tx, claims),
+    epochs: alone.length > 0 && insertEpochs(tx, alone),
+    log_lines: lines.length > 0 && insertLogLines(tx, lines),
+    snapshots: snapshots.length > 0 && insertSnapshots(tx, snapshots),
+    job_progress: jobs.length > 0 && saveJobProgress(tx, jobs),
+    jobs: changedJobs.length > 0 && saveJobSummaries(tx, changedJobs),
+    batch_progress: saveBatchProgress(tx, [...touched.keys()]),
+    batches: changedBatches.length > 0 && saveBatchSummaries(tx, changedBatches),
+  })
+  if (merged.length > 0) await mergeEpochs(tx, merged)
   const replaced = jobs.filter((j) => j.progress.changed.extremes).map((j) => j.key)
   if (replaced.length > 0) await recountExtremes(tx, replaced)
   const unpacked = jobs.filter((j) => j.progress.changed.chunks).map((j) => j.key)
@@ -201,6 +232,20 @@ async function applyAdmitted(tx: Tx, admitted: Item[], standing: Standing): Prom
     admitted,
     settled: settled?.jobs ?? [],
   })
+}
+
+/**
+ * Statements that write different tables, as one: each round trip and each statement costs both sides more than the
+ * rows of a small group do.
+ */
+async function writeTogether(tx: Tx, parts: Record<string, Fragment | false>): Promise<void> {
+  let together: Fragment | undefined
+  for (const [name, part] of Object.entries(parts)) {
+    if (part === false) continue
+    together =
+      together === undefined ? tx`${tx(name)} as (${part})` : tx`${together}, ${tx(name)} as (${part})`
+  }
+  if (together !== undefined) await tx`/* ingest.write */ with ${together} select 1`
 }
 
 /** slug → key of every project that the events name; those that are missing are created for their first sender. */
@@ -272,7 +317,11 @@ async function ensureJobs(tx: Tx, admitted: Item[], standing: Standing): Promise
  * Folds the job_epoch events. An epoch past the highest that the job had is new; only for the others is the standing
  * row asked for.
  */
-async function foldEpochs(tx: Tx, admitted: Item[], standing: Standing): Promise<EpochRow[]> {
+async function foldEpochs(
+  tx: Tx,
+  admitted: Item[],
+  standing: Standing,
+): Promise<{ alone: EpochRow[]; merged: EpochRow[] }> {
   const events: { job: JobState; epoch: number; checked: Item['checked'] }[] = []
   const asked: { key: number; epoch: number }[] = []
   for (const { checked } of admitted) {
@@ -283,7 +332,7 @@ async function foldEpochs(tx: Tx, admitted: Item[], standing: Standing): Promise
     if (job.progress.maxEpoch !== null && epoch <= job.progress.maxEpoch) asked.push({ key: job.key, epoch })
     events.push({ job, epoch, checked })
   }
-  if (events.length === 0) return []
+  if (events.length === 0) return { alone: [], merged: [] }
   const rows = new Map<number, Map<number, EpochRow>>()
   const put = (row: EpochRow): void => {
     let ofJob = rows.get(row.jobKey)
@@ -316,5 +365,9 @@ async function foldEpochs(tx: Tx, admitted: Item[], standing: Standing): Promise
     if (row !== standingRow) put(row)
     written.add(row)
   }
-  return [...written]
+  const toWrite = [...written]
+  return {
+    alone: toWrite.filter((row) => row.stamps === null),
+    merged: toWrite.filter((row) => row.stamps !== null),
+  }
 }

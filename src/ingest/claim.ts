@@ -1,24 +1,23 @@
-import type { Tx } from '../db/sql.ts'
+import type { Fragment, Tx } from '../db/sql.ts'
 import { eventTypeCode, type Incoming } from '../domain/events/index.ts'
 
 /** As many db_ids as one call of the sequence gives (prisma/migrations/002_telemetry). */
 const BLOCK = 32
 
-/** Which of these events are stored already: event_id → db_id (step 5). */
-export async function findStored(tx: Tx, eventIds: string[]): Promise<Map<string, number>> {
-  const rows = await tx<{ event_id: string; db_id: number }[]>`/* events.find */
-    select event_id, db_id from events where event_id = any (string_to_array(${eventIds.join(',')}, ',')::uuid[])`
-  return new Map(rows.map((row) => [row.event_id, row.db_id]))
-}
+/** Which of these events are stored already (step 5). */
+export const storedEvents = (tx: Tx, eventIds: string[]): Fragment => tx`
+  select event_id, db_id from events where event_id = any (string_to_array(${eventIds.join(',')}, ',')::uuid[])`
 
-/** `count` new db_ids, ascending. What a block has left over is not used, so ids follow the order of groups. */
-export async function takeDbIds(tx: Tx, count: number): Promise<number[]> {
-  const blocks = Math.ceil(count / BLOCK)
-  const rows = await tx<{ first: number }[]>`/* events.take_ids */
-    select nextval('event_block') as first from generate_series(1, ${blocks}::int)`
-  const ids: number[] = []
-  for (const { first } of rows) for (let i = 0; i < BLOCK && ids.length < count; i++) ids.push(first + i)
-  return ids
+/** Enough blocks of db_ids for `count` events: their first ids. */
+export const idBlocks = (tx: Tx, count: number): Fragment => tx`
+  select nextval('event_block') as first from generate_series(1, ${Math.ceil(count / BLOCK)}::int)`
+
+/**
+ * db_ids, ascending, from the blocks that were taken. What a block has left over is not used, so that ids follow the
+ * order of groups.
+ */
+export function* idsFrom(blocks: { first: number }[]): Generator<number, undefined> {
+  for (const { first } of blocks) for (let i = 0; i < BLOCK; i++) yield first + i
 }
 
 export interface Claim {
@@ -33,9 +32,9 @@ export interface Claim {
  * of JSON, and nothing has to be escaped or parsed on the way.
  * An event_id that another server stored since `findStored` is a unique violation: the group starts over.
  */
-export async function storeEvents(tx: Tx, claims: Claim[]): Promise<void> {
+export function storeEvents(tx: Tx, claims: Claim[]): Fragment {
   const column = (value: (claim: Claim) => string | number): string => claims.map(value).join('\n')
-  await tx`/* events.insert */
+  return tx`
     insert into events (db_id, event_id, batch_key, job_key, type, ts, payload)
     select db_id::bigint, event_id::uuid, batch_key::bigint, nullif(job_key, '')::bigint, type::smallint, ts::timestamptz, payload
     from rows from (

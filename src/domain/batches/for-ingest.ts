@@ -1,5 +1,5 @@
 import { canonicalInstant } from '../../db/instant.ts'
-import type { Tx } from '../../db/sql.ts'
+import type { Fragment, Tx } from '../../db/sql.ts'
 import type { Merged } from '../merge.ts'
 import {
   type BatchState,
@@ -138,17 +138,8 @@ export async function createBatches(tx: Tx, wanted: NewBatch[]): Promise<LoadedB
     }))
 }
 
-/** Writes what changed of these batches. */
-export async function saveBatches(tx: Tx, batches: BatchState[]): Promise<void> {
-  const summaries = batches.filter((b) => b.changed.summary)
-  const progress = batches.filter((b) => b.changed.progress)
-  await Promise.all([
-    summaries.length > 0 && saveSummaries(tx, summaries),
-    progress.length > 0 && saveProgress(tx, progress),
-  ])
-}
-
-function saveSummaries(tx: Tx, batches: BatchState[]) {
+/** Writes the start and end of batches whose summary changed. */
+export function saveBatchSummaries(tx: Tx, batches: BatchState[]): Fragment {
   const rows = batches.map((b) => {
     const start = b.start?.values ?? {}
     const reported = b.ending?.outcome === 'running' ? null : b.ending
@@ -175,7 +166,7 @@ function saveSummaries(tx: Tx, batches: BatchState[]) {
       ending: b.ending,
     }
   })
-  return tx`/* batches.save */
+  return tx`
     update batches b set
       status = x.status, started_at = x.started_at, ended_at = x.ended_at, experiment_type = x.experiment_type,
       n_total = x.n_total, host = x.host, username = x.username, commit_sha = x.commit_sha, command = x.command,
@@ -188,7 +179,8 @@ function saveSummaries(tx: Tx, batches: BatchState[]) {
     where b.key = x.key`
 }
 
-function saveProgress(tx: Tx, batches: BatchState[]) {
+/** Writes the signs of life and the counts: one narrow row each. */
+export function saveBatchProgress(tx: Tx, batches: BatchState[]): Fragment {
   const rows = batches.map((b) => ({
     key: b.key,
     first: b.firstSeenAt,
@@ -198,7 +190,7 @@ function saveProgress(tx: Tx, batches: BatchState[]) {
     gl: b.gpu.lastAt,
     gb: b.gpu.busyAt,
   }))
-  return tx`/* batches.save_progress */
+  return tx`
     update batch_progress p set
       first_seen_at = x.first, last_seen_at = x.last,
       n_jobs = x.running + x.completed + x.failed + x.stopped + x.lost,

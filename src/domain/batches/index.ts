@@ -14,7 +14,8 @@ export {
   type LoadedBatch,
   lockBatches,
   type NewBatch,
-  saveBatches,
+  saveBatchProgress,
+  saveBatchSummaries,
   settleJobs,
 } from './for-ingest.ts'
 export { type BatchFilter, EVERY_BATCH, listBatches, readBatches } from './reads.ts'

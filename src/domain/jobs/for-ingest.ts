@@ -1,12 +1,13 @@
 import { canonicalInstant } from '../../db/instant.ts'
-import type { Tx } from '../../db/sql.ts'
+import type { Fragment, Tx } from '../../db/sql.ts'
 import type { JobStatus } from '../batches/index.ts'
-import { numberOf } from '../events/index.ts'
+import { type Numeric, numberOf } from '../events/index.ts'
 import type { Merged } from '../merge.ts'
 import { newProgress, type SeriesProgress, seriesNumber } from '../metrics/index.ts'
 import { fieldsUnder, type JobState, jobEndedAt, jobStartedAt } from './job.ts'
 
-interface Row {
+/** A job as JSON rows bring it: NaN and infinities are text there. */
+export interface StandingJobRow {
   key: number
   batch_key: number
   batch_id: string
@@ -23,9 +24,9 @@ interface Row {
   max_epoch: number | null
   series: string[]
   last_epoch: number[]
-  last_value: number[]
-  min_value: number[]
-  max_value: number[]
+  last_value: Numeric[]
+  min_value: Numeric[]
+  max_value: Numeric[]
   packed_to: number | null
   gpu_first_at: string | null
   gpu_last_at: string | null
@@ -35,12 +36,7 @@ interface Row {
 const instant = (text: string | null): string | null => (text === null ? null : canonicalInstant(text))
 
 /** The jobs of these pairs that exist. Their batches are locked, so nobody else changes them. */
-export async function loadJobs(
-  tx: Tx,
-  batchIds: string[],
-  jobIds: string[],
-): Promise<(JobState & { batchId: string })[]> {
-  const rows = await tx<Row[]>`/* jobs.load */
+export const jobsForIngest = (tx: Tx, batchIds: string[], jobIds: string[]): Fragment => tx`
     select j.key, j.batch_key, b.id batch_id, j.id, j.status, j.outcome, j.outcome_stamp, j.failure_reason,
       j.start_fields, j.final_fields, p.first_seen_at, p.last_seen_at, p.epochs, p.max_epoch, p.series, p.last_epoch,
       p.last_value, p.min_value, p.max_value, p.packed_to, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
@@ -48,39 +44,39 @@ export async function loadJobs(
     join batches b on b.id = u.batch_id
     join jobs j on j.batch_key = b.key and j.id = u.job_id
     join job_progress p on p.job_key = j.key`
-  return rows.map((row) => ({
-    batchId: row.batch_id,
-    key: row.key,
-    batchKey: row.batch_key,
-    id: row.id,
-    status: row.status,
-    outcome: row.outcome,
-    outcomeStamp: row.outcome_stamp,
-    failureReason: row.failure_reason,
-    start: row.start_fields,
-    final: row.final_fields,
-    firstSeenAt: canonicalInstant(row.first_seen_at),
-    lastSeenAt: canonicalInstant(row.last_seen_at),
-    progress: progressOf(row),
-    gpu: {
-      firstAt: instant(row.gpu_first_at),
-      lastAt: instant(row.gpu_last_at),
-      busyAt: instant(row.gpu_busy_at),
-    },
-    changed: { summary: false },
-  }))
-}
 
-function progressOf(row: Row): SeriesProgress {
+export const jobOf = (row: StandingJobRow): JobState & { batchId: string } => ({
+  batchId: row.batch_id,
+  key: row.key,
+  batchKey: row.batch_key,
+  id: row.id,
+  status: row.status,
+  outcome: row.outcome,
+  outcomeStamp: row.outcome_stamp,
+  failureReason: row.failure_reason,
+  start: row.start_fields,
+  final: row.final_fields,
+  firstSeenAt: canonicalInstant(row.first_seen_at),
+  lastSeenAt: canonicalInstant(row.last_seen_at),
+  progress: progressOf(row),
+  gpu: {
+    firstAt: instant(row.gpu_first_at),
+    lastAt: instant(row.gpu_last_at),
+    busyAt: instant(row.gpu_busy_at),
+  },
+  changed: { summary: false },
+})
+
+function progressOf(row: StandingJobRow): SeriesProgress {
   const progress = newProgress()
   for (const name of row.series) seriesNumber(progress, name)
   return Object.assign(progress, {
     epochs: row.epochs,
     maxEpoch: row.max_epoch,
     lastEpoch: row.last_epoch,
-    lastValue: row.last_value,
-    min: row.min_value,
-    max: row.max_value,
+    lastValue: row.last_value.map(Number),
+    min: row.min_value.map(Number),
+    max: row.max_value.map(Number),
     packedTo: row.packed_to,
     changed: { names: false, values: false, extremes: false, chunks: false },
   })
@@ -105,15 +101,8 @@ export async function createJobs(tx: Tx, jobs: JobState[]): Promise<void> {
   for (const job of jobs) job.key = keys.get(`${job.batchKey} ${job.id}`) as number
 }
 
-export async function saveJobs(tx: Tx, jobs: JobState[]): Promise<void> {
-  const summaries = jobs.filter((job) => job.changed.summary)
-  await Promise.all([
-    summaries.length > 0 && saveSummaries(tx, summaries),
-    jobs.length > 0 && saveProgress(tx, jobs),
-  ])
-}
-
-function saveSummaries(tx: Tx, jobs: JobState[]) {
+/** Writes the start and end of jobs whose summary changed. */
+export function saveJobSummaries(tx: Tx, jobs: JobState[]): Fragment {
   const rows = jobs.map((job) => ({
     key: job.key,
     status: job.status,
@@ -130,7 +119,7 @@ function saveSummaries(tx: Tx, jobs: JobState[]) {
     outcome: job.outcome,
     outcome_stamp: job.outcomeStamp,
   }))
-  return tx`/* jobs.save */
+  return tx`
     update jobs j set
       status = x.status, started_at = x.started_at, ended_at = x.ended_at, model = x.model, dataset = x.dataset,
       params = x.params, metrics = x.metrics, failure_reason = x.failure_reason, reported_s = x.reported_s,
@@ -148,7 +137,8 @@ const numberText = (value: unknown): string | null => {
   return number === undefined ? null : String(number)
 }
 
-function saveProgress(tx: Tx, jobs: JobState[]) {
+/** Writes how far jobs are: one narrow row each. */
+export function saveJobProgress(tx: Tx, jobs: JobState[]): Fragment {
   const array = (values: number[]): string => `{${values.join(',')}}`
   const rows = jobs.map(({ key, firstSeenAt, lastSeenAt, gpu, progress }) => ({
     key,
@@ -170,7 +160,7 @@ function saveProgress(tx: Tx, jobs: JobState[]) {
         }
       : {}),
   }))
-  return tx`/* jobs.save_progress */
+  return tx`
     update job_progress p set
       first_seen_at = x.first, last_seen_at = x.last, gpu_first_at = x.gf, gpu_last_at = x.gl, gpu_busy_at = x.gb,
       epochs = coalesce(x.epochs, p.epochs), max_epoch = coalesce(x.max, p.max_epoch),

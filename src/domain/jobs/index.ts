@@ -1,4 +1,11 @@
-export { createJobs, loadJobs, saveJobs } from './for-ingest.ts'
+export {
+  createJobs,
+  jobOf,
+  jobsForIngest,
+  type StandingJobRow,
+  saveJobProgress,
+  saveJobSummaries,
+} from './for-ingest.ts'
 export {
   applyToJob,
   fieldsUnder,

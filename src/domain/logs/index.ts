@@ -1,2 +1,2 @@
-export { type NewLogLine, saveLogLines } from './for-ingest.ts'
+export { insertLogLines, type NewLogLine } from './for-ingest.ts'
 export { levelRank } from './level.ts'

@@ -1,5 +1,5 @@
 import { canonicalInstant } from '../../db/instant.ts'
-import type { Tx } from '../../db/sql.ts'
+import type { Fragment, Tx } from '../../db/sql.ts'
 import { stampOf } from '../merge.ts'
 import type { EpochRow } from './series-progress.ts'
 
@@ -37,42 +37,35 @@ const literal = (vals: readonly (number | undefined)[]): string => {
   return `${text}}`
 }
 
-/**
- * Writes epochs. Rows of one event alone (nearly all) are new and go in as columns, each one text split by
- * newlines; merged rows carry their stamps and may replace what stands.
- */
-export async function saveEpochs(tx: Tx, rows: readonly EpochRow[]): Promise<void> {
-  const single = rows.filter((row) => row.stamps === null)
-  const merged = rows.filter((row) => row.stamps !== null)
-  await Promise.all([
-    single.length > 0 &&
-      tx`/* epochs.insert */
-        insert into epochs (job_key, epoch, ts, db_id, vals)
-        select job_key::bigint, epoch::int, ts::timestamptz, db_id::bigint, vals::float8[]
-        from rows from (
-          string_to_table(${single.map((r) => r.jobKey).join('\n')}, chr(10)),
-          string_to_table(${single.map((r) => r.epoch).join('\n')}, chr(10)),
-          string_to_table(${single.map((r) => r.at).join('\n')}, chr(10)),
-          string_to_table(${single.map((r) => r.dbId).join('\n')}, chr(10)),
-          string_to_table(${single.map((r) => literal(r.vals)).join('\n')}, chr(10))
-        ) as e (job_key, epoch, ts, db_id, vals)`,
-    merged.length > 0 &&
-      tx`/* epochs.merge */
-        insert into epochs as e (job_key, epoch, ts, db_id, vals, stamps)
-        select job_key, epoch, ts, db_id, vals::float8[], stamps
-        from jsonb_to_recordset(${JSON.stringify(
-          merged.map((r) => ({
-            job_key: r.jobKey,
-            epoch: r.epoch,
-            ts: r.at,
-            db_id: r.dbId,
-            vals: literal(r.vals),
-            stamps: [...(r.stamps as Map<string, string>)],
-          })),
-        )}::text::jsonb) as x (job_key bigint, epoch int, ts timestamptz, db_id bigint, vals text, stamps jsonb)
-        on conflict (job_key, epoch) do update
-          set ts = excluded.ts, db_id = excluded.db_id, vals = excluded.vals, stamps = excluded.stamps`,
-  ])
+/** Writes the epochs of one event alone (nearly all): new rows, each column one text split by newlines. */
+export const insertEpochs = (tx: Tx, rows: readonly EpochRow[]): Fragment => tx`
+  insert into epochs (job_key, epoch, ts, db_id, vals)
+  select job_key::bigint, epoch::int, ts::timestamptz, db_id::bigint, vals::float8[]
+  from rows from (
+    string_to_table(${rows.map((r) => r.jobKey).join('\n')}, chr(10)),
+    string_to_table(${rows.map((r) => r.epoch).join('\n')}, chr(10)),
+    string_to_table(${rows.map((r) => r.at).join('\n')}, chr(10)),
+    string_to_table(${rows.map((r) => r.dbId).join('\n')}, chr(10)),
+    string_to_table(${rows.map((r) => literal(r.vals)).join('\n')}, chr(10))
+  ) as e (job_key, epoch, ts, db_id, vals)`
+
+/** Writes epochs that several events were merged into: they carry their stamps and may replace what stands. */
+export async function mergeEpochs(tx: Tx, rows: readonly EpochRow[]): Promise<void> {
+  const merged = rows.map((r) => ({
+    job_key: r.jobKey,
+    epoch: r.epoch,
+    ts: r.at,
+    db_id: r.dbId,
+    vals: literal(r.vals),
+    stamps: [...(r.stamps as Map<string, string>)],
+  }))
+  await tx`/* epochs.merge */
+    insert into epochs as e (job_key, epoch, ts, db_id, vals, stamps)
+    select job_key, epoch, ts, db_id, vals::float8[], stamps
+    from jsonb_to_recordset(${JSON.stringify(merged)}::text::jsonb)
+      as x (job_key bigint, epoch int, ts timestamptz, db_id bigint, vals text, stamps jsonb)
+    on conflict (job_key, epoch) do update
+      set ts = excluded.ts, db_id = excluded.db_id, vals = excluded.vals, stamps = excluded.stamps`
 }
 
 /** Counts the least and greatest finite values of these jobs anew, after a merge replaced a value. */

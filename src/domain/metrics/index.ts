@@ -1,4 +1,4 @@
-export { dropChunks, loadEpochs, recountExtremes, saveEpochs } from './for-ingest.ts'
+export { dropChunks, insertEpochs, loadEpochs, mergeEpochs, recountExtremes } from './for-ingest.ts'
 export { MIN_POINTS, type Sampled, type Steps, sample } from './m4.ts'
 export {
   readSeries,

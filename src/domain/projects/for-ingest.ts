@@ -1,7 +1,8 @@
-import type { Tx } from '../../db/sql.ts'
+import type { Fragment, Tx } from '../../db/sql.ts'
 import type { ProjectAccess, Visibility } from './project.ts'
 
-interface Row {
+/** A project as JSON rows bring it. */
+export interface StandingProjectRow {
   key: number
   slug: string
   visibility: Visibility
@@ -10,27 +11,26 @@ interface Row {
 }
 
 /** The projects of these slugs, or that these batches are in, with the roles of these users. */
-export async function loadProjects(
+export const projectsForIngest = (
   tx: Tx,
   slugs: string[],
   batchIds: string[],
   userIds: string[],
-): Promise<ProjectAccess[]> {
-  const rows = await tx<Row[]>`/* projects.for_ingest */
+): Fragment => tx`
     select p.key, p.slug, p.visibility, p.owner_id,
       (select jsonb_object_agg(m.user_id, m.role) from project_members m
        where m.project_key = p.key and m.user_id = any (${userIds}::uuid[])) roles
     from projects p
     where p.slug = any (${slugs}::text[])
       or p.key in (select b.project_key from batches b where b.id = any (${batchIds}::text[]))`
-  return rows.map((row) => ({
-    key: row.key,
-    slug: row.slug,
-    visibility: row.visibility,
-    ownerId: row.owner_id,
-    roles: new Map(Object.entries(row.roles ?? {})),
-  }))
-}
+
+export const projectOf = (row: StandingProjectRow): ProjectAccess => ({
+  key: row.key,
+  slug: row.slug,
+  visibility: row.visibility,
+  ownerId: row.owner_id,
+  roles: new Map(Object.entries(row.roles ?? {})),
+})
 
 /**
  * Creates projects on first use (contract §2): private, owned by the user whose event came first.

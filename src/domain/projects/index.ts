@@ -1,2 +1,2 @@
-export { createProjects, loadProjects } from './for-ingest.ts'
+export { createProjects, projectOf, projectsForIngest, type StandingProjectRow } from './for-ingest.ts'
 export { maySee, maySendEvents, type ProjectAccess } from './project.ts'

@@ -1,4 +1,4 @@
-import type { Tx } from '../../db/sql.ts'
+import type { Fragment, Tx } from '../../db/sql.ts'
 import { numberOf } from '../events/index.ts'
 import { gpuUtilisation, type SnapshotData } from './gpu.ts'
 
@@ -40,7 +40,7 @@ const KNOWN = new Set([
   'disk_free_mb',
 ])
 
-export async function saveSnapshots(tx: Tx, snapshots: NewSnapshot[]): Promise<void> {
+export function insertSnapshots(tx: Tx, snapshots: NewSnapshot[]): Fragment {
   const rows = snapshots.map((s) => {
     const { columns, extra } = snapshotValues(s.data)
     const text = (name: string): string | null => (columns.has(name) ? String(columns.get(name)) : null)
@@ -61,7 +61,7 @@ export async function saveSnapshots(tx: Tx, snapshots: NewSnapshot[]): Promise<v
           : Object.fromEntries([...extra].map(([name, value]) => [name, String(value)])),
     }
   })
-  await tx`/* resource_snapshots.insert */
+  return tx`
     insert into resource_snapshots
       (batch_key, db_id, job_key, ts, gpu_util_pct, gpu_mem_mb, cpu_util_pct, ram_mb, disk_free_mb, gpus, extra)
     select * from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (

@@ -1,2 +1,2 @@
-export { type NewSnapshot, saveSnapshots, snapshotValues } from './for-ingest.ts'
+export { insertSnapshots, type NewSnapshot, snapshotValues } from './for-ingest.ts'
 export { type GpuEvidence, gpuUtilisation, IDLE_BELOW_PCT, noticeGpu } from './gpu.ts'

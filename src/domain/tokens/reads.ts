@@ -1,4 +1,4 @@
-import type { Db } from '../../db/sql.ts'
+import type { Db, Fragment } from '../../db/sql.ts'
 import type { CallerUser } from '../caller.ts'
 import { isWhole, type TokenScope, tokenHash } from './token.ts'
 
@@ -62,9 +62,6 @@ export async function listTokens(
 }
 
 /** Those of these tokens that hold at this moment: not revoked, and their user not disabled. */
-export async function validTokens(db: Db, ids: string[]): Promise<Set<string>> {
-  const rows = await db<{ id: string }[]>`/* tokens.valid */
-    select t.id from tokens t join users u on u.id = t.user_id
-    where t.id = any (${ids}::uuid[]) and t.revoked_at is null and u.disabled_at is null`
-  return new Set(rows.map((row) => row.id))
-}
+export const validTokens = (db: Db, ids: string[]): Fragment => db`
+  select t.id from tokens t join users u on u.id = t.user_id
+  where t.id = any (${ids}::uuid[]) and t.revoked_at is null and u.disabled_at is null`
