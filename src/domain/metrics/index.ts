@@ -1,5 +1,6 @@
 export { dropChunks, loadEpochs, recountExtremes, saveEpochs } from './for-ingest.ts'
 export { MIN_POINTS, type Sampled, type Steps, sample } from './m4.ts'
+export { findPackable, newestJobKey, type Packable, type PackingSizes, packJobs } from './packing.ts'
 export {
   readSeries,
   readTimedSeries,
