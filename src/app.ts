@@ -8,6 +8,7 @@ import { openSql, POINT_LOOKUPS } from './db/sql.ts'
 import { buildServer } from './http/server.ts'
 import { createIngest } from './ingest/index.ts'
 import { createWriter } from './stream/commit.ts'
+import { startPacking } from './workers/pack.ts'
 
 export interface App {
   /** Where it answers, such as http://127.0.0.1:8080. */
@@ -68,6 +69,7 @@ export async function startApp(
       autocreate: config.projectAutocreate,
     })
     closers.push(() => ingest.group.drain())
+    closers.push(startPacking({ sql, writer, log }).stop)
     const server = await buildServer({
       config,
       sql,

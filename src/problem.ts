@@ -23,6 +23,8 @@ export const PROBLEMS = {
   batch_not_found: [404, 'No such batch'],
   job_not_found: [404, 'No such job'],
   token_not_found: [404, 'No such token'],
+  member_not_found: [404, 'Not a member of the project'],
+  share_not_found: [404, 'No such share, or it has ended'],
   user_not_found: [404, 'No such user'],
   unknown_project: [404, 'No such project, and projects are not created on first use here'],
   batch_purged: [404, 'The batch was deleted and purged'],
@@ -31,6 +33,8 @@ export const PROBLEMS = {
   // 409
   email_taken: [409, 'An account with that address exists'],
   batch_project_mismatch: [409, 'The batch belongs to another project'],
+  project_exists: [409, 'A project of that name exists'],
+  already_owner: [409, "The project's owner has every right in it already"],
   batch_finished: [409, 'The batch is over'],
   last_admin: [409, 'The last administrator must stay'],
   // 413

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import type { Sql } from './db/sql.ts'
+import type { Clock } from './domain/liveness.ts'
 import type { Ingest } from './ingest/index.ts'
 import type { Writer } from './stream/commit.ts'
 
@@ -19,3 +20,11 @@ export interface Services {
   /** Names of migrations that the database lacks. */
   pendingMigrations: () => Promise<string[]>
 }
+
+/** The moment of a request, for what is derived from silence. */
+export const clockOf = ({ config, now, startedAt }: Services): Clock => ({
+  now: now(),
+  startedAt,
+  stallTimeoutMin: config.stallTimeoutMin,
+  idleJobThresholdMin: config.idleJobThresholdMin,
+})

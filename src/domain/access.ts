@@ -126,14 +126,16 @@ export function batchCan(
 const whoIs = (caller: Caller): Who | null => (caller.kind === 'known' ? caller.user : null)
 const userIdOf = (caller: Caller): string | null => (caller.kind === 'known' ? caller.user.id : null)
 
+/** Whether this credential reads at all: a reporter or agent token reads nothing but the stop flag (contract §3). */
+export const mayRead = (caller: Caller): boolean =>
+  CREDENTIALS[caller.kind === 'anonymous' ? 'anonymous' : caller.via].includes('read')
+
 /**
- * Refuses the tokens that only bring events in (contract §3: a reporter or agent token reads nothing but the stop
- * flag). Every look-up below does.
+ * Refuses credentials that read nothing. Every look-up below does.
  * @throws Problem forbidden
  */
 export function requireReader(caller: Caller): void {
-  const credential = caller.kind === 'anonymous' ? 'anonymous' : caller.via
-  if (CREDENTIALS[credential].includes('read')) return
+  if (mayRead(caller)) return
   throw new Problem('forbidden', { detail: 'This token only sends events: sign in or use a read token' })
 }
 
@@ -329,4 +331,4 @@ export async function ownersNamed(db: Db, caller: Caller, words: string[]): Prom
 }
 
 /** Text that PostgreSQL could hold; what it could not hold names nothing, so it is "not found" and no error. */
-const isStorable = (text: string): boolean => !text.includes('\u0000') && text.isWellFormed()
+export const isStorable = (text: string): boolean => !text.includes('\u0000') && text.isWellFormed()

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/sql.ts'
+import type { Db, Tx } from '../db/sql.ts'
 import type { Known } from './caller.ts'
 
 /** What is written down so that somebody can answer for it later. `subject` names its kind: `user:<id>`. */
@@ -10,15 +10,56 @@ export interface AuditEntry {
     | 'signing_key.rotated'
     | 'token.created'
     | 'token.revoked'
+    | 'batch.stop_requested'
+    | 'batch.deleted'
+    | 'batch.restored'
+    | 'share.created'
+    | 'share.revoked'
+    | 'project.created'
+    | 'project.renamed'
+    | 'project.visibility_changed'
+    | 'project.member_set'
+    | 'project.member_removed'
+    | 'project.recipients_changed'
   subject: `${string}:${string}`
   /** Never a secret. */
   detail?: Record<string, unknown>
 }
 
 /** Writes an entry in the transaction of the deed itself, so that neither stands without the other. */
-export async function recordAudit(tx: Tx, actor: Known, entry: AuditEntry, now: Date): Promise<void> {
+export const recordAudit = (tx: Tx, actor: Known, entry: AuditEntry, now: Date): Promise<void> =>
+  recordAudits(tx, actor, [entry], now)
+
+/** Several entries of one deed. */
+export async function recordAudits(tx: Tx, actor: Known, entries: AuditEntry[], now: Date): Promise<void> {
   await tx`/* audit.record */
     insert into audit_log (at, actor_id, via, action, subject, detail)
-    values (${now.toISOString()}, ${actor.user.id}, ${actor.via}, ${entry.action}, ${entry.subject},
-            ${JSON.stringify(entry.detail ?? {})}::text::jsonb)`
+    select ${now.toISOString()}::timestamptz, ${actor.user.id}::uuid, ${actor.via}, action, subject, coalesce(detail, '{}')
+    from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as x (action text, subject text, detail jsonb)`
+}
+
+export interface AuditRecord {
+  id: number
+  at: string
+  /** Null once the account is gone. */
+  actor: { id: string; name: string } | null
+  via: Known['via']
+  action: AuditEntry['action']
+  subject: string
+  detail: Record<string, unknown>
+}
+
+/** The log, newest first: `limit` entries before `after`, of one subject or of all. */
+export async function listAudit(
+  db: Db,
+  page: { limit: number; after: number | undefined; subject: string | undefined },
+): Promise<AuditRecord[]> {
+  const { limit, after, subject } = page
+  return db<AuditRecord[]>`/* audit.list */
+    select a.id, a.at, case when u.id is null then null else jsonb_build_object('id', u.id, 'name', u.name) end actor,
+      a.via, a.action, a.subject, a.detail
+    from audit_log a left join users u on u.id = a.actor_id
+    where ${after === undefined ? db`true` : db`a.id < ${after}`}
+      and ${subject === undefined ? db`true` : db`a.subject = ${subject}`}
+    order by a.id desc limit ${limit}`
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { requireReader } from '../domain/access.ts'
 import { ANONYMOUS, type Caller, isPerson, type Known } from '../domain/caller.ts'
 import { type Session, sessionOfCookie, sessionOfJwt, touchSession } from '../domain/sessions/index.ts'
 import { findToken, tokenKind, touchToken } from '../domain/tokens/index.ts'
@@ -65,6 +66,9 @@ export function identifyCallers(app: FastifyInstance, services: Services): void 
 
 /** Route options that refuse before the body is read: an unknown caller learns nothing about what is valid. */
 export const personOnly = { onRequest: async (request: FastifyRequest) => void (await request.person()) }
+export const readersOnly = {
+  onRequest: async (request: FastifyRequest) => requireReader(await request.caller()),
+}
 export const administratorOnly = {
   onRequest: async (request: FastifyRequest) => void (await request.administrator()),
 }

@@ -7,9 +7,11 @@ import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { adminRoutes } from './admin.ts'
 import { authRoutes } from './auth.ts'
+import { batchRoutes } from './batches.ts'
 import { acceptJson } from './body.ts'
 import { identifyCallers } from './credentials.ts'
 import { eventRoutes } from './events.ts'
+import { jobRoutes } from './jobs.ts'
 import { openapiRoutes } from './openapi.ts'
 import { opsRoutes } from './ops.ts'
 import { sendProblem, toProblem } from './respond.ts'
@@ -87,6 +89,8 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   authRoutes(app, services)
   tokenRoutes(app, services)
   adminRoutes(app, services)
+  batchRoutes(app, services)
+  jobRoutes(app, services)
   seriesRoutes(app, services)
   return app
 }

@@ -1,5 +1,5 @@
 import type { Sql } from '../db/sql.ts'
-import { findToken, tokenKind, touchToken } from '../domain/tokens/index.ts'
+import { findToken, touchToken } from '../domain/tokens/index.ts'
 import { Problem } from '../problem.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import type { Sender } from './outcome.ts'
@@ -25,6 +25,9 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
     const at = now()
     const token = await findToken(sql, text, at)
     if (token === undefined) throw new Problem('unauthenticated')
+    if (token.scope === 'read') {
+      throw new Problem('forbidden', { detail: 'A read token may not send events; use a reporter token' })
+    }
     if (token.stale) {
       // When the token was last used is for people to read: it never holds an event back.
       void commit(writer, async (tx) => ({ result: await touchToken(tx, token.id, at), changes: [] })).catch(
@@ -38,9 +41,6 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
     authenticate(authorization) {
       const text = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
       if (text === undefined) throw new Problem('unauthenticated')
-      if (tokenKind(text) === 'read') {
-        throw new Problem('forbidden', { detail: 'A read token may not send events; use a reporter token' })
-      }
       const clock = Date.now()
       const known = remembered.get(text)
       if (known !== undefined && known.until > clock) return known.sender

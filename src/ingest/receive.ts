@@ -57,6 +57,8 @@ export async function receiveEvents(
   const good = checked.filter((c): c is Checked => !(c instanceof Problem))
   const outcomes =
     good.length === 0 ? [] : await receiver.group.submit(good.map((c) => ({ checked: c, sender })))
+  // All of them came with one token: once it holds no more, the request is refused, not its events.
+  for (const o of outcomes) if ('problem' in o && o.problem.code === 'unauthenticated') throw o.problem
   let next = 0
   return {
     headers,

@@ -6,6 +6,12 @@
  */
 export type Change =
   | { channel: `project:${string}` | 'dashboard'; type: 'batches'; keys: number[] }
+  /** The project itself: its name or visibility. */
+  | { channel: `project:${string}`; type: 'project'; keys: number[] }
+  /** Who may see the project changed: whoever follows it, or a batch of it, is to be asked for again. */
+  | { channel: `project:${string}`; type: 'access'; keys: number[] }
+  /** Named by the share's id, never its token: whoever follows through it is to be cut off. */
+  | { channel: `share:${string}`; type: 'revoked'; batchKey: number }
   /** A batch, and those of its jobs whose keys are given. */
   | { channel: `batch:${string}`; type: 'summary'; batchKey: number; keys: number[] }
   /** What the events of a range of db_ids said about one batch. */

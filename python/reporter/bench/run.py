@@ -39,7 +39,8 @@ def serve(connection):
                 length = int(line.split(b":")[1])
         body = stream.read(length)
         if b" /api/events/batch " in first:
-            answer = b'{"results":[' + b",".join([b'{"db_id":1,"deduplicated":false}'] * body.count(b'"event_id"')) + b"]}"
+            results = [b'{"db_id":1,"deduplicated":false}'] * body.count(b'"event_id"')
+            answer = b'{"results":[' + b",".join(results) + b"]}"
         else:
             answer = b'{"db_id":1,"deduplicated":false}'
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
@@ -56,7 +57,8 @@ import json, os, time, sys
 import svc_reporter as svc
 count, work = int(sys.argv[1]), float(sys.argv[2])
 costs = []
-with svc.Reporter("bench", url=os.environ["URL"], token="em_live_bench", stop_poll_s=1, heartbeat_s=1, resources_s=1) as run:
+threads = {"stop_poll_s": 1, "heartbeat_s": 1, "resources_s": 1}
+with svc.Reporter("bench", url=os.environ["URL"], token="em_live_bench", **threads) as run:
     with run.job("a") as job:
         clock = time.perf_counter_ns
         for epoch in range(count):

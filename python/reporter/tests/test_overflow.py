@@ -30,7 +30,7 @@ def test_resource_samples_are_shed_before_log_lines_and_log_lines_before_metrics
     assert not queue.put("resource_snapshot", None, 0, {})  # is shed itself
     assert not queue.put("job_epoch", None, 0, {})  # the older line goes
     assert not queue.put("log_line", None, 0, {})  # the older line goes
-    assert counts.read().dropped == 4
+    assert counts.read(0).dropped == 4
     assert _types(queue) == ["job_epoch", "job_epoch", "job_epoch", "log_line"]
 
 
@@ -40,7 +40,7 @@ def test_metrics_that_find_the_queue_full_of_metrics_are_spilled_over_and_lines_
     assert [queue.put("job_epoch", None, 0, {}) for _ in range(4)] == [False, False, True, True]
     assert not queue.put("log_line", None, 0, {})
     assert not queue.put("job_epoch", None, 0, {})  # the spillover has the same bound
-    assert counts.read().dropped == 2
+    assert counts.read(0).dropped == 2
     assert len(queue.take_spillover(10)) == 2
 
 

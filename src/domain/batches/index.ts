@@ -28,3 +28,4 @@ export {
   type Environment,
   elapsedS,
 } from './view.ts'
+export { type Deletions, deleteBatch, deleteBatches, editBatch, requestStop, restoreBatch } from './writes.ts'

@@ -1,5 +1,6 @@
 export { dropChunks, insertEpochs, loadEpochs, mergeEpochs, recountExtremes } from './for-ingest.ts'
 export { MIN_POINTS, type Sampled, type Steps, sample } from './m4.ts'
+export { findPackable, newestJobKey, type Packable, type PackingSizes, packJobs } from './packing.ts'
 export {
   readSeries,
   readTimedSeries,

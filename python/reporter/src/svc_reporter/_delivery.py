@@ -52,17 +52,17 @@ _KEYS = ("produced", "accepted", "duplicate", "spilled", "dropped")
 
 
 class Counts:
-    """The running tally behind a Delivery. Re-entrant, because a signal handler may interrupt a count."""
+    """The tally of fates behind a Delivery. Re-entrant, because a signal handler may interrupt a count."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._values = dict.fromkeys(_KEYS, 0)
+        self._values = dict.fromkeys(_KEYS[1:], 0)
 
     def add(self, **changes: int) -> None:
         with self._lock:
             for key, change in changes.items():
                 self._values[key] += change
 
-    def read(self) -> Delivery:
+    def read(self, produced: int) -> Delivery:
         with self._lock:
-            return Delivery(**self._values)
+            return Delivery(produced=produced, **self._values)

@@ -87,7 +87,7 @@ class Pipeline:
 
     @property
     def delivery(self) -> Delivery:
-        return self._counts.read()
+        return self._counts.read(self._queue.produced)
 
     @property
     def may_poll(self) -> bool:

@@ -43,65 +43,72 @@ class EventQueue:
         self._lanes = (self._keep, self._logs, self._samples)
         self.spillover: deque[Pending] = deque()
         """Metrics and life-cycle events that found the queue full; bounded by the same limit."""
-        self.shed = 0
 
     def __len__(self) -> int:
         return len(self._keep) + len(self._logs) + len(self._samples)
 
+    @property
+    def produced(self) -> int:
+        """Every event that was ever put."""
+        return self._seq
+
     def put(self, event_type: str, job_id: str | None, ms: int, data: EventData) -> bool:
         """Take an event. True when the spillover has work, so that the caller wakes its writer."""
+        lane = self._keep
+        if event_type == "log_line":
+            lane = self._logs
+        elif event_type == "resource_snapshot":
+            lane = self._samples
         with self._lock:
-            self._seq += 1
-            event = Pending(self._seq, event_type, job_id, ms, data)
-            self._counts.add(produced=1)
-            lane = self._lane(event_type)
-            if len(self) >= self._limit and not self._make_room(lane):
-                if lane is self._keep and len(self.spillover) < self._limit:
-                    self.spillover.append(event)
-                    return True
-                self._shed_one()
+            seq = self._seq = self._seq + 1
+            event = Pending(seq, event_type, job_id, ms, data)
+            if len(self._keep) + len(self._logs) + len(self._samples) < self._limit or self._make_room(lane):
+                lane.append(event)
                 return False
-            lane.append(event)
+            if lane is self._keep and len(self.spillover) < self._limit:
+                self.spillover.append(event)
+                return True
+            self._counts.add(dropped=1)
             return False
 
     def take(self, limit: int) -> list[Pending]:
-        """Up to `limit` events, oldest first over all lanes."""
+        """Up to `limit` events, oldest first over all lanes.
+
+        Without the lock: a deque's own operations are atomic, and a consumer that held it while the training
+        calls `put` would cost the training a thread switch.
+        """
         taken: list[Pending] = []
-        with self._lock:
-            while len(taken) < limit:
-                oldest: deque[Pending] | None = None
-                for lane in self._lanes:
-                    if lane and (oldest is None or lane[0].seq < oldest[0].seq):
-                        oldest = lane
-                if oldest is None:
-                    break
+        while len(taken) < limit:
+            try:
+                oldest = min((lane for lane in self._lanes if lane), key=_head)
                 taken.append(oldest.popleft())
+            except ValueError:
+                break  # all lanes are empty
+            except IndexError:
+                continue  # `put` shed the last of a lane meanwhile
         return taken
 
     def take_spillover(self, limit: int) -> list[Pending]:
         taken: list[Pending] = []
-        with self._lock:
-            while self.spillover and len(taken) < limit:
+        while self.spillover and len(taken) < limit:
+            try:
                 taken.append(self.spillover.popleft())
+            except IndexError:
+                break
         return taken
-
-    def _lane(self, event_type: str) -> deque[Pending]:
-        if event_type == "log_line":
-            return self._logs
-        if event_type == "resource_snapshot":
-            return self._samples
-        return self._keep
 
     def _make_room(self, lane: deque[Pending]) -> bool:
         if lane is self._samples:
             return False
         for victims in (self._samples, self._logs):
-            if victims:
+            try:
                 victims.popleft()
-                self._shed_one()
-                return True
+            except IndexError:
+                continue
+            self._counts.add(dropped=1)
+            return True
         return False
 
-    def _shed_one(self) -> None:
-        self.shed += 1
-        self._counts.add(dropped=1)
+
+def _head(lane: deque[Pending]) -> int:
+    return lane[0].seq

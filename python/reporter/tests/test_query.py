@@ -1,0 +1,145 @@
+"""svc_reporter.query against a service of canned answers; test_real_server.py asks the real one."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import io
+import json
+import math
+from typing import Any
+
+import pytest
+
+from svc_reporter import QueryError
+from svc_reporter.query import Api, Table, _table
+
+from .kit.fake_ingest import FakeIngest
+
+CSV = (
+    "job_id,epoch,key,value\r\n"
+    'a,0,train_loss,0.5\r\na,0,"odd,key",NaN\r\na,1,train_loss,Infinity\r\nb,0,train_loss,-Infinity\r\nb,1,train_loss,\r\n'
+)
+
+
+@pytest.fixture
+def api(server: FakeIngest) -> Api:
+    return Api(server.url, "em_read_x")
+
+
+def _json(document: Any) -> tuple[str, bytes]:
+    return "application/json", json.dumps(document).encode()
+
+
+def test_batches_are_read_page_by_page_with_repeated_filters(server: FakeIngest, api: Api) -> None:
+    first = "/api/batches?project=v+1&status=failed&status=lost&limit=500"
+    server.gets[first] = _json({"items": [{"id": "b2"}], "next_cursor": "c/1"})
+    server.gets[first + "&cursor=c%2F1"] = _json({"items": [{"id": "b1"}], "next_cursor": None})
+    assert api.batches(project="v 1", status=["failed", "lost"]) == [{"id": "b2"}, {"id": "b1"}]
+    server.gets["/api/batches?limit=1"] = _json({"items": [{"id": "b2"}], "next_cursor": "more"})
+    assert api.batches(limit=1) == [{"id": "b2"}]
+    server.gets["/api/batches/a%2Fb"] = _json({"id": "a/b"})
+    assert api.batch("a/b") == {"id": "a/b"}
+
+
+def test_a_refusal_names_status_and_code(api: Api) -> None:
+    with pytest.raises(QueryError, match="not_found") as caught:
+        api.batch("none")
+    assert caught.value.status == 404
+    assert caught.value.code == "not_found"
+    with pytest.raises(QueryError, match="does not answer"):
+        Api("http://127.0.0.1:9").batches()
+    with pytest.raises(ValueError, match="SVC_URL"):
+        Api()
+
+
+def test_jobs_become_a_row_each_with_params_and_metrics_as_columns(server: FakeIngest, api: Api) -> None:
+    jobs = [
+        {
+            "batch_id": "b",
+            "id": "a",
+            "status": "completed",
+            "params": {"lr": 0.1},
+            "metrics": {"acc": "NaN"},
+            "latest": {},
+        },
+        {"batch_id": "b", "id": "c", "status": "failed", "params": {}, "metrics": None, "latest": {"epoch": 3}},
+    ]
+    server.gets["/api/jobs?batch=b&limit=500"] = _json({"items": jobs, "next_cursor": None})
+    table = api.jobs_frame("b", frame="table")
+    assert table.columns == ["batch_id", "job_id", "status", "latest.epoch", "metric.acc", "param.lr"]
+    assert table["job_id"] == ["a", "c"]
+    assert math.isnan(table.records()[0]["metric.acc"])
+    assert list(api.jobs_frame("b").columns) == table.columns
+
+
+def test_histories_come_as_csv_where_there_is_no_pyarrow(
+    server: FakeIngest, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without(name: str) -> Any:
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return importlib_import(name)
+
+    importlib_import = importlib.import_module
+    monkeypatch.setattr("importlib.import_module", without)
+    server.gets["/api/batches/b/metrics.csv"] = ("text/csv", CSV.encode())
+    rows = api.metrics_frame("b", frame="table").records()
+    assert rows[0] == {"batch_id": "b", "job_id": "a", "epoch": 0, "key": "train_loss", "value": 0.5}
+    assert rows[1]["key"] == "odd,key"
+    assert math.isnan(rows[1]["value"])
+    assert [row["value"] for row in rows[2:]] == [math.inf, -math.inf, None]
+    wide = api.metrics_frame(["b"], wide=True, frame="table")
+    assert wide.columns == ["batch_id", "job_id", "epoch", "odd,key", "train_loss"]
+    assert len(wide) == 4
+    assert wide["odd,key"][1:] == [None, None, None]
+
+
+def _arrow(rows: list[tuple[str, int, str, float]]) -> bytes:
+    pyarrow = importlib.import_module("pyarrow")
+    importlib.import_module("pyarrow.ipc")
+    columns = list(zip(*rows, strict=True))
+    table = pyarrow.table(
+        {
+            "job_id": pyarrow.array(columns[0]).dictionary_encode(),
+            "epoch": columns[1],
+            "key": pyarrow.array(columns[2]).dictionary_encode(),
+            "value": columns[3],
+        }
+    )
+    sink = io.BytesIO()
+    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars", "table"])
+def test_histories_of_several_batches_come_as_arrow_and_become_any_frame(
+    server: FakeIngest, api: Api, frame: _table.FrameKind
+) -> None:
+    query = "?keys=acc&keys=train_loss"
+    kind = "application/vnd.apache.arrow.stream"
+    server.gets[f"/api/batches/b1/metrics.arrow{query}"] = (kind, _arrow([("a", 0, "acc", 0.5), ("a", 1, "acc", 0.6)]))
+    server.gets[f"/api/batches/b2/metrics.arrow{query}"] = (kind, _arrow([("c", 0, "train_loss", 1.5)]))
+    found = api.metrics_frame(["b1", "b2"], ["acc", "train_loss"], frame=frame)
+    assert len(found) == 3
+    assert set(found.columns) == {"batch_id", "job_id", "epoch", "key", "value"}
+    wide = api.metrics_frame(["b1", "b2"], ["acc", "train_loss"], wide=True, frame=frame)
+    assert len(wide) == 3
+    assert set(wide.columns) == {"batch_id", "job_id", "epoch", "acc", "train_loss"}
+
+
+def test_no_batches_make_an_empty_frame(api: Api) -> None:
+    assert len(api.metrics_frame([])) == 0
+
+
+def test_a_missing_frame_library_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr("importlib.import_module", none)
+    with pytest.raises(ImportError, match=r"svc-reporter\[polars\]"):
+        Table({"a": [1]}).to_frame("polars")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    assert isinstance(Table({"a": [1]}).to_frame(), Table)
+    assert list(Table({"a": [1, 2]})) == [{"a": 1}, {"a": 2}]

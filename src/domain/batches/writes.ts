@@ -1,0 +1,162 @@
+import { instantOf } from '../../db/instant.ts'
+import type { Tx } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import type { Change } from '../../stream/change.ts'
+import { type BatchAccess, type Right, visibleBatch, visibleBatches } from '../access.ts'
+import { recordAudit, recordAudits } from '../audit.ts'
+import type { Known } from '../caller.ts'
+
+/** What a write did, as `commit` wants it. */
+interface Done<T> {
+  result: T
+  changes: Change[]
+}
+
+/**
+ * Asks the batch's reporter to stop (specification §3.1). Asking again changes nothing.
+ * @throws Problem batch_not_found, forbidden; batch_finished when there is nothing left to stop
+ */
+export async function requestStop(tx: Tx, actor: Known, id: string, now: Date): Promise<Done<void>> {
+  const batch = await lockedBatch(tx, actor, id, 'stop')
+  if (batch.status !== 'running') throw new Problem('batch_finished')
+  if (batch.stopRequested) return { result: undefined, changes: [] }
+  await tx`/* batches.request_stop */
+    update batches set stop_requested_at = ${now.toISOString()}, stop_requested_by = ${actor.user.id}
+    where key = ${batch.key}`
+  await recordAudit(tx, actor, { action: 'batch.stop_requested', ...subjectOf(batch) }, now)
+  return { result: undefined, changes: told([batch]) }
+}
+
+/**
+ * Changes what is given; from then on events no longer set the tags.
+ * @returns the batch's key
+ * @throws Problem batch_not_found, forbidden
+ */
+export async function editBatch(
+  tx: Tx,
+  actor: Known,
+  id: string,
+  change: { tags?: string[] | undefined; notes?: string | undefined },
+): Promise<Done<number>> {
+  const batch = await lockedBatch(tx, actor, id, 'edit')
+  const { tags = null, notes = null } = change
+  await tx`/* batches.edit */
+    update batches set tags = coalesce(${tags}::text[], tags), tags_edited = tags_edited or ${tags !== null},
+      notes = coalesce(${notes}, notes)
+    where key = ${batch.key}`
+  return { result: batch.key, changes: told([batch]) }
+}
+
+/** @throws Problem batch_not_found, forbidden */
+export async function deleteBatch(tx: Tx, actor: Known, id: string, now: Date): Promise<Done<void>> {
+  const batch = await lockedBatch(tx, actor, id, 'delete')
+  return { result: undefined, changes: await markDeleted(tx, actor, [batch], now) }
+}
+
+export interface Deletions {
+  deleted: string[]
+  not_found: string[]
+  forbidden: string[]
+}
+
+/** Deletes those of the batches that the actor may delete; each id is answered once, in the order given. */
+export async function deleteBatches(
+  tx: Tx,
+  actor: Known,
+  ids: string[],
+  now: Date,
+): Promise<Done<Deletions>> {
+  const wanted = [...new Set(ids)]
+  const seen = await visibleBatches(tx, actor, wanted)
+  const permitted = new Map(seen.map((batch) => [batch.id, batch.may('delete')]))
+  await lock(
+    tx,
+    seen.filter((batch) => batch.may('delete')).map((batch) => batch.key),
+  )
+  // Again, now that nobody else can delete them.
+  const standing = (await visibleBatches(tx, actor, wanted)).filter(
+    (batch) => permitted.get(batch.id) === true,
+  )
+  const changes = await markDeleted(tx, actor, standing, now)
+  const deleted = new Set(standing.map((batch) => batch.id))
+  return {
+    result: {
+      deleted: wanted.filter((id) => deleted.has(id)),
+      not_found: wanted.filter((id) => !deleted.has(id) && permitted.get(id) !== false),
+      forbidden: wanted.filter((id) => permitted.get(id) === false),
+    },
+    changes,
+  }
+}
+
+async function markDeleted(tx: Tx, actor: Known, batches: BatchAccess[], now: Date): Promise<Change[]> {
+  if (batches.length === 0) return []
+  const at = instantOf(now)
+  await tx`/* batches.delete */
+    update batches set deleted_at = ${at} where key = any (${batches.map((b) => b.key)}::bigint[])`
+  await recordAudits(
+    tx,
+    actor,
+    batches.map((batch) => ({ action: 'batch.deleted', ...subjectOf(batch) })),
+    now,
+  )
+  return told(batches)
+}
+
+/**
+ * Undoes a deletion while the sweeper has not purged it; a batch that stands is left as it is.
+ * @returns the batch's key
+ * @throws Problem batch_not_found, forbidden
+ */
+export async function restoreBatch(tx: Tx, actor: Known, id: string, now: Date): Promise<Done<number>> {
+  const batch = await lockedBatch(tx, actor, id, 'delete', { deleted: true })
+  if (!batch.deleted) return { result: batch.key, changes: [] }
+  await tx`/* batches.restore */ update batches set deleted_at = null where key = ${batch.key}`
+  await recordAudit(tx, actor, { action: 'batch.restored', ...subjectOf(batch) }, now)
+  return { result: batch.key, changes: told([batch]) }
+}
+
+/**
+ * The batch, locked, with what it is now. The lock is the batch's progress row, as for events, so a stop and the end
+ * it races with come one after the other.
+ */
+async function lockedBatch(
+  tx: Tx,
+  actor: Known,
+  id: string,
+  right: Right,
+  options: { deleted?: boolean } = {},
+): Promise<BatchAccess> {
+  const seen = await visibleBatch(tx, actor, id, options)
+  if (!seen.may(right)) throw new Problem('forbidden')
+  await lock(tx, [seen.key])
+  return visibleBatch(tx, actor, id, options)
+}
+
+/** In the order of keys and of tables that ingest locks in, so that no two writers wait for each other. */
+async function lock(tx: Tx, keys: number[]): Promise<void> {
+  await tx`/* batches.lock_for_control */
+    select from batches b join batch_progress p on p.batch_key = b.key
+    where b.key = any (${keys}::bigint[]) order by b.key for no key update of p, b`
+}
+
+const subjectOf = (batch: BatchAccess) => ({
+  subject: `batch:${batch.id}` as const,
+  detail: { project: batch.projectSlug },
+})
+
+/** That these batches changed, on every channel that shows them. */
+function told(batches: BatchAccess[]): Change[] {
+  if (batches.length === 0) return []
+  const byProject = new Map<string, number[]>()
+  for (const { projectSlug, key } of batches) {
+    byProject.set(projectSlug, [...(byProject.get(projectSlug) ?? []), key])
+  }
+  return [
+    ...batches.map(
+      ({ id, key }): Change => ({ channel: `batch:${id}`, type: 'summary', batchKey: key, keys: [] }),
+    ),
+    ...[...byProject].map(([slug, keys]): Change => ({ channel: `project:${slug}`, type: 'batches', keys })),
+    { channel: 'dashboard', type: 'batches', keys: batches.map((b) => b.key) },
+  ]
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import type { BatchView } from '../domain/batches/index.ts'
+import type { JobView } from '../domain/jobs/index.ts'
+import { instant } from './shapes.ts'
+
+/** The Batch and the Job of the API (contract §4), as they are described; domain/{batches,jobs}/view.ts makes them. */
+export const BATCH_STATES = ['running', 'completed', 'failed', 'stopped'] as const
+export const JOB_STATES = ['running', 'completed', 'failed', 'stopped', 'lost'] as const
+
+const seconds = z.union([z.number(), z.string()]).describe('Seconds; "NaN" or "Infinity" where so reported')
+const text = z.string().nullable()
+const fields = z.record(z.string(), z.unknown())
+
+export const batchShape = z.object({
+  id: z.string(),
+  project: z.string(),
+  status: z.enum(BATCH_STATES),
+  stalled: z.boolean().describe('Running, but silent for longer than the threshold'),
+  stop_requested: z.boolean(),
+  owner: z.object({ id: z.string(), name: z.string() }).nullable().describe('Null in an anonymous share'),
+  host: text,
+  host_id: text.describe('The agent on that host'),
+  user: text,
+  commit: text,
+  command: text,
+  experiment_type: text,
+  tags: z.array(z.string()),
+  notes: z.string(),
+  n_total: z.int().nullable(),
+  n_done: z.int(),
+  n_failed: z.int(),
+  n_running: z.int(),
+  slots: z.object({ total: z.int().nullable(), started: z.int(), finished: z.int() }),
+  started_at: instant,
+  ended_at: instant.nullable(),
+  last_seen_at: instant,
+  elapsed_s: seconds,
+  eta_s: z.number().nullable(),
+  failure_reason: text,
+  env_snapshot: z.looseObject({ commit: text, command: text, cwd: text, hostname: text }).nullable(),
+  rerun_of: text,
+  deleted_at: instant.optional(),
+  can: z
+    .object({
+      stop: z.boolean(),
+      rerun: z.boolean(),
+      delete: z.boolean(),
+      share: z.boolean(),
+      edit: z.boolean(),
+    })
+    .describe('What the caller may do to it now'),
+}) satisfies z.ZodType<BatchView>
+
+export const jobShape = z.object({
+  batch_id: z.string(),
+  id: z.string(),
+  key: z.string(),
+  status: z.enum(JOB_STATES),
+  model: text,
+  dataset: text,
+  params: fields.describe('The further fields of job_start'),
+  started_at: instant,
+  ended_at: instant.nullable(),
+  elapsed_s: seconds,
+  epochs: z.int().describe('Distinct epochs'),
+  latest: z
+    .object({ epoch: z.int().nullable() })
+    .catchall(z.union([z.number(), z.string(), z.null()]))
+    .describe('The highest epoch, and the last value of each series'),
+  metrics: fields.describe('The final metrics of job_done'),
+  failure_reason: text,
+  idle: z.boolean().describe('Running, but its GPU has been idle for the threshold'),
+  eta_s: z.number().nullable(),
+}) satisfies z.ZodType<JobView>
+
+/**
+ * For routes whose answers are made by typed views: what they hold comes from users (any key, any depth), so it is
+ * written as it is. A test holds real answers against the shapes.
+ */
+export const asMade = { serializerCompiler: () => (data: unknown) => JSON.stringify(data) }

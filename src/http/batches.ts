@@ -1,0 +1,243 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { isStorable, mayRead, visibleBatch } from '../domain/access.ts'
+import {
+  type BatchFilter,
+  type BatchRow,
+  deleteBatch,
+  deleteBatches,
+  editBatch,
+  listBatches,
+  readBatches,
+  requestStop,
+  restoreBatch,
+} from '../domain/batches/index.ts'
+import type { Caller } from '../domain/caller.ts'
+import { listJobsOfBatch } from '../domain/jobs/index.ts'
+import { presentBatches, presentJobs } from '../domain/present.ts'
+import { Problem } from '../problem.ts'
+import { clockOf, type Services } from '../services.ts'
+import { commit } from '../stream/commit.ts'
+import { asMade, BATCH_STATES, batchShape, jobShape } from './batch-shapes.ts'
+import { personOnly, readersOnly } from './credentials.ts'
+import { oneOfStates, startCursor, words } from './filters.ts'
+import { pageFrom, pageOf, pageQuery } from './page.ts'
+import * as shapes from './shapes.ts'
+
+const tag = shapes.label
+const notes = z
+  .string()
+  .max(65_536, 'must be at most 65,536 characters')
+  .refine(isStorable, 'must be without NUL characters and lone surrogates')
+const batchIds = z.array(z.string().min(1).max(512)).min(1).max(500)
+
+/** Batches: lists, single ones, and what people do to them (contract §4). */
+export function batchRoutes(app: FastifyInstance, services: Services): void {
+  const { sql, writer, now } = services
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['batches']
+  const one = { tags, params: shapes.byId, querystring: shapes.nothing }
+
+  const present = (caller: Caller, rows: readonly BatchRow[]) =>
+    presentBatches(sql, caller, rows, clockOf(services))
+  /** The batch of this key, which the caller was found to see. */
+  async function presentOne(caller: Caller, key: number) {
+    const [view] = await present(caller, await readBatches(sql, caller, [key]))
+    if (view === undefined) throw new Problem('batch_not_found')
+    return view
+  }
+
+  routes.get(
+    '/api/batches',
+    {
+      ...readersOnly,
+      ...asMade,
+      schema: {
+        tags,
+        summary: 'Batches, newest first',
+        description: 'Filters compare without case: any value of one filter, and all filters together.',
+        querystring: z.strictObject({
+          ...pageQuery,
+          project: words('Slug of a project'),
+          status: oneOfStates(BATCH_STATES, 'Status'),
+          host: words('Host that it ran on'),
+          owner: words('Id or name of its owner, or an address that you may know'),
+          tag: words('Tag'),
+          q: words('Text in its id, experiment type, command, notes or tags'),
+          deleted: z
+            .enum(['true', 'false'])
+            .default('false')
+            .describe('The deleted batches that you may restore, instead of those that stand'),
+        }),
+        response: { 200: pageOf(batchShape) },
+      },
+    },
+    async (request) => {
+      const { limit, cursor: text, deleted, ...asked } = request.query
+      const filter: BatchFilter = { ...asked, deleted: deleted === 'true' }
+      const caller = filter.deleted ? await request.known() : await request.caller()
+      const cursor = startCursor('batches', filter)
+      const found = await listBatches(sql, caller, filter, { limit: limit + 1, after: cursor.read(text) })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, (row) => ({
+        startedAt: row.started_at,
+        key: row.key,
+      }))
+      return { items: await present(caller, rows), next_cursor }
+    },
+  )
+
+  routes.get(
+    '/api/batches/:id',
+    { ...readersOnly, ...asMade, schema: { ...one, summary: 'One batch', response: { 200: batchShape } } },
+    async (request) => {
+      const caller = await request.caller()
+      return presentOne(caller, (await visibleBatch(sql, caller, request.params.id)).key)
+    },
+  )
+
+  routes.get(
+    '/api/batches/:id/jobs',
+    {
+      ...readersOnly,
+      ...asMade,
+      schema: {
+        tags,
+        summary: 'The jobs of a batch, newest first',
+        params: shapes.byId,
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(jobShape) },
+      },
+    },
+    async (request) => {
+      const { limit, cursor: text } = request.query
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const cursor = startCursor('jobs of a batch', batch.key)
+      const found = await listJobsOfBatch(sql, batch, { limit: limit + 1, after: cursor.read(text) })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, (row) => ({
+        startedAt: row.started_at,
+        key: row.key,
+      }))
+      return { items: await presentJobs(sql, rows, clockOf(services)), next_cursor }
+    },
+  )
+
+  routes.patch(
+    '/api/batches/:id',
+    {
+      ...personOnly,
+      ...asMade,
+      schema: {
+        ...one,
+        summary: 'Change tags or notes; from then on the reporter no longer sets the tags',
+        body: z
+          .strictObject({ tags: z.array(tag).max(100).optional(), notes: notes.optional() })
+          .refine((body) => body.tags !== undefined || body.notes !== undefined, 'must change tags or notes'),
+        response: { 200: batchShape },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const { tags, notes } = request.body
+      const change = { tags: tags && [...new Set(tags)], notes }
+      const key = await commit(writer, (tx) => editBatch(tx, caller, request.params.id, change))
+      return presentOne(caller, key)
+    },
+  )
+
+  routes.post(
+    '/api/batches/:id/stop',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        summary: 'Ask the reporter to stop; it sees that at its next poll',
+        body: shapes.noInput,
+        response: { 200: z.object({ stop_requested: z.literal(true) }) },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      await commit(writer, (tx) => requestStop(tx, caller, request.params.id, now()))
+      return { stop_requested: true as const }
+    },
+  )
+
+  routes.get(
+    '/api/batches/:id/stop-requested',
+    {
+      schema: {
+        ...one,
+        summary: 'Whether a stop was asked for; also with a reporter token',
+        response: { 200: z.object({ stop_requested: z.boolean() }) },
+      },
+    },
+    async (request) => {
+      const caller = await request.caller()
+      // A batch that was asked to stop and then deleted is still to stop, so its reporter goes on being answered.
+      const options = { polling: true, deleted: !mayRead(caller) }
+      const batch = await visibleBatch(sql, caller, request.params.id, options)
+      return { stop_requested: batch.stopRequested }
+    },
+  )
+
+  routes.delete(
+    '/api/batches/:id',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        summary: 'Delete a batch; it can be restored until it is purged',
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await commit(writer, (tx) => deleteBatch(tx, caller, request.params.id, now()))
+      return reply.code(204).send(null)
+    },
+  )
+
+  routes.post(
+    '/api/batches/bulk-delete',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Delete up to 500 batches; says of each what became of it',
+        querystring: shapes.nothing,
+        body: z.strictObject({ batch_ids: batchIds }),
+        response: {
+          200: z.object({
+            deleted: z.array(z.string()),
+            not_found: z.array(z.string()),
+            forbidden: z.array(z.string()),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      return commit(writer, (tx) => deleteBatches(tx, caller, request.body.batch_ids, now()))
+    },
+  )
+
+  routes.post(
+    '/api/batches/:id/restore',
+    {
+      ...personOnly,
+      ...asMade,
+      schema: {
+        ...one,
+        summary: 'Undo a deletion',
+        body: shapes.noInput,
+        response: { 200: batchShape },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const key = await commit(writer, (tx) => restoreBatch(tx, caller, request.params.id, now()))
+      return presentOne(caller, key)
+    },
+  )
+}

@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { StartPosition } from '../domain/newest-first.ts'
+import { type Cursor, cursorOf } from './page.ts'
+
+/** Text that may stand in a filter: what no stored value can hold is refused rather than found nowhere. */
+const filterText = z
+  .string()
+  .regex(/^[^\p{Cc}\p{Cs}]{1,512}$/u, 'must be 1 to 512 characters without control characters')
+
+const MOST_WORDS = 50
+const repeatable = <T extends z.ZodType>(item: T) =>
+  z
+    .preprocess(
+      (value) => (value === undefined ? [] : Array.isArray(value) ? value : [value]),
+      z.array(item).max(MOST_WORDS, `may be given at most ${MOST_WORDS} times`),
+    )
+    .optional()
+    .transform((words) => words ?? [])
+
+/** A filter of a list: may repeat, any of its values will do. */
+export const words = (what: string) => repeatable(filterText).describe(`${what}; repeat it for OR`)
+
+/** A filter whose values are known, in any case. */
+export const oneOfStates = <const S extends readonly [string, ...string[]]>(states: S, what: string) =>
+  repeatable(z.string().toLowerCase().pipe(z.enum(states))).describe(`${what}; repeat it for OR`)
+
+const instantText = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/)
+  .refine(isCalendarTime)
+const position = z.strictObject({ startedAt: instantText, key: z.int().min(0) })
+
+/** Whether the database would take it: no 30 February, no year 0. */
+function isCalendarTime(text: string): boolean {
+  const time = Date.parse(text)
+  return (
+    !Number.isNaN(time) &&
+    !text.startsWith('0000') &&
+    new Date(time).toISOString().startsWith(text.slice(0, 19))
+  )
+}
+
+/**
+ * The cursor of a list ordered by (started_at, key). It holds for one list under one set of filters: with others it
+ * would skip or repeat rows, so it is refused there.
+ */
+export function startCursor(list: string, filter: unknown): Cursor<StartPosition> {
+  const digest = createHash('sha256').update(JSON.stringify(filter)).digest('base64url').slice(0, 12)
+  return cursorOf<StartPosition>(`${list} ${digest}`, position)
+}

@@ -1,0 +1,160 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readSeries, readTimedSeries, type SeriesQuery } from '../../src/domain/metrics/index.ts'
+import { createWriter } from '../../src/stream/commit.ts'
+import { createPacker } from '../../src/workers/pack.ts'
+import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
+import { patienceMs, propertyBounds } from '../kit/effort.ts'
+
+let door: Door
+beforeAll(async () => {
+  door = await openDoor()
+})
+afterAll(() => door?.stop())
+
+// Chunks of a handful, so that a few dozen epochs make many.
+const SMALL = { chunk: 5, mostValues: 40, worthPacking: 1, runningWaits: 4, runningKeeps: 2 }
+
+const value = fc.oneof(
+  { weight: 8, arbitrary: fc.double({ noNaN: true, noDefaultInfinity: true }) as fc.Arbitrary<unknown> },
+  { weight: 1, arbitrary: fc.constantFrom('NaN', 'Infinity', '-Infinity') },
+)
+const epochEvent = fc.record({
+  job: fc.constantFrom('a', 'b, with a comma'),
+  epoch: fc.oneof(fc.integer({ min: -2, max: 40 }), fc.constantFrom(-2_147_483_648, 2_147_483_647)),
+  second: fc.integer({ min: 0, max: 59 }),
+  values: fc.record({ loss: value, acc: value, 'odd "name"': value }, { requiredKeys: [] }),
+})
+const command = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant('send' as const),
+      events: fc.array(epochEvent, { minLength: 1, maxLength: 30 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('start' as const, 'end' as const) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('pack' as const) }) },
+)
+
+const shown = (column: ArrayLike<number>) => Array.from(column, String)
+
+async function bareSeries(batchId: string, { from, to }: SeriesQuery) {
+  return door.sql<{ job: string; key: string; steps: number[]; values: number[]; times: number[] }[]>`
+    select j.id job, s.name key, array_agg(e.epoch order by e.epoch) steps,
+      array_agg(e.vals[s.n] order by e.epoch) values,
+      array_agg(floor(extract(epoch from e.ts) * 1000)::float8 order by e.epoch) times
+    from batches b join jobs j on j.batch_key = b.key join job_progress p on p.job_key = j.key
+    cross join lateral unnest(p.series) with ordinality as s (name, n)
+    join epochs e on e.job_key = j.key and e.vals[s.n] is not null
+    where b.id = ${batchId} and (${from ?? null}::int is null or e.epoch >= ${from ?? null}::int)
+      and (${to ?? null}::int is null or e.epoch <= ${to ?? null}::int)
+    group by j.key, j.id, s.name order by j.key, s.name collate "C"`
+}
+
+let runs = 0
+test(
+  'series read the same as the bare rows, whatever was sent, repeated late and packed meanwhile',
+  async () => {
+    const packer = createPacker({ sql: door.sql, writer: createWriter(door.sql), sizes: SMALL, againMs: 0 })
+    let packed = 0
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(command, { minLength: 3, maxLength: 14 }),
+        fc.boolean(),
+        fc.option(fc.tuple(fc.integer({ min: -3, max: 41 }), fc.integer({ min: -3, max: 41 }))),
+        async (commands, atOnce, range) => {
+          const batch_id = `packing ${++runs}`
+          let clock = 0
+          const perform = async (c: (typeof commands)[number]): Promise<void> => {
+            if (c.do === 'pack') return packer.round()
+            const at = `2026-03-01T10:${String(++clock).padStart(2, '0')}`
+            const events =
+              c.do === 'send'
+                ? c.events.map(({ job, epoch, second, values }) =>
+                    makeEvent('job_epoch', {
+                      batch_id,
+                      job_id: job,
+                      timestamp: `${at}:${String(second).padStart(2, '0')}.5004Z`,
+                      data: { epoch, ...values },
+                    }),
+                  )
+                : ['a', 'b, with a comma'].map((job_id) =>
+                    makeEvent(c.do === 'start' ? 'job_start' : 'job_done', {
+                      batch_id,
+                      job_id,
+                      timestamp: `${at}:59Z`,
+                    }),
+                  )
+            const answer = await door.sendAll(events)
+            expect(answer.body.results.every((r: { error?: unknown }) => r.error === undefined)).toBe(true)
+          }
+          if (atOnce) await Promise.all(commands.map(perform))
+          else for (const c of commands) await perform(c)
+
+          const [batch] = await door.sql<{ key: number; chunks: number }[]>`
+            select b.key, (select count(*) from metric_chunks c join jobs j on j.key = c.job_key
+              where j.batch_key = b.key) chunks from batches b where b.id = ${batch_id}`
+          if (batch === undefined) return
+          packed += batch.chunks
+          for (const query of range === null ? [{}] : [{}, { from: range[0], to: range[1] }]) {
+            const bare = await bareSeries(batch_id, query)
+            const read = []
+            for await (const s of readSeries(door.sql, batch.key, query)) read.push(s)
+            const timed = []
+            for await (const s of readTimedSeries(door.sql, batch.key, query)) timed.push(s)
+            const expected = bare.map((s) => [s.job, s.key, shown(s.steps), shown(s.values)])
+            expect(read.map((s) => [s.jobId, s.key, shown(s.steps), shown(s.values)])).toEqual(expected)
+            expect(timed.map((s) => [s.jobId, s.key, shown(s.steps), shown(s.values)])).toEqual(expected)
+            expect(timed.map((s) => shown(s.times))).toEqual(bare.map((s) => shown(s.times)))
+          }
+        },
+      ),
+      propertyBounds('packing', { runs: 150, seconds: 20 }),
+    )
+    expect(packed).toBeGreaterThan(100)
+  },
+  patienceMs(60),
+)
+
+test('a job that ended is packed whole, and its epochs are read from chunks alone', async () => {
+  const events = Array.from({ length: 450 }, (_, epoch) =>
+    makeEvent('job_epoch', { batch_id: 'whole', data: { epoch, loss: 1 / (epoch + 1) } }),
+  )
+  await door.sendAll([
+    ...events,
+    makeEvent('job_done', { batch_id: 'whole', timestamp: '2026-03-01T11:00:00Z' }),
+  ])
+  await createPacker({ sql: door.sql, writer: createWriter(door.sql) }).round()
+  const [chunk] = await door.sql`
+    select c.n, c.first_epoch, c.last_epoch, c.steps, octet_length(c.vals) bytes, p.packed_to
+    from metric_chunks c join job_progress p on p.job_key = c.job_key join jobs j on j.key = c.job_key
+    join batches b on b.key = j.batch_key where b.id = 'whole' and c.series_no = 0`
+  expect(chunk).toMatchObject({
+    n: 450,
+    first_epoch: 0,
+    last_epoch: 449,
+    steps: null,
+    bytes: 3600,
+    packed_to: 449,
+  })
+})
+
+test('the latest epochs of a running job stay unpacked, because they may still be merged into', async () => {
+  const events = Array.from({ length: 400 }, (_, epoch) =>
+    makeEvent('job_epoch', { batch_id: 'running', data: { epoch, loss: epoch } }),
+  )
+  await door.sendAll(events)
+  const packer = createPacker({ sql: door.sql, writer: createWriter(door.sql) })
+  await packer.round()
+  const packedTo = async () =>
+    (
+      await door.sql`select packed_to from job_progress p join jobs j on j.key = p.job_key
+      join batches b on b.key = j.batch_key where b.id = 'running'`
+    )[0]?.packed_to
+  expect(await packedTo()).toBe(335)
+  await door.send(makeEvent('job_epoch', { batch_id: 'running', data: { epoch: 399, acc: 0.5 } }))
+  expect(await packedTo()).toBe(335)
+  await door.send(makeEvent('job_epoch', { batch_id: 'running', data: { epoch: 3, acc: 0.5 } }))
+  expect(await packedTo()).toBe(null)
+})
