@@ -14,6 +14,7 @@ export type Role = 'owner' | 'member' | 'viewer' | null
 
 export type Right =
   | 'read'
+  | 'know_members'
   | 'send_events'
   | 'edit'
   | 'stop'
@@ -28,6 +29,8 @@ type Standing = 'visitor' | 'viewer' | 'member' | 'batch_owner' | 'project_owner
 /** Contract §2, row by row. A private project has no visitors, so `read` of one starts at viewer. */
 const TABLE: Record<Right, readonly Standing[]> = {
   read: ['visitor', 'viewer', 'member', 'batch_owner', 'project_owner', 'admin'],
+  // Addresses of members and recipients: for those who are in the project.
+  know_members: ['viewer', 'member', 'project_owner', 'admin'],
   send_events: ['member', 'project_owner', 'admin'],
   edit: ['member', 'batch_owner', 'project_owner', 'admin'],
   stop: ['batch_owner', 'project_owner', 'admin'],

@@ -64,11 +64,11 @@ export const oneOf = (db: Db, column: Fragment, values: string[]): Fragment =>
     ? db`${column} = ${values[0] as string}`
     : db`${column} in (${listed(db, values, (v) => db`${v}`)})`
 
-/** The same without regard to case, for columns that are indexed by `lower(column)`. */
+/** The same without regard to case, and in the first 200 characters, for columns indexed by `filter_text(column)`. */
 export const oneOfAnyCase = (db: Db, column: Fragment, values: string[]): Fragment =>
   values.length === 1
-    ? db`lower(${column}) = lower(${values[0] as string})`
-    : db`lower(${column}) in (${listed(db, values, (v) => db`lower(${v})`)})`
+    ? db`filter_text(${column}) = filter_text(${values[0] as string})`
+    : db`filter_text(${column}) in (${listed(db, values, (v) => db`filter_text(${v})`)})`
 
 const listed = (db: Db, values: string[], one: (value: string) => Fragment): Fragment =>
   values.slice(1).reduce((list, v) => db`${list}, ${one(v)}`, one(values[0] as string))

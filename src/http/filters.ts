@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { StartPosition } from '../domain/newest-first.ts'
 import { type Cursor, cursorOf } from './page.ts'
+import { instantText } from './shapes.ts'
 
 /** Text that may stand in a filter: what no stored value can hold is refused rather than found nowhere. */
-const filterText = z
+export const filterText = z
   .string()
   .regex(/^[^\p{Cc}\p{Cs}]{1,512}$/u, 'must be 1 to 512 characters without control characters')
 
@@ -25,21 +26,7 @@ export const words = (what: string) => repeatable(filterText).describe(`${what};
 export const oneOfStates = <const S extends readonly [string, ...string[]]>(states: S, what: string) =>
   repeatable(z.string().toLowerCase().pipe(z.enum(states))).describe(`${what}; repeat it for OR`)
 
-const instantText = z
-  .string()
-  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/)
-  .refine(isCalendarTime)
 const position = z.strictObject({ startedAt: instantText, key: z.int().min(0) })
-
-/** Whether the database would take it: no 30 February, no year 0. */
-function isCalendarTime(text: string): boolean {
-  const time = Date.parse(text)
-  return (
-    !Number.isNaN(time) &&
-    !text.startsWith('0000') &&
-    new Date(time).toISOString().startsWith(text.slice(0, 19))
-  )
-}
 
 /**
  * The cursor of a list ordered by (started_at, key). It holds for one list under one set of filters: with others it

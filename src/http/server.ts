@@ -6,6 +6,7 @@ import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fast
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { adminRoutes } from './admin.ts'
+import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
 import { batchRoutes } from './batches.ts'
 import { acceptJson } from './body.ts'
@@ -14,8 +15,10 @@ import { eventRoutes } from './events.ts'
 import { jobRoutes } from './jobs.ts'
 import { openapiRoutes } from './openapi.ts'
 import { opsRoutes } from './ops.ts'
+import { projectRoutes } from './projects.ts'
 import { sendProblem, toProblem } from './respond.ts'
 import { seriesRoutes } from './series.ts'
+import { shareRoutes } from './shares.ts'
 import { tokenRoutes } from './tokens.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -91,6 +94,9 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   adminRoutes(app, services)
   batchRoutes(app, services)
   jobRoutes(app, services)
+  projectRoutes(app, services)
+  shareRoutes(app, services)
+  auditRoutes(app, services)
   seriesRoutes(app, services)
   return app
 }

@@ -63,7 +63,7 @@ function conditions(db: Db, caller: Caller, filter: BatchFilter, owners: string[
   if (filter.status.length > 0) where.push(oneOf(db, db`t.status`, filter.status))
   if (filter.host.length > 0) where.push(oneOfAnyCase(db, db`t.host`, filter.host))
   if (owners !== undefined) where.push(oneOf(db, db`t.owner_id`, owners))
-  if (filter.tag.length > 0) where.push(db`lower_all(t.tags) && lower_all(${filter.tag}::text[])`)
+  if (filter.tag.length > 0) where.push(db`filter_texts(t.tags) && filter_texts(${filter.tag}::text[])`)
   if (filter.q.length > 0) {
     where.push(
       some(

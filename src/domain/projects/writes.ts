@@ -1,0 +1,159 @@
+import { instantOf } from '../../db/instant.ts'
+import type { Tx } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import type { Change } from '../../stream/change.ts'
+import { type Visibility, type VisibleProject, visibleProject } from '../access.ts'
+import { type AuditEntry, recordAudit } from '../audit.ts'
+import type { Known } from '../caller.ts'
+import { findAccount } from '../users/index.ts'
+import { isUuid } from '../uuid.ts'
+import type { Member } from './reads.ts'
+
+interface Done<T> {
+  result: T
+  changes: Change[]
+}
+
+/**
+ * Makes a project of the actor's.
+ * @returns its key
+ * @throws Problem project_exists, also for one that the actor does not see: slugs are one name space
+ */
+export async function createProject(
+  tx: Tx,
+  actor: Known,
+  wanted: { slug: string; displayName: string; visibility: Visibility },
+  now: Date,
+): Promise<Done<number>> {
+  const { slug, displayName, visibility } = wanted
+  const [row] = await tx<{ key: number }[]>`/* projects.create */
+    insert into projects (slug, display_name, visibility, owner_id, created_at)
+    values (${slug}, ${displayName}, ${visibility}, ${actor.user.id}, ${instantOf(now)})
+    on conflict (slug) do nothing returning key`
+  if (row === undefined) throw new Problem('project_exists')
+  await recordAudit(
+    tx,
+    actor,
+    { action: 'project.created', subject: `project:${slug}`, detail: { visibility } },
+    now,
+  )
+  return { result: row.key, changes: [] }
+}
+
+/**
+ * Changes what is given.
+ * @returns the project's key
+ * @throws Problem project_not_found, forbidden
+ */
+export async function updateProject(
+  tx: Tx,
+  actor: Known,
+  slug: string,
+  change: { displayName?: string | undefined; visibility?: Visibility | undefined },
+  now: Date,
+): Promise<Done<number>> {
+  const project = await lockedProject(tx, actor, slug)
+  const { displayName = null, visibility = null } = change
+  await tx`/* projects.update */
+    update projects set display_name = coalesce(${displayName}, display_name), visibility = coalesce(${visibility}, visibility)
+    where key = ${project.key}`
+  const note = (action: AuditEntry['action'], detail: Record<string, unknown>) =>
+    recordAudit(tx, actor, { action, subject: `project:${slug}`, detail }, now)
+  if (displayName !== null) await note('project.renamed', { to: displayName })
+  const opened = visibility !== null && visibility !== project.visibility
+  if (opened) await note('project.visibility_changed', { from: project.visibility, to: visibility })
+  const changes: Change[] = [{ channel: `project:${slug}`, type: 'project', keys: [project.key] }]
+  return { result: project.key, changes: opened ? [...changes, accessOf(project)] : changes }
+}
+
+/**
+ * Makes the person a member or viewer, or changes which.
+ * @throws Problem project_not_found, forbidden, user_not_found, already_owner
+ */
+export async function setMember(
+  tx: Tx,
+  actor: Known,
+  slug: string,
+  wanted: { email: string; role: 'member' | 'viewer' },
+  now: Date,
+): Promise<Done<{ member: Member; created: boolean }>> {
+  const project = await lockedProject(tx, actor, slug)
+  const account = await findAccount(tx, wanted.email)
+  if (account === undefined) throw new Problem('user_not_found', { detail: 'No account has that address' })
+  if (account.id === project.ownerId) throw new Problem('already_owner')
+  const [row] = await tx<{ createdAt: string; created: boolean }[]>`/* projects.set_member */
+    insert into project_members (project_key, user_id, role, created_at)
+    values (${project.key}, ${account.id}, ${wanted.role}, ${instantOf(now)})
+    on conflict (project_key, user_id) do update set role = excluded.role
+    returning created_at "createdAt", xmax = 0 created`
+  if (row === undefined) throw new Error('the member was not stored')
+  const detail = { user: account.id, role: wanted.role }
+  await recordAudit(tx, actor, { action: 'project.member_set', subject: `project:${slug}`, detail }, now)
+  const { id: userId, name, email } = account
+  return {
+    result: {
+      member: { userId, name, email, role: wanted.role, createdAt: row.createdAt },
+      created: row.created,
+    },
+    changes: [accessOf(project)],
+  }
+}
+
+/** @throws Problem project_not_found, forbidden, member_not_found */
+export async function removeMember(
+  tx: Tx,
+  actor: Known,
+  slug: string,
+  userId: string,
+  now: Date,
+): Promise<Done<void>> {
+  const project = await lockedProject(tx, actor, slug)
+  const removed = isUuid(userId)
+    ? await tx`/* projects.remove_member */
+        delete from project_members where project_key = ${project.key} and user_id = ${userId} returning user_id`
+    : []
+  if (removed.length === 0) throw new Problem('member_not_found')
+  const entry = {
+    action: 'project.member_removed',
+    subject: `project:${slug}`,
+    detail: { user: userId },
+  } as const
+  await recordAudit(tx, actor, entry, now)
+  return { result: undefined, changes: [accessOf(project)] }
+}
+
+/**
+ * Sets the addresses that mail of the project's rules goes to.
+ * @throws Problem project_not_found, forbidden
+ */
+export async function setRecipients(
+  tx: Tx,
+  actor: Known,
+  slug: string,
+  emails: string[],
+  now: Date,
+): Promise<Done<void>> {
+  const project = await lockedProject(tx, actor, slug)
+  await tx`/* projects.set_recipients */ update projects set recipients = ${emails}::text[] where key = ${project.key}`
+  const detail = { count: emails.length }
+  await recordAudit(
+    tx,
+    actor,
+    { action: 'project.recipients_changed', subject: `project:${slug}`, detail },
+    now,
+  )
+  return { result: undefined, changes: [] }
+}
+
+async function lockedProject(tx: Tx, actor: Known, slug: string): Promise<VisibleProject> {
+  const seen = await visibleProject(tx, actor, slug)
+  if (!seen.may('administer')) throw new Problem('forbidden')
+  await tx`/* projects.lock */ select from projects where key = ${seen.key} for no key update`
+  return visibleProject(tx, actor, slug)
+}
+
+const accessOf = ({ key, slug }: VisibleProject): Change => ({
+  channel: `project:${slug}`,
+  type: 'access',
+  keys: [key],
+})

@@ -1,0 +1,55 @@
+import type { Db } from '../../db/sql.ts'
+import { isShareToken, shareTokenHash } from './share.ts'
+
+/** A share as those see it who may make one: never its token. */
+export interface Share {
+  id: string
+  anonymous: boolean
+  createdBy: { id: string; name: string }
+  createdAt: string
+  expiresAt: string | null
+}
+
+export interface SharePosition {
+  createdAt: string
+  id: string
+}
+
+/** The shares of a batch that were not revoked, newest first, ended ones too. */
+export async function listShares(
+  db: Db,
+  batchKey: number,
+  page: { limit: number; after: SharePosition | undefined },
+): Promise<Share[]> {
+  const { limit, after } = page
+  return db<Share[]>`/* shares.list */
+    select s.id, s.anonymous, jsonb_build_object('id', u.id, 'name', u.name) "createdBy", s.created_at "createdAt",
+      s.expires_at "expiresAt"
+    from shares s join users u on u.id = s.created_by
+    where s.batch_key = ${batchKey} and s.revoked_at is null
+      and ${after === undefined ? db`true` : db`(s.created_at, s.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}
+    order by s.created_at desc, s.id desc limit ${limit}`
+}
+
+/** What a share's token opens. */
+export interface OpenShare {
+  id: string
+  anonymous: boolean
+  expiresAt: string | null
+  batchKey: number
+}
+
+/**
+ * The share behind a token, for REST, GraphQL and the stream; undefined when there is none, it was revoked or has
+ * ended, or its batch was deleted.
+ */
+export async function openShare(db: Db, token: string, now: Date): Promise<OpenShare | undefined> {
+  if (!isShareToken(token)) return undefined
+  const [share] = await db<OpenShare[]>`/* shares.open */
+    select s.id, s.anonymous, s.expires_at "expiresAt", s.batch_key "batchKey"
+    from shares s join batches b on b.key = s.batch_key
+    where s.token_hash = ${shareTokenHash(token)} and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > ${now.toISOString()}::timestamptz)
+      and b.deleted_at is null and b.purged_at is null`
+  return share
+}

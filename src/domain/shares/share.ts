@@ -1,0 +1,80 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { BatchView } from '../batches/index.ts'
+import type { JobView } from '../jobs/index.ts'
+
+/** 192 random bits in text that stands in an address as it is. */
+export const makeShareToken = (): string => randomBytes(24).toString('base64url')
+
+/** What is kept of a token; its random bits need no salt. */
+export const shareTokenHash = (token: string): Buffer => createHash('sha256').update(token).digest()
+
+/** What can be the token of a share at all; anything else is not looked for. */
+export const isShareToken = (text: string): boolean => /^[A-Za-z0-9_-]{32}$/.test(text)
+
+const NOTHING = { stop: false, rerun: false, delete: false, share: false, edit: false }
+
+/** Whoever opens a share only looks. */
+export const asShared = (batch: BatchView): BatchView => ({ ...batch, can: NOTHING })
+
+const HIDDEN = '[hidden]'
+/**
+ * A path: what begins with `/`, `~/`, `./`, `../`, a drive or `\\`, or has a slash between words. Addresses of the web
+ * count too, because they may name hosts. It ends at white space, quotes, or what separates values.
+ */
+const PATH =
+  /(?:[A-Za-z][A-Za-z0-9+.-]*:\/\/|[A-Za-z]:[\\/]|\\\\|~?\/|\.{1,2}[\\/]|[\w.@-]+[\\/])[^\s"'`,;:|<>()=]*/g
+
+/** Hides who ran it, where, and every path (contract §4 "Shares"), wherever a text of theirs may say so. */
+export function anonymous(batch: BatchView): { batch: BatchView; text: <T>(value: T) => T } {
+  const names = [batch.user, batch.host, batch.env_snapshot?.hostname, batch.owner?.name]
+    .filter((name) => typeof name === 'string' && name.length > 1)
+    .map((name) => (name as string).replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  const who =
+    names.length === 0
+      ? null
+      : new RegExp(`(?<![\\p{L}\\p{N}])(?:${names.join('|')})(?![\\p{L}\\p{N}])`, 'giu')
+  const hide = (value: string): string => {
+    const pathless = value.replace(PATH, HIDDEN)
+    return who === null ? pathless : pathless.replace(who, HIDDEN)
+  }
+  const text = <T>(value: T): T => deeply(value, hide) as T
+  const { env_snapshot: environment } = batch
+  return {
+    text,
+    batch: {
+      ...batch,
+      owner: null,
+      host: null,
+      host_id: null,
+      user: null,
+      command: text(batch.command),
+      experiment_type: text(batch.experiment_type),
+      tags: text(batch.tags),
+      notes: text(batch.notes),
+      failure_reason: text(batch.failure_reason),
+      env_snapshot:
+        environment === null
+          ? null
+          : { commit: environment.commit, command: text(environment.command), cwd: null, hostname: null },
+    },
+  }
+}
+
+/** A job of an anonymous share; `text` is what its batch's `anonymous` gave. */
+export const anonymousJob = (job: JobView, text: <T>(value: T) => T): JobView => ({
+  ...job,
+  model: text(job.model),
+  dataset: text(job.dataset),
+  params: text(job.params),
+  metrics: text(job.metrics),
+  failure_reason: text(job.failure_reason),
+})
+
+function deeply(value: unknown, hide: (text: string) => string): unknown {
+  if (typeof value === 'string') return hide(value)
+  if (Array.isArray(value)) return value.map((item) => deeply(item, hide))
+  if (typeof value !== 'object' || value === null) return value
+  const copy: Record<string, unknown> = Object.create(null)
+  for (const [name, item] of Object.entries(value)) copy[hide(name)] = deeply(item, hide)
+  return copy
+}

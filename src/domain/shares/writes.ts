@@ -1,0 +1,69 @@
+import { instantOf } from '../../db/instant.ts'
+import type { Tx } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import type { Change } from '../../stream/change.ts'
+import { visibleBatch } from '../access.ts'
+import { recordAudit } from '../audit.ts'
+import type { Known } from '../caller.ts'
+import { isUuid } from '../uuid.ts'
+import { makeShareToken, shareTokenHash } from './share.ts'
+
+interface Done<T> {
+  result: T
+  changes: Change[]
+}
+
+/**
+ * Makes a public link to one batch. `token` is shown this once, kept nowhere.
+ * @throws Problem batch_not_found, forbidden
+ */
+export async function createShare(
+  tx: Tx,
+  actor: Known,
+  batchId: string,
+  wanted: { expiresAt: string | null; anonymous: boolean },
+  now: Date,
+): Promise<Done<{ id: string; token: string; expiresAt: string | null; anonymous: boolean }>> {
+  const batch = await visibleBatch(tx, actor, batchId)
+  if (!batch.may('share')) throw new Problem('forbidden')
+  const token = makeShareToken()
+  const { anonymous } = wanted
+  const [row] = await tx<{ id: string; expiresAt: string | null }[]>`/* shares.create */
+    insert into shares (batch_key, token_hash, anonymous, created_by, created_at, expires_at)
+    values (${batch.key}, ${shareTokenHash(token)}, ${anonymous}, ${actor.user.id}, ${instantOf(now)}, ${wanted.expiresAt}::timestamptz)
+    returning id, expires_at "expiresAt"`
+  if (row === undefined) throw new Error('the share was not stored')
+  const detail = { share: row.id, anonymous, expires_at: row.expiresAt }
+  await recordAudit(tx, actor, { action: 'share.created', subject: `batch:${batch.id}`, detail }, now)
+  return { result: { ...row, token, anonymous }, changes: [] }
+}
+
+/**
+ * Ends a share at once.
+ * @throws Problem share_not_found, also when its batch is not visible; forbidden
+ */
+export async function revokeShare(tx: Tx, actor: Known, id: string, now: Date): Promise<Done<void>> {
+  const [share] = isUuid(id)
+    ? await tx<{ batchKey: number; batchId: string }[]>`/* shares.find */
+        select s.batch_key "batchKey", b.id "batchId" from shares s join batches b on b.key = s.batch_key
+        where s.id = ${id} and s.revoked_at is null for no key update of s`
+    : []
+  if (share === undefined) throw new Problem('share_not_found')
+  const batch = await visibleBatch(tx, actor, share.batchId, { deleted: true }).catch((error) => {
+    throw error instanceof Problem && error.code === 'batch_not_found'
+      ? new Problem('share_not_found')
+      : error
+  })
+  if (!batch.may('share')) throw new Problem('forbidden')
+  await tx`/* shares.revoke */ update shares set revoked_at = ${now.toISOString()} where id = ${id}`
+  await recordAudit(
+    tx,
+    actor,
+    { action: 'share.revoked', subject: `batch:${share.batchId}`, detail: { share: id } },
+    now,
+  )
+  return {
+    result: undefined,
+    changes: [{ channel: `share:${id}`, type: 'revoked', batchKey: share.batchKey }],
+  }
+}
