@@ -17,9 +17,14 @@ create or replace function batch_search_text(id text, experiment_type text, comm
   returns text language sql immutable parallel safe
   return lower(concat_ws(chr(10), id, experiment_type, command, notes, array_to_string(tags, chr(10))));
 
-create or replace function lower_all(words text[])
+-- Filters compare without case, and the first 200 characters: an index entry has room for no more than a third of a
+-- page, and a model may be named by pages of text.
+create or replace function filter_text(word text)
+  returns text language sql immutable parallel safe
+  return lower(left(word, 200));
+create or replace function filter_texts(words text[])
   returns text[] language sql immutable parallel safe
-  return array(select lower(w) from unnest(words) as u (w));
+  return array(select lower(left(w, 200)) from unnest(words) as u (w));
 
 alter table batches add column if not exists search text
   generated always as (batch_search_text(id, experiment_type, command, notes, tags)) stored;
@@ -30,9 +35,9 @@ begin
   end if;
 end $$;
 create index if not exists batches_by_status on batches (status, started_at desc, key desc) where deleted_at is null;
-create index if not exists batches_by_host on batches (lower(host), started_at desc, key desc) where deleted_at is null;
+create index if not exists batches_by_host on batches (filter_text(host), started_at desc, key desc) where deleted_at is null;
 create index if not exists batches_by_owner on batches (owner_id, started_at desc, key desc) where deleted_at is null;
-create index if not exists batches_by_tag on batches using gin (lower_all(tags)) where deleted_at is null;
+create index if not exists batches_by_tag on batches using gin (filter_texts(tags)) where deleted_at is null;
 create index if not exists batches_deleted on batches (deleted_at, key) where deleted_at is not null;
 
 -- A job's project, so that the list of a project's jobs comes in its order without looking at other projects'. A
@@ -50,8 +55,8 @@ create or replace trigger jobs_take_project before insert on jobs for each row e
 create index if not exists jobs_by_project on jobs (project_key, started_at desc, key desc);
 create index if not exists jobs_by_batch on jobs (batch_key, started_at desc, key desc);
 create index if not exists jobs_by_status on jobs (status, started_at desc, key desc);
-create index if not exists jobs_by_model on jobs (lower(model), started_at desc, key desc);
-create index if not exists jobs_by_dataset on jobs (lower(dataset), started_at desc, key desc);
+create index if not exists jobs_by_model on jobs (filter_text(model), started_at desc, key desc);
+create index if not exists jobs_by_dataset on jobs (filter_text(dataset), started_at desc, key desc);
 
 create index if not exists projects_by_creation on projects (created_at desc, key desc);
 create index if not exists projects_by_name on projects (lower(slug));
