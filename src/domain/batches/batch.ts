@@ -137,7 +137,13 @@ function startFields(
 
 /** The environment of the batch's start (contract §4), for a rerun: always these four, null where unknown. */
 export function environmentOf(batch: Pick<BatchState, 'start'>): Record<string, unknown> {
-  const environment: Record<string, unknown> = { commit: null, command: null, cwd: null, hostname: null }
+  // Without a prototype, so that `__proto__` is a name like any other.
+  const environment: Record<string, unknown> = Object.assign(Object.create(null), {
+    commit: null,
+    command: null,
+    cwd: null,
+    hostname: null,
+  })
   for (const [name, value] of Object.entries(batch.start?.values ?? {})) {
     if (name.startsWith('env/')) environment[name.slice(4)] = value
   }
