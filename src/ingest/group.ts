@@ -117,6 +117,7 @@ export function createGroupCommit(writer: Writer, options: { autocreate: boolean
 const refusedByDatabase = (error: unknown): Problem =>
   new Problem('invalid_event_data', {
     detail: 'A value of the event cannot be stored',
-    errors: [{ path: 'data', message: (error as Error).message }],
+    // What the database said names our tables, not the sender's fields.
+    errors: [{ path: 'data', message: 'holds a value that cannot be stored' }],
     cause: error,
   })
