@@ -137,9 +137,9 @@ def test_a_missing_frame_library_is_named_with_what_to_install(monkeypatch: pyte
     def none(name: str) -> Any:
         raise ImportError(name)
 
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     monkeypatch.setattr("importlib.import_module", none)
     with pytest.raises(ImportError, match=r"svc-reporter\[polars\]"):
         Table({"a": [1]}).to_frame("polars")
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     assert isinstance(Table({"a": [1]}).to_frame(), Table)
     assert list(Table({"a": [1, 2]})) == [{"a": 1}, {"a": 2}]

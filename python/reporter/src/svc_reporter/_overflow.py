@@ -42,6 +42,9 @@ class Overflow:
     def is_idle(self) -> bool:
         return not self._busy and not self._queue.spillover
 
+    def is_writing(self) -> bool:
+        return self._busy and self._thread is not None and self._thread.is_alive()
+
     def stop(self) -> None:
         self._wakes.put(None)
 

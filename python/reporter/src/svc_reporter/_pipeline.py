@@ -24,6 +24,9 @@ from ._worker import Worker
 _FLUSH_SHARE = 0.7
 """Of close()'s time for what is pending; the rest is for the last event, which carries the receipt."""
 
+_WRITING_S = 0.5
+"""close()'s patience, beyond its deadline, with a thread that writes to disk."""
+
 
 class Pipeline:
     def __init__(
@@ -157,9 +160,9 @@ class Pipeline:
 
     def _spill_rest(self) -> None:
         rest = self._worker.take_over()
-        end = time.monotonic() + 0.3
-        while self._worker.is_alive() and self._worker.busy() and time.monotonic() < end:
-            time.sleep(0.005)  # it may be writing to the spill file just now
+        end = time.monotonic() + _WRITING_S
+        while self._is_writing() and time.monotonic() < end:
+            time.sleep(0.005)
         sealed: list[Sealed] = []
         for event in [*rest, *self._queue.take_spillover(len(self._queue.spillover))]:
             done = event if isinstance(event, Sealed) else self._sealer.seal(event)
@@ -172,6 +175,10 @@ class Pipeline:
         else:
             left = self._keeper.spill(sealed, "the service did not take everything before the reporter closed")
             self._keeper.give_up(left, "the service is away and the disk took nothing")
+
+    def _is_writing(self) -> bool:
+        """A thread may be in the middle of a write to the spill file, of events that are its own by now."""
+        return (self._worker.is_alive() and self._worker.busy()) or self._overflow.is_writing()
 
     def _new_transport(self) -> Transport | None:
         settings = self._settings

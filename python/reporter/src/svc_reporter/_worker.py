@@ -181,27 +181,29 @@ class Worker(threading.Thread):
             sent = self._sender.send(part, once=once)
             with self._hands:
                 if self._shutdown.abandoned:
-                    return True
-                self._held = sealed[at + len(part) :]
-            rest = self._settle(part, sent)
+                    return True  # close() has taken them over, this part too
+                self._held = () if sent.stopped else sealed[at + len(part) :]
+            unknown = self._settle(part, sent)
             at += len(part)
             if sent.stopped is not None:
-                self._keep([*rest, *sealed[at:]], f"the service is away ({sent.why})")
+                self._store([*unknown, *sealed[at:]], f"the service is away ({sent.why})")
                 return True
         return True
 
     def _seal(self, events: Sequence[Pending | Sealed]) -> list[Sealed]:
         sealed: list[Sealed] = []
+        invalid = 0
         for event in events:
             done = event if isinstance(event, Sealed) else self._sealer.seal(event)
             if done is None:
-                self._counts.add(dropped=1)
+                invalid += 1
             else:
                 sealed.append(done)
         with self._hands:
             if self._shutdown.abandoned:
                 return []
             self._held = sealed
+            self._counts.add(dropped=invalid)
         return sealed
 
     def _settle(self, events: Sequence[Sealed], sent: Sent) -> list[Sealed]:
@@ -230,17 +232,29 @@ class Worker(threading.Thread):
         return unknown
 
     def _keep(self, events: Sequence[Pending | Sealed], why: str) -> bool:
-        """To disk, with nothing in hand afterwards except what the disk refused."""
+        """To disk. False when the disk took not all of it."""
         sealed = self._seal(events)
-        if self.latched:
-            self._keeper.set_aside(sealed, "the token is not accepted")
-            left: Sequence[Sealed] = ()
-        else:
-            left = self._keeper.spill(sealed, why)
         with self._hands:
             if self._shutdown.abandoned:
                 return True
-            self._held = left
+            self._held = ()
+        return self._store(sealed, why)
+
+    def _store(self, sealed: Sequence[Sealed], why: str) -> bool:
+        """The same for events that are the worker's alone: no longer in `_held`, where close() would take them.
+
+        What the disk refuses is held again, unless close() has come and gone meanwhile.
+        """
+        left: Sequence[Sealed] = ()
+        if self.latched:
+            self._keeper.set_aside(sealed, "the token is not accepted")
+        else:
+            left = self._keeper.spill(sealed, why)
+        with self._hands:
+            if not self._shutdown.abandoned:
+                self._held = left
+            else:
+                self._keeper.give_up(left, "the disk took no more")
         if left and not self.breaker.is_open and self._may_send():
             self.breaker.trip()
         return not left

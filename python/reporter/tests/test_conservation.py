@@ -1,0 +1,94 @@
+"""Whatever happens, every event is with the service, on disk, or counted as dropped; and the receipt is true."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import svc_reporter as svc
+
+from .conftest import lines_of
+from .kit.fake_ingest import FakeIngest
+from .kit.fault_proxy import (
+    CUT_ANSWER,
+    DROP_ANSWER_AFTER_COMMIT,
+    HANG,
+    PASS,
+    RESET_MID_BODY,
+    FaultProxy,
+    delay,
+    status,
+)
+
+FAULTS = [
+    PASS,
+    PASS,
+    RESET_MID_BODY,
+    DROP_ANSWER_AFTER_COMMIT,
+    CUT_ANSWER,
+    HANG,
+    delay(0.15),
+    status(503),
+    status(429, Retry_After="0"),
+    status(429, Retry_After="9"),
+]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_event_is_lost_or_miscounted_under_random_faults_and_a_sudden_close(
+    server: FakeIngest, proxy: FaultProxy, spill: Path, quick: Callable[..., None], seed: int
+) -> None:
+    quick(probe_first_s=0.05, probe_last_s=0.1, request_timeout_s=0.3)
+    chance = random.Random(seed)
+    run = svc.Reporter(
+        "vision",
+        batch_id="b",
+        url=proxy.url,
+        token=server.token,
+        stop_poll_s=0,
+        resources_s=0,
+        heartbeat_s=0,
+        queue_size=chance.choice([50, 400, 10_000]),
+    )
+
+    def weather() -> None:
+        while not done.wait(chance.uniform(0.01, 0.08)):
+            proxy.script.extend(chance.choices(FAULTS, k=2))
+            if chance.random() < 0.15:
+                proxy.refuse()
+                time.sleep(chance.uniform(0, 0.2))
+                proxy.accept()
+
+    done = threading.Event()
+    storm = threading.Thread(target=weather)
+    storm.start()
+    with run.job("a") as job:
+        for epoch in range(chance.choice([30, 300, 3000])):
+            job.epoch(epoch, train_loss=1.0)
+            if epoch % chance.choice([3, 100]) == 0:
+                time.sleep(0.002)
+    begin = time.monotonic()
+    timeout_s = chance.choice([0.0, 0.05, 0.3, 2.0])
+    run.close(timeout_s)
+    assert time.monotonic() - begin <= timeout_s + 1.5
+    done.set()
+    storm.join()
+    time.sleep(0.4)  # requests still under way at the server
+    delivery = run.delivery
+    assert delivery.accepted + delivery.duplicate + delivery.spilled + delivery.dropped == delivery.produced
+    on_disk = {
+        line["event_id"] for path in spill.glob("b.jsonl*") if path.suffix != ".offset" for line in lines_of(path)
+    }
+    known = set(server.ids) | on_disk
+    assert len(known) == delivery.produced - delivery.dropped
+    proxy.accept()
+    with svc.Reporter("vision", url=server.url, token=server.token, stop_poll_s=0, resources_s=0):
+        pass
+    mine = [event for event in server.events if event["batch_id"] == "b"]
+    assert len(mine) == delivery.produced - delivery.dropped
+    assert {event["event_id"] for event in mine} == known

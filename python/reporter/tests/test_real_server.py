@@ -1,0 +1,247 @@
+"""The reporter against the real service, directly and through the fault proxy."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+import svc_reporter as svc
+from svc_reporter._cli import main
+
+from .kit import process
+from .kit.fault_proxy import (
+    CUT_ANSWER,
+    DROP_ANSWER_AFTER_COMMIT,
+    RESET_MID_BODY,
+    Fault,
+    FaultProxy,
+    delay,
+    status,
+)
+from .kit.real_server import RealServer
+from .kit.wait import until
+
+Read = Callable[..., Any]
+
+
+@pytest.fixture
+def bad_day(real_server: RealServer) -> Iterator[FaultProxy]:
+    between = FaultProxy(real_server.url)
+    yield between
+    between.close()
+
+
+@pytest.fixture
+def project() -> str:
+    return f"reporter-{secrets.token_hex(4)}"
+
+
+@pytest.fixture
+def run_of(real_server: RealServer, project: str) -> Callable[..., svc.Reporter]:
+    def build(**arguments: Any) -> svc.Reporter:
+        return svc.Reporter(project, **{"url": real_server.url, "token": real_server.token, **arguments})
+
+    return build
+
+
+@pytest.fixture
+def read(real_server: RealServer) -> Read:
+    """`read(batch_id, "/jobs")`: what the service says of a batch."""
+
+    def get(batch_id: str, path: str = "") -> Any:
+        return real_server.call("GET", f"/api/batches/{quote(batch_id, safe='')}{path}")
+
+    return get
+
+
+def test_a_sweep_arrives_whole(run_of: Callable[..., svc.Reporter], read: Read, project: str) -> None:
+    with run_of(experiment_type="sweep", n_total=2, tags=["a"], config={"lr": 0.1}) as run:
+        for seed in range(2):
+            with run.job(f"seed{seed}", model="resnet18", dataset="cifar10", width=64) as job:
+                for epoch in range(60):
+                    loss = math.nan if epoch == 7 else 1 / (epoch + 1)
+                    job.epoch(epoch, train_loss=loss, val_loss=2 * loss, acc=epoch / 60)
+                job.log("done soon", level="warning")
+                job.done(metrics={"acc": 0.9})
+    assert run.delivery.accepted == run.delivery.produced
+    batch = read(run.batch_id)
+    assert batch["project"] == project
+    assert batch["status"] == "completed"
+    assert batch["n_done"] == 2
+    assert batch["tags"] == ["a"]
+    assert batch["env_snapshot"]["cwd"]
+    jobs = read(run.batch_id, "/jobs")["items"]
+    assert sorted((job["id"], job["status"], job["epochs"]) for job in jobs) == [
+        ("seed0", "completed", 60),
+        ("seed1", "completed", 60),
+    ]
+    assert jobs[0]["metrics"] == {"acc": 0.9}
+    series = read(run.batch_id, "/metrics?keys=train_loss&jobs=seed0")["series"]
+    assert series[0]["steps"] == list(range(60))
+    assert series[0]["values"][7] == "NaN"
+    lines = read(run.batch_id, "/log-lines?job_id=seed0")["items"]
+    assert [line["line"] for line in lines] == ["done soon"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        RESET_MID_BODY,
+        DROP_ANSWER_AFTER_COMMIT,
+        CUT_ANSWER,
+        delay(0.2),
+        status(503),
+        status(429, Retry_After="0"),
+    ],
+    ids=lambda fault: f"{fault.kind}{fault.status}",
+)
+@pytest.mark.parametrize("pending", [2, 90])
+def test_faults_on_the_way_neither_lose_nor_double_an_epoch(
+    run_of: Callable[..., svc.Reporter], read: Read, bad_day: FaultProxy, fault: Fault, pending: int
+) -> None:
+    with run_of(url=bad_day.url) as run:
+        with run.job("a") as job:
+            run.flush(10)
+            bad_day.script.extend([fault, Fault(), fault])
+            for epoch in range(pending):
+                job.epoch(epoch, train_loss=1.0)
+    assert run.delivery.complete
+    assert read(run.batch_id, "/metrics?keys=train_loss")["series"][0]["steps"] == list(range(pending))
+    assert read(run.batch_id)["status"] == "completed"
+
+
+def test_a_batch_spilled_while_the_service_was_away_is_completed_by_the_next_process(
+    run_of: Callable[..., svc.Reporter], read: Read, bad_day: FaultProxy, spill: Path
+) -> None:
+    with run_of(url=bad_day.url) as run:
+        with run.job("a") as job:
+            job.epoch(0, train_loss=1.0)
+            run.flush(10)
+            bad_day.refuse()
+            for epoch in range(1, 1500):
+                job.epoch(epoch, train_loss=1.0)
+    assert run.delivery.spilled > 1400
+    assert read(run.batch_id)["status"] == "running"
+    with run_of():
+        pass
+    assert read(run.batch_id)["status"] == "completed"
+    assert read(run.batch_id, "/metrics?keys=train_loss")["series"][0]["steps"] == list(range(1500))
+    assert list(spill.iterdir()) == []
+
+
+def test_pressing_stop_ends_the_training_and_the_batch_is_stopped(
+    run_of: Callable[..., svc.Reporter], read: Read, real_server: RealServer
+) -> None:
+    def train(run: svc.Reporter) -> None:
+        with run, run.job("a") as job:
+            for epoch in range(1_000_000):
+                job.epoch(epoch, train_loss=1.0)
+                if epoch == 5:
+                    run.flush(10)
+                    real_server.call("POST", f"/api/batches/{run.batch_id}/stop", {})
+                if epoch > 5:
+                    until(lambda: run.stop_requested)
+
+    run = run_of(stop_poll_s=0.05)
+    with pytest.raises(svc.StopRequested):
+        train(run)
+    assert read(run.batch_id)["status"] == "stopped"
+    assert read(run.batch_id, "/jobs")["items"][0]["status"] in ("stopped", "failed")
+
+
+def test_odd_batch_and_job_ids_survive_the_round_trip(run_of: Callable[..., svc.Reporter], read: Read) -> None:
+    batch_id = f"ünï/😀 a,b {secrets.token_hex(3)}"
+    with run_of(batch_id=batch_id, stop_poll_s=0.05) as run:
+        with run.job("lr=1,wd=2/x") as job:
+            job.epoch(0, train_loss=math.inf)
+        assert run.flush(10)
+    assert read(batch_id)["id"] == batch_id
+    assert read(batch_id, "/jobs")["items"][0]["id"] == "lr=1,wd=2/x"
+
+
+def test_resources_and_heartbeats_are_accepted(run_of: Callable[..., svc.Reporter], read: Read) -> None:
+    with run_of(resources_s=0.05, heartbeat_s=0.05) as run:
+        with run.job("a"):
+            until(lambda: run.delivery.accepted > 8)
+    assert run.delivery.dropped == 0
+    lines = read(run.batch_id, "/log-lines?job_id=a")["items"]
+    assert {line["line"] for line in lines} == {"heartbeat"}
+
+
+def test_a_rerun_names_the_batch_that_it_repeats(
+    run_of: Callable[..., svc.Reporter], read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with run_of() as first:
+        pass
+    monkeypatch.setenv("SVC_RERUN_OF", first.batch_id)
+    monkeypatch.setenv("SVC_RERUN_JOBS", '["b"]')
+    with run_of(n_total=2) as second:
+        for name in ("a", "b"):
+            with second.job(name):
+                pass
+    assert read(second.batch_id)["rerun_of"] == first.batch_id
+    assert [job["id"] for job in read(second.batch_id, "/jobs")["items"]] == ["b"]
+
+
+def test_a_process_killed_without_warning_leaves_what_was_acknowledged(
+    read: Read, real_server: RealServer, project: str
+) -> None:
+    body = """
+with svc.Reporter(os.environ["PROJECT"], batch_id=os.environ["BATCH"]) as run:
+    with run.job("a") as job:
+        for epoch in range(100):
+            job.epoch(epoch, train_loss=1.0)
+        run.flush(20)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+    batch_id = f"killed-{secrets.token_hex(4)}"
+    env = {"SVC_URL": real_server.url, "SVC_TOKEN": real_server.token, "PROJECT": project, "BATCH": batch_id}
+    process.run(body, env, code=-9)
+    assert read(batch_id)["status"] == "running"
+    assert read(batch_id, "/metrics?keys=train_loss")["series"][0]["steps"] == list(range(100))
+
+
+def test_a_bad_token_is_set_aside_and_sync_sends_it_later(
+    run_of: Callable[..., svc.Reporter],
+    read: Read,
+    real_server: RealServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with run_of(token="em_live_00000000000000000000000000000000000000") as run:
+        with run.job("a") as job:
+            for epoch in range(40):
+                job.epoch(epoch, train_loss=1.0)
+    assert run.delivery.dropped == run.delivery.produced
+    monkeypatch.setenv("SVC_URL", real_server.url)
+    monkeypatch.setenv("SVC_TOKEN", real_server.token)
+    assert main(["sync", "--rejected"]) == 0
+    assert read(run.batch_id)["status"] == "completed"
+    assert main(["doctor"]) == 0
+    assert "FAULT" not in capsys.readouterr().out
+
+
+def test_two_processes_with_one_batch_id_share_the_batch(
+    run_of: Callable[..., svc.Reporter], read: Read, real_server: RealServer, project: str
+) -> None:
+    body = """
+with svc.Reporter(os.environ["PROJECT"]) as run:
+    with run.job(f"guest-{os.environ['N']}") as job:
+        job.epoch(0, train_loss=1.0)
+"""
+    with run_of(n_total=2) as run:
+        env = {**os.environ, "SVC_URL": real_server.url, "SVC_TOKEN": real_server.token, "PROJECT": project}
+        guests = [process.script(body, {**env, "SVC_BATCH_ID": run.batch_id, "N": str(n)}) for n in range(2)]
+        for guest in guests:
+            _, err = guest.communicate(timeout=60)
+            assert guest.returncode == 0, err
+        assert read(run.batch_id)["status"] == "running"
+    assert read(run.batch_id)["status"] == "completed"
+    assert sorted(job["id"] for job in read(run.batch_id, "/jobs")["items"]) == ["guest-0", "guest-1"]
