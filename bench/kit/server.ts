@@ -22,6 +22,8 @@ export async function startDatabase(): Promise<BenchDatabase> {
     pid: postgres.pid,
     stop: async () => {
       await postgres.stop()
+      // Run as root, the data may stand apart from the home that was wanted.
+      await rm(postgres.home, { recursive: true, force: true })
       await rm(home, { recursive: true, force: true })
     },
   }
