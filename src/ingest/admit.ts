@@ -1,23 +1,8 @@
-import type { LoadedBatch } from '../domain/batches/index.ts'
 import { MAX_SERIES } from '../domain/events/index.ts'
-import type { JobState } from '../domain/jobs/index.ts'
-import { maySee, maySendEvents, type ProjectAccess } from '../domain/projects/index.ts'
+import { maySee, maySendEvents } from '../domain/projects/index.ts'
 import { Problem } from '../problem.ts'
 import type { Item, Outcome } from './outcome.ts'
-
-/** What the group's transaction found standing, locked. */
-export interface Standing {
-  /** The tokens that still hold: one may have been revoked since its request came in. */
-  tokens: Set<string>
-  stored: Map<string, number>
-  projects: Map<string, ProjectAccess>
-  projectsByKey: Map<number, ProjectAccess>
-  batches: Map<string, LoadedBatch>
-  /** By `jobName(batchId, jobId)`. */
-  jobs: Map<string, JobState>
-  /** At least one new db_id for each event of the group, ascending. */
-  ids: Iterator<number, undefined>
-}
+import type { Standing } from './standing.ts'
 
 export interface Admission {
   /** The events to store, in the order they came. */
@@ -27,8 +12,6 @@ export interface Admission {
   /** Position → the admitted item that it repeats. */
   repeats: Map<number, Item>
 }
-
-export const jobName = (batchId: string, jobId: string): string => `${batchId}\n${jobId}`
 
 /**
  * Decides, event by event, before anything is written (specification §4.1 steps 5 and 6; contract §1, §2): is it a
@@ -114,10 +97,10 @@ export function admit(
   /** Counts the job's series as they will be; a refused event leaves the count as it was. */
   function seriesFault({ checked: { event, series } }: Item): Problem | undefined {
     if (series === undefined || event.event_type !== 'job_epoch') return undefined
-    const name = jobName(event.batch_id, event.job_id)
+    const name = `${event.batch_id}\n${event.job_id}`
     let known = dictionaries.get(name)
     if (known === undefined) {
-      known = new Set(standing.jobs.get(name)?.progress.names)
+      known = new Set(standing.jobs.get(event.batch_id)?.get(event.job_id)?.progress.names)
       dictionaries.set(name, known)
     }
     const added: string[] = []

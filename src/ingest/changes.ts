@@ -1,24 +1,26 @@
-import type { BatchState } from '../domain/batches/index.ts'
 import type { EventType } from '../domain/events/index.ts'
-import type { JobState } from '../domain/jobs/index.ts'
 import type { Change, IdRange } from '../stream/change.ts'
+import type { Folded } from './fold.ts'
 import type { Item } from './outcome.ts'
+import type { Standing } from './standing.ts'
+import type { EndedJob } from './write.ts'
 
 /** What the stream tells of a group, channel by channel (contract §6). */
-export function changesOf(touched: {
-  batches: Iterable<{ batch: BatchState; project: string; jobs: Iterable<JobState> }>
-  admitted: readonly Item[]
-  /** Jobs whose status an end of their batch changed. */
-  settled: readonly { batchKey: number; key: number }[]
-}): Change[] {
+export function changesOf(
+  standing: Standing,
+  folded: Folded,
+  admitted: readonly Item[],
+  ended: readonly EndedJob[],
+): Change[] {
   const changes: Change[] = []
   const byProject = new Map<string, number[]>()
   const noticed: number[] = []
   const keys = new Map<string, number>()
-  for (const { batch, project, jobs } of touched.batches) {
+  for (const [batch, { jobs }] of folded.touched) {
+    const project = standing.projectsByKey.get(batch.projectKey)?.slug as string
     keys.set(batch.id, batch.key)
-    const changed = new Set([...jobs].map((job) => job.key))
-    for (const { batchKey, key } of touched.settled) if (batchKey === batch.key) changed.add(key)
+    const changed = new Set([...jobs.keys()].map((job) => job.key))
+    for (const { batchKey, key } of ended) if (batchKey === batch.key) changed.add(key)
     changes.push({ channel: `batch:${batch.id}`, type: 'summary', batchKey: batch.key, keys: [...changed] })
     const inProject = byProject.get(project)
     if (inProject === undefined) byProject.set(project, [batch.key])
@@ -30,7 +32,7 @@ export function changesOf(touched: {
   }
   if (noticed.length > 0) changes.push({ channel: 'dashboard', type: 'batches', keys: noticed })
 
-  const { epochs, lines, snapshots } = rangesOf(touched.admitted)
+  const { epochs, lines, snapshots } = rangesOf(admitted)
   const batchKeyOf = (id: string): number => keys.get(id) as number
   for (const [id, ids] of epochs) {
     changes.push({ channel: `metrics:${id}`, type: 'epochs', batchKey: batchKeyOf(id), ids })

@@ -2,6 +2,7 @@ import { databaseFault } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { applyGroup } from './apply.ts'
+import { createJobMemory } from './memory.ts'
 import type { Item, Outcome } from './outcome.ts'
 
 /**
@@ -35,6 +36,7 @@ interface Submission {
 }
 
 export function createGroupCommit(writer: Writer, options: { autocreate: boolean }): GroupCommit {
+  const memory = createJobMemory()
   let queue: Submission[] = []
   const waiting = { events: 0, characters: 0 }
   let writing: Promise<void> | null = null
@@ -77,7 +79,11 @@ export function createGroupCommit(writer: Writer, options: { autocreate: boolean
   async function write(items: Item[]): Promise<Outcome[]> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await commit(writer, (tx) => applyGroup(tx, items, options))
+        const { outcomes, remember } = await commit(writer, (tx) =>
+          applyGroup(tx, items, { ...options, memory }),
+        )
+        remember()
+        return outcomes
       } catch (error) {
         const fault = databaseFault(error)
         const repeated = (error as { code?: string }).code === '23505'

@@ -3,7 +3,8 @@
 -- Summary rows are split in two: what changes a few times in a life (batches, jobs) and what every group of
 -- events changes (batch_progress, job_progress). The second are narrow, leave half of each page free and have no
 -- index on a changing column, so nearly every update stays on its page (HOT).
--- The batch_progress row is the batch's lock: whoever changes anything of a batch locks it first.
+-- The batch_progress row is the batch's lock: whoever changes anything of a batch locks it first. Whoever changes one
+-- of its jobs also writes it, so that its xmin tells a server whether the jobs it remembers are still as it left them.
 
 create table if not exists projects (
   key          integer generated always as identity primary key,

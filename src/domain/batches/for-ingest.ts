@@ -16,6 +16,8 @@ export interface LoadedBatch {
   state: BatchState
   ownerId: string
   purged: boolean
+  /** Of its progress row: another one after every write. */
+  version: string
 }
 
 interface Row {
@@ -25,6 +27,7 @@ interface Row {
   owner_id: string
   stop_requested: boolean
   purged: boolean
+  version: string
   tags: string[]
   tags_edited: boolean
   start_fields: Merged | null
@@ -51,7 +54,7 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
   const rows = await tx<Row[]>`/* batches.lock */
     select b.key, b.id, b.project_key, b.owner_id, b.stop_requested_at is not null stop_requested,
       b.purged_at is not null purged, b.tags, b.tags_edited, b.start_fields, b.ending,
-      p.first_seen_at, p.last_seen_at, p.n_running, p.n_completed, p.n_failed, p.n_stopped, p.n_lost,
+      p.xmin::text as version, p.first_seen_at, p.last_seen_at, p.n_running, p.n_completed, p.n_failed, p.n_stopped, p.n_lost,
       p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
     from batches b join batch_progress p on p.batch_key = b.key
     where b.id = any (${ids}::text[])
@@ -60,6 +63,7 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
   return rows.map((row) => ({
     ownerId: row.owner_id,
     purged: row.purged,
+    version: row.version,
     state: {
       key: row.key,
       id: row.id,
@@ -120,6 +124,7 @@ export async function createBatches(tx: Tx, wanted: NewBatch[]): Promise<LoadedB
     .map((b) => ({
       ownerId: b.ownerId,
       purged: false,
+      version: '',
       state: {
         key: keys.get(b.id) as number,
         id: b.id,

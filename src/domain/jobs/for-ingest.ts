@@ -64,7 +64,7 @@ export const jobOf = (row: StandingJobRow): JobState & { batchId: string } => ({
     lastAt: instant(row.gpu_last_at),
     busyAt: instant(row.gpu_busy_at),
   },
-  changed: { summary: false },
+  changed: { summary: false, seen: false },
 })
 
 function progressOf(row: StandingJobRow): SeriesProgress {
@@ -137,9 +137,35 @@ const numberText = (value: unknown): string | null => {
   return number === undefined ? null : String(number)
 }
 
-/** Writes how far jobs are: one narrow row each. */
+/** Whether nothing of the job's progress changed but its latest epochs: nearly every job of a group. */
+export const onlyAdvanced = ({ changed, progress }: JobState): boolean =>
+  progress.changed.values && !progress.changed.names && !progress.changed.chunks && !changed.seen
+
+const array = (values: number[]): string => `{${values.join(',')}}`
+
+/** Writes jobs that only advanced; each column one text split by newlines, half the cost of JSON rows. */
+export function advanceJobs(tx: Tx, jobs: JobState[]): Fragment {
+  const column = (value: (job: JobState) => string | number | null): string => jobs.map(value).join('\n')
+  return tx`
+    update job_progress p set
+      last_seen_at = x.last::timestamptz, epochs = x.epochs::int, max_epoch = x.max::int,
+      last_epoch = x.last_epoch::int[], last_value = x.last_value::float8[], min_value = x.least::float8[],
+      max_value = x.greatest::float8[]
+    from rows from (
+      string_to_table(${column((j) => j.key)}, chr(10)),
+      string_to_table(${column((j) => j.lastSeenAt)}, chr(10)),
+      string_to_table(${column((j) => j.progress.epochs)}, chr(10)),
+      string_to_table(${column((j) => j.progress.maxEpoch)}, chr(10)),
+      string_to_table(${column((j) => array(j.progress.lastEpoch))}, chr(10)),
+      string_to_table(${column((j) => array(j.progress.lastValue))}, chr(10)),
+      string_to_table(${column((j) => array(j.progress.min))}, chr(10)),
+      string_to_table(${column((j) => array(j.progress.max))}, chr(10))
+    ) as x (key, last, epochs, max, last_epoch, last_value, least, greatest)
+    where p.job_key = x.key::bigint`
+}
+
+/** Writes whatever changed of how far jobs are. */
 export function saveJobProgress(tx: Tx, jobs: JobState[]): Fragment {
-  const array = (values: number[]): string => `{${values.join(',')}}`
   const rows = jobs.map(({ key, firstSeenAt, lastSeenAt, gpu, progress }) => ({
     key,
     first: firstSeenAt,

@@ -1,7 +1,9 @@
 export {
+  advanceJobs,
   createJobs,
   jobOf,
   jobsForIngest,
+  onlyAdvanced,
   type StandingJobRow,
   saveJobProgress,
   saveJobSummaries,
@@ -14,6 +16,7 @@ export {
   jobStartedAt,
   jobStatusOf,
   newJob,
+  settled,
 } from './job.ts'
 export { EVERY_JOB, type JobFilter, listJobs, listJobsOfBatch, visibleJob } from './reads.ts'
 export { type JobRow, type JobView, jobView } from './view.ts'

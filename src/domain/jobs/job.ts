@@ -21,7 +21,8 @@ export interface JobState {
   lastSeenAt: string
   progress: SeriesProgress
   gpu: GpuEvidence
-  changed: { summary: boolean }
+  /** `seen`: its first sign of life or its GPU evidence, beyond the last sign of life. */
+  changed: { summary: boolean; seen: boolean }
 }
 
 export const newJob = (batchKey: number, id: string, firstSeenAt: string): JobState => ({
@@ -38,13 +39,14 @@ export const newJob = (batchKey: number, id: string, firstSeenAt: string): JobSt
   lastSeenAt: firstSeenAt,
   progress: newProgress(),
   gpu: { firstAt: null, lastAt: null, busyAt: null },
-  changed: { summary: true },
+  changed: { summary: true, seen: true },
 })
 
 /** Folds one event of the job; the order of events does not matter. Epochs are folded in domain/metrics. */
 export function applyToJob(job: JobState, { event, at, stamp }: Incoming): void {
   if (at < job.firstSeenAt) {
     job.firstSeenAt = at
+    job.changed.seen = true
     if (job.start === null) job.changed.summary = true
   }
   if (at > job.lastSeenAt) job.lastSeenAt = at
@@ -66,6 +68,7 @@ export function applyToJob(job: JobState, { event, at, stamp }: Incoming): void 
       break
     case 'resource_snapshot':
       noticeGpu(job.gpu, event.data, at)
+      job.changed.seen = true
       break
   }
 }
@@ -116,4 +119,13 @@ export function fieldsUnder(merged: Merged | null, prefix: 'params/' | 'metrics/
     if (name.startsWith(prefix)) fields[name.slice(prefix.length)] = value
   }
   return fields
+}
+
+/** The job as it is once what changed was written. */
+export function settled(job: JobState): JobState {
+  const { progress } = job
+  job.changed = { summary: false, seen: false }
+  if (progress.changed.chunks) progress.packedTo = null
+  progress.changed = { names: false, values: false, extremes: false, chunks: false }
+  return job
 }

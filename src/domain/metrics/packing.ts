@@ -82,7 +82,8 @@ export async function packJobs(
   jobKeys: readonly number[],
   sizes: PackingSizes = PACKING_SIZES,
 ): Promise<number[]> {
-  await tx`/* packing.lock */ select from batch_progress where batch_key = ${batchKey} for no key update`
+  // Written, not only locked: a server that remembers the batch's jobs must read them anew.
+  await tx`/* packing.lock */ update batch_progress set last_seen_at = last_seen_at where batch_key = ${batchKey}`
   const plans = await tx<Plan[]>`/* packing.plan */
     select p.job_key, cardinality(p.series) series, j.status = 'running' running, p.packed_to,
       last.first_epoch last_first, last.n last_n

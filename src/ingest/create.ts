@@ -1,0 +1,87 @@
+import type { Tx } from '../db/sql.ts'
+import { createBatches, type LoadedBatch } from '../domain/batches/index.ts'
+import { createJobs, type JobState, newJob } from '../domain/jobs/index.ts'
+import { createProjects } from '../domain/projects/index.ts'
+import type { Item } from './outcome.ts'
+import { put, type Standing } from './standing.ts'
+
+/** Another transaction created a project, batch or event of this group meanwhile: the group must start over. */
+export class Raced extends Error {
+  readonly code = '40001'
+}
+
+/**
+ * Projects, batches and jobs that the events name and that do not stand yet: a placeholder each, which the start
+ * event fills in, whenever it comes (contract §1).
+ * @returns the jobs that are new
+ */
+export async function createMissing(tx: Tx, admitted: Item[], standing: Standing): Promise<Set<JobState>> {
+  const projectKeys = await ensureProjects(tx, admitted, standing)
+  await ensureBatches(tx, admitted, standing, projectKeys)
+  return ensureJobs(tx, admitted, standing)
+}
+
+/** slug → key of every project that the events name; those that are missing are created for their first sender. */
+async function ensureProjects(tx: Tx, admitted: Item[], standing: Standing): Promise<Map<string, number>> {
+  const keys = new Map([...standing.projects.values()].map((p) => [p.slug, p.key]))
+  const wanted = new Map<string, string>()
+  for (const { checked, sender } of admitted) {
+    const slug = checked.event.source.project
+    if (!keys.has(slug) && !wanted.has(slug)) wanted.set(slug, sender.id)
+  }
+  if (wanted.size === 0) return keys
+  const made = await createProjects(
+    tx,
+    [...wanted].map(([slug, ownerId]) => ({ slug, ownerId })),
+  )
+  if (made.size < wanted.size) throw new Raced()
+  for (const [slug, key] of made) {
+    keys.set(slug, key)
+    const access = {
+      key,
+      slug,
+      visibility: 'private' as const,
+      ownerId: wanted.get(slug) as string,
+      roles: new Map(),
+    }
+    standing.projects.set(slug, access)
+    standing.projectsByKey.set(key, access)
+  }
+  return keys
+}
+
+async function ensureBatches(
+  tx: Tx,
+  admitted: Item[],
+  standing: Standing,
+  projectKeys: Map<string, number>,
+): Promise<void> {
+  const wanted = new Map<string, Parameters<typeof createBatches>[1][number]>()
+  for (const { checked, sender } of admitted) {
+    const { batch_id: id, source } = checked.event
+    if (standing.batches.has(id) || wanted.has(id)) continue
+    wanted.set(id, {
+      id,
+      projectKey: projectKeys.get(source.project) as number,
+      ownerId: sender.id,
+      firstSeenAt: checked.at,
+    })
+  }
+  if (wanted.size === 0) return
+  const made = await createBatches(tx, [...wanted.values()])
+  if (made.length < wanted.size) throw new Raced()
+  for (const batch of made) standing.batches.set(batch.state.id, batch)
+}
+
+async function ensureJobs(tx: Tx, admitted: Item[], standing: Standing): Promise<Set<JobState>> {
+  const made: JobState[] = []
+  for (const { checked } of admitted) {
+    const { batch_id: batchId, job_id: jobId } = checked.event
+    if (typeof jobId !== 'string' || standing.jobs.get(batchId)?.has(jobId)) continue
+    const job = newJob((standing.batches.get(batchId) as LoadedBatch).state.key, jobId, checked.at)
+    put(standing.jobs, batchId, job)
+    made.push(job)
+  }
+  if (made.length > 0) await createJobs(tx, made)
+  return new Set(made)
+}

@@ -1,0 +1,143 @@
+import type { Tx } from '../db/sql.ts'
+import { applyToBatch, type BatchState, type LoadedBatch, statusOf } from '../domain/batches/index.ts'
+import { applyToJob, type JobState, jobStatusOf } from '../domain/jobs/index.ts'
+import type { NewLogLine } from '../domain/logs/index.ts'
+import { type EpochRow, foldEpoch, loadEpochs } from '../domain/metrics/index.ts'
+import type { NewSnapshot } from '../domain/resources/index.ts'
+import type { Claim } from './claim.ts'
+import type { Item } from './outcome.ts'
+import type { Standing } from './standing.ts'
+
+/** What became of a batch and of those of its jobs that the group's events name. */
+export interface Touched {
+  wasOver: boolean
+  over: boolean
+  /** Job → its status before; null for a new one. */
+  jobs: Map<JobState, JobState['status'] | null>
+}
+
+/** A group folded in memory: everything that is to be written. */
+export interface Folded {
+  touched: Map<BatchState, Touched>
+  claims: Claim[]
+  lines: NewLogLine[]
+  snapshots: NewSnapshot[]
+  /** Epochs of one event alone, which are new, and epochs that several were merged into. */
+  epochs: { alone: EpochRow[]; merged: EpochRow[] }
+}
+
+/** Folds the admitted events into the states of their batches and jobs, and gives each event its db_id. */
+export async function foldGroup(
+  tx: Tx,
+  admitted: Item[],
+  standing: Standing,
+  createdJobs: Set<JobState>,
+): Promise<Folded> {
+  const touched: Folded['touched'] = new Map()
+  const lines: NewLogLine[] = []
+  const snapshots: NewSnapshot[] = []
+  const claims: Claim[] = []
+  for (const { checked } of admitted) {
+    const { event, at } = checked
+    const dbId = standing.ids.next().value as number
+    checked.dbId = dbId
+    const batch = (standing.batches.get(event.batch_id) as LoadedBatch).state
+    let inBatch = touched.get(batch)
+    if (inBatch === undefined) {
+      const wasOver = statusOf(batch) !== 'running'
+      inBatch = { wasOver, over: wasOver, jobs: new Map() }
+      touched.set(batch, inBatch)
+    }
+    applyToBatch(batch, checked)
+    let job: JobState | null = null
+    if (typeof event.job_id === 'string') {
+      job = jobIn(standing, event.batch_id, event.job_id)
+      if (!inBatch.jobs.has(job)) inBatch.jobs.set(job, createdJobs.has(job) ? null : job.status)
+      applyToJob(job, checked)
+    }
+    const place = { batchKey: batch.key, jobKey: job?.key ?? null, dbId, at }
+    if (event.event_type === 'log_line' && job !== null) {
+      const { level, line } = event.data
+      lines.push({ ...place, jobKey: job.key, level: level.toLowerCase(), line })
+    } else if (event.event_type === 'resource_snapshot') {
+      snapshots.push({ ...place, data: event.data })
+    }
+    claims.push({ incoming: checked, eventId: checked.eventId, batchKey: batch.key, jobKey: place.jobKey })
+  }
+  const epochs = await foldEpochs(tx, admitted, standing)
+  for (const [batch, inBatch] of touched) {
+    inBatch.over = statusOf(batch) !== 'running'
+    settleStatuses(batch, inBatch)
+  }
+  return { touched, claims, lines, snapshots, epochs }
+}
+
+const jobIn = (standing: Standing, batchId: string, jobId: string): JobState =>
+  standing.jobs.get(batchId)?.get(jobId) as JobState
+
+/** Gives the named jobs their status, and the batch its counts of them. */
+function settleStatuses(batch: BatchState, { over, jobs }: Touched): void {
+  for (const [job, before] of jobs) {
+    job.status = jobStatusOf(job, over)
+    if (job.status === before) continue
+    job.changed.summary = true
+    if (before !== null) batch.jobs[before]--
+    batch.jobs[job.status]++
+    batch.changed.counts = true
+  }
+}
+
+/**
+ * Folds the job_epoch events. An epoch past the highest that the job had is new; only for the others is the standing
+ * row asked for.
+ */
+async function foldEpochs(tx: Tx, admitted: Item[], standing: Standing): Promise<Folded['epochs']> {
+  const events: { job: JobState; epoch: number; checked: Item['checked'] }[] = []
+  const asked: { key: number; epoch: number }[] = []
+  for (const { checked } of admitted) {
+    const { event } = checked
+    if (event.event_type !== 'job_epoch') continue
+    const job = jobIn(standing, event.batch_id, event.job_id)
+    const { epoch } = event.data
+    if (job.progress.maxEpoch !== null && epoch <= job.progress.maxEpoch) asked.push({ key: job.key, epoch })
+    events.push({ job, epoch, checked })
+  }
+  if (events.length === 0) return { alone: [], merged: [] }
+  const rows = new Map<number, Map<number, EpochRow>>()
+  const put = (row: EpochRow): void => {
+    let ofJob = rows.get(row.jobKey)
+    if (ofJob === undefined) {
+      ofJob = new Map()
+      rows.set(row.jobKey, ofJob)
+    }
+    ofJob.set(row.epoch, row)
+  }
+  if (asked.length > 0) {
+    for (const row of await loadEpochs(
+      tx,
+      asked.map((a) => a.key),
+      asked.map((a) => a.epoch),
+    ))
+      put(row)
+  }
+  const written = new Set<EpochRow>()
+  for (const { job, epoch, checked } of events) {
+    const { at, dbId, stamp, series } = checked
+    const standingRow = rows.get(job.key)?.get(epoch)
+    const row = foldEpoch(job.progress, job.key, standingRow, {
+      epoch,
+      at,
+      dbId,
+      stamp,
+      series: series as Map<string, number>,
+    })
+    if (row === null) continue
+    if (row !== standingRow) put(row)
+    written.add(row)
+  }
+  const toWrite = [...written]
+  return {
+    alone: toWrite.filter((row) => row.stamps === null),
+    merged: toWrite.filter((row) => row.stamps !== null),
+  }
+}

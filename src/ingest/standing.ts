@@ -1,0 +1,131 @@
+import type { Fragment, Tx } from '../db/sql.ts'
+import { type LoadedBatch, lockBatches } from '../domain/batches/index.ts'
+import { type JobState, jobOf, jobsForIngest, type StandingJobRow } from '../domain/jobs/index.ts'
+import {
+  type ProjectAccess,
+  projectOf,
+  projectsForIngest,
+  type StandingProjectRow,
+} from '../domain/projects/index.ts'
+import { validTokens } from '../domain/tokens/index.ts'
+import { idBlocks, idsFrom, storedEvents } from './claim.ts'
+import type { JobMemory } from './memory.ts'
+import type { Item } from './outcome.ts'
+
+/** What the group's transaction found standing, locked. Grows by what the group creates. */
+export interface Standing {
+  /** The tokens that still hold: one may have been revoked since its request came in. */
+  tokens: Set<string>
+  /** event_id → db_id of those that are stored already. */
+  stored: Map<string, number>
+  projects: Map<string, ProjectAccess>
+  projectsByKey: Map<number, ProjectAccess>
+  batches: Map<string, LoadedBatch>
+  /** batch_id → job_id → job; a batch without known jobs may be missing. */
+  jobs: Map<string, Map<string, JobState>>
+  /** At least one new db_id for each event of the group, ascending. */
+  ids: Iterator<number, undefined>
+  /** The version that rows written by this transaction will have. */
+  version: string
+}
+
+/** One row of JSON lists: one statement in place of six. */
+interface Found {
+  stored: { event_id: string; db_id: number }[]
+  tokens: { id: string }[]
+  projects: StandingProjectRow[]
+  jobs: StandingJobRow[]
+  ids: { first: number }[]
+  version: string
+}
+
+interface Pair {
+  batchId: string
+  jobId: string
+}
+
+/**
+ * Everything that the events name, in one round trip. The locks come first, so that what follows sees the work of
+ * whoever held them. Jobs that this server remembers are not read, unless somebody else wrote to their batch.
+ */
+export async function loadStanding(tx: Tx, items: readonly Item[], memory: JobMemory): Promise<Standing> {
+  const batchIds = [...new Set(items.map((i) => i.checked.event.batch_id))]
+  const remembered = new Map(batchIds.map((id) => [id, memory.take(id)]))
+  const named = namedJobs(items)
+  const unknown = named.filter(({ batchId, jobId }) => !remembered.get(batchId)?.byId.has(jobId))
+  const slugs = [...new Set(items.map((i) => i.checked.event.source.project))]
+  const senders = [...new Set(items.map((i) => i.sender.id))]
+  const tokenIds = [...new Set(items.map((i) => i.sender.tokenId))]
+  const eventIds = items.map((i) => i.checked.eventId)
+  const json = (rows: Fragment): Fragment => tx`(select coalesce(json_agg(r), '[]') from (${rows}) r)`
+  const [locked, [row]] = await Promise.all([
+    lockBatches(tx, batchIds),
+    tx<Found[]>`/* ingest.load */
+      select
+        ${json(storedEvents(tx, eventIds))} stored,
+        ${json(validTokens(tx, tokenIds))} tokens,
+        ${json(projectsForIngest(tx, slugs, batchIds, senders))} projects,
+        ${unknown.length === 0 ? tx`'[]'::json` : json(jobsOf(tx, unknown))} jobs,
+        ${json(idBlocks(tx, items.length))} ids,
+        pg_current_xact_id()::xid::text as version`,
+  ])
+  const found = row as Found
+  const jobs = new Map<string, Map<string, JobState>>()
+  const outdated = new Set<string>()
+  for (const batch of locked) {
+    const known = remembered.get(batch.state.id)
+    if (known === undefined) continue
+    if (known.version === batch.version) jobs.set(batch.state.id, known.byId)
+    else outdated.add(batch.state.id)
+  }
+  const again = named.filter((pair) => outdated.has(pair.batchId) && !unknown.includes(pair))
+  const rows = again.length === 0 ? found.jobs : [...found.jobs, ...(await jobsOf(tx, again))]
+  for (const job of (rows as StandingJobRow[]).map(jobOf)) put(jobs, job.batchId, job)
+
+  const projects = found.projects.map(projectOf)
+  return {
+    tokens: new Set(found.tokens.map((token) => token.id)),
+    stored: new Map(found.stored.map((event) => [event.event_id, event.db_id])),
+    projects: new Map(projects.map((p) => [p.slug, p])),
+    projectsByKey: new Map(projects.map((p) => [p.key, p])),
+    batches: new Map(locked.map((b) => [b.state.id, b])),
+    jobs,
+    ids: idsFrom(found.ids),
+    version: found.version,
+  }
+}
+
+export function put(jobs: Standing['jobs'], batchId: string, job: JobState): void {
+  let ofBatch = jobs.get(batchId)
+  if (ofBatch === undefined) {
+    ofBatch = new Map()
+    jobs.set(batchId, ofBatch)
+  }
+  ofBatch.set(job.id, job)
+}
+
+const jobsOf = (tx: Tx, pairs: Pair[]): Fragment =>
+  jobsForIngest(
+    tx,
+    pairs.map((p) => p.batchId),
+    pairs.map((p) => p.jobId),
+  )
+
+/** Each (batch, job) that the events name, once. */
+function namedJobs(items: readonly Item[]): Pair[] {
+  const seen = new Map<string, Set<string>>()
+  const pairs: Pair[] = []
+  for (const { checked } of items) {
+    const { batch_id: batchId, job_id: jobId } = checked.event
+    if (typeof jobId !== 'string') continue
+    let ofBatch = seen.get(batchId)
+    if (ofBatch === undefined) {
+      ofBatch = new Set()
+      seen.set(batchId, ofBatch)
+    }
+    if (ofBatch.has(jobId)) continue
+    ofBatch.add(jobId)
+    pairs.push({ batchId, jobId })
+  }
+  return pairs
+}
