@@ -242,3 +242,22 @@ def test_a_server_that_never_answers_does_not_hold_up_the_training(make: Make, p
                 job.epoch(epoch, train_loss=1.0)
             assert time.monotonic() - begin < 1.0
     assert run.delivery.spilled == 2004
+
+
+def test_the_proxy_that_the_environment_names_is_used_except_for_this_machine(
+    make: Make, server: FakeIngest, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy.url)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with make():
+        pass
+    assert proxy.posts == 0
+    with make(url="http://service.invalid:8080") as run:
+        pass
+    assert run.delivery.complete
+    assert proxy.posts == 2
+    monkeypatch.setenv("no_proxy", ".invalid")
+    with make(url="http://service.invalid:8080") as run:
+        pass
+    assert run.delivery.spilled == 2
+    assert proxy.posts == 2

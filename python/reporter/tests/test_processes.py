@@ -126,6 +126,23 @@ def test_pool_processes_are_silent_unless_they_join_by_svc_batch_id(server: Fake
     assert server.events[-1]["event_type"] == "batch_done"
 
 
+def test_a_joined_child_that_never_closes_its_run_still_delivers_when_it_ends(server: FakeIngest) -> None:
+    body = """
+import multiprocessing
+def child():
+    run = svc.Reporter("vision", url=os.environ["URL"], token="em_live_test", stop_poll_s=0, resources_s=0)
+    run.job("a").epoch(0, train_loss=1.0)
+if __name__ == "__main__":
+    os.environ["SVC_BATCH_ID"] = "b"
+    for method in ("fork", "spawn"):
+        worker = multiprocessing.get_context(method).Process(target=child)
+        worker.start()
+        worker.join()
+"""
+    process.run(body, {"URL": server.url})
+    assert server.types() == ["job_start", "job_epoch", "job_done"] * 2
+
+
 def test_a_process_started_with_svc_batch_id_joins_without_starting_or_ending_the_batch(
     make: Make, server: FakeIngest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,12 +9,15 @@ After a fork the child's list is empty: its inherited reporters are inert and it
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import signal
 import sys
 import threading
 from types import FrameType
 from typing import Protocol
+
+from ._ranks import is_worker_process
 
 
 class Open(Protocol):
@@ -24,17 +27,22 @@ class Open(Protocol):
 
 _open: list[Open] = []
 _hooked = False
+_finalised_pid = 0
 _handling_sigterm = False
 
 
 def opened(reporter: Open) -> None:
-    global _hooked
+    global _hooked, _finalised_pid
     _open.append(reporter)
     if not _hooked:
         _hooked = True
         atexit.register(_at_exit)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_after_fork)
+    if is_worker_process() and _finalised_pid != os.getpid():
+        _finalised_pid = os.getpid()
+        # multiprocessing ends its children by os._exit, past atexit; this is its own way of saying goodbye.
+        importlib.import_module("multiprocessing.util").Finalize(None, _at_exit, exitpriority=10)
     _take_sigterm()
 
 

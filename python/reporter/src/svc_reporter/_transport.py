@@ -18,6 +18,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _AGENT = f"svc-reporter/{__version__} python/{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -78,6 +79,7 @@ class Transport:
         self.timeout_s = timeout_s
         self._connection: HTTPConnection | None = None
         self._aborted = False
+        self._by_proxy = False
 
     def post(self, path: str, body: bytes) -> Answer:
         return self.request("POST", path, body)
@@ -106,7 +108,7 @@ class Transport:
         self.close()
         try:
             connection = self._connection = self._connect()
-            connection.request("GET", self.target.prefix + path, headers=self._headers(accept))
+            connection.request("GET", self._path(path), headers=self._headers(accept))
             return connection.getresponse()
         except (OSError, HTTPException, ValueError) as error:
             self.close()
@@ -146,7 +148,7 @@ class Transport:
             headers = self._headers(accept)
             if body is not None:
                 headers["Content-Type"] = "application/json"
-            connection.request(method, self.target.prefix + path, body=body, headers=headers)
+            connection.request(method, self._path(path), body=body, headers=headers)
             response = connection.getresponse()
             content = response.read(MAX_ANSWER_BYTES + 1)
             if len(content) > MAX_ANSWER_BYTES:
@@ -167,6 +169,10 @@ class Transport:
             headers["Authorization"] = f"Bearer {self._token}"
         return headers
 
+    def _path(self, path: str) -> str:
+        """What stands in the request line: through a proxy in the clear, the whole address."""
+        return f"{self.target}{path}" if self._by_proxy else self.target.prefix + path
+
     def _connect(self) -> HTTPConnection:
         from http.client import HTTPConnection, HTTPSConnection
 
@@ -178,7 +184,8 @@ class Transport:
             connection = HTTPSConnection(host, port, timeout=self.timeout_s)
         else:
             connection = HTTPConnection(host, port, timeout=self.timeout_s)
-        if proxy:
+        self._by_proxy = proxy is not None and not target.secure
+        if proxy and target.secure:
             connection.set_tunnel(target.host, target.port)
         connection.connect()
         sock = connection.sock
@@ -189,7 +196,7 @@ class Transport:
 
 def _proxy_for(target: Target) -> Target | None:
     """The proxy that the environment names for this address; clusters often allow nothing else out."""
-    if not any(name.lower().endswith("_proxy") for name in os.environ):
+    if target.host in LOOPBACK or not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     from urllib.request import getproxies, proxy_bypass
 

@@ -144,7 +144,8 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
         def pass_on(self, body: bytes | None, fault: Fault) -> None:
             upstream = HTTPConnection(*proxy.upstream, timeout=30)
             headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "connection")}
-            upstream.request(self.command, self.path, body, headers)
+            path = self.path if self.path.startswith("/") else "/" + self.path.split("/", 3)[3]  # used as a web proxy
+            upstream.request(self.command, path, body, headers)
             response = upstream.getresponse()
             content = response.read()
             kept = {k: v for k, v in response.getheaders() if k.lower() in ("content-type", "retry-after")}
