@@ -3,6 +3,7 @@
 // without dependencies, because at first there are none.
 //
 //   node scripts/start.mjs [arguments of `start`]
+//   node scripts/start.mjs demo                     the same for `npm run demo`
 //   node scripts/start.mjs --build-only             only installs and builds, each only when needed
 //
 // The server runs in this very process, so a signal reaches it once, its exit code is ours, and nothing of it is left
@@ -267,9 +268,9 @@ async function main() {
   }
   if (buildOnly) return
   dropRepeatedSignals()
-  if (process.env.npm_lifecycle_event === 'start') endWithNpm()
+  if (['start', 'demo'].includes(process.env.npm_lifecycle_event)) endWithNpm()
   process.setSourceMapsEnabled(true)
-  process.argv = [process.execPath, MAIN, 'start', ...args]
+  process.argv = [process.execPath, MAIN, ...(args[0] === 'demo' ? args : ['start', ...args])]
   await import(pathToFileURL(MAIN).href)
 }
 

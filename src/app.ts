@@ -23,6 +23,9 @@ export interface App {
   stop: () => Promise<void>
 }
 
+/** How long requests under way may take once the service stops; the rest of the ten seconds is for the database. */
+const DRAIN_MS = 5_000
+
 const MIGRATIONS = join(import.meta.dirname, '..', 'prisma', 'migrations')
 
 /** Opens everything in order, from the database up; a failure on the way closes what was already open. */
@@ -80,7 +83,7 @@ export async function startApp(
       log,
       pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
     })
-    closers.push(() => server.close())
+    closers.push(() => drain(server))
     const address = await server.listen({ host: config.host, port: config.port })
     const hasUsers = async (): Promise<boolean> =>
       (await sql`/* users.any */ select 1 from users limit 1`).length > 0
@@ -89,4 +92,16 @@ export async function startApp(
     await stop()
     throw error
   }
+}
+
+/** Closes the doors: nothing new comes in, what is under way is answered, and what takes too long is cut off. */
+async function drain(server: FastifyInstance): Promise<void> {
+  const doors = server.server
+  const patience = setTimeout(() => doors.closeAllConnections(), DRAIN_MS)
+  // A connection that was busy when the doors closed is kept alive by its client once it is answered.
+  const idle = setInterval(() => doors.closeIdleConnections(), 50)
+  await server.close().finally(() => {
+    clearTimeout(patience)
+    clearInterval(idle)
+  })
 }

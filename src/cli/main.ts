@@ -1,21 +1,36 @@
 #!/usr/bin/env node
 import { ConfigError, readConfig } from '../config.ts'
+import { demo } from './demo.ts'
+import { failureLine } from './failure.ts'
 import { start } from './start.ts'
 
 /** The only file that reads the environment. Everything below takes values. */
 const [command = 'start', ...rest] = process.argv.slice(2)
 
-const USAGE = `Usage: svc [start]
+const USAGE = `Usage: svc [start | demo]
 
   start   run the service (the default); configured by SVC_* variables, see docs/operations.md
+  demo    send a recorded training to a running service (SVC_URL, else this machine's), or to one it starts
 `
 
+let databaseUrl: string | undefined
 try {
+  if (rest.length > 0) throw new ConfigError(`${command} takes no arguments: ${rest.join(' ')}`)
   switch (command) {
     case 'start': {
-      if (rest.length > 0) throw new ConfigError(`start takes no arguments: ${rest.join(' ')}`)
-      const { config, warnings } = readConfig(process.env)
+      const { config, warnings } = settings()
       await start(config, warnings)
+      break
+    }
+    case 'demo': {
+      const { config, warnings } = settings()
+      const { SVC_URL, SVC_DEMO_EMAIL, SVC_DEMO_PASSWORD } = process.env
+      await demo({
+        url: SVC_URL,
+        account: SVC_DEMO_EMAIL && SVC_DEMO_PASSWORD ? [SVC_DEMO_EMAIL, SVC_DEMO_PASSWORD] : undefined,
+        config,
+        warnings,
+      })
       break
     }
     case 'help':
@@ -26,7 +41,13 @@ try {
       throw new ConfigError(`there is no command ${command}\n${USAGE}`)
   }
 } catch (error) {
-  // One clear line for what the operator can mend; the whole story for what they cannot.
-  console.error(error instanceof ConfigError ? `svc: ${error.message}` : error)
+  const line = failureLine(error, databaseUrl)
+  console.error(line === undefined ? error : `svc: ${line}`)
   process.exitCode = 1
+}
+
+function settings(): ReturnType<typeof readConfig> {
+  const read = readConfig(process.env)
+  databaseUrl = read.config.databaseUrl
+  return read
 }

@@ -1,10 +1,16 @@
-import { startApp } from '../app.ts'
+import { type App, startApp } from '../app.ts'
 import type { Config } from '../config.ts'
 
-/** Runs the service until SIGTERM or Ctrl-C, then drains. A second signal ends it at once. */
-export async function start(config: Config, warnings: string[]): Promise<void> {
+/**
+ * Runs the service until SIGTERM or Ctrl-C, then drains. A second signal ends it at once. Resolves when it answers.
+ */
+export async function start(config: Config, warnings: readonly string[]): Promise<App> {
   for (const warning of warnings) console.error(`svc: ${warning}`)
-  const app = await startApp(config)
+  const starting = startApp(config)
+  // Before it is up: a Ctrl-C in the middle of a start must stop the database that was just started.
+  const ending = endOnSignals(async () => (await starting).stop())
+  const app = await starting
+  if (ending.begun) return app
   const address = config.publicUrl ?? app.address
   console.log(`
   Experiment monitor is running.
@@ -16,18 +22,27 @@ export async function start(config: Config, warnings: string[]): Promise<void> {
   ${await firstStep(app.hasUsers, address)}
   Stop with Ctrl-C.
 `)
-  let stopping = false
-  const stop = async (signal: string): Promise<void> => {
-    if (stopping) process.exit(1)
-    stopping = true
+  return app
+}
+
+function endOnSignals(stop: () => Promise<void>): { begun: boolean } {
+  const ending = { begun: false }
+  const end = async (signal: string): Promise<void> => {
+    if (ending.begun) process.exit(1)
+    ending.begun = true
     console.log(`svc: ${signal}, draining`)
     // Longer than this and an orchestrator would kill it anyway (contract §8).
     setTimeout(() => process.exit(1), 10_000).unref()
-    await app.stop()
-    process.exit(0)
+    // A start that fails has closed what it had opened, and main.ts tells why.
+    const failed = await stop().then(
+      () => false,
+      () => true,
+    )
+    process.exit(failed ? 1 : 0)
   }
-  process.on('SIGTERM', () => void stop('SIGTERM'))
-  process.on('SIGINT', () => void stop('SIGINT'))
+  process.on('SIGTERM', () => void end('SIGTERM'))
+  process.on('SIGINT', () => void end('SIGINT'))
+  return ending
 }
 
 async function firstStep(hasUsers: () => Promise<boolean>, address: string): Promise<string> {

@@ -34,7 +34,8 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     genReqId: () => `${process}-${(++requests).toString(36)}`,
     // A batch_id of 128 characters may be percent-encoded to twelve times its length.
     routerOptions: { maxParamLength: 2048 },
-    forceCloseConnections: true,
+    // Requests under way are answered when the server stops (app.ts sets the limit).
+    forceCloseConnections: 'idle',
   })
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)

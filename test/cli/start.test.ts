@@ -1,0 +1,188 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { freshDatabase } from '../kit/database.ts'
+import { type Cli, isAlive, postmasterOf, runCli } from './process.ts'
+
+let home: string
+const running: Cli[] = []
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'svc-cli-'))
+})
+afterEach(async () => {
+  for (const cli of running.splice(0)) {
+    if (cli.process.exitCode === null) cli.kill('SIGKILL')
+    await cli.ended
+  }
+  const orphan = postmasterOf(home)
+  if (orphan !== undefined && isAlive(orphan)) process.kill(orphan, 'SIGQUIT')
+  rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+})
+
+function start(settings: Record<string, string> = {}, args = ['start']): Cli {
+  const cli = runCli(args, { SVC_DATA_DIR: home, SVC_PORT: '0', ...settings })
+  running.push(cli)
+  return cli
+}
+
+const register = (address: string) =>
+  fetch(`${address}/api/auth/register`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email: 'you@example.com', password: 'at least 8 characters' }),
+  })
+
+async function until(what: string, done: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 20_000; !(await done()); await sleep(20)) {
+    if (Date.now() > end) throw new Error(`not in time: ${what}`)
+  }
+}
+
+test('a first start says where it answers, where its data is and how to register', async () => {
+  const cli = start()
+  const address = await cli.address()
+  expect((await fetch(`${address}/readyz`)).status).toBe(200)
+  await until('the whole block', () => cli.said.out.includes('Stop with Ctrl-C.'))
+  expect(cli.said.out).toContain(`Data      ${home}`)
+  expect(cli.said.out).toContain(`curl ${address}/api/auth/register`)
+  expect((await register(address)).status).toBe(201)
+})
+
+test('SIGTERM answers the request under way, stops PostgreSQL and exits with 0', async () => {
+  const cli = start()
+  const address = await cli.address()
+  let sendRest = () => {}
+  const rest = new Promise<void>((resolve) => {
+    sendRest = resolve
+  })
+  async function* body() {
+    yield new TextEncoder().encode('{"email":"late@example.com",')
+    await rest
+    yield new TextEncoder().encode('"password":"at least 8 characters"}')
+  }
+  const answer = fetch(`${address}/api/auth/register`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: ReadableStream.from(body()),
+    duplex: 'half',
+  } as RequestInit)
+  await sleep(200)
+  cli.kill('SIGTERM')
+  await until('the drain', () => cli.said.out.includes('SIGTERM, draining'))
+  sendRest()
+  expect((await answer).status).toBe(201)
+  expect(await cli.ended).toMatchObject({ code: 0, signal: null })
+  expect(postmasterOf(home)).toBe(undefined)
+})
+
+test('Ctrl-C in the middle of a start stops the PostgreSQL that it had started', async () => {
+  const cli = start()
+  await until('PostgreSQL', () => postmasterOf(home) !== undefined)
+  cli.kill('SIGINT')
+  expect(await cli.ended).toMatchObject({ code: 0 })
+  expect(cli.said.out).not.toContain('Experiment monitor is running')
+  expect(postmasterOf(home)).toBe(undefined)
+})
+
+test('after kill -9 the next start has the same data', async () => {
+  const first = start()
+  expect((await register(await first.address())).status).toBe(201)
+  first.kill('SIGKILL')
+  await first.ended
+  const second = start()
+  const again = await register(await second.address())
+  expect(again.status).toBe(409)
+  await until('the whole block', () => second.said.out.includes('Stop with Ctrl-C.'))
+  expect(second.said.out).toContain('Sign in with your account.')
+})
+
+test('a bad setting ends the start with one line that names it and keeps its value to itself', async () => {
+  const result = await start({ SVC_DATABASE_URL: 'mysql://root:hunter2@db/svc' }).ended
+  expect(result).toMatchObject({
+    code: 1,
+    out: '',
+    err: 'svc: SVC_DATABASE_URL is not valid: must begin with postgresql://\n',
+  })
+})
+
+test('an unknown SVC_ name is warned of, and a name of the clients is not', async () => {
+  const cli = start({ SVC_PROT: '8080', SVC_TOKEN: 'em_live_x', SVC_DEMO_EMAIL: 'me@example.com' })
+  await cli.address()
+  expect(cli.said.err.match(/svc: .*/g)).toEqual([
+    'svc: SVC_PROT is not a setting of this service and is ignored',
+  ])
+})
+
+test('a port that is taken ends the start with one line, and PostgreSQL with it', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  try {
+    await until('the other server', () => other.listening)
+    const { port } = other.address() as AddressInfo
+    const result = await start({ SVC_PORT: String(port), SVC_LOG_LEVEL: 'silent' }).ended
+    expect(result.code).toBe(1)
+    expect(result.err).toBe(
+      `svc: 127.0.0.1 port ${port} is in use: another server runs there. Stop it, or choose another SVC_PORT\n`,
+    )
+    expect(postmasterOf(home)).toBe(undefined)
+  } finally {
+    other.close()
+  }
+})
+
+test('a database that is away ends the start with one line that names its host and no password', async () => {
+  const free = createServer().listen(0, '127.0.0.1')
+  await until('a port', () => free.listening)
+  const { port } = free.address() as AddressInfo
+  free.close()
+  const result = await start({
+    SVC_DATABASE_URL: `postgresql://svc:hunter2@127.0.0.1:${port}/svc`,
+    SVC_LOG_LEVEL: 'silent',
+  }).ended
+  expect(result.code).toBe(1)
+  expect(result.err).toMatch(
+    /^svc: the database at 127\.0\.0\.1:\d+ cannot be used: .*ECONNREFUSED.*\. See SVC_DATABASE_URL\n$/,
+  )
+})
+
+test('a wrong password for the database ends the start with one line', async () => {
+  const database = await freshDatabase()
+  try {
+    const url = new URL(database.url)
+    url.password = 'hunter2'
+    const result = await start({ SVC_DATABASE_URL: url.href, SVC_LOG_LEVEL: 'silent' }).ended
+    expect(result.code).toBe(1)
+    expect(result.err).toMatch(
+      /^svc: the database at \S+ cannot be used: password authentication failed.*\n$/,
+    )
+    expect(result.err).not.toContain('hunter2')
+  } finally {
+    await database.drop()
+  }
+})
+
+test('a database that a newer release has migrated ends the start with one line', async () => {
+  const database = await freshDatabase()
+  try {
+    await database.sql`
+      /* test.newer */ insert into _prisma_migrations (id, checksum, migration_name, finished_at)
+      values ('n', 'n', '999_from_the_future', now())`
+    const result = await start({ SVC_DATABASE_URL: database.url, SVC_LOG_LEVEL: 'silent' }).ended
+    expect(result.code).toBe(1)
+    expect(result.err).toMatch(
+      /^svc: the database is newer than this release: it has 999_from_the_future\. .*\n$/,
+    )
+  } finally {
+    await database.drop()
+  }
+})
+
+test('an unknown command is answered with the usage', async () => {
+  const result = await start({}, ['strat']).ended
+  expect(result.code).toBe(1)
+  expect(result.err).toMatch(/^svc: there is no command strat\nUsage: svc/)
+})
