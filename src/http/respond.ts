@@ -41,13 +41,10 @@ const FRAMEWORK: Record<string, ProblemCode> = {
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   const { code, validation, validationContext, statusCode } = error as FastifyError & {
-    validation?: { instancePath?: string; message?: string }[]
+    validation?: Fault[]
   }
   if (validation !== undefined) {
-    const errors: FieldError[] = validation.map((v) => ({
-      path: (v.instancePath ?? '').replace(/^\//, '').replaceAll('/', '.'),
-      message: v.message ?? 'is not valid',
-    }))
+    const errors = validation.flatMap(fieldErrors)
     const place =
       validationContext === 'querystring'
         ? 'invalid_query'
@@ -65,4 +62,21 @@ export function toProblem(error: unknown): Problem {
   if (fault === 'away' || fault === 'retry') return new Problem('unavailable', { cause: error })
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return new Problem('bad_request')
   return new Problem('internal', { cause: error })
+}
+
+interface Fault {
+  instancePath?: string
+  message?: string
+  keyword?: string
+  params?: { keys?: unknown }
+}
+
+/** A fault of the input by its field; names that nothing knows are one fault each, under their own names. */
+function fieldErrors({ instancePath = '', message = 'is not valid', keyword, params }: Fault): FieldError[] {
+  const path = instancePath.replace(/^\//, '').replaceAll('/', '.')
+  if (keyword !== 'unrecognized_keys' || !Array.isArray(params?.keys)) return [{ path, message }]
+  return params.keys.map((key) => ({
+    path: path === '' ? String(key) : `${path}.${key}`,
+    message: 'is not known here',
+  }))
 }

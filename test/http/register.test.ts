@@ -113,7 +113,7 @@ describe('registering', () => {
     ['a name with half a surrogate pair', { name: 'a\udc00' }, 'name'],
     ['a name of 129 characters', { name: 'a'.repeat(129) }, 'name'],
     ['null as the name', { name: null }, 'name'],
-    ['an unknown key', { role: 'admin' }, ''],
+    ['an unknown key', { role: 'admin' }, 'role'],
   ])('refuses %s and names the field', async (_, change, field) => {
     const answer = await register({ email: 'bad@example.org', password: PASSWORD, ...change })
     expect(answer.status).toBe(422)

@@ -77,7 +77,7 @@ describe('a new token', () => {
     [{ name: 'x'.repeat(129), scope: 'reporter' }, 'name'],
     [{ name: 'x', scope: 'admin' }, 'scope'],
     [{ name: 'x', scope: ['reporter'] }, 'scope'],
-    [{ name: 'x', scope: 'reporter', user_id: 'someone' }, ''],
+    [{ name: 'x', scope: 'reporter', user_id: 'someone' }, 'user_id'],
   ])('is not made from %j', async (body, field) => {
     expect(await create(body)).toMatchObject({
       status: 422,
