@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { jobShape } from '../../src/http/batch-shapes.ts'
+import { makeEvent } from '../ingest/sending.ts'
+import { createClock } from '../kit/clock.ts'
+import { openStage, type Stage, startOf } from './stage.ts'
+
+let stage: Stage
+const clock = createClock()
+beforeAll(async () => {
+  stage = await openStage({ idleJobThresholdMin: 10 }, { now: clock.now })
+})
+afterAll(() => stage?.stop())
+
+const at = (secondsAgo: number) => new Date(clock.now().getTime() - secondsAgo * 1000).toISOString()
+const job = (
+  type: Parameters<typeof makeEvent>[0],
+  batch: string,
+  id: string,
+  ago: number,
+  data = {},
+  project = 'vision',
+) => makeEvent(type, { batch_id: batch, job_id: id, timestamp: at(ago), source: { project }, data })
+const jobsOf = async (batch: string) =>
+  (await stage.get(`/api/batches/${batch}/jobs`, stage.viewer.token)).body.items
+
+describe('a job', () => {
+  test('has every field of the contract, filled from its events', async () => {
+    await stage.send(stage.batchOwner, [
+      startOf({ id: 'full', timestamp: at(100) }),
+      job('job_start', 'full', 'seed0', 90, {
+        model: 'resnet18',
+        dataset: 'cifar10',
+        lr: 0.1,
+        deep: { a: [1] },
+      }),
+      job('job_epoch', 'full', 'seed0', 80, { epoch: 1, train_loss: 0.5, acc: { top1: 0.7 } }),
+      job('job_epoch', 'full', 'seed0', 70, { epoch: 3, train_loss: 'NaN', val_loss: '-Infinity' }),
+    ])
+    const [found] = await jobsOf('full')
+    expect(found).toEqual({
+      batch_id: 'full',
+      id: 'seed0',
+      key: expect.stringMatching(/^\d+$/),
+      status: 'running',
+      model: 'resnet18',
+      dataset: 'cifar10',
+      params: { lr: 0.1, deep: { a: [1] } },
+      started_at: at(90),
+      ended_at: null,
+      elapsed_s: 90,
+      epochs: 2,
+      latest: { epoch: 3, train_loss: 'NaN', val_loss: '-Infinity', 'acc/top1': 0.7 },
+      metrics: {},
+      failure_reason: null,
+      idle: false,
+      eta_s: null,
+    })
+    expect(jobShape.parse(found)).toEqual(found)
+    expect((await stage.get(`/api/jobs/${found.key}`, stage.viewer.token)).body).toEqual(found)
+    expect((await stage.get(`/api/jobs/${found.key}`, stage.stranger.token)).body.code).toBe('job_not_found')
+  })
+
+  test('ends as its last word says: done, failed, stopped, or lost without one', async () => {
+    await stage.send(stage.batchOwner, [
+      startOf({ id: 'ends', timestamp: at(100) }),
+      ...['done', 'failed', 'stopped', 'lost'].map((id, i) => job('job_start', 'ends', id, 90 - i)),
+      job('job_done', 'ends', 'done', 60, { metrics: { acc: 0.9, worst: 'NaN' }, elapsed_s: 29.5 }),
+      job('job_failed', 'ends', 'failed', 60, { reason: 'OOM', elapsed_s: 'NaN' }),
+      job('job_failed', 'ends', 'stopped', 60, { reason: 'stop_requested', elapsed_s: 28 }),
+      job('job_epoch', 'ends', 'lost', 50, { epoch: 0 }),
+      makeEvent('batch_failed', { batch_id: 'ends', timestamp: at(40) }),
+    ])
+    const found = await jobsOf('ends')
+    expect(found.map((j: { id: string; status: string }) => [j.id, j.status])).toEqual([
+      ['lost', 'lost'],
+      ['stopped', 'stopped'],
+      ['failed', 'failed'],
+      ['done', 'completed'],
+    ])
+    const [lost, stopped, failed, done] = found
+    expect(done).toMatchObject({ metrics: { acc: 0.9, worst: 'NaN' }, elapsed_s: 29.5, ended_at: at(60) })
+    expect(failed).toMatchObject({ failure_reason: 'OOM', elapsed_s: 'NaN' })
+    expect(stopped).toMatchObject({ failure_reason: 'stop_requested', latest: { epoch: null } })
+    // Its last word was 50 s ago, its first 87 s ago.
+    expect(lost).toMatchObject({ ended_at: null, elapsed_s: 37, failure_reason: null })
+    for (const one of found) expect(jobShape.parse(one)).toEqual(one)
+  })
+
+  test('may have names that objects of JavaScript know', async () => {
+    const data = JSON.parse('{"__proto__": 1, "constructor": {"x": 2}, "toString": "s"}')
+    const epoch = JSON.parse('{"epoch": 0, "__proto__": 0.5, "hasOwnProperty": 1}')
+    const events = [
+      startOf({ id: 'names' }),
+      job('job_start', 'names', 'n', 5),
+      job('job_epoch', 'names', 'n', 4),
+    ]
+    Object.defineProperty(events[1], 'data', { value: data, enumerable: true })
+    Object.defineProperty(events[2], 'data', { value: epoch, enumerable: true })
+    await stage.send(stage.batchOwner, events)
+    const [found] = await jobsOf('names')
+    expect(Object.entries(found.params)).toEqual(expect.arrayContaining(Object.entries(data)))
+    expect(Object.entries(found.latest)).toEqual(expect.arrayContaining([['__proto__', 0.5]]))
+  })
+})
+
+describe('the idle mark', () => {
+  test('needs the threshold, evidence of the GPU, and a running job; it clears by itself', async () => {
+    const clock = createClock()
+    const stage = await openStage({ idleJobThresholdMin: 10 }, { now: clock.now })
+    try {
+      const ago = (min: number) => new Date(clock.now().getTime() - min * 60_000).toISOString()
+      const send = (type: Parameters<typeof makeEvent>[0], id: string | null, min: number, data = {}) =>
+        stage.send(stage.owner, [makeEvent(type, { batch_id: 'gpu', job_id: id, timestamp: ago(min), data })])
+      const idle = async () => {
+        const { body } = await stage.get('/api/batches/gpu/jobs', stage.owner.token)
+        return body.items
+          .filter((j: { idle: boolean }) => j.idle)
+          .map((j: { id: string }) => j.id)
+          .toSorted()
+      }
+      await stage.send(stage.owner, [startOf({ id: 'gpu', timestamp: ago(60) })])
+      for (const id of ['own', 'quiet', 'ended']) await send('job_start', id, 59)
+      await send('resource_snapshot', 'own', 40, { gpu_util_pct: 2 })
+      await send('resource_snapshot', 'ended', 40, { gpu_util_pct: 2 })
+      await send('job_done', 'ended', 30)
+      // The server has just started.
+      expect(await idle()).toEqual([])
+      clock.forward({ minutes: 11 })
+      expect(await idle()).toEqual(['own'])
+      // What is known of the batch's GPU speaks for the jobs without their own.
+      await send('resource_snapshot', null, 10, { gpus: [{ util_pct: 0 }, { util_pct: 4 }] })
+      expect(await idle()).toEqual(['own', 'quiet'])
+      await send('resource_snapshot', null, 0, { gpu_util_pct: 90 })
+      expect(await idle()).toEqual(['own'])
+      await send('resource_snapshot', 'own', 0, { gpu_util_pct: 5 })
+      expect(await idle()).toEqual([])
+    } finally {
+      await stage.stop()
+    }
+  })
+})
+
+describe('the list of jobs', () => {
+  const idsOf = async (query: string, token?: string) => {
+    const { status, body } = await stage.get(`/api/jobs?${query}`, token)
+    expect([status, body.code]).toEqual([200, undefined])
+    return body.items.map((j: { id: string }) => j.id)
+  }
+  beforeAll(() =>
+    stage.send(stage.owner, [
+      startOf({ id: 'j1', project: 'jobs', timestamp: at(100) }),
+      startOf({ id: 'j2', project: 'open', timestamp: at(100) }),
+      job('job_start', 'j1', 'a', 50, { model: 'ResNet', dataset: 'Cifar' }, 'jobs'),
+      job('job_start', 'j1', 'b', 40, { model: 'vit', dataset: 'cifar' }, 'jobs'),
+      job('job_failed', 'j1', 'b', 30, {}, 'jobs'),
+      job('job_start', 'j2', 'c', 45, { model: 'resnet' }, 'open'),
+    ]),
+  )
+
+  test.each([
+    ['project=jobs', ['b', 'a']],
+    ['project=JOBS&status=FAILED', ['b']],
+    ['project=jobs&status=failed&status=running', ['b', 'a']],
+    ['batch=j1', ['b', 'a']],
+    ['batch=j1&batch=j2', ['b', 'c', 'a']],
+    ['batch=J1', []],
+    ['batch=missing', []],
+    ['batch=j1&project=open', []],
+    ['batch=j1&model=RESNET', ['a']],
+    ['project=jobs&project=open&model=resnet', ['c', 'a']],
+    ['project=jobs&dataset=cifar&model=vit', ['b']],
+    ['project=jobs&dataset=imagenet', []],
+  ])('under %s', async (query, ids) => {
+    expect(await idsOf(query, stage.owner.token)).toEqual(ids)
+  })
+
+  test('shows each caller the jobs of the projects that it sees', async () => {
+    expect(await idsOf('limit=500')).toEqual(['c'])
+    expect(await idsOf('batch=j1&batch=j2', stage.stranger.token)).toEqual(['c'])
+    expect(await idsOf('project=jobs', stage.member.token)).toEqual([])
+    expect(await idsOf('limit=500', stage.admin.token)).toEqual(
+      expect.arrayContaining(['a', 'b', 'c', 'seed0']),
+    )
+  })
+
+  test('comes in pages that hold every job once, in a batch, a project and over all', async () => {
+    const events = Array.from({ length: 12 }, (_, i) =>
+      job('job_start', 'pages', `p${10 + i}`, 20, {}, 'paged'),
+    )
+    await stage.send(stage.owner, [startOf({ id: 'pages', project: 'paged', timestamp: at(30) }), ...events])
+    for (const path of ['/api/jobs?project=paged', '/api/jobs?batch=pages', '/api/batches/pages/jobs?']) {
+      const seen: string[] = []
+      let cursor = ''
+      do {
+        const { body } = await stage.get(`${path}&limit=5${cursor}`, stage.owner.token)
+        seen.push(...body.items.map((j: { id: string }) => j.id))
+        cursor = body.next_cursor === null ? '' : `&cursor=${body.next_cursor}`
+      } while (cursor !== '')
+      expect(seen).toEqual(Array.from({ length: 12 }, (_, i) => `p${21 - i}`))
+    }
+  })
+
+  test.each([
+    ['status=done', 'status.0'],
+    ['model=', 'model.0'],
+    ['batch=%00', 'batch.0'],
+    ['host=a', 'host'],
+    ['limit=501', 'limit'],
+  ])('refuses %s and names the field', async (query, field) => {
+    const { status, body } = await stage.get(`/api/jobs?${query}`, stage.owner.token)
+    expect([status, body.code, body.errors?.[0]?.path]).toEqual([422, 'invalid_query', field])
+  })
+
+  test('finds no job under a key that is none', async () => {
+    for (const key of ['0', '-1', '1.5', '1e3', '99999999999999999999', 'abc', '%00', '1%20', '%2B1']) {
+      const { status, body } = await stage.get(`/api/jobs/${key}`, stage.admin.token)
+      expect([key, status, body.code]).toEqual([key, 404, 'job_not_found'])
+    }
+  })
+})
