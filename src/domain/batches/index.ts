@@ -19,6 +19,7 @@ export {
   settleJobs,
 } from './for-ingest.ts'
 export { type BatchFilter, EVERY_BATCH, listBatches, readBatches } from './reads.ts'
+export { type BatchOrder, type BatchScope, countBatches, type FoundBatch, searchBatches } from './search.ts'
 export {
   type BatchExtras,
   type BatchRow,

@@ -58,7 +58,13 @@ export async function listBatches(
     order by page.started_at desc, page.key desc`
 }
 
-function conditions(db: Db, caller: Caller, filter: BatchFilter, owners: string[] | undefined): Fragment[] {
+/** Over a row `t` of batches, all of which must hold; `owners` are the ids that the filter's words mean. */
+export function conditions(
+  db: Db,
+  caller: Caller,
+  filter: BatchFilter,
+  owners: string[] | undefined,
+): Fragment[] {
   const where = filter.deleted ? [restorable(db, caller)] : [db`t.deleted_at is null`]
   if (filter.status.length > 0) where.push(oneOf(db, db`t.status`, filter.status))
   if (filter.host.length > 0) where.push(oneOfAnyCase(db, db`t.host`, filter.host))
@@ -100,14 +106,15 @@ export async function readBatches(db: Db, caller: Caller, keys: number[]): Promi
     where b.key = any (${keys}::bigint[])`
 }
 
-const batchColumns = (db: Db): Fragment => db`
+/** A `BatchRow`, of `b` with `batchJoins`. */
+export const batchColumns = (db: Db): Fragment => db`
   b.key, b.id, b.project_key, p.slug project, b.status, b.stop_requested_at is not null stop_requested, b.owner_id,
   u.name owner_name, b.host, b.username, b.commit_sha, b.command, b.experiment_type, b.tags, b.notes, b.n_total,
   b.reported, b.started_at, b.ended_at, s.last_seen_at, s.n_jobs, s.n_running, s.n_completed, s.n_failed,
   s.n_stopped, b.failure_reason, b.env_snapshot, b.rerun_of, b.deleted_at, p.visibility,
   p.owner_id project_owner_id, m.role`
 
-const batchJoins = (db: Db, caller: Caller): Fragment => db`
+export const batchJoins = (db: Db, caller: Caller): Fragment => db`
   join batch_progress s on s.batch_key = b.key
   join projects p on p.key = b.project_key
   join users u on u.id = b.owner_id

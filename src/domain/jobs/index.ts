@@ -19,4 +19,16 @@ export {
   settled,
 } from './job.ts'
 export { EVERY_JOB, type JobFilter, listJobs, listJobsOfBatch, visibleJob } from './reads.ts'
+export {
+  type Comparison,
+  countJobs,
+  type FoundJob,
+  findJobs,
+  type JobName,
+  type JobOrder,
+  type JobParents,
+  type JobSearch,
+  type Operator,
+  searchJobs,
+} from './search.ts'
 export { type JobRow, type JobView, jobView } from './view.ts'

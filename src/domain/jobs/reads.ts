@@ -90,13 +90,14 @@ const readPage = (db: Db, page: Fragment) => db<JobRow[]>`/* jobs.list */
   select ${jobColumns(db)} from page join jobs j on j.key = page.key ${jobJoins(db)}
   order by page.started_at desc, page.key desc`
 
-const jobColumns = (db: Db): Fragment => db`
+/** A `JobRow`, of `j` with `jobJoins`. */
+export const jobColumns = (db: Db): Fragment => db`
   j.key, j.batch_key, b.id batch_id, j.id, j.status, j.model, j.dataset, j.params, j.metrics, j.started_at, j.ended_at,
   s.last_seen_at, j.reported_s, j.failure_reason, s.epochs, s.max_epoch, s.series, s.last_value, s.gpu_first_at,
   s.gpu_last_at, s.gpu_busy_at, bs.gpu_first_at batch_gpu_first_at, bs.gpu_last_at batch_gpu_last_at,
   bs.gpu_busy_at batch_gpu_busy_at`
 
-const jobJoins = (db: Db): Fragment => db`
+export const jobJoins = (db: Db): Fragment => db`
   join job_progress s on s.job_key = j.key
   join batches b on b.key = j.batch_key
   join batch_progress bs on bs.batch_key = j.batch_key`

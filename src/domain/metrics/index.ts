@@ -8,6 +8,7 @@ export {
   type SeriesQuery,
   type TimedSeries,
 } from './read-series.ts'
+export { eachSeriesOf, type SeriesSource, seriesSources } from './series-of-jobs.ts'
 export {
   type EpochRow,
   foldEpoch,

@@ -1,0 +1,27 @@
+import { PrismaPg } from '@prisma/adapter-pg'
+import { Prisma, PrismaClient } from './generated/client.ts'
+
+export { Prisma }
+
+export interface Graph {
+  /** Reads entities and their relations, one SQL statement for a whole selection; every write is refused. */
+  prisma: PrismaClient
+  close: () => Promise<void>
+}
+
+/**
+ * Opens the read-only client that GraphQL reads entities through (design §2 "Prisma").
+ * @param options.onStatement is told the text of every statement, for tests that count them
+ */
+export function openGraph(url: string, options: { max: number; onStatement?: (sql: string) => void }): Graph {
+  const adapter = new PrismaPg({
+    connectionString: url,
+    max: options.max,
+    application_name: 'svc graph',
+    options: '-c default_transaction_read_only=on -c TimeZone=UTC',
+  })
+  const prisma = new PrismaClient({ adapter, log: [{ emit: 'event', level: 'query' }] })
+  const { onStatement } = options
+  if (onStatement !== undefined) prisma.$on('query', (event) => onStatement(event.query))
+  return { prisma: prisma as PrismaClient, close: () => prisma.$disconnect() }
+}

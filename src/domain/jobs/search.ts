@@ -1,0 +1,212 @@
+import type { Fragment } from 'postgres'
+import type { Db } from '../../db/sql.ts'
+import { type BatchAccess, isStorable, visibleBatches } from '../access.ts'
+import type { JobStatus } from '../batches/index.ts'
+import type { Caller } from '../caller.ts'
+import { oneOf, oneOfAnyCase, some } from '../newest-first.ts'
+import {
+  countsOf,
+  type PagePlan,
+  pageOrder,
+  type SortBy,
+  type SortColumns,
+  type SortPosition,
+  sortedPages,
+} from '../sorted-pages.ts'
+import { jobColumns, jobJoins } from './reads.ts'
+import type { JobRow } from './view.ts'
+
+/** Finds jobs by what they were given and what came of them (contract §6: `params`, `finalMetrics`, `latest`). */
+
+export type Operator = 'lt' | 'le' | 'eq' | 'ne' | 'ge' | 'gt'
+
+/**
+ * One condition on one field, with a number or a text. A field that is missing, or is of the other kind, meets none.
+ * NaN equals NaN here, because "which runs diverged?" is what one asks; it is neither below nor above anything.
+ */
+export interface Comparison {
+  key: string
+  op: Operator
+  number?: number | undefined
+  text?: string | undefined
+}
+
+/** Which jobs: OR within a list of words, AND between everything; an empty list asks nothing. */
+export interface JobSearch {
+  status: JobStatus[]
+  model: string[]
+  dataset: string[]
+  /** Text in the id, model or dataset. */
+  q: string[]
+  params: Comparison[]
+  finalMetrics: Comparison[]
+  latest: Comparison[]
+  /** Texts of params and metrics are hidden from the caller, so they are not there to be compared either. */
+  textless: boolean
+}
+
+export type JobOrder =
+  | { by: 'started_at' | 'status'; descending: boolean }
+  | { by: 'param' | 'final_metric' | 'latest'; key: string; descending: boolean }
+
+/** The parents whose jobs are wanted: a page for each. */
+export interface JobParents {
+  column: 'batch_key' | 'project_key'
+  keys: readonly number[]
+}
+
+export type FoundJob = JobRow & SortColumns & { parent: number }
+
+/** A page of jobs for each parent, in one statement; rows of one parent stand together, in order. */
+export async function searchJobs(
+  db: Db,
+  parents: JobParents,
+  search: JobSearch,
+  order: JobOrder,
+  page: { limit: number; after: SortPosition | undefined },
+): Promise<FoundJob[]> {
+  const by = sortBy(db, order, search.textless)
+  const uses = search.latest.length > 0 || order.by === 'latest'
+  return db<FoundJob[]>`/* jobs.search */
+    with page as materialized (${sortedPages(db, planOf(db, parents, search, uses), by, page)})
+    select ${jobColumns(db)}, page.parent, page.sort_rank, page.sort_number, page.sort_text
+    from page join jobs j on j.key = page.key ${jobJoins(db)}
+    order by ${pageOrder(db, by)}`
+}
+
+/** How many jobs of each parent match. */
+export async function countJobs(
+  db: Db,
+  parents: JobParents,
+  search: JobSearch,
+): Promise<Map<number, number>> {
+  const rows = await db<{ parent: number; n: number }[]>`/* jobs.count */
+    ${countsOf(db, planOf(db, parents, search, search.latest.length > 0))}`
+  return new Map(rows.map((row) => [row.parent, row.n]))
+}
+
+export interface JobName {
+  batchId: string
+  id: string
+}
+
+/** Those of these jobs that the caller sees, with their batches, in no order. */
+export async function findJobs(
+  db: Db,
+  caller: Caller,
+  names: readonly JobName[],
+): Promise<{ job: JobRow; batch: BatchAccess }[]> {
+  const wanted = names.filter((name) => isStorable(name.batchId) && isStorable(name.id))
+  const batches = await visibleBatches(db, caller, [...new Set(wanted.map((name) => name.batchId))])
+  if (batches.length === 0) return []
+  const byId = new Map(batches.map((batch) => [batch.id, batch]))
+  const seen = wanted.filter((name) => byId.has(name.batchId))
+  const rows = await db<JobRow[]>`/* jobs.find */
+    select ${jobColumns(db)}
+    from unnest(${seen.map((name) => (byId.get(name.batchId) as BatchAccess).key)}::bigint[], ${seen.map((name) => name.id)}::text[]) as w (batch_key, id)
+    join jobs j on j.batch_key = w.batch_key and j.id = w.id ${jobJoins(db)}`
+  return rows.map((job) => ({ job, batch: byId.get(job.batch_id) as BatchAccess }))
+}
+
+function planOf(db: Db, { column, keys }: JobParents, search: JobSearch, usesProgress: boolean): PagePlan {
+  const where: Fragment[] = []
+  if (column === 'project_key') {
+    where.push(db`not exists (select from batches d where d.key = t.batch_key and d.deleted_at is not null)`)
+  }
+  if (search.status.length > 0) where.push(oneOf(db, db`t.status`, search.status))
+  if (search.model.length > 0) where.push(oneOfAnyCase(db, db`t.model`, search.model))
+  if (search.dataset.length > 0) where.push(oneOfAnyCase(db, db`t.dataset`, search.dataset))
+  if (search.q.length > 0) {
+    where.push(
+      some(
+        db,
+        search.q.map(
+          (term) => db`strpos(lower(concat_ws(chr(10), t.id, t.model, t.dataset)), lower(${term})) > 0`,
+        ),
+      ),
+    )
+  }
+  for (const one of search.params)
+    where.push(holds(db, fieldOf(db, db`t.params`, one.key, search.textless), one))
+  for (const one of search.finalMetrics) {
+    where.push(holds(db, fieldOf(db, db`t.metrics`, one.key, search.textless), one))
+  }
+  for (const one of search.latest) where.push(holds(db, { number: latestOf(db, one.key) }, one))
+  const joins = usesProgress ? db`join job_progress tp on tp.job_key = t.key` : db``
+  return { table: 'jobs', column, parents: keys, joins, where }
+}
+
+interface Field {
+  number: Fragment
+  text?: Fragment
+}
+
+/**
+ * A field of a JSON column, by its name or, where there is none of that name, by its path: `opt/lr`. Numbers that JSON
+ * cannot write stand there as the words for them.
+ */
+function fieldOf(db: Db, column: Fragment, key: string, textless: boolean): Field {
+  const value = db`coalesce(${column} -> ${key}::text, ${column} #> string_to_array(${key}, '/'))`
+  const word = db`(${value} #>> '{}')`
+  const isNumber = db`(jsonb_typeof(${value}) = 'number' or jsonb_typeof(${value}) = 'string' and ${word} in ('NaN', 'Infinity', '-Infinity'))`
+  const number = db`case when ${isNumber} then ${word}::float8 end`
+  if (textless) return { number }
+  return {
+    number,
+    text: db`case when jsonb_typeof(${value}) in ('string', 'boolean') and not ${isNumber} then ${word} end`,
+  }
+}
+
+/** The last value of a series, over a row `tp` of job_progress. */
+const latestOf = (db: Db, key: string): Fragment =>
+  key === 'epoch'
+    ? db`coalesce(tp.last_value[array_position(tp.series, ${key})], tp.max_epoch)`
+    : db`tp.last_value[array_position(tp.series, ${key})]`
+
+function holds(db: Db, field: Field, { op, number, text }: Comparison): Fragment {
+  if (text !== undefined) {
+    if (field.text === undefined) return db`false`
+    return db`coalesce((${field.text}) collate "C" ${operator(db, op)} ${text}, false)`
+  }
+  const wanted = number ?? Number.NaN
+  const ordered = op !== 'eq' && op !== 'ne'
+  // To PostgreSQL NaN is above every number.
+  if (ordered && Number.isNaN(wanted)) return db`false`
+  const compared = db`(${field.number}) ${operator(db, op)} ${wanted}::float8`
+  return ordered
+    ? db`coalesce((${field.number}) <> 'NaN' and ${compared}, false)`
+    : db`coalesce(${compared}, false)`
+}
+
+function operator(db: Db, op: Operator): Fragment {
+  switch (op) {
+    case 'lt':
+      return db`<`
+    case 'le':
+      return db`<=`
+    case 'eq':
+      return db`=`
+    case 'ne':
+      return db`<>`
+    case 'ge':
+      return db`>=`
+    case 'gt':
+      return db`>`
+  }
+}
+
+function sortBy(db: Db, order: JobOrder, textless: boolean): SortBy {
+  const { descending } = order
+  switch (order.by) {
+    case 'started_at':
+      return { byStart: true, descending }
+    case 'status':
+      return { text: db`t.status`, descending }
+    case 'param':
+      return { ...fieldOf(db, db`t.params`, order.key, textless), descending }
+    case 'final_metric':
+      return { ...fieldOf(db, db`t.metrics`, order.key, textless), descending }
+    case 'latest':
+      return { number: latestOf(db, order.key), descending }
+  }
+}
