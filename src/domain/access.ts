@@ -49,7 +49,7 @@ const CREDENTIALS: Record<
   anonymous: ['read'],
   cookie: Object.keys(TABLE) as Right[],
   session: Object.keys(TABLE) as Right[],
-  read: ['read'],
+  read: ['read', 'know_members'],
   reporter: ['send_events'],
   agent: ['send_events'],
 }

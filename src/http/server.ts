@@ -17,9 +17,17 @@ import { openapiRoutes } from './openapi.ts'
 import { opsRoutes } from './ops.ts'
 import { projectRoutes } from './projects.ts'
 import { sendProblem, toProblem } from './respond.ts'
+import { secureAnswers } from './security-headers.ts'
 import { seriesRoutes } from './series.ts'
 import { shareRoutes } from './shares.ts'
 import { tokenRoutes } from './tokens.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Every route, for tests that must know of all. */
+    routeList: readonly { method: string; url: string }[]
+  }
+}
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
@@ -36,6 +44,11 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     routerOptions: { maxParamLength: 2048 },
     // Requests under way are answered when the server stops (app.ts sets the limit).
     forceCloseConnections: 'idle',
+  })
+  const routeList: { method: string; url: string }[] = []
+  app.decorate('routeList', routeList)
+  app.addHook('onRoute', ({ method, url }) => {
+    for (const one of [method].flat()) if (one !== 'HEAD') routeList.push({ method: one, url })
   })
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
@@ -85,6 +98,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     transform: jsonSchemaTransform,
   })
   await app.register(cookie)
+  secureAnswers(app)
   identifyCallers(app, services)
 
   opsRoutes(app, services)

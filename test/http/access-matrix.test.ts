@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PASSWORD } from '../kit/app.ts'
+import { CALLERS, type CallerName, MATRIX, setScene } from './access-matrix.ts'
+import { openStage, type Stage } from './stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await openStage()
+})
+afterAll(() => stage?.stop())
+
+test('every route of the server has a row, and every row a route', () => {
+  const live = stage.app.app.routeList.map(({ method, url }) => `${method} ${url}`)
+  expect(new Set(MATRIX.map((row) => row.route))).toEqual(new Set(live))
+})
+
+let calls = 0
+async function credentialOf(caller: CallerName, ownSession: boolean): Promise<string | undefined> {
+  switch (caller) {
+    case 'none':
+      return undefined
+    case 'bad':
+      return 'em_live_not-a-token'
+    case 'reporter':
+    case 'read':
+      return stage.batchOwner[caller]
+    default: {
+      const person = stage[caller]
+      if (!ownSession) return person.token
+      const body = { email: person.email, password: PASSWORD }
+      return (await stage.app.call('POST', '/api/auth/login', { body })).body.token
+    }
+  }
+}
+
+describe.each(MATRIX)('$route ($project)', (row) => {
+  test('answers each caller as declared', async () => {
+    const expected = row.answers.split(' ').map(Number)
+    expect(expected).toHaveLength(CALLERS.length)
+    const got: Record<string, number> = {}
+    for (const caller of CALLERS) {
+      const scene = await setScene(stage, caller, row, ++calls)
+      const [method, url] = row.route.split(' ') as [string, string]
+      const path = row.path === undefined ? url : await row.path(scene)
+      const token = await credentialOf(caller, row.ownSession === true)
+      const answer = await stage.app.call(method, path, {
+        ...(token === undefined ? {} : { token }),
+        ...(row.body === undefined ? {} : { body: row.body(scene) }),
+      })
+      got[caller] = answer.status
+      if (answer.status === 401) expect(answer.headers['www-authenticate']).toMatch(/^Bearer/)
+      if (answer.status >= 400)
+        expect(answer.body).toMatchObject({ status: answer.status, code: expect.any(String) })
+      expect(answer.headers['x-request-id']).toEqual(expect.any(String))
+    }
+    expect(got).toEqual(Object.fromEntries(CALLERS.map((caller, i) => [caller, expected[i]])))
+  })
+})

@@ -1,0 +1,283 @@
+import { makeEvent } from '../ingest/sending.ts'
+import { PASSWORD } from '../kit/app.ts'
+import { type Stage, startOf } from './stage.ts'
+
+/**
+ * Who gets what from every route (contract §2, §3). The test beside this file calls each route as each caller and
+ * fails for a route that has no row here, and for a row that has no route.
+ *
+ * `reporter` and `read` are tokens of the batch's owner: what they are refused, that person may do with a session.
+ * `batchOwner` is a member of the project; `owner` owns the project.
+ */
+export const CALLERS = [
+  'none',
+  'bad',
+  'reporter',
+  'read',
+  'stranger',
+  'viewer',
+  'member',
+  'batchOwner',
+  'owner',
+  'admin',
+] as const
+export type CallerName = (typeof CALLERS)[number]
+
+/** What a row may name in its path and body; whatever a call might use up is made anew for each call. */
+export interface Scene {
+  stage: Stage
+  caller: CallerName
+  /** A running batch of `batchOwner` in the project, with one job. */
+  batch: { id: string; jobKey: string }
+  /** A number that no other call gets. */
+  n: number
+}
+
+export interface Row {
+  route: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
+  /** The project that the batch is in; its visibility is what makes a second row worth having. */
+  project?: 'vision' | 'open'
+  /** The call uses the caller's session up, so it gets one of its own. */
+  ownSession?: true
+  path?: (scene: Scene) => string | Promise<string>
+  body?: (scene: Scene) => unknown
+  /** A status for each of CALLERS, in their order. */
+  answers: string
+}
+
+const ofBatch =
+  (suffix = '') =>
+  ({ batch }: Scene) =>
+    `/api/batches/${batch.id}${suffix}`
+
+/** Reading anything of a private batch, and of a public one. */
+const read = (suffix: string): Row[] => [
+  {
+    route: `GET /api/batches/:id${suffix}`,
+    path: ofBatch(suffix),
+    answers: '404 401 403 200 404 200 200 200 200 200',
+  },
+  {
+    route: `GET /api/batches/:id${suffix}`,
+    project: 'open',
+    path: ofBatch(suffix),
+    answers: '200 401 403 200 200 200 200 200 200 200',
+  },
+]
+
+const EVERYONE = '200 200 200 200 200 200 200 200 200 200'
+/** Lists that show each caller what it sees. */
+const READERS = '200 401 403 200 200 200 200 200 200 200'
+const PERSONS = (status: number): string => `401 401 403 403 ${`${status} `.repeat(6).trim()}`
+const ADMINISTRATORS = '401 401 403 403 403 403 403 403 403 200'
+
+export const MATRIX: Row[] = [
+  { route: 'GET /livez', answers: EVERYONE },
+  { route: 'GET /readyz', answers: EVERYONE },
+  // From loopback, where the tests run.
+  { route: 'GET /metrics', answers: EVERYONE },
+  { route: 'GET /api/openapi.json', answers: EVERYONE },
+
+  {
+    route: 'POST /api/events',
+    body: ({ n }) => startOf({ id: `sent-${n}` }),
+    answers: '401 401 200 403 401 401 401 401 401 401',
+  },
+  {
+    route: 'POST /api/events/batch',
+    body: ({ n }) => [startOf({ id: `sent-${n}` })],
+    answers: '401 401 200 403 401 401 401 401 401 401',
+  },
+
+  {
+    route: 'POST /api/auth/register',
+    body: ({ n }) => ({ email: `registered-${n}@example.org`, password: PASSWORD }),
+    answers: '201 201 201 201 201 201 201 201 201 201',
+  },
+  {
+    route: 'POST /api/auth/login',
+    body: ({ stage }) => ({ email: stage.viewer.email, password: PASSWORD }),
+    answers: EVERYONE,
+  },
+  { route: 'POST /api/auth/logout', ownSession: true, answers: PERSONS(204) },
+  { route: 'GET /api/auth/me', answers: '401 401 403 200 200 200 200 200 200 200' },
+  { route: 'PATCH /api/auth/me', body: ({ caller }) => ({ name: caller }), answers: PERSONS(200) },
+
+  { route: 'GET /api/tokens', answers: PERSONS(200) },
+  { route: 'POST /api/tokens', body: () => ({ name: 'more', scope: 'read' }), answers: PERSONS(201) },
+  {
+    route: 'DELETE /api/tokens/:id',
+    // The batch owner's, so it is nobody else's to revoke.
+    path: async ({ stage }) => {
+      const body = { name: 'short-lived', scope: 'read' }
+      const made = await stage.app.call('POST', '/api/tokens', { token: stage.batchOwner.token, body })
+      return `/api/tokens/${made.body.id}`
+    },
+    answers: '401 401 403 403 404 404 404 204 404 404',
+  },
+
+  { route: 'GET /api/admin/users', answers: ADMINISTRATORS },
+  {
+    route: 'PATCH /api/admin/users/:id',
+    path: ({ stage }) => `/api/admin/users/${stage.stranger.id}`,
+    body: () => ({ role: 'user' }),
+    answers: ADMINISTRATORS,
+  },
+  { route: 'POST /api/admin/jwt/rotate', answers: ADMINISTRATORS },
+  { route: 'GET /api/admin/audit', answers: ADMINISTRATORS },
+
+  { route: 'GET /api/projects', answers: READERS },
+  { route: 'POST /api/projects', body: ({ n }) => ({ slug: `made-${n}` }), answers: PERSONS(201) },
+  {
+    route: 'GET /api/projects/:slug',
+    path: () => '/api/projects/vision',
+    answers: '404 401 403 200 404 200 200 200 200 200',
+  },
+  { route: 'GET /api/projects/:slug', path: () => '/api/projects/open', answers: READERS },
+  {
+    route: 'PATCH /api/projects/:slug',
+    path: () => '/api/projects/vision',
+    body: () => ({ display_name: 'Vision' }),
+    answers: '401 401 403 403 404 403 403 403 200 200',
+  },
+  {
+    route: 'PATCH /api/projects/:slug',
+    path: () => '/api/projects/open',
+    body: () => ({ visibility: 'public' }),
+    answers: '401 401 403 403 403 403 403 403 200 200',
+  },
+  {
+    route: 'GET /api/projects/:slug/members',
+    path: () => '/api/projects/vision/members',
+    answers: '401 401 403 200 404 200 200 200 200 200',
+  },
+  {
+    route: 'GET /api/projects/:slug/members',
+    path: () => '/api/projects/open/members',
+    answers: '401 401 403 200 403 200 200 200 200 200',
+  },
+  {
+    route: 'POST /api/projects/:slug/members',
+    path: () => '/api/projects/vision/members',
+    body: ({ stage }) => ({ email: stage.viewer.email, role: 'viewer' }),
+    answers: '401 401 403 403 404 403 403 403 200 200',
+  },
+  {
+    route: 'DELETE /api/projects/:slug/members/:user_id',
+    // Nobody of that id is in it: who may ask learns that.
+    path: ({ stage }) => `/api/projects/vision/members/${stage.stranger.id}`,
+    answers: '401 401 403 403 404 403 403 403 404 404',
+  },
+  {
+    route: 'PUT /api/projects/:slug/recipients',
+    path: () => '/api/projects/vision/recipients',
+    body: () => ({ emails: ['team@example.org'] }),
+    answers: '401 401 403 403 404 403 403 403 200 200',
+  },
+
+  { route: 'GET /api/batches', answers: READERS },
+  {
+    route: 'GET /api/batches',
+    path: () => '/api/batches?deleted=true',
+    answers: '401 401 403 200 200 200 200 200 200 200',
+  },
+  ...read(''),
+  ...read('/jobs'),
+  ...read('/metrics'),
+  {
+    route: 'GET /api/batches/:id/stop-requested',
+    path: ofBatch('/stop-requested'),
+    answers: '404 401 200 200 404 200 200 200 200 200',
+  },
+  {
+    route: 'PATCH /api/batches/:id',
+    path: ofBatch(),
+    body: () => ({ notes: 'seen' }),
+    answers: '401 401 403 403 404 403 200 200 200 200',
+  },
+  {
+    route: 'PATCH /api/batches/:id',
+    project: 'open',
+    path: ofBatch(),
+    body: () => ({ tags: ['seen'] }),
+    answers: '401 401 403 403 403 403 200 200 200 200',
+  },
+  {
+    route: 'POST /api/batches/:id/stop',
+    path: ofBatch('/stop'),
+    answers: '401 401 403 403 404 403 403 200 200 200',
+  },
+  {
+    route: 'POST /api/batches/:id/stop',
+    project: 'open',
+    path: ofBatch('/stop'),
+    answers: '401 401 403 403 403 403 403 200 200 200',
+  },
+  { route: 'DELETE /api/batches/:id', path: ofBatch(), answers: '401 401 403 403 404 403 403 204 204 204' },
+  {
+    route: 'POST /api/batches/bulk-delete',
+    // Says of each batch what became of it, so it refuses persons nothing as a whole.
+    body: ({ batch }) => ({ batch_ids: [batch.id] }),
+    answers: PERSONS(200),
+  },
+  {
+    route: 'POST /api/batches/:id/restore',
+    path: async ({ stage, batch }) => {
+      await stage.app.call('DELETE', `/api/batches/${batch.id}`, { token: stage.batchOwner.token })
+      return `/api/batches/${batch.id}/restore`
+    },
+    answers: '401 401 403 403 404 403 403 200 200 200',
+  },
+  {
+    route: 'POST /api/batches/:id/shares',
+    path: ofBatch('/shares'),
+    answers: '401 401 403 403 404 403 403 201 201 201',
+  },
+  {
+    route: 'GET /api/batches/:id/shares',
+    path: ofBatch('/shares'),
+    answers: '401 401 403 403 404 403 403 200 200 200',
+  },
+  {
+    route: 'DELETE /api/shares/:id',
+    path: async (scene) => `/api/shares/${(await shareOf(scene)).id}`,
+    answers: '401 401 403 403 404 403 403 204 204 204',
+  },
+  {
+    route: 'GET /api/shared/:token',
+    path: async (scene) => `/api/shared/${(await shareOf(scene)).token}`,
+    answers: EVERYONE,
+  },
+
+  { route: 'GET /api/jobs', answers: READERS },
+  {
+    route: 'GET /api/jobs/:key',
+    path: ({ batch }) => `/api/jobs/${batch.jobKey}`,
+    answers: '404 401 403 200 404 200 200 200 200 200',
+  },
+  {
+    route: 'GET /api/jobs/:key',
+    project: 'open',
+    path: ({ batch }) => `/api/jobs/${batch.jobKey}`,
+    answers: READERS,
+  },
+]
+
+async function shareOf({ stage, batch }: Scene): Promise<{ id: string; token: string }> {
+  const made = await stage.app.call('POST', `/api/batches/${batch.id}/shares`, {
+    token: stage.batchOwner.token,
+  })
+  return made.body
+}
+
+/** A fresh scene for one call. */
+export async function setScene(stage: Stage, caller: CallerName, row: Row, n: number): Promise<Scene> {
+  const id = `scene-${n}`
+  const project = row.project ?? 'vision'
+  await stage.send(stage.batchOwner, [
+    startOf({ id, project }),
+    makeEvent('job_start', { batch_id: id, source: { project } }),
+  ])
+  const { body } = await stage.get(`/api/batches/${id}/jobs`, stage.owner.token)
+  return { stage, caller, batch: { id, jobKey: body.items[0].key }, n }
+}
