@@ -1,0 +1,460 @@
+/**
+ * When a batch and its jobs will be done, with a range (contract §4). Pure: takes what is known at one moment, so that
+ * bench/eta.ts can replay whole sweeps through it. Times are Unix milliseconds, durations milliseconds.
+ *
+ * A running job goes on at the pace of its latest epochs, tempered by its pace so far. A job that has not started takes
+ * as long as its siblings took, the latest counting most, failed ones included. Both are drawn many times over and
+ * played through the slots that the batch has been using; the median is the estimate, the 10% and 90% quantiles are the
+ * range.
+ */
+
+export interface RunningJob {
+  key: number
+  startedAt: number
+  lastSeenAt: number
+  /** Distinct epochs. */
+  epochs: number
+  /** Where it will end, as its parameters say; null where they do not. */
+  planned: number | null
+  /** Its first epoch, one about half way to its last, and its latest ones, by epoch; null before any. */
+  first: EpochTime | null
+  middle: EpochTime | null
+  recent: EpochTime[]
+}
+
+export interface EpochTime {
+  epoch: number
+  at: number
+}
+
+export interface EndedJob {
+  startedAt: number
+  endedAt: number
+  /** Its highest epoch; null without any. */
+  lastEpoch: number | null
+  completed: boolean
+}
+
+export interface BatchFacts {
+  /** The moment to estimate for; of a batch that fell silent, when it was last heard of. */
+  now: number
+  /** Planned jobs; null while unknown. */
+  nTotal: number | null
+  /** Jobs that started, ended ones included. */
+  nStarted: number
+  nCompleted: number
+  /** All epochs of all jobs. */
+  epochs: number
+  running: RunningJob[]
+  /** The latest ones, in any order. */
+  ended: EndedJob[]
+}
+
+/**
+ * What an estimate rests on: epochs of running jobs, jobs that ended, both, or only the time so far (nothing says how
+ * long a job is: then it is taken to be half way, and the range is wide).
+ */
+export type EtaBasis = 'epochs' | 'jobs' | 'epochs+jobs' | 'elapsed'
+
+export interface Eta {
+  etaMs: number
+  lowMs: number
+  highMs: number
+  /** Durations of epochs and of jobs that it rests on. */
+  nSamples: number
+  basis: EtaBasis
+}
+
+export interface Estimates {
+  /** Null until three epochs or one job are completed. */
+  batch: Eta | null
+  /** By job key; null likewise. */
+  jobs: Map<number, Eta | null>
+}
+
+const DRAWS = 101
+/** Bounds the work for batches of thousands of jobs. */
+const MOST_STEPS = 20_000
+const LEAST_EPOCHS = 3
+const GONE_AFTER_MS = 15 * 60_000
+/** After so many jobs more, one counts half. */
+const HALF_LIFE = 10
+
+export function estimate(facts: BatchFacts): Estimates {
+  const random = drawFrom(1)
+  const ended = facts.ended.toSorted((a, b) => a.startedAt - b.startedAt)
+  const usualEnd = median(
+    ended.filter((j) => j.completed && j.lastEpoch !== null).map((j) => j.lastEpoch as number),
+  )
+  const durations = weighDurations(ended)
+  const present = facts.running.filter((job) => !isGone(job, facts.now, durations))
+  const running = (present.length > 0 ? present : facts.running).map((job) => ({
+    job,
+    rest: restOf(job, facts.now, usualEnd, durations),
+  }))
+  const enough = facts.epochs >= LEAST_EPOCHS || facts.nCompleted >= 1
+  const jobs = new Map<number, Eta | null>()
+  for (const { job, rest } of running) {
+    const known = job.epochs >= LEAST_EPOCHS || facts.nCompleted >= 1
+    jobs.set(
+      job.key,
+      known && rest !== null
+        ? summarise(
+            draws(DRAWS, () => rest.draw(random)),
+            rest,
+          )
+        : null,
+    )
+  }
+  if (!enough) return { batch: null, jobs }
+
+  const pending = Math.max(0, (facts.nTotal ?? 0) - facts.nStarted)
+  const whole = pending === 0 ? null : wholeJob(ended, durations, running, facts.now, pending)
+  const rests = running.map((r) => r.rest)
+  if (rests.some((rest) => rest === null) || (pending > 0 && whole === null)) return { batch: null, jobs }
+  const known = rests as Rest[]
+  const slots = slotsOf(facts, ended)
+  const pause = pending === 0 ? 0 : pauseOf(facts, ended)
+  const count = Math.max(15, Math.min(DRAWS, Math.floor(MOST_STEPS / (pending + known.length + 1))))
+  const ends = draws(count, () => {
+    // What the jobs of one batch have in common is drawn once for all of them.
+    const shared = whole === null ? 1 : Math.exp(whole.sigma * gaussian(random))
+    const free = known.map((rest) => rest.draw(random))
+    let last = free.reduce((a, b) => Math.max(a, b), 0)
+    if (whole !== null) {
+      while (free.length < slots) free.push(0)
+      const heap = makeHeap(free)
+      for (let n = 0; n < pending; n++) {
+        const end = (heap[0] as number) + pause + whole.draw(random) * shared
+        if (end > last) last = end
+        replaceLeast(heap, end)
+      }
+    }
+    return last
+  })
+  return { batch: summarise(ends, basisOf(known, whole, durations)), jobs }
+}
+
+/** A job that has long been silent while its batch went on: killed, most likely, and no slot is waiting for it. */
+function isGone(job: RunningJob, now: number, siblings: Weighted): boolean {
+  const silent = now - job.lastSeenAt
+  if (silent < GONE_AFTER_MS) return false
+  const pace = paceOf(job)
+  return silent > (pace === null ? 3 * siblings.mean : 10 * pace.overall)
+}
+
+/** The time that a running job still needs, as something to draw from. */
+interface Rest {
+  draw: (random: () => number) => number
+  /** Its likely whole duration. */
+  totalMs: number
+  nSamples: number
+  basis: EtaBasis
+}
+
+function restOf(job: RunningJob, now: number, usualEnd: number | null, siblings: Weighted): Rest | null {
+  const elapsed = Math.max(0, now - job.startedAt)
+  const pace = paceOf(job)
+  const reached = job.recent.at(-1)
+  if (pace !== null && reached !== undefined) {
+    const end = endOf(job, reached.epoch, usualEnd)
+    if (end !== null) {
+      const left = end - reached.epoch
+      const { perEpoch, sigma } = paceAhead(pace, left)
+      const waited = Math.max(0, now - reached.at)
+      const mean = Math.max(left * perEpoch - waited, Math.min(1, left) * perEpoch * 0.1)
+      return {
+        draw: (random) => mean * Math.exp(sigma * gaussian(random)),
+        totalMs: elapsed + mean,
+        nSamples: pace.n,
+        basis: 'epochs',
+      }
+    }
+  }
+  if (siblings.values.length > 0) {
+    const longer = only(siblings, (ms) => ms > elapsed)
+    return {
+      draw: (random) =>
+        longer.values.length > 0
+          ? Math.max(0, pick(longer, random) * spread(random) - elapsed)
+          : elapsed * (0.05 + 0.45 * random()),
+      totalMs: Math.max(elapsed, siblings.mean),
+      nSamples: siblings.values.length,
+      basis: 'jobs',
+    }
+  }
+  if (job.epochs === 0 && elapsed === 0) return null
+  // Half way, give or take: whatever lasted t lasts another t/9 to 9t in eight cases of ten.
+  return {
+    draw: (random) => (elapsed * random()) / Math.max(0.02, 1 - random()),
+    totalMs: elapsed * 2,
+    nSamples: job.epochs,
+    basis: 'elapsed',
+  }
+}
+
+/** The last epoch of a job: what was planned, unless it is past that; else where its siblings ended. */
+function endOf(job: RunningJob, reached: number, usualEnd: number | null): number | null {
+  // Epochs are counted from 0, or from 1 by those whose first epoch is 1.
+  const planned = job.planned === null ? null : job.planned - (job.first?.epoch === 1 ? 0 : 1)
+  if (planned !== null && planned >= reached) return planned
+  return usualEnd !== null && usualEnd >= reached ? usualEnd : null
+}
+
+/** How fast a job has been, in milliseconds per epoch. */
+interface Pace {
+  overall: number
+  lately: number
+  /** In the first and the second half of its epochs so far; null before there are enough. */
+  halves: [number, number] | null
+  /** Relative deviation of one epoch, and of the mean of a block of epochs. */
+  noise: number
+  wander: number
+  blocks: number
+  blockSize: number
+  /** Epochs so far, and durations among the latest. */
+  span: number
+  n: number
+}
+
+function paceOf({ first, middle, recent }: RunningJob): Pace | null {
+  const last = recent.at(-1)
+  const begin = recent[0]
+  if (first === null || last === undefined || begin === undefined || last.epoch <= first.epoch) return null
+  const between = (a: EpochTime, b: EpochTime): number =>
+    Math.max(1, b.at - a.at) / Math.max(1, b.epoch - a.epoch)
+  const deltas: number[] = []
+  for (let i = 1; i < recent.length; i++) {
+    const [a, b] = [recent[i - 1] as EpochTime, recent[i] as EpochTime]
+    deltas.push(Math.max(0, b.at - a.at) / Math.max(1, b.epoch - a.epoch))
+  }
+  const n = deltas.length
+  const noise = n < 2 ? 0.5 : deviation(deltas) / Math.max(1, average(deltas))
+  const blockSize = Math.max(1, Math.ceil(n / 5))
+  const blocks = chunksOf(deltas, blockSize).map(average)
+  return {
+    overall: between(first, last),
+    lately: last.epoch > begin.epoch ? between(begin, last) : between(first, last),
+    halves:
+      middle !== null && middle.epoch - first.epoch >= 4 && last.epoch - middle.epoch >= 4
+        ? [between(first, middle), between(middle, last)]
+        : null,
+    noise,
+    wander: blocks.length < 2 ? noise : deviation(blocks) / Math.max(1, average(blocks)),
+    blocks: blocks.length,
+    blockSize,
+    span: last.epoch - first.epoch,
+    n,
+  }
+}
+
+/**
+ * The pace of the epochs that are left, with its relative error. A trend is followed as far as it stands out of the
+ * noise, and no further ahead than it was seen behind.
+ */
+function paceAhead(pace: Pace, left: number): { perEpoch: number; sigma: number } {
+  const { overall, lately, halves, noise, wander, blocks, blockSize, span, n } = pace
+  const flat = Math.exp(0.4 * Math.log(lately) + 0.6 * Math.log(overall))
+  let perEpoch = flat
+  if (halves !== null) {
+    const change = halves[1] - halves[0]
+    const error = Math.max(wander * Math.sqrt(blockSize / (span / 2)), noise / Math.sqrt(span / 2), 0.01)
+    const slope = change * believed(change / (overall * error * Math.SQRT2))
+    const ahead = 0.25 + Math.min(left / span, 1) / 2
+    const level = halves[1] + slope * 2 * ahead
+    const trusted = believed(change / (overall * error * Math.SQRT2))
+    perEpoch = flat + trusted * (Math.min(overall * 3, Math.max(overall / 3, level)) - flat)
+  }
+  const moved = Math.max(Math.abs(Math.log(perEpoch / flat)), Math.abs(Math.log(overall / lately))) * 0.5
+  const few = 0.3 / (n + 1)
+  const unsure = wander / Math.sqrt(Math.max(1, blocks))
+  // The noise of single epochs evens out over those that are left; a wrong pace does not.
+  const rest = Math.max(
+    noise / Math.sqrt(Math.max(1, left)),
+    wander * Math.sqrt(Math.min(1, blockSize / Math.max(1, left))),
+  )
+  return { perEpoch, sigma: Math.hypot(0.02, 1.2 * unsure, moved, few, 1.2 * rest) }
+}
+
+/** How far a change is believed that is so many of its own errors wide: 0 to 1. */
+const believed = (errors: number): number => errors ** 4 / (errors ** 4 + 81)
+
+interface Weighted {
+  values: number[]
+  weights: number[]
+  mean: number
+}
+
+/** Durations of jobs that ended; those that came long before count less. */
+function weighDurations(ended: EndedJob[]): Weighted {
+  const values = ended.map((j) => Math.max(1, j.endedAt - j.startedAt))
+  return weighted(
+    values,
+    values.map((_, i) => 0.5 ** ((values.length - 1 - i) / HALF_LIFE)),
+  )
+}
+
+function weighted(values: number[], weights: number[]): Weighted {
+  const sum = weights.reduce((a, b) => a + b, 0)
+  const mean = values.reduce((total, v, i) => total + v * (weights[i] as number), 0) / Math.max(sum, 1e-9)
+  return { values, weights, mean }
+}
+
+const only = ({ values, weights }: Weighted, keep: (value: number) => boolean): Weighted =>
+  weighted(
+    values.filter(keep),
+    weights.filter((_, i) => keep(values[i] as number)),
+  )
+
+/** A job that has not started: as long as those that ended, and as those that run seem to become. */
+function wholeJob(
+  ended: EndedJob[],
+  durations: Weighted,
+  running: { job: RunningJob; rest: Rest | null }[],
+  now: number,
+  pending: number,
+): { draw: (random: () => number) => number; sigma: number } | null {
+  const known = ended.map((job, i) => ({
+    startedAt: job.startedAt,
+    value: durations.values[i] as number,
+    weight: durations.weights[i] as number,
+  }))
+  for (const { job, rest } of running) {
+    if (rest === null || rest.basis === 'jobs') continue
+    if (rest.basis === 'elapsed' && ended.length > 0) continue
+    // What a job will take counts the more the further it is.
+    const weight = Math.max(0.05, Math.min(1, (now - job.startedAt) / Math.max(1, rest.totalMs)))
+    known.push({ startedAt: job.startedAt, value: rest.totalMs, weight })
+  }
+  if (known.length === 0) return null
+  // By start: by end, the short ones of those that began together would come first and look like a trend.
+  known.sort((a, b) => a.startedAt - b.startedAt)
+  const values = known.map((k) => k.value)
+  const weights = known.map((k) => k.weight)
+  const all = weighted(values, weights)
+  const sum = weights.reduce((a, b) => a + b, 0)
+  const variance = values.reduce((t, v, i) => t + (weights[i] as number) * (v - all.mean) ** 2, 0) / sum
+  const n = values.length
+  // Few durations say little of how much they differ, so one of a quarter is mixed in.
+  const relative = Math.sqrt(((variance / Math.max(1, all.mean) ** 2) * (n - 1) + 0.25 ** 2) / n)
+  const effective = sum ** 2 / weights.reduce((t, w) => t + w * w, 0)
+  const trend = trendOf(values, pending)
+  return {
+    draw: (random) => pick(all, random) * trend,
+    // The error of the mean itself, which does not even out over many jobs.
+    sigma: Math.hypot(0.02, (relative * (1.2 + 2 / effective)) / Math.sqrt(effective), 0.4 * Math.log(trend)),
+  }
+}
+
+/** The factor by which the jobs ahead last longer than those so far, as far as a trend stands out of the noise. */
+function trendOf(values: number[], pending: number): number {
+  const n = values.length
+  if (n < 3) return 1
+  const mean = average(values)
+  const middle = (n - 1) / 2
+  const squares = values.reduce((t, _, i) => t + (i - middle) ** 2, 0)
+  const slope = values.reduce((t, v, i) => t + (i - middle) * (v - mean), 0) / squares
+  const residual = values.reduce((t, v, i) => t + (v - mean - slope * (i - middle)) ** 2, 0)
+  const error = Math.sqrt((residual + (0.05 * mean) ** 2) / Math.max(1, n - 2) / squares)
+  const ahead = n + Math.min(pending, n) / 2 - middle
+  const factor = (mean + slope * ahead) / mean
+  return 1 + believed(slope / error) * (Math.min(2.5, Math.max(0.4, factor)) - 1)
+}
+
+/** How many jobs run side by side: as many as now, or as just after one of the latest starts. */
+function slotsOf({ running }: BatchFacts, ended: EndedJob[]): number {
+  const spans = [
+    ...ended.map((j) => ({ from: j.startedAt, to: j.endedAt })),
+    ...running.map((j) => ({ from: j.startedAt, to: Number.POSITIVE_INFINITY })),
+  ].sort((a, b) => b.from - a.from)
+  let most = running.length
+  for (const { from } of spans.slice(0, 6)) {
+    most = Math.max(most, spans.filter((s) => s.from <= from && s.to > from).length)
+  }
+  return Math.max(1, most)
+}
+
+/** What usually passes between the end of a job and the start of the next one. */
+function pauseOf({ running }: BatchFacts, ended: EndedJob[]): number {
+  const starts = [...ended, ...running].map((j) => j.startedAt)
+  const pauses: number[] = []
+  for (const start of starts) {
+    const before = ended.filter((j) => j.endedAt <= start)
+    if (before.length > 0) pauses.push(start - Math.max(...before.map((j) => j.endedAt)))
+  }
+  return Math.min(median(pauses) ?? 0, median(ended.map((j) => j.endedAt - j.startedAt)) ?? 0)
+}
+
+function basisOf(rests: Rest[], whole: unknown, durations: Weighted): { nSamples: number; basis: EtaBasis } {
+  const epochs = rests.filter((r) => r.basis === 'epochs')
+  const usesJobs = durations.values.length > 0 && (whole !== null || rests.some((r) => r.basis === 'jobs'))
+  const nSamples = epochs.reduce((n, r) => n + r.nSamples, 0) + (usesJobs ? durations.values.length : 0)
+  if (rests.some((r) => r.basis === 'elapsed') && !usesJobs) {
+    return { nSamples: rests.reduce((n, r) => n + r.nSamples, 0), basis: 'elapsed' }
+  }
+  const basis = epochs.length > 0 && usesJobs ? 'epochs+jobs' : usesJobs ? 'jobs' : 'epochs'
+  return { nSamples, basis }
+}
+
+function summarise(values: number[], { nSamples, basis }: { nSamples: number; basis: EtaBasis }): Eta {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (p: number): number => sorted[Math.round(p * (sorted.length - 1))] as number
+  return { etaMs: at(0.5), lowMs: at(0.1), highMs: at(0.9), nSamples, basis }
+}
+
+const draws = (count: number, draw: () => number): number[] => Array.from({ length: count }, draw)
+const spread = (random: () => number): number => Math.exp(0.1 * gaussian(random))
+
+function pick({ values, weights }: Weighted, random: () => number): number {
+  let left = random() * weights.reduce((a, b) => a + b, 0)
+  for (let i = 0; i < values.length; i++) {
+    left -= weights[i] as number
+    if (left <= 0) return values[i] as number
+  }
+  return values.at(-1) as number
+}
+
+const average = (values: number[]): number => values.reduce((a, b) => a + b, 0) / Math.max(1, values.length)
+function deviation(values: number[]): number {
+  const mean = average(values)
+  return Math.sqrt(values.reduce((sum, v) => sum + (v - mean) ** 2, 0) / Math.max(1, values.length - 1))
+}
+function median(values: number[]): number | null {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted.length === 0 ? null : (sorted[sorted.length >> 1] as number)
+}
+function chunksOf(values: number[], size: number): number[][] {
+  const chunks: number[][] = []
+  for (let i = 0; i + size <= values.length; i += size) chunks.push(values.slice(i, i + size))
+  return chunks
+}
+
+/** The same draws for the same facts, so that an estimate does not flicker (mulberry32). */
+function drawFrom(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let x = Math.imul(state ^ (state >>> 15), state | 1)
+    x = (x + Math.imul(x ^ (x >>> 7), x | 61)) ^ x
+    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+const gaussian = (random: () => number): number =>
+  Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
+
+function makeHeap(values: number[]): number[] {
+  return values.sort((a, b) => a - b)
+}
+/** Puts `value` in place of the least of a heap. */
+function replaceLeast(heap: number[], value: number): void {
+  let i = 0
+  for (;;) {
+    let child = 2 * i + 1
+    if (child >= heap.length) break
+    if (child + 1 < heap.length && (heap[child + 1] as number) < (heap[child] as number)) child++
+    if ((heap[child] as number) >= value) break
+    heap[i] = heap[child] as number
+    i = child
+  }
+  heap[i] = value
+}

@@ -1,0 +1,19 @@
+/** Parameters that commonly name how many epochs a job will train; the first that is a count wins. */
+export const PLANNED_PARAMS = [
+  'epochs',
+  'max_epochs',
+  'n_epochs',
+  'num_epochs',
+  'num_train_epochs',
+  'total_epochs',
+  'epochs_planned',
+] as const
+
+/** @param params the extra fields of job_start */
+export function plannedEpochs(params: Record<string, unknown>): number | null {
+  for (const name of PLANNED_PARAMS) {
+    const value = params[name]
+    if (typeof value === 'number' && Number.isFinite(value) && value >= 1) return Math.ceil(value)
+  }
+  return null
+}

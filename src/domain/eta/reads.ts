@@ -1,0 +1,176 @@
+import { instantOf } from '../../db/instant.ts'
+import type { Db } from '../../db/sql.ts'
+import {
+  type BatchFacts,
+  type EndedJob,
+  type Eta,
+  type EtaBasis,
+  estimate,
+  type RunningJob,
+} from './estimate.ts'
+import { PLANNED_PARAMS, plannedEpochs } from './planned.ts'
+
+/** An estimate as it is told (contract §4), in seconds; all null where there is none. */
+export interface ShownEta {
+  etaS: number | null
+  lowS: number | null
+  highS: number | null
+  etaAt: string | null
+  nSamples: number
+  basis: EtaBasis | null
+}
+
+export interface BatchEtas {
+  batch: ShownEta
+  /** By job key; running jobs only. */
+  jobs: Map<number, ShownEta>
+}
+
+export const NO_ETA: ShownEta = { etaS: null, lowS: null, highS: null, etaAt: null, nSamples: 0, basis: null }
+
+/** The latest epochs of a running job, jobs that run and the latest that ended, as far as they are looked at. */
+const RECENT_EPOCHS = 24
+const MOST_RUNNING = 256
+const MOST_ENDED = 64
+/** Silence after which an estimate stands as it was at the last sign of life. */
+const SILENT_MS = 15 * 60_000
+
+/**
+ * Estimates for many batches at once, and for their running jobs: three statements, whatever their number.
+ * @returns by batch key; batches that do not run are absent
+ */
+export async function etaOf(
+  db: Db,
+  batchKeys: readonly number[],
+  now: Date,
+): Promise<Map<number, BatchEtas>> {
+  const facts = batchKeys.length === 0 ? new Map() : await loadFacts(db, [...batchKeys], now.getTime())
+  const etas = new Map<number, BatchEtas>()
+  for (const [key, known] of facts) {
+    const { batch, jobs } = estimate(known)
+    etas.set(key, {
+      batch: show(batch, now),
+      jobs: new Map([...jobs].map(([job, eta]) => [job, show(eta, now)])),
+    })
+  }
+  return etas
+}
+
+const seconds = (ms: number): number => Math.round(ms / 100) / 10
+
+function show(eta: Eta | null, now: Date): ShownEta {
+  if (eta === null) return NO_ETA
+  return {
+    etaS: seconds(eta.etaMs),
+    lowS: seconds(eta.lowMs),
+    highS: seconds(eta.highMs),
+    etaAt: instantOf(new Date(Math.min(now.getTime() + eta.etaMs, 8_640_000_000_000_000))).replace(
+      /\.\d+Z$/,
+      'Z',
+    ),
+    nSamples: eta.nSamples,
+    basis: eta.basis,
+  }
+}
+
+interface BatchRow {
+  key: number
+  n_total: number | null
+  n_jobs: number
+  n_completed: number
+  epochs: number
+  last_seen: number
+}
+interface RunningRow {
+  batch_key: number
+  key: number
+  started: number
+  last_seen: number
+  epochs: number
+  planned: Record<string, unknown> | null
+  first_epoch: number | null
+  first_at: number | null
+  middle_epoch: number | null
+  middle_at: number | null
+  recent_epochs: number[] | null
+  recent_times: number[] | null
+}
+interface EndedRow {
+  batch_key: number
+  started: number
+  ended: number
+  last_epoch: number | null
+  completed: boolean
+}
+
+async function loadFacts(db: Db, keys: number[], now: number): Promise<Map<number, BatchFacts>> {
+  const ms = (column: string) => db.unsafe(`(extract(epoch from ${column}) * 1000)::float8`)
+  const [batches, running, ended] = await Promise.all([
+    db<BatchRow[]>`/* eta.batches */
+      select b.key, b.n_total, p.n_jobs, p.n_completed, ${ms('p.last_seen_at')} last_seen,
+        (select coalesce(sum(e.epochs), 0) from (
+          select epochs from job_progress where batch_key = b.key and epochs > 0 limit 3) e) epochs
+      from batches b join batch_progress p on p.batch_key = b.key
+      where b.key = any (${keys}::bigint[]) and b.status = 'running'`,
+    db<RunningRow[]>`/* eta.running */
+      select j.batch_key, j.key, ${ms('j.started_at')} started, ${ms('p.last_seen_at')} last_seen, p.epochs,
+        (select jsonb_object_agg(n, j.params -> n) from unnest(${[...PLANNED_PARAMS]}::text[]) n where j.params ? n) planned,
+        f.epoch first_epoch, ${ms('f.ts')} first_at, m.epoch middle_epoch, ${ms('m.ts')} middle_at,
+        r.epochs recent_epochs, r.times recent_times
+      from batches b
+      cross join lateral (
+        select * from jobs where batch_key = b.key and status = 'running'
+        order by started_at desc, key desc limit ${MOST_RUNNING}) j
+      join job_progress p on p.job_key = j.key
+      left join lateral (select epoch, ts from epochs where job_key = j.key order by epoch limit 1) f on true
+      left join lateral (
+        select epoch, ts from epochs
+        where job_key = j.key and epoch >= f.epoch + (p.max_epoch::bigint - f.epoch) / 2 order by epoch limit 1) m on true
+      left join lateral (
+        select array_agg(epoch order by epoch) epochs, array_agg(${ms('ts')} order by epoch) times
+        from (select epoch, ts from epochs where job_key = j.key order by epoch desc limit ${RECENT_EPOCHS}) e) r on true
+      where b.key = any (${keys}::bigint[]) and b.status = 'running'`,
+    db<EndedRow[]>`/* eta.ended */
+      select j.batch_key, ${ms('j.started_at')} started, ${ms('j.ended_at')} ended, p.max_epoch last_epoch,
+        j.status = 'completed' completed
+      from batches b
+      cross join lateral (
+        select * from jobs where batch_key = b.key and status <> 'running' and ended_at is not null
+        order by started_at desc, key desc limit ${MOST_ENDED}) j
+      join job_progress p on p.job_key = j.key
+      where b.key = any (${keys}::bigint[]) and b.status = 'running'`,
+  ])
+  const facts = new Map<number, BatchFacts>()
+  for (const b of batches) {
+    facts.set(b.key, {
+      now: now - b.last_seen > SILENT_MS ? b.last_seen : now,
+      nTotal: b.n_total,
+      nStarted: b.n_jobs,
+      nCompleted: b.n_completed,
+      epochs: Number(b.epochs),
+      running: [],
+      ended: [],
+    })
+  }
+  for (const row of running) facts.get(row.batch_key)?.running.push(runningJob(row))
+  for (const { batch_key, started, ended: endedAt, last_epoch, completed } of ended) {
+    const job: EndedJob = { startedAt: started, endedAt, lastEpoch: last_epoch, completed }
+    facts.get(batch_key)?.ended.push(job)
+  }
+  return facts
+}
+
+function runningJob(row: RunningRow): RunningJob {
+  const time = (epoch: number | null, at: number | null) =>
+    epoch === null || at === null ? null : { epoch, at }
+  return {
+    key: row.key,
+    startedAt: row.started,
+    lastSeenAt: row.last_seen,
+    epochs: row.epochs,
+    planned: row.planned === null ? null : plannedEpochs(row.planned),
+    first: time(row.first_epoch, row.first_at),
+    middle: time(row.middle_epoch, row.middle_at),
+    recent: (row.recent_epochs ?? []).map((epoch, i) => ({ epoch, at: row.recent_times?.[i] as number })),
+  }
+}
