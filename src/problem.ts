@@ -6,6 +6,7 @@ export const PROBLEMS = {
   // 400
   bad_request: [400, 'The request cannot be understood'],
   invalid_json: [400, 'The body is not valid JSON'],
+  query_too_large: [400, 'The query asks for more than one request may'],
   host_not_allowed: [400, 'The Host header is not one this service answers to'],
   // 401
   unauthenticated: [401, 'A valid credential is needed'],
@@ -13,6 +14,7 @@ export const PROBLEMS = {
   // 403
   forbidden: [403, 'The caller may not do that'],
   cross_site_request: [403, 'A request with a cookie must come from the same site'],
+  channel_forbidden: [403, 'The caller may not follow that channel'],
   project_forbidden: [403, 'The caller may not write to that project'],
   registration_closed: [403, 'Registration is closed on this service'],
   account_disabled: [403, 'The account is disabled'],
@@ -52,6 +54,7 @@ export const PROBLEMS = {
   too_many_series: [422, 'More than 1,000 series in one job'],
   invalid_body: [422, 'The body is not valid'],
   invalid_query: [422, 'A query parameter is not valid'],
+  too_many_points: [422, 'The answer would hold too many points'],
   invalid_cursor: [422, 'The cursor is not one of this list'],
   // 429
   rate_limited: [429, 'Too many events for this token'],
