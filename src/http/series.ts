@@ -1,12 +1,15 @@
 import { Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleBatch } from '../domain/access.ts'
+import { readLogLines } from '../domain/logs/index.ts'
 import { MIN_POINTS, readSeries, type SeriesQuery, sample } from '../domain/metrics/index.ts'
+import { readResources } from '../domain/resources/index.ts'
 import type { Services } from '../services.ts'
 import { jobsQuery, keysQuery, namesOf } from './names.ts'
 import { type ShownSeries, seriesJson } from './series-json.ts'
-import { byId } from './shapes.ts'
+import { byId, instant } from './shapes.ts'
 
 const number = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])])
 const seriesShape = z.object({
@@ -35,9 +38,52 @@ const metricsQuery = z.strictObject({
   from: epoch.describe('First epoch'),
   to: epoch.describe('Last epoch'),
 })
+const second = z
+  .union([
+    z.coerce.number().int().min(-62_135_596_800).max(253_402_300_799),
+    z.iso.datetime().transform((text) => Math.floor(Date.parse(text) / 1000)),
+  ])
+  .optional()
+const resourcesQuery = z.strictObject({
+  ...keysQuery,
+  ...jobsQuery,
+  points,
+  from: second.describe('First second: Unix seconds, or an instant'),
+  to: second.describe('Last second, likewise'),
+})
+const storable = z
+  .string()
+  .refine((text) => !text.includes('\u0000') && text.isWellFormed(), 'holds what no text may hold')
+const dbId = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional()
+const logQuery = z.strictObject({
+  job_id: storable.optional(),
+  level: storable
+    .optional()
+    .describe(
+      'The least severity: debug, info, warning, error or critical; any other word means that word alone',
+    ),
+  q: storable.max(1_000).optional().describe('Part of the line, in any case'),
+  after: dbId.describe('Lines past this db_id'),
+  before: dbId.describe('Lines before this db_id; the last of them, unless `after` is given too'),
+  limit: z.coerce.number().int().min(1).max(500).default(50),
+  tail: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1_000)
+    .optional()
+    .describe('The last so many lines; wins over limit'),
+})
+const logShape = z.object({
+  db_id: z.int(),
+  timestamp: instant,
+  job_id: z.string(),
+  level: z.string(),
+  line: z.string(),
+})
 type Asked<Query> = { Params: z.output<typeof byId>; Querystring: Query }
 
-/** The series of a batch: its epochs and its resources (contract §4, §6 "M4"). */
+/** What a batch recorded: the series of its epochs and of its resources, its log (contract §4, §6 "M4"). */
 export function seriesRoutes(app: FastifyInstance, { sql }: Services): void {
   const tags = ['series']
 
@@ -70,9 +116,92 @@ export function seriesRoutes(app: FastifyInstance, { sql }: Services): void {
           yield { jobId, key, ...sample(steps, values, query.points, query) }
         }
       }
-      return reply
-        .type('application/json; charset=utf-8')
-        .send(Readable.from(seriesJson(sampled()), { objectMode: false }))
+      return sendSeries(reply, sampled())
+    },
+  )
+
+  app.get<Asked<z.output<typeof resourcesQuery>>>(
+    '/api/batches/:id/resources',
+    {
+      serializerCompiler: () => String,
+      schema: {
+        tags,
+        summary: 'Resource snapshots as series over time',
+        description:
+          'As metrics, with whole Unix seconds for steps. A GPU of a snapshot is `gpus/<its uuid or index>/<field>`. `job_id` is null for what belongs to the batch as a whole.',
+        params: byId,
+        querystring: resourcesQuery,
+        response: {
+          200: z.object({
+            series: z.array(
+              seriesShape.extend({
+                job_id: z.string().nullable(),
+                steps: z.array(z.int()).describe('Unix seconds'),
+                timestamps: z.array(instant),
+              }),
+            ),
+          }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const { query } = request
+      const series = await readResources(sql, batch.key, {
+        keys: namesOf(query.keys, query.key),
+        jobs: namesOf(query.jobs, query.job),
+        from: query.from,
+        to: query.to,
+      })
+      async function* sampled(): AsyncGenerator<ShownSeries> {
+        for (const { jobId, key, steps, values, timestamps } of series) {
+          const shown = sample(steps, values, query.points, query)
+          const times = shown.positions
+            ? Array.from(shown.positions, (i) => timestamps[i] as string)
+            : timestamps
+          yield { jobId, key, ...shown, timestamps: times }
+        }
+      }
+      return sendSeries(reply, sampled())
+    },
+  )
+
+  app.withTypeProvider<ZodTypeProvider>().get(
+    '/api/batches/:id/log-lines',
+    {
+      schema: {
+        tags,
+        summary: 'Log lines in the order in which they arrived',
+        description:
+          'Pages run forward from `after`. `next_after` is the last db_id of the page and null when the page is empty.',
+        params: byId,
+        querystring: logQuery,
+        response: { 200: z.object({ items: z.array(logShape), next_after: z.int().nullable() }) },
+      },
+    },
+    async (request) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const { job_id: jobId, tail, limit, ...query } = request.query
+      const lines = await readLogLines(sql, batch.key, {
+        ...query,
+        jobId,
+        limit: tail ?? limit,
+        tail: tail !== undefined,
+      })
+      return {
+        items: lines.map(({ dbId, timestamp, jobId, level, line }) => ({
+          db_id: dbId,
+          timestamp,
+          job_id: jobId,
+          level,
+          line,
+        })),
+        next_after: lines.at(-1)?.dbId ?? null,
+      }
     },
   )
 }
+
+/** The answer is written while it is read: neither side holds it whole. */
+const sendSeries = (reply: FastifyReply, series: AsyncIterable<ShownSeries>): FastifyReply =>
+  reply.type('application/json; charset=utf-8').send(Readable.from(seriesJson(series), { objectMode: false }))

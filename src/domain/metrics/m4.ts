@@ -5,7 +5,7 @@
  * Pure, over typed arrays: a million points take some milliseconds.
  */
 
-/** Increasing whole numbers: epochs, or Unix seconds. */
+/** Whole numbers that never decrease: epochs, or Unix seconds. */
 export type Steps = Int32Array | Float64Array
 
 export interface Grid {
@@ -23,6 +23,8 @@ export interface Sampled<S extends Steps = Steps> {
   sampled: boolean
   /** How many of all points are NaN or infinite. */
   nonFinite: number
+  /** Where the points stood among all; undefined when all are there. */
+  positions: Uint32Array | undefined
 }
 
 /** The least `points` that `sample` can keep to: one bucket. */
@@ -42,7 +44,15 @@ export function sample<S extends Steps>(
   const totalPoints = steps.length
   const nonFinite = countNonFinite(values)
   if (points === undefined || totalPoints <= points) {
-    return { steps, values, totalPoints, returnedPoints: totalPoints, sampled: false, nonFinite }
+    return {
+      steps,
+      values,
+      totalPoints,
+      returnedPoints: totalPoints,
+      sampled: false,
+      nonFinite,
+      positions: undefined,
+    }
   }
   const perBucket = nonFinite === 0 ? 4 : 7
   const kept = m4(steps, values, {
@@ -63,6 +73,7 @@ export function sample<S extends Steps>(
     returnedPoints: kept.length,
     sampled: true,
     nonFinite,
+    positions: kept,
   }
 }
 

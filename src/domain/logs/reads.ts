@@ -1,0 +1,44 @@
+import type { Db } from '../../db/sql.ts'
+import { isKnownLevel, levelRank } from './level.ts'
+
+export interface LogQuery {
+  jobId?: string | undefined
+  /** This severity or a worse one; a word without a severity of its own means that word. Any case. */
+  level?: string | undefined
+  /** Part of the line, in any case. */
+  q?: string | undefined
+  /** db_ids, neither included. */
+  after?: number | undefined
+  before?: number | undefined
+  /** Most lines. */
+  limit: number
+  /** The last lines rather than the first; so is `before` without `after`. */
+  tail?: boolean
+}
+
+export interface LogLine {
+  dbId: number
+  timestamp: string
+  jobId: string
+  level: string
+  line: string
+}
+
+/** Lines of a batch in the order in which they arrived (contract §4). */
+export async function readLogLines(db: Db, batchKey: number, query: LogQuery): Promise<LogLine[]> {
+  const { jobId, q, after, before, limit } = query
+  const level = query.level?.toLowerCase()
+  const fromEnd = query.tail === true || (before !== undefined && after === undefined)
+  const lines = await db<LogLine[]>`/* log_lines.list */
+    select l.db_id "dbId", l.ts "timestamp", j.id "jobId", l.level, l.line
+    from log_lines l join jobs j on j.key = l.job_key
+    where l.batch_key = ${batchKey}
+      ${jobId === undefined ? db`` : db`and l.job_key = (select key from jobs where batch_key = ${batchKey} and id = ${jobId})`}
+      ${level === undefined ? db`` : isKnownLevel(level) ? db`and l.rank >= ${levelRank(level)}` : db`and l.level = ${level}`}
+      ${q === undefined ? db`` : db`and strpos(lower(l.line), lower(${q})) > 0`}
+      ${after === undefined ? db`` : db`and l.db_id > ${after}`}
+      ${before === undefined ? db`` : db`and l.db_id < ${before}`}
+    order by l.db_id ${fromEnd ? db`desc` : db``}
+    limit ${limit}`
+  return fromEnd ? lines.toReversed() : [...lines]
+}
