@@ -1,6 +1,25 @@
 import type { FastifyInstance } from 'fastify'
+import { type ApiDocument, apiDocument } from './api-document.ts'
+import { docsPage } from './docs-page.ts'
+import { DOCS_STYLE } from './docs-style.ts'
 
-/** The OpenAPI 3.1 document, made from the schemas that validate the requests. */
+/** The API as a document for programs and as a page for people (contract "General rules"), both made once. */
 export function openapiRoutes(app: FastifyInstance): void {
-  app.get('/api/openapi.json', { schema: { hide: true } }, () => app.swagger())
+  let document: ApiDocument | undefined
+  let page: string | undefined
+  const made = (): ApiDocument => {
+    document ??= apiDocument(app)
+    return document
+  }
+  const hidden = { schema: { hide: true } }
+
+  app.get('/api/openapi.json', hidden, () => made())
+  app.get('/api/docs', hidden, (_request, reply) => {
+    page ??= docsPage(made())
+    return reply.type('text/html; charset=utf-8').send(page)
+  })
+  // Apart from the page, because its policy (security-headers.ts) allows no style within it.
+  app.get('/api/docs.css', hidden, (_request, reply) =>
+    reply.type('text/css; charset=utf-8').header('cache-control', 'max-age=300').send(DOCS_STYLE),
+  )
 }

@@ -1,0 +1,92 @@
+/**
+ * Writes the generated documents: schemas/*.json, and the tables of docs/ that stand between markers. With `--check`
+ * it writes nothing and fails when one differs from what stands (npm run check).
+ */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { CONFIG_KEYS, readConfig } from '../src/config.ts'
+import { openSql } from '../src/db/sql.ts'
+import { eventJsonSchema } from '../src/domain/events/index.ts'
+import { apiDocument } from '../src/http/api-document.ts'
+import { buildServer } from '../src/http/server.ts'
+import { createIngest } from '../src/ingest/index.ts'
+import { PROBLEMS } from '../src/problem.ts'
+import { createWriter } from '../src/stream/commit.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+
+/** The document of the real routes. Nothing listens, and the database is never asked: connections open when used. */
+async function openapi(): Promise<unknown> {
+  const { config } = readConfig({})
+  const sql = openSql('postgresql://nobody@localhost/none', { name: 'generate' })
+  const writer = createWriter(sql)
+  const now = () => new Date(0)
+  const app = await buildServer({
+    config,
+    sql,
+    writer,
+    ingest: createIngest({ sql, writer, now, rateLimit: config.rateLimit, autocreate: true }),
+    now,
+    startedAt: now(),
+    log: pino({ level: 'silent' }),
+    pendingMigrations: async () => [],
+  })
+  await app.ready()
+  const document = apiDocument(app)
+  await app.close()
+  await sql.end()
+  return document
+}
+
+/** Every setting, as docs/operations.md tells it. */
+export function configTable(): string {
+  const rows = Object.entries(CONFIG_KEYS).map(([name, { fallback, what }]) => {
+    const shown = fallback === undefined ? 'none' : `\`${fallback}\``
+    return `| \`${name}\` | ${shown} | ${what.replaceAll('|', '\\|')} |`
+  })
+  return ['| Name | Default | What it does |', '|---|---|---|', ...rows].join('\n')
+}
+
+/** Every refusal, as docs/api.md tells it. */
+export function problemTable(): string {
+  const rows = Object.entries(PROBLEMS).map(
+    ([code, [status, title]]) => `| \`${code}\` | ${status} | ${title} |`,
+  )
+  return ['| Code | Status | Title |', '|---|---|---|', ...rows].join('\n')
+}
+
+/** `text` with what stands between the two markers of `name` replaced. Throws when there are no markers. */
+export function between(text: string, name: string, content: string): string {
+  const [from, to] = [`<!-- generated: ${name} -->`, `<!-- end: ${name} -->`]
+  const [start, end] = [text.indexOf(from), text.indexOf(to)]
+  if (start < 0 || end < start) throw new Error(`there are no markers ${from} … ${to}`)
+  return `${text.slice(0, start)}${from}\n${content}\n${text.slice(end)}`
+}
+
+/** The generated files by path: what each is to hold, given what it holds now. */
+export async function documents(): Promise<Record<string, (standing: string) => string>> {
+  const json = (value: unknown) => () => `${JSON.stringify(value, null, 2)}\n`
+  return {
+    'schemas/event_v1.json': json(eventJsonSchema()),
+    'schemas/openapi.json': json(await openapi()),
+    'docs/operations.md': (standing) => between(standing, 'settings', configTable()),
+    'docs/api.md': (standing) => between(standing, 'problems', problemTable()),
+  }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  for (const [path, wanted] of Object.entries(await documents())) {
+    const file = join(ROOT, path)
+    const standing = await readFile(file, 'utf8').catch(() => '')
+    const text = wanted(standing)
+    if (text === standing) continue
+    if (process.argv.includes('--check')) {
+      console.error(`${path} is not what the code generates: run npm run generate`)
+      process.exitCode = 1
+    } else {
+      await writeFile(file, text)
+      console.log(`wrote ${path}`)
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import type { ProblemCode } from '../problem.ts'
+import type { Operation } from './api-document.ts'
+
+/** What any route may answer; told once for all of them. */
+export const EVERYWHERE = [
+  'bad_request',
+  'host_not_allowed',
+  'not_found',
+  'method_not_allowed',
+  'internal',
+  'unavailable',
+] as const satisfies ProblemCode[]
+
+/** What only the other doors answer, GraphQL and the stream; not part of the REST document. */
+export const AT_OTHER_DOORS = ['channel_forbidden'] as const satisfies ProblemCode[]
+
+/** What the thing that a path names may not be: the first that fits. */
+const MISSING: readonly [begins: string, code: ProblemCode][] = [
+  ['/api/batches/{id}', 'batch_not_found'],
+  ['/api/jobs/{key}', 'job_not_found'],
+  ['/api/tokens/{id}', 'token_not_found'],
+  ['/api/shares/{id}', 'share_not_found'],
+  ['/api/shared/{token}', 'share_not_found'],
+  ['/api/projects/{slug}', 'project_not_found'],
+  ['/api/admin/users/{id}', 'user_not_found'],
+]
+
+const EVENT: ProblemCode[] = [
+  'project_forbidden',
+  'unknown_project',
+  'batch_purged',
+  'batch_project_mismatch',
+  'event_too_large',
+  'unsupported_schema_version',
+  'invalid_envelope',
+  'invalid_event_data',
+  'invalid_text',
+  'too_deep',
+  'too_many_series',
+]
+const BUSY: ProblemCode[] = ['rate_limited', 'overloaded']
+
+/** What one route answers beyond what follows from its input and its door. */
+const OWN: Record<string, readonly ProblemCode[]> = {
+  'POST /api/events': [...EVENT, ...BUSY],
+  'POST /api/events/batch': [
+    'too_many_events',
+    'unsupported_schema_version',
+    'invalid_envelope',
+    'invalid_text',
+    'too_deep',
+    ...BUSY,
+  ],
+  'POST /api/auth/register': ['registration_closed', 'email_taken'],
+  'POST /api/auth/login': ['bad_credentials', 'account_disabled', 'too_many_attempts'],
+  'GET /api/auth/me': ['forbidden'],
+  'PATCH /api/auth/me': ['wrong_password', 'too_many_attempts'],
+  'PATCH /api/admin/users/{id}': ['last_admin'],
+  'POST /api/batches/{id}/stop': ['batch_finished'],
+  'POST /api/batches/{id}/restore': ['batch_purged'],
+  'POST /api/projects': ['project_exists'],
+  'POST /api/projects/{slug}/members': ['user_not_found', 'already_owner'],
+  'DELETE /api/projects/{slug}/members/{user_id}': ['member_not_found'],
+  'GET /metrics': ['forbidden'],
+}
+
+/** The routes that `OWN` speaks of: a test holds them against those there are. */
+export const ROUTES_WITH_OWN_REFUSALS = Object.keys(OWN)
+
+/** The refusals of a route beyond those of every route, in the order of their status. */
+export function refusalsOf(method: string, path: string, operation: Operation): ProblemCode[] {
+  const codes = new Set<ProblemCode>()
+  const open = operation.security?.length === 0
+  const takesBody = operation.requestBody !== undefined
+  const ingest = path.startsWith('/api/events')
+  const query = operation.parameters?.filter((parameter) => parameter.in === 'query') ?? []
+
+  if (takesBody) codes.add('invalid_json')
+  if (!open) codes.add('unauthenticated').add('forbidden')
+  // Telemetry comes with a token, never with a cookie.
+  if (method !== 'GET' && !ingest) codes.add('cross_site_request')
+  const missing = MISSING.find(([begins]) => path.startsWith(begins))
+  if (missing !== undefined) codes.add(missing[1])
+  if (takesBody) codes.add('body_too_large').add('unsupported_media_type')
+  if (takesBody && !ingest) codes.add('invalid_body')
+  if (!ingest && path.startsWith('/api/')) codes.add('invalid_query')
+  if (query.some((parameter) => parameter.name === 'cursor')) codes.add('invalid_cursor')
+  for (const code of OWN[`${method} ${path}`] ?? []) codes.add(code)
+  return [...codes]
+}

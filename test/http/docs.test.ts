@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ApiDocument } from '../../src/http/api-document.ts'
+import { AT_OTHER_DOORS, EVERYWHERE, ROUTES_WITH_OWN_REFUSALS } from '../../src/http/refusals.ts'
+import { PROBLEMS } from '../../src/problem.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+
+let app: TestApp
+let document: ApiDocument
+beforeAll(async () => {
+  app = await startTestApp()
+  document = (await app.call('GET', '/api/openapi.json')).body
+})
+afterAll(() => app.stop())
+
+const operations = () =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      route: `${method.toUpperCase()} ${path}`,
+      path,
+      operation,
+    })),
+  )
+
+test('the document speaks OpenAPI 3.1, names each operation once, and declares what its paths take', () => {
+  expect(document.openapi).toMatch(/^3\.1\./)
+  const ids = operations().map(({ operation }) => operation.operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const { route, path, operation } of operations()) {
+    const declared = (operation.parameters ?? []).filter((p) => p.in === 'path')
+    expect(declared.map((p) => `{${p.name}}`).sort(), route).toEqual((path.match(/\{\w+\}/g) ?? []).sort())
+    expect(operation.summary, route).toMatch(/^\S/)
+    expect(
+      Object.keys(operation.responses).some((status) => /^2/.test(status)) || path === '/metrics',
+      route,
+    ).toBe(true)
+  }
+})
+
+test('every reference of the document leads to a shape, and every shape is referred to', () => {
+  const referred = new Set(JSON.stringify(document).match(/#\/components\/schemas\/\w+/g))
+  const shapes = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`)
+  expect([...referred].sort()).toEqual(shapes.filter((shape) => referred.has(shape)).sort())
+  expect(shapes).toContain('#/components/schemas/Batch')
+})
+
+test('every refusal of the service is documented, with its route, for all of them, or as another door's', () => {
+const told = new Set<string>([...EVERYWHERE, ...AT_OTHER_DOORS])
+for (const { operation } of operations()) {
+  for (const { description, content } of Object.values(operation.responses)) {
+    if (content?.['application/problem+json'] === undefined) continue
+    for (const [, code] of description.matchAll(/`(\w+)`/g)) told.add(code as string)
+  }
+}
+expect(Object.keys(PROBLEMS).filter((code) => !told.has(code))).toEqual([])
+})
+
+test('the routes whose own refusals are told are routes that there are', () =>
+{
+  const routes = new Set(operations().map(({ route }) => route))
+  expect(ROUTES_WITH_OWN_REFUSALS.filter((route) => !routes.has(route))).toEqual([])
+}
+)
+
+test('a refusal that a route answers is one that its documentation tells', async () =>
+{
+  const answer = await app.call('GET', '/api/batches/none')
+  expect(answer.status).toBe(404)
+  expect(document.paths['/api/batches/{id}']?.get?.responses['404']?.description).toContain(answer.body.code)
+}
+)
+
+test('the page shows every route and shape, without scripts, and loads nothing but its own style', async () =>
+{
+  const { status, headers, body } = await app.call('GET', '/api/docs')
+  expect(status).toBe(200)
+  expect(headers['content-type']).toBe('text/html; charset=utf-8')
+  for (const { route, operation } of operations()) {
+    const [method, path] = route.split(' ')
+    expect(body).toContain(`<span class="method ${method}">${method}</span> <code>${path}</code>`)
+    expect(body.split(`id="${operation.operationId}"`)).toHaveLength(2)
+  }
+  const anchors: string[] = [...body.matchAll(/href="#([^"]+)"/g)].map(([, anchor]) => anchor)
+  expect(anchors.filter((anchor) => !body.includes(`id="${anchor}"`))).toEqual([])
+  expect(body).not.toMatch(/<script|<style|style=|\son\w+=|https?:\/\//)
+  const loaded = [...body.matchAll(/<link[^>]*href="([^"]+)"/g)].map(([, href]) => href)
+  expect(loaded).toEqual(['data:,', '/api/docs.css'])
+  const style = await app.call('GET', '/api/docs.css')
+  expect(style.headers['content-type']).toBe('text/css; charset=utf-8')
+  expect(style.body).toContain('prefers-color-scheme: dark')
+}
+)
+
+test('a page comes with the policy that lets it load from this address only', async () =>
+{
+  const { headers } = await app.call('GET', '/api/docs')
+  expect(headers['content-security-policy']).toBe(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+      "font-src 'self'; worker-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'",
+  )
+  expect(headers).toMatchObject({
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'cross-origin-opener-policy': 'same-origin',
+  })
+  const refused = await app.call('GET', '/api/batches/none')
+  expect(refused.headers['x-content-type-options']).toBe('nosniff')
+}
+)
