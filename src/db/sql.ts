@@ -60,6 +60,32 @@ export const POINT_LOOKUPS: Record<string, string> = {
   jit: 'off',
 }
 
+/**
+ * Runs `work` in a transaction: committed when it returns, rolled back when it throws.
+ *
+ * When the connection is lost, postgres.js (3.4) rejects the transaction, but would still send a ROLLBACK on the
+ * connection that is no more: an exception outside of any promise, which ends the process
+ * (github.com/porsager/postgres/issues/1154). So then `work` is kept from ending: there is nothing to roll back.
+ */
+export async function transaction<T>(sql: Sql, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const result = await sql.begin(async (tx) => {
+    try {
+      return { value: await work(tx) }
+    } catch (error) {
+      if (isConnectionLost(error)) await new Promise<never>(() => {})
+      throw error
+    }
+  })
+  return (result as { value: T }).value
+}
+
+/** Whether the error says that its connection is closed, or is about to be by the server. */
+function isConnectionLost(error: unknown): boolean {
+  const { code, severity } = error as { code?: string; severity?: string }
+  if (severity === 'FATAL' || severity === 'PANIC') return true
+  return code === 'CONNECTION_CLOSED' || code === 'ECONNRESET' || code === 'EPIPE' || code === 'ETIMEDOUT'
+}
+
 const POSTGRES_AWAY = /^(08|53|57P)/
 const AWAY = new Set([
   'ECONNREFUSED',

@@ -1,4 +1,4 @@
-import type { Sql, Tx } from '../db/sql.ts'
+import { type Sql, type Tx, transaction } from '../db/sql.ts'
 import type { Change } from './change.ts'
 
 /** The advisory lock that orders the log of changes: whoever appends holds it until its commit. */
@@ -41,16 +41,16 @@ export async function commit<T>(
   work: (tx: Tx) => Promise<{ result: T; changes: readonly Change[] }>,
 ): Promise<T> {
   let changed = false
-  const result = await writer.sql.begin(async (tx) => {
+  const result = await transaction(writer.sql, async (tx) => {
     const { result, changes } = await work(tx)
     if (changes.length > 0) {
       changed = true
       await appendChanges(tx, changes)
     }
-    return { result }
+    return result
   })
   if (changed) writer.wake()
-  return (result as { result: T }).result
+  return result
 }
 
 /** Channel names hold no newline (ids have no control characters), so each column travels as one text. */
