@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import type { Config } from './config.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate, pendingMigrations } from './db/migrate.ts'
-import { openSql, POINT_LOOKUPS } from './db/sql.ts'
+import { openSql, PAGED_READS, POINT_LOOKUPS } from './db/sql.ts'
 import { buildServer } from './http/server.ts'
 import { createIngest } from './ingest/index.ts'
 import { createWriter } from './stream/commit.ts'
@@ -54,7 +54,7 @@ export async function startApp(
       url = embedded.url('postgres')
       data = embedded.home
     }
-    const sql = openSql(url, { name: 'read', max: 10 })
+    const sql = openSql(url, { name: 'read', max: 10, settings: PAGED_READS })
     closers.push(() => sql.end({ timeout: 5 }))
     const writerSql = openSql(url, { name: 'write', max: 4, settings: { synchronous_commit: 'on' } })
     closers.push(() => writerSql.end({ timeout: 5 }))

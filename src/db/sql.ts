@@ -48,6 +48,12 @@ export function openSql(
 }
 
 /**
+ * For the connections that reads use. Pages are walked in the order of an index; with the default cost of a random
+ * page, which is that of a turning disk, PostgreSQL would rather read other people's rows in passing.
+ */
+export const PAGED_READS: Record<string, string> = { random_page_cost: '1.1', jit: 'off' }
+
+/**
  * For the connection that ingest writes through. Its statements are all point look-ups by key, so their plans must
  * not change with what the statistics say of tables that grow under them: planned once, always by index.
  */

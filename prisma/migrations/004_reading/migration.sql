@@ -38,6 +38,8 @@ create index if not exists batches_by_status on batches (status, started_at desc
 create index if not exists batches_by_host on batches (filter_text(host), started_at desc, key desc) where deleted_at is null;
 create index if not exists batches_by_owner on batches (owner_id, started_at desc, key desc) where deleted_at is null;
 create index if not exists batches_by_tag on batches using gin (filter_texts(tags)) where deleted_at is null;
+-- How frequent a tag is decides between its index and the order of the list.
+create statistics if not exists batches_tags on (filter_texts(tags)) from batches;
 create index if not exists batches_deleted on batches (deleted_at, key) where deleted_at is not null;
 
 -- A job's project, so that the list of a project's jobs comes in its order without looking at other projects'. A

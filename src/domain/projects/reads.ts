@@ -1,6 +1,6 @@
 import type { Db } from '../../db/sql.ts'
-import { type Visibility, visibleProjectsFilter } from '../access.ts'
-import { type Caller, isAdmin } from '../caller.ts'
+import { callerMay, type Visibility, visibleProjectsFilter } from '../access.ts'
+import type { Caller } from '../caller.ts'
 
 /** A project as a caller sees it (specification §2.3). */
 export interface Project {
@@ -30,11 +30,11 @@ export async function listProjects(
 ): Promise<Project[]> {
   const { limit, after, keys } = page
   const userId = caller.kind === 'known' ? caller.user.id : null
-  return db<Project[]>`/* projects.list */
+  const rows = await db<Project[]>`/* projects.list */
     select p.key, p.slug, p.display_name "displayName", p.visibility,
       jsonb_build_object('id', u.id, 'name', u.name) owner, p.created_at "createdAt",
       case when p.owner_id = ${userId}::uuid then 'owner' else m.role end as role,
-      case when ${isAdmin(caller)} or p.owner_id = ${userId}::uuid or m.role is not null then p.recipients end recipients
+      p.recipients
     from projects p
     join users u on u.id = p.owner_id
     left join project_members m on m.project_key = p.key and m.user_id = ${userId}::uuid
@@ -42,7 +42,11 @@ export async function listProjects(
       and ${keys === undefined ? db`true` : db`p.key = any (${keys}::bigint[])`}
       and ${after === undefined ? db`true` : db`(p.created_at, p.key) < (${after.createdAt}::timestamptz, ${after.key})`}
     order by p.created_at desc, p.key desc limit ${limit}`
+  return rows.map((row) => ({ ...row, recipients: knowsMembers(caller, row) ? row.recipients : null }))
 }
+
+const knowsMembers = (caller: Caller, { visibility, owner, role }: Project): boolean =>
+  callerMay('know_members', caller, { visibility, ownerId: owner.id, role: role === 'owner' ? null : role })
 
 export interface Member {
   userId: string

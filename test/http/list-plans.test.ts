@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Crowd, seedManyBatches } from '../../bench/kit/many-batches.ts'
+import { openSql, PAGED_READS, type Sql } from '../../src/db/sql.ts'
+import { type BatchFilter, EVERY_BATCH, listBatches } from '../../src/domain/batches/index.ts'
+import type { Known } from '../../src/domain/caller.ts'
+import { EVERY_JOB, listJobs } from '../../src/domain/jobs/index.ts'
+import { freshDatabase, type TestDatabase } from '../kit/database.ts'
+
+/** Read from the plan that PostgreSQL really takes on 10,000 batches: a page must cost about a page. */
+const PAGE = 51
+/** A page of each of a member's three projects where one row in three passes, the page itself for its columns, and one to spare. */
+const FEW_PAGES = 11 * PAGE
+let database: TestDatabase
+let crowd: Crowd
+/** Reads as the server reads. */
+let sql: Sql
+beforeAll(async () => {
+  database = await freshDatabase()
+  sql = openSql(database.url, { name: 'test reads', max: 1, settings: PAGED_READS })
+  crowd = await seedManyBatches(database.sql, 10_000)
+  await database.sql`
+    insert into jobs (batch_key, id, status, started_at, model, dataset)
+    select key, 'only', case when key % 500 = 0 then 'failed' else 'completed' end, started_at,
+      'Model-' || key % 40, 'Set-' || key % 30 from batches`
+  await database.sql`
+    insert into job_progress (job_key, batch_key, first_seen_at, last_seen_at)
+    select key, batch_key, started_at, started_at from jobs`
+  await database.sql.unsafe('vacuum analyze')
+})
+afterAll(async () => {
+  await sql?.end({ timeout: 5 })
+  await database?.drop()
+})
+
+const as = (id: string, role: 'admin' | 'user'): Known => ({
+  kind: 'known',
+  user: { id, email: '', name: '', role },
+  via: 'session',
+  credentialId: id,
+})
+
+interface Plan {
+  'Node Type': string
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Index Recheck'?: number
+  Plans?: Plan[]
+}
+
+/** Runs `work` and explains its last statement, with the values that it had. */
+async function planOf(work: () => Promise<unknown>): Promise<Plan[]> {
+  const { options } = sql as unknown as {
+    options: { debug: false | ((connection: number, query: string, parameters: unknown[]) => void) }
+  }
+  let last: { query: string; parameters: unknown[] } | undefined
+  options.debug = (_, query, parameters) => {
+    last = { query, parameters }
+  }
+  await work()
+  options.debug = false
+  if (last === undefined) throw new Error('nothing was asked')
+  const rows = await sql.unsafe(`explain (analyze, format json) ${last.query}`, last.parameters as string[])
+  const nodes: Plan[] = []
+  const walk = (plan: Plan) => {
+    nodes.push(plan)
+    plan.Plans?.forEach(walk)
+  }
+  walk(rows[0]?.['QUERY PLAN'][0].Plan)
+  return nodes
+}
+
+/** Rows of the table that the plan touched, kept or thrown away. */
+const touched = (nodes: Plan[], table: string): number =>
+  nodes
+    .filter((node) => node['Relation Name'] === table)
+    .reduce(
+      (sum, node) =>
+        sum +
+        node['Actual Loops'] *
+          (node['Actual Rows'] +
+            (node['Rows Removed by Filter'] ?? 0) +
+            (node['Rows Removed by Index Recheck'] ?? 0)),
+      0,
+    )
+
+const scansWhole = (nodes: Plan[], table: string): boolean =>
+  nodes.some((node) => node['Node Type'] === 'Seq Scan' && node['Relation Name'] === table)
+
+const position = { startedAt: '2026-01-04T00:00:00Z', key: 4_000 }
+
+describe.each(['member', 'admin'] as const)('the list of 10,000 batches, as %s', (who) => {
+  test.each<[string, Partial<BatchFilter>, number?]>([
+    ['nothing', {}],
+    ['a project', { project: ['project-3'] }],
+    ['two projects', { project: ['project-3', 'project-7'] }],
+    ['a frequent status', { status: ['completed'] }],
+    ['a rare status', { status: ['running'] }],
+    ['a host', { host: ['host-7'] }],
+    ['an owner', { owner: ['user 21'] }],
+    ['a tag of all', { tag: ['all'] }],
+    ['a frequent tag', { tag: ['often'] }],
+    // An index in the order of the list exists for no word and no tag: of those that are neither rare nor frequent
+    // either way costs some pages.
+    ['a middling tag', { tag: ['some'] }, 25 * PAGE],
+    ['a rare tag', { tag: ['seldom'] }],
+    ['a tag of none', { tag: ['nowhere'] }],
+    ['a frequent word', { q: ['python'] }],
+    ['a rare word', { q: ['needle'] }],
+    ['a word of none', { q: ['haystack'] }],
+    ['a project and a status', { project: ['project-7'], status: ['failed'] }],
+    ['a host and a word', { host: ['host-7'], q: ['needle'] }],
+  ])('under %s touches about a page through an index', async (_, filter, atMost = FEW_PAGES) => {
+    const caller = who === 'admin' ? as(crowd.admin, 'admin') : as(crowd.member, 'user')
+    for (const after of [undefined, position]) {
+      const nodes = await planOf(() =>
+        listBatches(sql, caller, { ...EVERY_BATCH, ...filter }, { limit: PAGE, after }),
+      )
+      expect(scansWhole(nodes, 'batches')).toBe(false)
+      expect(touched(nodes, 'batches')).toBeLessThan(atMost)
+    }
+  })
+})
+
+describe.each(['member', 'admin'] as const)('the list of 10,000 jobs, as %s', (who) => {
+  test.each([
+    ['nothing', {}],
+    ['a project', { project: ['project-3'] }],
+    ['a batch', { batch: ['sweep-3'] }],
+    ['a frequent status', { status: ['completed' as const] }],
+    ['a rare status', { status: ['failed' as const] }],
+    ['a model', { model: ['model-7'] }],
+    ['a dataset', { dataset: ['set-7'] }],
+  ])('under %s touches about a page through an index', async (_, filter) => {
+    const caller = who === 'admin' ? as(crowd.admin, 'admin') : as(crowd.member, 'user')
+    for (const after of [undefined, position]) {
+      const nodes = await planOf(() =>
+        listJobs(sql, caller, { ...EVERY_JOB, ...filter }, { limit: PAGE, after }),
+      )
+      expect(scansWhole(nodes, 'jobs')).toBe(false)
+      expect(touched(nodes, 'jobs')).toBeLessThan(FEW_PAGES)
+    }
+  })
+})
