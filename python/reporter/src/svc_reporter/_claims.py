@@ -72,8 +72,11 @@ def claim(path: Path) -> Claim | None:
     return Claim(target, original)
 
 
-def release(held: Claim) -> None:
-    """Give the rest of a claimed file back for a later replay, under its old name if that is free."""
+def release(held: Claim) -> Path:
+    """Give the rest of a claimed file back for a later replay, under its old name if that is free.
+
+    Returns where it is now.
+    """
     for name in (held.original, f"{held.original[: -len('.jsonl')]}.{uuid.uuid4().hex[:8]}.jsonl"):
         target = held.path.with_name(name)
         if target.exists():
@@ -92,12 +95,12 @@ def release(held: Claim) -> None:
             try:
                 os.rename(held.path, target)
             except OSError:
-                return  # stays a claim; another process takes it over once this one is gone
-            _remove(_offset_path(held.path))
-            return
-        _remove(held.path)
+                return held.path  # stays a claim; another process takes it over once this one is gone
+        else:
+            _remove(held.path)
         _remove(_offset_path(held.path))
-        return
+        return target
+    return held.path
 
 
 def finish(held: Claim) -> None:

@@ -26,6 +26,9 @@ class Periodic:
         self._thread = threading.Thread(target=self._run, name=f"svc-reporter-{name}", daemon=True)
 
     def start(self) -> None:
+        """Nothing happens with an interval of 0, which switches the thread off."""
+        if not self._every_s:
+            return
         try:
             self._thread.start()
         except RuntimeError as error:

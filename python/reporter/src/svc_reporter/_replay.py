@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from ._answers import Fate
 from ._claims import Claim, finish, read_offset, release, waiting, write_offset
@@ -17,13 +18,19 @@ from ._tuning import Tuning
 OnFate = Callable[[Sealed, Fate, str], None]
 
 
+class Replayed(NamedTuple):
+    stopped: Stopped | None = None
+    """None: all of it is settled and the file is gone."""
+    left: Path | None = None
+    """Where the rest of the file is, otherwise."""
+
+
 def replay(
     held: Claim, sender: Sender, tuning: Tuning, voice: Voice, on_fate: OnFate, *, once: bool = False
-) -> Stopped | None:
-    """Deliver the rest of a claimed file. None: all of it is settled and the file is gone.
+) -> Replayed:
+    """Deliver the rest of a claimed file, keeping its offset.
 
-    Otherwise the reason why it stopped; the file is back under its name with its offset. `once` makes the
-    first chunk a single attempt: that is what a probe of the circuit breaker is.
+    `once` makes the first chunk a single attempt: that is what a probe of the circuit breaker is.
     """
     try:
         for events, ends in _chunks(held.path, tuning, voice):
@@ -39,27 +46,25 @@ def replay(
                 write_offset(held.path, ends[settled - 1])
             if sent.stopped is not None:
                 voice.say(logging.INFO, "replay stopped", f"{held.original} is kept for later: {sent.why}")
-                release(held)
-                return sent.stopped
+                return Replayed(sent.stopped, release(held))
     except OSError as error:
         voice.say(logging.WARNING, "replay unreadable", f"{held.original} cannot be read: {error}")
-        release(held)
-        return Stopped.UNREADABLE
+        return Replayed(Stopped.UNREADABLE, release(held))
     finish(held)
-    return None
+    return Replayed()
 
 
 def in_order(folders: list[Path], tuning: Tuning) -> list[Path]:
     """Every spill file that may be claimed, oldest modification first (specification §2.4)."""
-    found = [path for folder in folders for path in waiting(folder, tuning)]
+    return sorted((path for folder in folders for path in waiting(folder, tuning)), key=modified)
 
-    def age(path: Path) -> int:
-        try:
-            return path.stat().st_mtime_ns
-        except OSError:
-            return 0
 
-    return sorted(found, key=age)
+def modified(path: Path) -> int:
+    """For sorting; a file that is gone meanwhile comes first, and its claim fails."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _chunks(path: Path, tuning: Tuning, voice: Voice) -> Iterator[tuple[list[Sealed], list[int]]]:

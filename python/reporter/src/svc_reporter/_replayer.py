@@ -61,7 +61,7 @@ class Replayer(threading.Thread):
             held = claim(path)
             if held is None:
                 continue  # another process was quicker
-            stopped = replay(held, self._sender, self._tuning, self._voice, self._on_fate)
+            stopped = replay(held, self._sender, self._tuning, self._voice, self._on_fate).stopped
             if stopped in (Stopped.UNREACHABLE, Stopped.UNAUTHORISED, Stopped.INTERRUPTED):
                 return stopped
         return None

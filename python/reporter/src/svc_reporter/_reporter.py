@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _arguments, _lifecycle, _ranks
 from ._delivery import Delivery
+from ._ending import last_event
 from ._errors import StopRequested
 from ._failure import STOPPED, reason_of, trace_of
 from ._ids import new_batch_id, now_ms
@@ -260,16 +261,14 @@ class Reporter:
         if not self._is_guest:
             pipeline.put("batch_start", None, start_data(self, snapshot, self._config, self._tags, self._rerun))
         pipeline.start()
+        self._periodics = [
+            Periodic("heartbeat", self._heartbeat_s, self._heartbeat, self.voice),
+            Periodic("resources", self._resources_s, Sampler(snapshot.cwd, self._on_sample), self.voice),
+        ]
         transport = pipeline.poll_transport()
-        if self._heartbeat_s:
-            self._periodics.append(Periodic("heartbeat", self._heartbeat_s, self._heartbeat, self.voice))
-        if self._stop_poll_s and transport is not None:
+        if transport is not None:
             poll = StopPoll(self.batch_id, transport, self._on_stop)
             self._periodics.append(Periodic("stop-poll", self._stop_poll_s, poll, self.voice))
-        if self._resources_s:
-            sampler = Sampler(snapshot.cwd, self._on_sample)
-            sampler.prepare()
-            self._periodics.append(Periodic("resources", self._resources_s, sampler, self.voice))
         for periodic in self._periodics:
             periodic.start()
         _lifecycle.opened(self)
@@ -293,34 +292,15 @@ class Reporter:
             for line in self._early:
                 pipeline.put("log_line", _NO_JOB, line)
             self._early = []
-            last = None if self._is_guest else self._last_event(pipeline, failure, trace)
+            counts = {"n_done": self._n_done, "n_failed": self._n_failed}
+            elapsed_s = time.monotonic() - self._began
+            last = None if self._is_guest else last_event(pipeline, counts, elapsed_s, failure, trace)
             pipeline.close(timeout_s, last)
         except Exception as error:
             self.voice.say(logging.ERROR, "close", f"closing the reporter went wrong: {error!r}")
         finally:
             self._closed = True
             _lifecycle.closed(self)
-
-    def _last_event(self, pipeline: Pipeline, failure: str | None, trace: str | None) -> Callable[[], None]:
-        elapsed_s = round(time.monotonic() - self._began, 3)
-
-        def put() -> None:
-            data: dict[str, Any] = {
-                "total_elapsed_s": elapsed_s,
-                "n_done": self._n_done,
-                "n_failed": self._n_failed,
-            }
-            if failure is not None:
-                data["reason"] = failure
-                if trace:
-                    data["traceback"] = trace
-
-            def with_receipt() -> dict[str, Any]:  # called when all earlier events have met their fate
-                return {**data, "delivery": pipeline.delivery.as_data()}
-
-            pipeline.put("batch_done" if failure is None else "batch_failed", None, with_receipt)
-
-        return put
 
     def end_at_exit(self, failure: str | None) -> None:
         """For the interpreter's exit: a reporter nobody closed ends as done, or with what the script died of."""

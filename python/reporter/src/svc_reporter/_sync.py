@@ -55,7 +55,7 @@ def sync(settings: Settings, *, rejected: bool = False, say: Callable[[str], Non
         if held is None:
             continue
         say(f"{held.original} …")
-        done.stopped = replay(held, sender, tuning, voice, on_fate)
+        done.stopped = replay(held, sender, tuning, voice, on_fate).stopped
         if done.stopped in (Stopped.UNREACHABLE, Stopped.UNAUTHORISED, Stopped.INTERRUPTED):
             break
         done.files += 1

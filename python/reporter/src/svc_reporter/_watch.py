@@ -38,23 +38,16 @@ class Sampler:
     """Takes a resource snapshot; the devices are looked up at the first one, in the sampler's thread."""
 
     def __init__(self, cwd: str, emit: Callable[[dict[str, Any]], None]) -> None:
-        self._cwd = cwd
         self._emit = emit
-        self._machine: Machine | None = None
+        self._machine = Machine(cwd)  # begins the first interval of CPU utilisation, which is a difference
         self._gpus: Gpus | None = None
 
     def __call__(self) -> None:
         self._emit(self.sample())
 
-    def prepare(self) -> None:
-        """Begin the first interval of CPU utilisation, which is a difference."""
-        if self._machine is None:
-            self._machine = Machine(self._cwd)
-
     def sample(self) -> dict[str, Any]:
-        self.prepare()
         if self._gpus is None:
             self._gpus = Gpus()
-        figures = self._machine.sample() if self._machine else {}
+        figures = self._machine.sample()
         figures.update(summary(self._gpus.rows()))
         return figures

@@ -18,14 +18,13 @@ from queue import Empty, SimpleQueue
 
 from ._answers import Fate
 from ._breaker import Breaker
-from ._claims import claim
 from ._delivery import Counts
 from ._envelope import Sealed, Sealer
 from ._ids import EventIds
 from ._keep import Keeper
 from ._log import Voice
+from ._own_spill import Drained, OwnSpill
 from ._queue import EventQueue, Pending
-from ._replay import replay
 from ._sender import Sender, Sent, Stopped
 from ._shutdown import Shutdown
 from ._transport import Transport
@@ -52,10 +51,10 @@ class Worker(threading.Thread):
         """None: no address or token is configured, and everything is spilled for a later process."""
         self._keeper = keeper
         self._counts = counts
-        self._ids = ids
         self._shutdown = shutdown
         self._voice = voice
         self._tuning = tuning
+        self._own_spill = OwnSpill(keeper, ids, voice, tuning, self._count)
         self._sender = Sender(transport, tuning, shutdown.pause) if transport else None
         self.breaker = Breaker(tuning)
         self.latched = False
@@ -81,7 +80,7 @@ class Worker(threading.Thread):
 
     def is_draining(self) -> bool:
         """Spilled events are on their way although nothing is pending."""
-        return self._may_send() and not self.breaker.is_open and self._keeper.own_waiting > 0 and self.is_alive()
+        return self._may_send() and not self.breaker.is_open and self._own_spill.waiting > 0 and self.is_alive()
 
     def take_over(self) -> list[Pending | Sealed]:
         """For close() past its deadline: what is in the worker's hands and in the queue, all of it."""
@@ -113,7 +112,7 @@ class Worker(threading.Thread):
                 self._sleep()
 
     def _sleep(self) -> None:
-        to_probe = self.breaker.is_open and (self._held or self._keeper.own_waiting)
+        to_probe = self.breaker.is_open and (self._held or self._own_spill.waiting)
         wait_s = self.breaker.until_probe_s() if to_probe and self._may_send() else 60.0
         if self._shutdown.closing:
             wait_s = 0.05
@@ -143,7 +142,7 @@ class Worker(threading.Thread):
             return self._deliver(list(self._held))
         pending = len(self._queue)
         if pending == 0:
-            return self._drain_own(once=False) if self._keeper.own_waiting else False
+            return self._drain_own(once=False) if self._own_spill.waiting else False
         limit = self._tuning.array_limit if pending >= self._tuning.array_threshold else 1
         return self._deliver(self._take(limit))
 
@@ -166,7 +165,7 @@ class Worker(threading.Thread):
             self._final_probe_done = True
             if self._transport is not None:
                 self._transport.timeout_s = min(self._tuning.final_probe_s, max(0.05, self._shutdown.left_s()))
-        if self._keeper.own_waiting and not self._held and self._drain_own(once=True):
+        if self._own_spill.waiting and not self._held and self._drain_own(once=True):
             return True
         events = list(self._held) or list(self._take(self._tuning.array_limit))
         if events:
@@ -287,39 +286,17 @@ class Worker(threading.Thread):
             self._voice.say(logging.INFO, "recovered", "the service answers again")
 
     def _drain_own(self, *, once: bool) -> bool:
-        """Send this batch's spilled events. False when there are none (another process took them)."""
+        """Send this batch's spilled events. False when there are none."""
         if self._sender is None:
             return False
-        for path in sorted(self._keeper.files):
-            held = claim(path)
-            if held is None:
-                continue
-            stopped = replay(held, self._sender, self._tuning, self._voice, self._on_replayed, once=once)
-            if stopped is Stopped.UNREACHABLE:
-                self.breaker.trip()
-            elif stopped is Stopped.UNAUTHORISED:
-                self._latch("while sending spilled events")
-            elif stopped is Stopped.INTERRUPTED:
-                self._no_more_sending = True
-            elif stopped is Stopped.UNREADABLE:
-                self._keeper.forget_own()
-            else:
-                self._back()
-            return True
-        self._keeper.forget_own()
-        return False
-
-    def _on_replayed(self, event: Sealed, fate: Fate, reason: str) -> None:
-        self._back()
-        if not self._ids.mine(event.event_id):
-            if fate is Fate.SET_ASIDE:
-                self._keeper.set_aside_foreign(event, reason)
-            return
-        self._keeper.settled_from_disk(1)
-        if fate is Fate.SET_ASIDE:
-            self._keeper.set_aside([event], reason)
-        else:
-            self._count(event, fate, reason)
+        result = self._own_spill.drain(self._sender, self._back, once=once)
+        if result is Stopped.UNREACHABLE:
+            self.breaker.trip()
+        elif result is Stopped.UNAUTHORISED:
+            self._latch("while sending spilled events")
+        elif result is Stopped.INTERRUPTED:
+            self._no_more_sending = True
+        return result is not Drained.EMPTY
 
 
 def _fitting(events: Sequence[Sealed], limit_bytes: int) -> Sequence[Sealed]:
