@@ -1,5 +1,5 @@
 import { PROBLEMS } from '../problem.ts'
-import type { ApiDocument, Operation, Parameter, Schema } from './api-document.ts'
+import type { ApiDocument, Operation, Parameter, Schema } from './openapi-parts.ts'
 import { EVERYWHERE } from './refusals.ts'
 
 interface Entry {

@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify'
-import { type ApiDocument, apiDocument } from './api-document.ts'
+import { apiDocument } from './api-document.ts'
 import { docsPage } from './docs-page.ts'
 import { DOCS_STYLE } from './docs-style.ts'
+import type { ApiDocument } from './openapi-parts.ts'
 
 /** The API as a document for programs and as a page for people (contract "General rules"), both made once. */
 export function openapiRoutes(app: FastifyInstance): void {

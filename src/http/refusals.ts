@@ -1,5 +1,5 @@
 import type { ProblemCode } from '../problem.ts'
-import type { Operation } from './api-document.ts'
+import type { Operation } from './openapi-parts.ts'
 
 /** What any route may answer; told once for all of them. */
 export const EVERYWHERE = [

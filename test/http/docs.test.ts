@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ApiDocument } from '../../src/http/api-document.ts'
+import type { ApiDocument } from '../../src/http/openapi-parts.ts'
 import { AT_OTHER_DOORS, EVERYWHERE, ROUTES_WITH_OWN_REFUSALS } from '../../src/http/refusals.ts'
 import { PROBLEMS } from '../../src/problem.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
@@ -43,34 +43,29 @@ test('every reference of the document leads to a shape, and every shape is refer
   expect(shapes).toContain('#/components/schemas/Batch')
 })
 
-test('every refusal of the service is documented, with its route, for all of them, or as another door's', () => {
-const told = new Set<string>([...EVERYWHERE, ...AT_OTHER_DOORS])
-for (const { operation } of operations()) {
-  for (const { description, content } of Object.values(operation.responses)) {
-    if (content?.['application/problem+json'] === undefined) continue
-    for (const [, code] of description.matchAll(/`(\w+)`/g)) told.add(code as string)
+test('every refusal of the service is documented: with its route, for all routes, or as one of another door', () => {
+  const told = new Set<string>([...EVERYWHERE, ...AT_OTHER_DOORS])
+  for (const { operation } of operations()) {
+    for (const { description, content } of Object.values(operation.responses)) {
+      if (content?.['application/problem+json'] === undefined) continue
+      for (const [, code] of description.matchAll(/`(\w+)`/g)) told.add(code as string)
+    }
   }
-}
-expect(Object.keys(PROBLEMS).filter((code) => !told.has(code))).toEqual([])
+  expect(Object.keys(PROBLEMS).filter((code) => !told.has(code))).toEqual([])
 })
 
-test('the routes whose own refusals are told are routes that there are', () =>
-{
+test('the routes whose own refusals are told are routes that there are', () => {
   const routes = new Set(operations().map(({ route }) => route))
   expect(ROUTES_WITH_OWN_REFUSALS.filter((route) => !routes.has(route))).toEqual([])
-}
-)
+})
 
-test('a refusal that a route answers is one that its documentation tells', async () =>
-{
+test('a refusal that a route answers is one that its documentation tells', async () => {
   const answer = await app.call('GET', '/api/batches/none')
   expect(answer.status).toBe(404)
   expect(document.paths['/api/batches/{id}']?.get?.responses['404']?.description).toContain(answer.body.code)
-}
-)
+})
 
-test('the page shows every route and shape, without scripts, and loads nothing but its own style', async () =>
-{
+test('the page shows every route and shape, without scripts, and loads nothing but its own style', async () => {
   const { status, headers, body } = await app.call('GET', '/api/docs')
   expect(status).toBe(200)
   expect(headers['content-type']).toBe('text/html; charset=utf-8')
@@ -87,11 +82,9 @@ test('the page shows every route and shape, without scripts, and loads nothing b
   const style = await app.call('GET', '/api/docs.css')
   expect(style.headers['content-type']).toBe('text/css; charset=utf-8')
   expect(style.body).toContain('prefers-color-scheme: dark')
-}
-)
+})
 
-test('a page comes with the policy that lets it load from this address only', async () =>
-{
+test('a page comes with the policy that lets it load from this address only', async () => {
   const { headers } = await app.call('GET', '/api/docs')
   expect(headers['content-security-policy']).toBe(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -104,5 +97,4 @@ test('a page comes with the policy that lets it load from this address only', as
   })
   const refused = await app.call('GET', '/api/batches/none')
   expect(refused.headers['x-content-type-options']).toBe('nosniff')
-}
-)
+})
