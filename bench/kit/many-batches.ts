@@ -44,7 +44,7 @@ export async function seedManyBatches(sql: Sql, n: number): Promise<Crowd> {
   return { member: await id('user 30'), admin: await id('user 0') }
 }
 
-/** `n` jobs of one more batch, each with ten series, straight into the tables. */
+/** `n` jobs of one more batch, and twenty of each batch that runs, with ten series each, straight into the tables. */
 export async function seedManyJobs(sql: Sql, batchId: string, n: number): Promise<void> {
   await sql`/* seed.batch_of_jobs */
     with made as (
@@ -56,13 +56,15 @@ export async function seedManyJobs(sql: Sql, batchId: string, n: number): Promis
   await sql`/* seed.jobs */
     with made as (
       insert into jobs (batch_key, id, status, started_at, model, dataset, params)
-      select b.key, 'seed' || i, 'running', now() + i * interval '1 second', 'resnet', 'cifar', '{"lr": 0.1, "seed": 1}'
-      from batches b, generate_series(1, ${n}::int) i where b.id = ${batchId}
+      select b.key, 'seed' || i, case when i % 5 = 0 then 'running' else 'completed' end,
+        b.started_at + i * interval '1 second', 'resnet', 'cifar', '{"lr": 0.1, "seed": 1}'
+      from batches b, generate_series(1, case when b.id = ${batchId} then ${n}::int else 20 end) i
+      where b.status = 'running'
       returning key, batch_key, started_at)
     insert into job_progress (job_key, batch_key, first_seen_at, last_seen_at, epochs, max_epoch, series, last_epoch, last_value, min_value, max_value)
     select key, batch_key, started_at, started_at, 100, 99, s.names, s.epochs, s.vals, s.vals, s.vals
     from made, (
       select array_agg('series/' || i) names, array_agg(99) epochs, array_agg(i * 0.123456789) vals
       from generate_series(1, 10) i) s`
-  await sql.unsafe('analyze')
+  await sql.unsafe('vacuum analyze')
 }
