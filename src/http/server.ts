@@ -12,6 +12,7 @@ import { batchRoutes } from './batches.ts'
 import { acceptJson } from './body.ts'
 import { identifyCallers } from './credentials.ts'
 import { eventRoutes } from './events.ts'
+import { insightRoutes } from './insight.ts'
 import { jobRoutes } from './jobs.ts'
 import { openapiRoutes } from './openapi.ts'
 import { opsRoutes } from './ops.ts'
@@ -113,6 +114,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   shareRoutes(app, services)
   auditRoutes(app, services)
   seriesRoutes(app, services)
+  insightRoutes(app, services)
   return app
 }
 

@@ -181,9 +181,17 @@ export const MATRIX: Row[] = [
     path: () => '/api/batches?deleted=true',
     answers: '401 401 403 200 200 200 200 200 200 200',
   },
+  { route: 'GET /api/dashboard/summary', answers: READERS },
+  { route: 'GET /api/dashboard/activity', answers: READERS },
+
   ...read(''),
   ...read('/jobs'),
   ...read('/metrics'),
+  ...read('/resources'),
+  ...read('/log-lines'),
+  ...read('/eta'),
+  ...read('/jobs/eta-all'),
+  ...read('/health'),
   {
     route: 'GET /api/batches/:id/stop-requested',
     path: ofBatch('/stop-requested'),

@@ -174,3 +174,11 @@ function runningJob(row: RunningRow): RunningJob {
     recent: (row.recent_epochs ?? []).map((epoch, i) => ({ epoch, at: row.recent_times?.[i] as number })),
   }
 }
+
+/** All jobs of a batch, in the order of their creation. */
+export const jobIdsOf = (
+  db: Db,
+  batchKey: number,
+): Promise<readonly { key: number; id: string; status: string }[]> =>
+  db<{ key: number; id: string; status: string }[]>`/* eta.job_ids */
+    select key, id, status from jobs where batch_key = ${batchKey} order by key`

@@ -1,0 +1,159 @@
+import type { Db } from '../../db/sql.ts'
+import { visibleProjectKeys } from '../access.ts'
+import type { Caller } from '../caller.ts'
+import { type Clock, isIdle, isStalled } from '../liveness.ts'
+import type { GpuHours } from './gpu-hours.ts'
+
+/** What goes on in the projects that the caller sees (contract §4). Batches are counted, unless it says jobs. */
+export interface Summary {
+  running: number
+  completed: number
+  failed: number
+  stopped: number
+  runningJobs: number
+  finished24h: number
+  failed24h: number
+  stalled: number
+  /** Jobs. */
+  idle: number
+  gpuHours: number
+  idleGpuHours: number
+}
+
+const DAY_MS = 86_400_000
+
+/** @param projects slugs, in any case; all that the caller sees when empty */
+export async function summaryOf(
+  db: Db,
+  caller: Caller,
+  projects: string[],
+  clock: Clock,
+  gpuHours: GpuHours,
+): Promise<Summary> {
+  const keys = await visibleProjectKeys(db, caller, projects)
+  const since = new Date(clock.now.getTime() - DAY_MS).toISOString()
+  const [[counts], running, jobs, gpu] = await Promise.all([
+    db<Omit<Summary, 'stalled' | 'idle' | 'gpuHours' | 'idleGpuHours'>[]>`/* dashboard.counts */
+      select count(*) filter (where b.status = 'running') running,
+        count(*) filter (where b.status = 'completed') completed,
+        count(*) filter (where b.status = 'failed') failed,
+        count(*) filter (where b.status = 'stopped') stopped,
+        coalesce(sum(p.n_running), 0)::bigint "runningJobs",
+        count(*) filter (where b.status = 'completed' and b.ended_at >= ${since}) "finished24h",
+        count(*) filter (where b.status = 'failed' and b.ended_at >= ${since}) "failed24h"
+      from batches b join batch_progress p on p.batch_key = b.key
+      where b.deleted_at is null and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))`,
+    db<{ last_seen_at: string }[]>`/* dashboard.running */
+      select p.last_seen_at from batches b join batch_progress p on p.batch_key = b.key
+      where b.status = 'running' and b.deleted_at is null
+        and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))`,
+    db<Evidence[]>`/* dashboard.gpu_evidence */
+      select j.gpu_first_at, j.gpu_last_at, j.gpu_busy_at, p.gpu_first_at batch_first_at, p.gpu_last_at batch_last_at,
+        p.gpu_busy_at batch_busy_at
+      from batches b
+      join batch_progress p on p.batch_key = b.key
+      join job_progress j on j.batch_key = b.key
+      where b.status = 'running' and b.deleted_at is null
+        and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))
+        and (j.gpu_last_at is not null or p.gpu_last_at is not null)
+        and (select status from jobs where key = j.job_key) = 'running'`,
+    gpuHours.of(db, keys, clock.now),
+  ])
+  if (counts === undefined) throw new Error('counting gave no row')
+  const stalled = running.filter((b) => isStalled({ status: 'running', lastSeenAt: b.last_seen_at }, clock))
+  const idle = jobs.filter((j) =>
+    isIdle(
+      { status: 'running', gpu: { firstAt: j.gpu_first_at, lastAt: j.gpu_last_at, busyAt: j.gpu_busy_at } },
+      { firstAt: j.batch_first_at, lastAt: j.batch_last_at, busyAt: j.batch_busy_at },
+      clock,
+    ),
+  )
+  return {
+    ...counts,
+    stalled: stalled.length,
+    idle: idle.length,
+    gpuHours: hours(gpu.used),
+    idleGpuHours: hours(gpu.idle),
+  }
+}
+
+interface Evidence {
+  gpu_first_at: string | null
+  gpu_last_at: string | null
+  gpu_busy_at: string | null
+  batch_first_at: string | null
+  batch_last_at: string | null
+  batch_busy_at: string | null
+}
+
+/** To a thousandth of an hour, some seconds. */
+const hours = (seconds: number): number => Math.round(seconds / 3.6) / 1000
+
+export const ACTIVITY_TYPES = [
+  'batch_started',
+  'job_failed',
+  'batch_completed',
+  'batch_failed',
+  'batch_stopped',
+] as const
+
+export interface Activity {
+  at: string
+  type: (typeof ACTIVITY_TYPES)[number]
+  project: string
+  batchId: string
+  jobId: string | null
+  reason: string | null
+  /** Batch or job; with `at` and `rank` the place in the list. */
+  key: number
+  rank: number
+}
+
+export interface ActivityPosition {
+  at: string
+  rank: number
+  key: number
+}
+
+/** Failed jobs are looked for among those that started within this time. */
+const FAILED_JOBS_DAYS = 30
+
+/** What began and what ended, newest first, in the projects that the caller sees. */
+export async function activityOf(
+  db: Db,
+  caller: Caller,
+  projects: string[],
+  page: { limit: number; after: ActivityPosition | undefined },
+  now: Date,
+): Promise<readonly Activity[]> {
+  const keys = await visibleProjectKeys(db, caller, projects)
+  if (keys?.length === 0) return []
+  const { limit, after } = page
+  const visible = db`b.deleted_at is null and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))`
+  const before = (at: string, rank: number, key: string) =>
+    after === undefined
+      ? db`true`
+      : db`(${db.unsafe(at)}, ${rank}::int, ${db.unsafe(key)})
+          < (${after.at}::timestamptz, ${after.rank}::int, ${after.key}::bigint)`
+  const recently = new Date(now.getTime() - FAILED_JOBS_DAYS * DAY_MS).toISOString()
+  return db<Activity[]>`/* dashboard.activity */
+    select a.at, a.type, p.slug project, a.batch_id "batchId", a.job_id "jobId", a.reason, a.key, a.rank
+    from (
+      (select b.started_at at, 'batch_started' type, b.project_key, b.id batch_id, null job_id, null reason, b.key, 0 rank
+        from batches b where ${visible} and ${before('b.started_at', 0, 'b.key')}
+        order by b.started_at desc, b.key desc limit ${limit})
+      union all
+      (select j.ended_at, 'job_failed', b.project_key, b.id, j.id, j.failure_reason, j.key, 1
+        from jobs j join batches b on b.key = j.batch_key
+        where j.status = 'failed' and j.started_at >= ${recently} and j.ended_at is not null and ${visible}
+          and ${before('j.ended_at', 1, 'j.key')}
+        order by j.ended_at desc, j.key desc limit ${limit})
+      union all
+      (select b.ended_at, 'batch_' || b.status, b.project_key, b.id, null, b.failure_reason, b.key, 2
+        from batches b
+        where b.ended_at is not null and b.status <> 'running' and ${visible} and ${before('b.ended_at', 2, 'b.key')}
+        order by b.ended_at desc, b.key desc limit ${limit})) a
+    join projects p on p.key = a.project_key
+    order by a.at desc, a.rank desc, a.key desc
+    limit ${limit}`
+}

@@ -1,0 +1,1 @@
+export { type Health, healthOf } from './reads.ts'

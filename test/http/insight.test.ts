@@ -1,0 +1,302 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeEvent } from '../ingest/sending.ts'
+import { createClock } from '../kit/clock.ts'
+import { openStage, type Stage } from './stage.ts'
+
+const clock = createClock()
+const source = { project: 'vision' }
+let stage: Stage
+beforeAll(async () => {
+  stage = await openStage({ stallTimeoutMin: 15, idleJobThresholdMin: 10 }, { now: clock.now })
+})
+afterAll(() => stage?.stop())
+
+/** An instant so many seconds from the clock's now. */
+const at = (seconds: number) => new Date(clock.now().getTime() + seconds * 1000).toISOString()
+const get = async (path: string, token = stage.viewer.token) => {
+  const { status, body } = await stage.get(path, token)
+  expect([status, body.detail]).toEqual([200, undefined])
+  return body
+}
+const send = (...events: unknown[]) => stage.send(stage.batchOwner, events)
+const start = (batch_id: string, seconds: number, n_total: number) =>
+  makeEvent('batch_start', { batch_id, source, timestamp: at(seconds), data: { n_total } })
+const job = (batch_id: string, job_id: string, seconds: number, data = {}) =>
+  makeEvent('job_start', { batch_id, job_id, source, timestamp: at(seconds), data })
+const epochs = (batch_id: string, job_id: string, from: number, each: number, count: number) =>
+  Array.from({ length: count }, (_, epoch) =>
+    makeEvent('job_epoch', {
+      batch_id,
+      job_id,
+      source,
+      timestamp: at(from + (epoch + 1) * each),
+      data: { epoch, train_loss: 1 },
+    }),
+  )
+const done = (batch_id: string, job_id: string, seconds: number) =>
+  makeEvent('job_done', { batch_id, job_id, source, timestamp: at(seconds) })
+
+const NOTHING = { eta_s: null, low_s: null, high_s: null, eta_at: null, n_samples: 0, basis: null }
+
+describe('eta', () => {
+  test('is null until three epochs are completed', async () => {
+    await send(
+      start('few', -100, 1),
+      job('few', 'a', -100, { epochs: 10 }),
+      ...epochs('few', 'a', -30, 10, 2),
+    )
+    expect(await get('/api/batches/few/eta')).toEqual({ batch_id: 'few', ...NOTHING })
+  })
+
+  test('goes on at the pace of the epochs up to the planned one', async () => {
+    await send(
+      start('paced', -100, 1),
+      job('paced', 'a', -100, { epochs: 30 }),
+      ...epochs('paced', 'a', -100, 10, 10),
+    )
+    const eta = await get('/api/batches/paced/eta')
+    expect(eta).toMatchObject({ basis: 'epochs', n_samples: 9 })
+    expect(eta.eta_s).toBeGreaterThan(180)
+    expect(eta.eta_s).toBeLessThan(220)
+    expect(eta.low_s).toBeLessThanOrEqual(eta.eta_s)
+    expect(eta.high_s).toBeGreaterThanOrEqual(eta.eta_s)
+    expect(Math.abs(Date.parse(eta.eta_at) - clock.now().getTime() - eta.eta_s * 1000)).toBeLessThan(1_000)
+  })
+
+  test('counts running jobs, jobs to come and the slots they share', async () => {
+    const events = [start('slots', -200, 6)]
+    for (const id of ['a', 'b']) events.push(job('slots', id, -200), done('slots', id, -100))
+    for (const id of ['c', 'd']) events.push(job('slots', id, -100))
+    await send(...events)
+    const eta = await get('/api/batches/slots/eta')
+    // Two jobs at a time, 100 s each: c and d are about to end, e and f follow side by side.
+    expect(eta.basis).toBe('jobs')
+    expect(eta.eta_s).toBeGreaterThan(90)
+    expect(eta.eta_s).toBeLessThan(190)
+    const { items } = await get('/api/batches/slots/jobs/eta-all')
+    expect(items.map((i: { job_id: string; status: string }) => [i.job_id, i.status])).toEqual([
+      ['a', 'completed'],
+      ['b', 'completed'],
+      ['c', 'running'],
+      ['d', 'running'],
+    ])
+    expect(items[0]).toMatchObject({ key: expect.stringMatching(/^\d+$/), ...NOTHING })
+    expect(items[2].eta_s).toEqual(expect.any(Number))
+  })
+
+  test('knows from completed siblings where a job ends that does not say', async () => {
+    await send(
+      start('siblings', -300, 2),
+      job('siblings', 'a', -300),
+      ...epochs('siblings', 'a', -300, 10, 20),
+      done('siblings', 'a', -100),
+      job('siblings', 'b', -100),
+      ...epochs('siblings', 'b', -100, 10, 10),
+    )
+    const eta = await get('/api/batches/siblings/eta')
+    expect(eta.eta_s).toBeGreaterThan(85)
+    expect(eta.eta_s).toBeLessThan(125)
+  })
+
+  test('takes a job for half way when nothing says how long it is, and says so', async () => {
+    await send(start('unsaid', -100, 1), job('unsaid', 'a', -100), ...epochs('unsaid', 'a', -100, 20, 5))
+    const eta = await get('/api/batches/unsaid/eta')
+    expect(eta.basis).toBe('elapsed')
+    expect(eta.high_s / eta.low_s).toBeGreaterThan(10)
+  })
+
+  test('of a batch that is over is null', async () => {
+    await send(
+      start('over', -300, 1),
+      job('over', 'a', -300),
+      done('over', 'a', -200),
+      makeEvent('batch_done', { batch_id: 'over', source, timestamp: at(-199) }),
+    )
+    expect(await get('/api/batches/over/eta')).toEqual({ batch_id: 'over', ...NOTHING })
+  })
+
+  test('of a batch that fell silent stays what it was', async () => {
+    await send(
+      start('silent', -90_000, 1),
+      job('silent', 'a', -90_000, { epochs: 30 }),
+      ...epochs('silent', 'a', -90_000, 10, 10),
+    )
+    const eta = await get('/api/batches/silent/eta')
+    expect(eta.eta_s).toBeGreaterThan(180)
+    expect(eta.eta_s).toBeLessThan(220)
+  })
+})
+
+describe('health', () => {
+  const snapshot = (batch_id: string, job_id: string | null, seconds: number, gpu_util_pct: number) =>
+    makeEvent('resource_snapshot', {
+      batch_id,
+      job_id,
+      source,
+      timestamp: at(seconds),
+      data: { gpu_util_pct },
+    })
+
+  test('nothing is judged in the first threshold after the start', async () => {
+    await send(
+      start('quiet', -3_600, 1),
+      job('quiet', 'a', -3_600),
+      snapshot('quiet', 'a', -3_600, 1),
+      snapshot('quiet', 'a', -1_800, 1),
+    )
+    expect(await get('/api/batches/quiet/health')).toEqual({
+      batch_id: 'quiet',
+      status: 'running',
+      stalled: false,
+      last_seen_at: expect.stringMatching(/Z$/),
+      silent_s: 1_800,
+      threshold_s: 900,
+      idle_jobs: [],
+      reasons: [expect.stringContaining('not judged yet')],
+    })
+  })
+
+  test('then silence and an idle GPU are told with their reasons, and clear by themselves', async () => {
+    clock.forward({ minutes: 16 })
+    const marked = await get('/api/batches/quiet/health')
+    expect(marked).toMatchObject({ stalled: true, idle_jobs: ['a'], silent_s: 1_800 + 960 })
+    expect(marked.reasons).toEqual([
+      expect.stringMatching(/^No event since .*: 2760 s, and 900 s are allowed$/),
+      expect.stringMatching(/^Job a: GPU below 5% since /),
+    ])
+    await send(snapshot('quiet', 'a', 0, 80))
+    expect(await get('/api/batches/quiet/health')).toMatchObject({
+      stalled: false,
+      idle_jobs: [],
+      reasons: [],
+    })
+  })
+})
+
+describe('dashboard', () => {
+  test('counts what the caller sees, no more', async () => {
+    const all = await get('/api/dashboard/summary', stage.admin.token)
+    expect(all).toMatchObject({
+      running: 7,
+      completed: 1,
+      failed: 0,
+      stopped: 0,
+      finished_24h: 1,
+      failed_24h: 0,
+    })
+    expect(await get('/api/dashboard/summary?project=VISION')).toEqual(all)
+    const none = { running: 0, completed: 0, running_jobs: 0, stalled: 0, idle: 0, gpu_hours: 0 }
+    expect(await get('/api/dashboard/summary', stage.stranger.token)).toMatchObject(none)
+    expect(await get('/api/dashboard/summary?project=open')).toMatchObject(none)
+    expect((await stage.get('/api/dashboard/summary?projekt=open')).status).toBe(422)
+  })
+
+  test('stalled batches and idle jobs are counted', async () => {
+    await send(
+      start('idle', -3_000, 1),
+      job('idle', 'a', -3_000),
+      makeEvent('resource_snapshot', {
+        batch_id: 'idle',
+        job_id: 'a',
+        source,
+        timestamp: at(-2_500),
+        data: { gpu_util_pct: 0 },
+      }),
+    )
+    const before = await get('/api/dashboard/summary')
+    expect(before.idle).toBe(1)
+    expect(before.stalled).toBeGreaterThan(1)
+    await send(makeEvent('batch_done', { batch_id: 'idle', source, timestamp: at(0) }))
+    expect(await get('/api/dashboard/summary')).toMatchObject({ idle: 0, stalled: before.stalled - 1 })
+  })
+
+  test('GPU-hours count each snapshot until the next, at most two intervals, each GPU by itself', async () => {
+    const before = await get('/api/dashboard/summary')
+    const events = [start('gpus', -7_200, 1)]
+    // 121 snapshots a minute apart, then silence for most of an hour, then one more.
+    for (const minute of [...Array.from({ length: 61 }, (_, i) => i), 118]) {
+      events.push(
+        makeEvent('resource_snapshot', {
+          batch_id: 'gpus',
+          source,
+          timestamp: at(-7_200 + minute * 60),
+          data: {
+            gpus: [
+              { index: 0, util_pct: 90 },
+              { index: 1, util_pct: 0 },
+              { index: 2, util_pct: 'NaN' },
+            ],
+          },
+        }),
+      )
+    }
+    events.push(makeEvent('batch_done', { batch_id: 'gpus', source, timestamp: at(-7_200 + 119 * 60) }))
+    await send(...events)
+    const after = await get('/api/dashboard/summary')
+    // 60 minutes, two after the 61st snapshot, and one from the last to the end.
+    expect(after.gpu_hours - before.gpu_hours).toBeCloseTo(63 / 60, 2)
+    expect(after.idle_gpu_hours - before.idle_gpu_hours).toBeCloseTo(63 / 60, 2)
+  })
+
+  test('activity tells what began and ended, newest first, in pages', async () => {
+    await send(
+      start('lively', -50, 1),
+      job('lively', 'x', -49),
+      makeEvent('job_failed', {
+        batch_id: 'lively',
+        job_id: 'x',
+        source,
+        timestamp: at(-48),
+        data: { reason: 'CUDA' },
+      }),
+      makeEvent('batch_failed', {
+        batch_id: 'lively',
+        source,
+        timestamp: at(-47),
+        data: { reason: 'gave up' },
+      }),
+    )
+    const whole = await get('/api/dashboard/activity?limit=500')
+    expect(whole.next_cursor).toBe(null)
+    const lively = whole.items.filter((i: { batch_id: string }) => i.batch_id === 'lively')
+    expect(lively).toEqual([
+      {
+        at: expect.any(String),
+        type: 'batch_failed',
+        project: 'vision',
+        batch_id: 'lively',
+        job_id: null,
+        reason: 'gave up',
+      },
+      {
+        at: expect.any(String),
+        type: 'job_failed',
+        project: 'vision',
+        batch_id: 'lively',
+        job_id: 'x',
+        reason: 'CUDA',
+      },
+      {
+        at: expect.any(String),
+        type: 'batch_started',
+        project: 'vision',
+        batch_id: 'lively',
+        job_id: null,
+        reason: null,
+      },
+    ])
+    const times = whole.items.map((i: { at: string }) => Date.parse(i.at))
+    expect(times).toEqual(times.toSorted((a: number, b: number) => b - a))
+
+    const paged: unknown[] = []
+    let cursor = ''
+    do {
+      const page = await get(`/api/dashboard/activity?limit=3${cursor}`)
+      paged.push(...page.items)
+      cursor = page.next_cursor === null ? '' : `&cursor=${page.next_cursor}`
+    } while (cursor !== '')
+    expect(paged).toEqual(whole.items)
+    expect((await get('/api/dashboard/activity', stage.stranger.token)).items).toEqual([])
+    expect((await stage.get('/api/dashboard/activity?cursor=x')).status).toBe(422)
+  })
+})
