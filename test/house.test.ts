@@ -1,0 +1,161 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { documents } from '../scripts/generate.ts'
+import { statementsOf } from './house/statements.ts'
+
+/** The rules of the house (docs/architecture.md), held by reading the sources. */
+const ROOT = join(import.meta.dirname, '..')
+
+/** Files of more than LONG lines (tests: LONG_TEST), each with why it stays in one piece. */
+const LONG = 300
+const LONG_TEST = 500
+const LONG_WITH_REASON: Record<string, string> = {
+  'src/domain/access.ts':
+    'the whole table of rights with the look-ups that feed it; split, no one could check it',
+  'scripts/record-digits.py':
+    'a script of its own, run once: the training and its recorder, without a package around',
+  'python/reporter/scripts/generate_validator.py': 'one generator, read beside its output',
+  'python/reporter/src/svc_reporter/_reporter.py': 'the public class with its documentation',
+  'python/reporter/src/svc_reporter/_worker.py': 'one state machine',
+  'test/http/batches.test.ts': 'the lists and single reads of the contract, one fact each',
+  'test/ingest/contract.test.ts': 'the sentences of contract §1 in their order, one test each',
+}
+
+const SOURCE = /\.(ts|tsx|mts|mjs|cjs|js|py)$/
+const SKIPPED = /(^|\/)(node_modules|dist|generated|__generated__|__pycache__|\.[^/]+)(\/|$)/
+/** Written by a generator, which a check runs again. */
+const GENERATED = ['python/reporter/src/svc_reporter/_validate.py']
+
+function filesUnder(...folders: string[]): string[] {
+  return folders
+    .filter((folder) => existsSync(join(ROOT, folder)))
+    .flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1)),
+    )
+    .filter((path) => !SKIPPED.test(path))
+    .sort()
+}
+
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const sources = filesUnder('src', 'web', 'test', 'bench', 'scripts', 'python').filter(
+  (path) => SOURCE.test(path) && !GENERATED.includes(path),
+)
+const inSrc = sources.filter((path) => path.startsWith('src/'))
+const isTest = (path: string): boolean => /(^|\/)tests?\//.test(path)
+/** Every line of these files that `pattern` finds, as `path:line: text`. */
+const linesWith = (paths: readonly string[], pattern: RegExp): string[] =>
+  paths.flatMap((path) =>
+    read(path)
+      .split('\n')
+      .flatMap((line, i) => (pattern.test(line) ? [`${path}:${i + 1}: ${line.trim()}`] : [])),
+  )
+
+test('generated files are what the code generates: schemas, the table of settings, the table of refusals', async () => {
+  for (const [path, wanted] of Object.entries(await documents())) {
+    const standing = read(path)
+    expect(standing === wanted(standing), `${path}: run npm run generate`).toBe(true)
+  }
+})
+
+test('the environment is read in src/cli/main.ts and nowhere else below it', () => {
+  const readers = linesWith(inSrc, /\bprocess\s*\.\s*env\b|\bfrom 'node:process'|\bimport\.meta\.env\b/)
+  expect(readers.filter((line) => !line.startsWith('src/cli/main.ts:'))).toEqual([])
+})
+
+test('every SQL statement begins with its name, and no two have the same', () => {
+  const statements = inSrc.flatMap((path) => statementsOf(join(ROOT, path)))
+  const places = (some: typeof statements) => some.map((s) => `${s.file.slice(ROOT.length + 1)}:${s.line}`)
+  expect(statements.length).toBeGreaterThan(50)
+  expect(places(statements.filter((s) => s.name === undefined))).toEqual([])
+  const twice = statements.filter((s) => statements.some((other) => other !== s && other.name === s.name))
+  expect(twice.map((s) => `${s.name} ${places([s])}`)).toEqual([])
+})
+
+test('a statement without a name is noticed, a fragment is not', () => {
+  const text = [
+    'const rows = await sql`select 1`',
+    'const named = await tx`/* noun.verb */ select 1`',
+    "await db.unsafe('delete from batches')",
+    'const part = (db: Db): Fragment => db`select 2`',
+    'await db`/* noun.other */ select * from (${db`select 3`}) t`',
+    'const run = async (tx: Tx) => tx`update users set name = 1`',
+  ].join('\n')
+  const seen = statementsOf('example.ts', text).map(({ line, name }) => [line, name])
+  expect(seen).toEqual([
+    [1, undefined],
+    [2, 'noun.verb'],
+    [3, undefined],
+    [5, 'noun.other'],
+    [6, undefined],
+  ])
+})
+
+test('a file is named for what it does', () => {
+  const said = /(^|[-_.])(utils?|helpers?|common|misc|manager|service|lib)([-_.]|$)/i
+  expect(sources.filter((path) => said.test(basename(path).replace(SOURCE, '')))).toEqual([])
+  const shape = (path: string): boolean =>
+    path.endsWith('.tsx') || /^[a-z0-9]+([-.][a-z0-9]+)*\.(ts|mts|mjs|cjs|js)$/.test(basename(path))
+  expect(sources.filter((path) => !path.endsWith('.py') && !shape(path))).toEqual([])
+})
+
+test('a long file has its reason in the table, and the table names no file that is short or gone', () => {
+  const linesOf = (path: string): number => read(path).split('\n').length - 1
+  const long = sources.filter((path) => linesOf(path) > (isTest(path) ? LONG_TEST : LONG))
+  expect(long).toEqual(Object.keys(LONG_WITH_REASON).sort())
+})
+
+test('migrations are numbered without a gap, can be run twice and drop nothing', () => {
+  const names = readdirSync(join(ROOT, 'prisma/migrations')).filter((name) => !name.includes('.'))
+  expect(names.map((name) => name.slice(0, 4))).toEqual(
+    names.map((_, i) => `${String(i + 1).padStart(3, '0')}_`),
+  )
+  for (const name of names) {
+    const script = read(`prisma/migrations/${name}/migration.sql`).replace(/--.*$/gm, '')
+    expect(script.match(/\b(drop|truncate|rename)\b.*/gi), name).toBe(null)
+    const once =
+      /\bcreate\s+(unlogged\s+)?(table|(unique\s+)?index|sequence|schema|extension)\s+(?!if not exists)\S+.*|\badd\s+column\s+(?!if not exists)\S+.*|\bcreate\s+(function|view|trigger)\b.*/gi
+    expect(script.match(once), name).toBe(null)
+    expect(script.match(/\binsert\s+into\b(?![^;]*\bon conflict\b)[^;]*/gi), name).toBe(null)
+  }
+})
+
+test('every example event has a row in the index of its folder, and every row an example', () => {
+  for (const folder of ['invalid', 'invalid-semantic']) {
+    const index = JSON.parse(read(`schemas/examples/${folder}/index.json`)) as Record<string, unknown>
+    const files = readdirSync(join(ROOT, 'schemas/examples', folder)).filter((name) => name !== 'index.json')
+    expect(files.sort(), folder).toEqual(Object.keys(index).sort())
+  }
+})
+
+test('no test is left out, singled out or expected to fail', () => {
+  const tests = sources.filter(isTest)
+  // Only root can run PostgreSQL as somebody else, so that one fact holds for root alone.
+  const allowed = /^test\/db\/embedded\.test\.ts:\d+: test\.runIf\(process\.getuid\?\.\(\) === 0/
+  const left =
+    /\b(test|it|describe|suite)(\.\w+)*\.(skip|only|todo|fails|skipIf|runIf)\b|(?<!\.)\b(xit|xdescribe|fit|fdescribe)\(|pytest\.(skip|xfail|importorskip|mark\.(skip|skipif|xfail))\b|unittest\.skip/
+  const self = /^test\/house\.test\.ts:/
+  expect(linesWith(tests, left).filter((line) => !allowed.test(line) && !self.test(line))).toEqual([])
+})
+
+test('nothing is put off, and a rule is suspended only by its name, in TypeScript with the reason beside it', () => {
+  const self = /^test\/house\.test\.ts:/
+  const put = linesWith(sources, /\b(TODO|FIXME|XXX|HACK)\b/).filter((line) => !self.test(line))
+  expect(put).toEqual([])
+  const bare =
+    /biome-ignore(?!\S* [\w/]+: \S)|@ts-(ignore|nocheck|expect-error)(?! \S)|# (noqa(?!: [A-Z])|type: ignore(?!\[))/
+  expect(linesWith(sources, bare).filter((line) => !self.test(line))).toEqual([])
+})
+
+test('links between the pages of docs lead to files that there are', () => {
+  const pages = ['README.md', ...filesUnder('docs', 'bench').filter((path) => path.endsWith('.md'))]
+  const broken = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
+      .map(([, target]) => target as string)
+      .filter((target) => !existsSync(join(ROOT, dirname(page), target)))
+      .map((target) => `${page} → ${target}`),
+  )
+  expect(broken).toEqual([])
+})
