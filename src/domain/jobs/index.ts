@@ -18,7 +18,7 @@ export {
   newJob,
   settled,
 } from './job.ts'
-export { EVERY_JOB, type JobFilter, listJobs, listJobsOfBatch, visibleJob } from './reads.ts'
+export { EVERY_JOB, type JobFilter, listJobs, listJobsOfBatch, readJobs, visibleJob } from './reads.ts'
 export {
   type Comparison,
   countJobs,

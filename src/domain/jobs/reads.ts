@@ -85,6 +85,11 @@ export async function visibleJob(
   return { job, batch }
 }
 
+/** The jobs of these keys, in no order. What the caller sees of them was settled before. */
+export const readJobs = (db: Db, keys: number[]): Promise<JobRow[]> =>
+  db<JobRow[]>`/* jobs.read_many */
+    select ${jobColumns(db)} from jobs j ${jobJoins(db)} where j.key = any (${keys}::bigint[])`
+
 const readPage = (db: Db, page: Fragment) => db<JobRow[]>`/* jobs.list */
   with page as materialized (${page})
   select ${jobColumns(db)} from page join jobs j on j.key = page.key ${jobJoins(db)}

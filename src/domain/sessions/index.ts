@@ -4,6 +4,6 @@
  * rotating keys signs nobody out of a page.
  */
 export { rotateSigningKey } from './keys.ts'
-export { sessionOfCookie, sessionOfJwt } from './reads.ts'
+export { liveSessions, sessionOfCookie, sessionOfJwt } from './reads.ts'
 export { cookieLifeS, type OpenedSession, type Session } from './session.ts'
 export { closeSession, closeSessionsOf, openSession, touchSession } from './writes.ts'

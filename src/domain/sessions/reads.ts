@@ -35,3 +35,15 @@ async function findSession(db: Db, which: PendingQuery<Row[]>, now: Date): Promi
   const { sessionId, createdAt, stale, ...user } = row
   return { id: sessionId, user, createdAt, stale }
 }
+
+/** Those of these sessions that still open something: not closed, nor too old, and their user not disabled. */
+export async function liveSessions(db: Db, ids: string[], now: Date): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const at = now.toISOString()
+  const rows = await db<{ id: string }[]>`/* sessions.live */
+    select s.id from sessions s join users u on u.id = s.user_id
+    where s.id = any (${ids}::uuid[]) and s.closed_at is null and u.disabled_at is null
+      and s.last_used_at > ${at}::timestamptz - ${IDLE_S}::integer * interval '1 second'
+      and s.created_at > ${at}::timestamptz - ${ABSOLUTE_S}::integer * interval '1 second'`
+  return new Set(rows.map((row) => row.id))
+}

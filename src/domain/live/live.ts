@@ -1,0 +1,134 @@
+import type { Logger } from 'pino'
+import type { Sql } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import { createHub } from '../../stream/hub.ts'
+import type { Subscription } from '../../stream/subscription.ts'
+import type { Caller } from '../caller.ts'
+import type { Clock } from '../liveness.ts'
+import { readChannels } from './channel.ts'
+import { permit, type Viewer } from './follow.ts'
+import { type Grant, lapsedGrants } from './grants.ts'
+import { ACCESS_CHANGES, describers } from './told.ts'
+
+/** The stream as the doors use it: who may follow what, for how long, and the hub behind it. */
+export interface Live {
+  /**
+   * A cursor such that whatever is read after taking it, followed by a stream from it, has no gap: take it first,
+   * then read. What happens in between is in both, so messages are merged by their keys (batch, job, epoch, db_id).
+   */
+  readonly cursor: number
+  /**
+   * Follows channels until the stream is closed, or what permits it no longer holds.
+   * @param channels names, as in contract §6
+   * @param options.after the cursor to go on from; from now on without one
+   * @param options.until when the credential ends by itself
+   * @throws Problem invalid_query, channel_forbidden naming the channel, forbidden, overloaded
+   */
+  follow(
+    caller: Caller,
+    channels: readonly string[],
+    options?: { after?: number | undefined; until?: Date | undefined },
+  ): Promise<Subscription>
+  readonly counts: { streams: number; frames: number; failed: number }
+  start(): Promise<void>
+  /** Ends every stream. */
+  stop(): Promise<void>
+}
+
+/** Streams of one process. Each costs a socket and some kilobytes. */
+const MOST_STREAMS = 10_000
+/** What permits the streams is asked for again so often, and at once after a change of access. */
+const ASK_EVERY_MS = 2_000
+/**
+ * No stream is older. It ends and the client comes back with its cursor, which renews the cookie of a page that
+ * does nothing but watch.
+ */
+const MOST_AGE_MS = 6 * 3_600_000
+
+interface OpenStream {
+  grant: Grant
+  subscription: Subscription
+  until: number
+}
+
+export function createLive(options: { sql: Sql; listenUrl: string; clock: () => Clock; log: Logger }): Live {
+  const { sql, clock, log } = options
+  const now = (): Date => clock().now
+  const streams = new Set<OpenStream>()
+  let asking: Promise<void> | null = null
+  let askAgain = false
+  let timer: NodeJS.Timeout | undefined
+
+  const hub = createHub<Viewer>({
+    sql,
+    listenUrl: options.listenUrl,
+    describers: describers(sql, clock),
+    heed: () => void ask(),
+    heeded: ACCESS_CHANGES,
+    failed: (err, what) => log.warn({ err }, `${what} failed; it is tried again`),
+    now,
+  })
+
+  /** Closes the streams whose permission has ended. Wants made meanwhile are one more round. */
+  function ask(): Promise<void> {
+    if (asking !== null) {
+      askAgain = true
+      return asking
+    }
+    asking = closeLapsed()
+      .catch((err) => log.warn({ err }, 'asking what permits the streams failed; it is tried again'))
+      .finally(() => {
+        asking = null
+        if (!askAgain) return
+        askAgain = false
+        void ask()
+      })
+    return asking
+  }
+
+  async function closeLapsed(): Promise<void> {
+    if (streams.size === 0) return
+    const at = now()
+    const open = [...streams]
+    const lapsed = await lapsedGrants(
+      sql,
+      open.map(({ grant }) => grant),
+      at,
+    )
+    for (const { grant, until, subscription } of open) {
+      if (lapsed.has(grant) || until <= at.getTime()) await subscription.return()
+    }
+  }
+
+  return {
+    get cursor() {
+      return hub.cursor
+    },
+    get counts() {
+      return hub.counts
+    },
+    async follow(caller, names, { after, until } = {}) {
+      if (streams.size >= MOST_STREAMS) throw new Problem('overloaded', { retryAfterS: 5 })
+      const at = now()
+      const { followings, grant } = await permit(sql, caller, readChannels(names), at)
+      const oldest = at.getTime() + MOST_AGE_MS
+      const stream: OpenStream = {
+        grant,
+        subscription: hub.subscribe(followings, { after, closed: () => streams.delete(stream) }),
+        until: Math.min(oldest, until?.getTime() ?? oldest),
+      }
+      streams.add(stream)
+      return stream.subscription
+    },
+    async start() {
+      await hub.start()
+      timer = setInterval(() => void ask(), ASK_EVERY_MS)
+      timer.unref()
+    },
+    async stop() {
+      clearInterval(timer)
+      await asking
+      await hub.stop()
+    },
+  }
+}

@@ -1,0 +1,196 @@
+import type { Db } from '../../db/sql.ts'
+import type { LoggedChange } from '../../stream/log.ts'
+import type { Describers, Shown, Told } from '../../stream/tell.ts'
+import { type ProjectFacts, userMay } from '../access.ts'
+import { type BatchRow, type BatchView, readBatches } from '../batches/index.ts'
+import { ANONYMOUS } from '../caller.ts'
+import { type JobView, readJobs } from '../jobs/index.ts'
+import type { Clock } from '../liveness.ts'
+import { presentBatches, presentJobs } from '../present.ts'
+import { anonymous, anonymousJob } from '../shares/index.ts'
+import type { Viewer } from './follow.ts'
+import { describeEpochs, describeLines, describeSnapshots } from './told-series.ts'
+
+/**
+ * What the stream says of each type of change (contract §6), by the same views as REST. One look-up serves all
+ * changes that are told together.
+ */
+export function describers(sql: Db, clock: () => Clock): Describers<Viewer> {
+  return {
+    summary: (changes) => describeSummaries(sql, clock(), changes),
+    batches: (changes) => describeLists(sql, clock(), changes),
+    project: (changes) => describeProjects(sql, changes),
+    epochs: (changes) => describeEpochs(sql, changes),
+    lines: (changes) => describeLines(sql, changes),
+    snapshots: (changes) => describeSnapshots(sql, changes),
+  }
+}
+
+/** Changes that are told to nobody, but after which streams may have lost what they rest on (grants.ts). */
+export const ACCESS_CHANGES: ReadonlySet<string> = new Set(['access', 'revoked'])
+
+/** A batch in a message: without `can`, which is another one for each reader. */
+export type ToldBatch = Omit<BatchView, 'can'>
+
+interface FoundBatch {
+  row: BatchRow
+  view: BatchView
+  json: string
+}
+
+async function findBatches(db: Db, clock: Clock, keys: number[]): Promise<Map<number, FoundBatch>> {
+  if (keys.length === 0) return new Map()
+  const rows = await readBatches(db, ANONYMOUS, [...new Set(keys)])
+  const views = await presentBatches(db, ANONYMOUS, rows, clock)
+  return new Map(
+    rows.map((row, i) => {
+      const view = views[i] as BatchView
+      return [row.key, { row, view, json: JSON.stringify(withoutCan(view)) }]
+    }),
+  )
+}
+
+function withoutCan({ can: _, ...batch }: BatchView): ToldBatch {
+  return batch
+}
+
+async function findJobs(
+  db: Db,
+  clock: Clock,
+  keys: number[],
+): Promise<Map<number, { view: JobView; json: string }>> {
+  if (keys.length === 0) return new Map()
+  const rows = await readJobs(db, [...new Set(keys)])
+  const views = await presentJobs(db, rows, clock)
+  return new Map(
+    rows.map((row, i) => {
+      const view = views[i] as JobView
+      return [row.key, { view, json: JSON.stringify(view) }]
+    }),
+  )
+}
+
+/** `{batch, jobs}`: the batch, and those of its jobs that changed. */
+async function describeSummaries(
+  db: Db,
+  clock: Clock,
+  changes: readonly LoggedChange[],
+): Promise<(Told<Viewer> | null)[]> {
+  const [batches, jobs] = await Promise.all([
+    findBatches(
+      db,
+      clock,
+      changes.flatMap((change) => change.batchKey ?? []),
+    ),
+    findJobs(
+      db,
+      clock,
+      changes.flatMap((change) => change.keys),
+    ),
+  ])
+  return changes.map(({ batchKey, keys }) => {
+    const batch = batchKey === null ? undefined : batches.get(batchKey)
+    if (batch === undefined) return null
+    const changed = keys.flatMap((key) => jobs.get(key) ?? [])
+    const open: Shown = {
+      key: '',
+      payload: () => `{"batch":${batch.json},"jobs":[${changed.map((job) => job.json).join()}]}`,
+    }
+    const hidden: Shown = {
+      key: 'anonymous',
+      payload: () => {
+        const { batch: shown, text } = anonymous(batch.view)
+        return JSON.stringify({
+          batch: withoutCan(shown),
+          jobs: changed.map((job) => anonymousJob(job.view, text)),
+        })
+      },
+    }
+    return { show: (viewer) => (viewer.anonymous ? hidden : open) }
+  })
+}
+
+/**
+ * `{batches}`: those that changed. On a project's channel all who follow it see them; on the dashboard each sees those
+ * of its own projects, and is told nothing where there are none.
+ */
+async function describeLists(
+  db: Db,
+  clock: Clock,
+  changes: readonly LoggedChange[],
+): Promise<(Told<Viewer> | null)[]> {
+  const batches = await findBatches(
+    db,
+    clock,
+    changes.flatMap((change) => change.keys),
+  )
+  const onDashboard = changes.filter((change) => change.channel === 'dashboard')
+  const members = await findMembers(
+    db,
+    onDashboard.flatMap((change) => change.keys.flatMap((key) => batches.get(key)?.row.project_key ?? [])),
+  )
+  const write = (list: FoundBatch[]): string => `{"batches":[${list.map((batch) => batch.json).join()}]}`
+
+  return changes.map(({ channel, keys }) => {
+    const list = keys.flatMap((key) => batches.get(key) ?? [])
+    if (list.length === 0) return null
+    const whole: Shown = { key: '', payload: () => write(list) }
+    if (channel !== 'dashboard') return { show: () => whole }
+    return {
+      show(viewer) {
+        if (viewer.admin) return whole
+        const seen = list.map(({ row }) => sees(viewer, row, members.get(row.project_key)))
+        if (!seen.includes(true)) return undefined
+        return {
+          key: seen.map(Number).join(''),
+          payload: () => write(list.filter((_, i) => seen[i])),
+        }
+      },
+    }
+  })
+}
+
+type Members = Map<string, NonNullable<ProjectFacts['role']>>
+
+function sees(viewer: Viewer, row: BatchRow, members: Members | undefined): boolean {
+  const { userId } = viewer
+  return userMay('read', userId === null ? null : { id: userId, role: 'user' }, {
+    visibility: row.visibility,
+    ownerId: row.project_owner_id,
+    role: (userId !== null && members?.get(userId)) || null,
+  })
+}
+
+/** By project, who is in it. */
+async function findMembers(db: Db, projectKeys: number[]): Promise<Map<number, Members>> {
+  const found = new Map<number, Members>()
+  if (projectKeys.length === 0) return found
+  const rows = await db<
+    { project_key: number; user_id: string; role: 'member' | 'viewer' }[]
+  >`/* live.members_of */
+    select project_key, user_id, role from project_members
+    where project_key = any (${[...new Set(projectKeys)]}::int[])`
+  for (const { project_key, user_id, role } of rows) {
+    let members = found.get(project_key)
+    if (members === undefined) {
+      members = new Map()
+      found.set(project_key, members)
+    }
+    members.set(user_id, role)
+  }
+  return found
+}
+
+/** `{project: {slug, display_name, visibility}}`. */
+async function describeProjects(db: Db, changes: readonly LoggedChange[]): Promise<(Told<Viewer> | null)[]> {
+  const rows = await db<
+    { key: number; slug: string; display_name: string; visibility: string }[]
+  >`/* live.project */
+    select key, slug, display_name, visibility from projects
+    where key = any (${changes.flatMap((change) => change.keys)}::int[])`
+  const told = new Map(rows.map(({ key, ...project }) => [key, JSON.stringify({ project })]))
+  return changes.map(({ keys: [key] }) => {
+    const payload = key === undefined ? undefined : told.get(key)
+    return payload === undefined ? null : { show: () => ({ key: '', payload: () => payload }) }
+  })
+}

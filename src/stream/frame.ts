@@ -1,0 +1,59 @@
+/**
+ * One message of the stream (contract §6), as all who are told the same share it: the text is written once, the bytes
+ * of its server-sent event are made once, when the first stream wants them.
+ */
+export interface Frame {
+  /** The cursor after it. */
+  readonly seq: number
+  /** As the follower named it; null in a reset, which is about all channels. */
+  readonly channel: string | null
+  readonly type: string
+  readonly at: string
+  /** Parsed anew for each call: who keeps it may change it. */
+  payload(): unknown
+  /** `id`, `event` and `data` with the blank line that ends them. */
+  bytes(): Buffer
+  /** About how many bytes it takes. */
+  readonly size: number
+}
+
+export interface Message {
+  seq: number
+  channel: string | null
+  /** What `event:` says: the kind of the channel, or `reset`. */
+  kind: string
+  type: string
+  at: string
+  /** The payload as JSON. JSON has no line breaks, so it is one `data:` line. */
+  payload: string
+}
+
+export function makeFrame({ seq, channel, kind, type, at, payload }: Message): Frame {
+  let bytes: Buffer | undefined
+  return {
+    seq,
+    channel,
+    type,
+    at,
+    payload: () => JSON.parse(payload),
+    bytes: () => {
+      bytes ??= Buffer.from(
+        `id: ${seq}\nevent: ${kind}\ndata: {"channel":${JSON.stringify(channel)},"type":${JSON.stringify(type)},` +
+          `"at":${JSON.stringify(at)},"payload":${payload}}\n\n`,
+      )
+      return bytes
+    },
+    size: payload.length + 200,
+  }
+}
+
+/** Tells a follower that its cursor is of no use, and from where it goes on: it must read its state anew. */
+export const resetFrame = (seq: number, reason: 'cursor_too_old' | 'cursor_unknown', now: Date): Frame =>
+  makeFrame({
+    seq,
+    channel: null,
+    kind: 'reset',
+    type: 'reset',
+    at: now.toISOString(),
+    payload: JSON.stringify({ reason }),
+  })

@@ -1,0 +1,140 @@
+import type { Sql } from '../db/sql.ts'
+import { createGate } from './gate.ts'
+import { startListening } from './listen.ts'
+import type { LoggedChange } from './log.ts'
+import { createSubscription, type Subscriber, type Subscription } from './subscription.ts'
+import { createTail } from './tail.ts'
+import { createTeller, type Describers, type Following } from './tell.ts'
+
+/**
+ * Tells every change as it happens (contract §6; design.md §2 "Order and fan-out"): the log is followed once for the
+ * whole process (tail.ts), each change is made into a message once (tell.ts), and every stream gets it through a
+ * queue of its own (subscription.ts). Cursors are `seq` of the log, so they hold at every server of the database.
+ */
+export interface Hub<V> {
+  /**
+   * A cursor such that whatever is read after taking it, followed by a stream from it, misses nothing: take it
+   * first, then read. What happened in between is in both, so what is told is merged by its keys, not appended.
+   */
+  readonly cursor: number
+  /**
+   * Follows channels of the log, by name as whom.
+   * @param options.after the cursor to go on from; from now on without one
+   * @param options.closed is called once when it has ended, whoever ended it
+   */
+  subscribe(
+    followings: ReadonlyMap<string, Following<V>>,
+    options: { after?: number | undefined; closed: () => void },
+  ): Subscription
+  /** How many streams there are, and what was told since the start. */
+  readonly counts: { streams: number; frames: number; failed: number }
+  start(): Promise<void>
+  /** Ends every subscription, then the tail. */
+  stop(): Promise<void>
+}
+
+/** Backfills that read at the same time. */
+const BACKFILLS = 2
+
+export function createHub<V>(options: {
+  /** A pool of the stream's own, so that neither exports nor a page of readers hold up the tail. */
+  sql: Sql
+  listenUrl: string
+  describers: Describers<V>
+  /** Is given the changes that nobody is told but that change who may listen, as they come by. */
+  heed: (changes: readonly LoggedChange[]) => void
+  /** Types of change that `heed` is given. */
+  heeded: ReadonlySet<string>
+  failed: (error: unknown, what: string) => void
+  now: () => Date
+  pollMs?: number
+  paceMs?: number
+}): Hub<V> {
+  const { sql, heed, heeded, failed, now } = options
+  const counts = { streams: 0, frames: 0, failed: 0 }
+  const byChannel = new Map<string, Set<Subscriber<V>>>()
+  const all = new Set<Subscriber<V>>()
+  const gate = createGate(BACKFILLS)
+  const teller = createTeller<V>({
+    describers: options.describers,
+    failed: (error, change) => {
+      counts.failed++
+      failed(error, `telling change ${change.seq} of type ${change.type}`)
+    },
+  })
+  const tail = createTail({
+    sql,
+    wanted: () => all.size > 0,
+    handOn,
+    failed: (error) => failed(error, 'following the log of changes'),
+    pollMs: options.pollMs ?? 1_000,
+    paceMs: options.paceMs ?? 10,
+  })
+  let listener: ReturnType<typeof startListening> | undefined
+
+  async function handOn(page: readonly LoggedChange[]): Promise<() => void> {
+    const control = page.filter((change) => heeded.has(change.type))
+    if (control.length > 0) heed(control)
+    const followed = page.filter((change) => byChannel.has(change.channel))
+    const tellings = await teller.tell(followed)
+    const told = new Map(followed.map((change, i) => [change.seq, tellings[i] ?? null]))
+    return () => {
+      for (const change of page) {
+        const subscribers = byChannel.get(change.channel)
+        if (subscribers === undefined) continue
+        const telling = told.get(change.seq)
+        for (const subscriber of subscribers) subscriber.hear(change, telling)
+        counts.frames += subscribers.size
+      }
+    }
+  }
+
+  function add(subscriber: Subscriber<V>): void {
+    all.add(subscriber)
+    for (const channel of subscriber.followings.keys()) {
+      const followers = byChannel.get(channel)
+      if (followers === undefined) byChannel.set(channel, new Set([subscriber]))
+      else followers.add(subscriber)
+    }
+    counts.streams = all.size
+  }
+
+  function remove(subscriber: Subscriber<V>): void {
+    all.delete(subscriber)
+    for (const channel of subscriber.followings.keys()) {
+      const followers = byChannel.get(channel)
+      followers?.delete(subscriber)
+      if (followers?.size === 0) byChannel.delete(channel)
+    }
+    counts.streams = all.size
+  }
+
+  return {
+    get cursor() {
+      return tail.head
+    },
+    counts,
+    subscribe(followings, { after, closed }) {
+      const around = { sql, teller, head: () => tail.head, gate, now }
+      const { subscription, subscriber } = createSubscription(around, followings, after, () => {
+        remove(subscriber)
+        closed()
+      })
+      add(subscriber)
+      return subscription
+    },
+    async start() {
+      await tail.start()
+      listener = startListening({
+        url: options.listenUrl,
+        ring: tail.ring,
+        failed: (error) => failed(error, 'listening for changes'),
+      })
+    },
+    async stop() {
+      for (const subscriber of [...all]) subscriber.close()
+      await listener?.stop()
+      await tail.stop()
+    },
+  }
+}

@@ -1,0 +1,101 @@
+import { Client } from 'pg'
+
+/** What NOTIFY rings for the log of changes (commit.ts). */
+const BELL = 'changes'
+const AGAIN_MS = 500
+/** A connection that a firewall swallowed looks open for minutes; one question in a while tells. */
+const ASK_EVERY_MS = 2_000
+const PATIENCE_MS = 2_000
+
+export interface Listener {
+  stop(): Promise<void>
+}
+
+/**
+ * Keeps one connection of this process listening, and calls `ring` for every notification and whenever it listens
+ * (anew), because what was rung meanwhile is not repeated. A lost connection is replaced within about 5 s; a bell
+ * that is not heard costs a poll's interval (tail.ts), never a change.
+ *
+ * This is the one place that uses `pg` rather than postgres.js: the latter gives up for good when the first attempt
+ * to listen anew fails, as it does while the database restarts.
+ */
+export function startListening(options: {
+  url: string
+  ring: () => void
+  failed: (error: unknown) => void
+}): Listener {
+  const stopping = new AbortController()
+  let current: Client | undefined
+  /** A database that is away is complained of once, not with every attempt. */
+  let failing = false
+
+  /** Listens until the connection is lost. */
+  async function listen(): Promise<void> {
+    const client = new Client({
+      connectionString: options.url,
+      application_name: 'svc listen',
+      connectionTimeoutMillis: PATIENCE_MS,
+      query_timeout: PATIENCE_MS,
+      keepAlive: true,
+    })
+    current = client
+    const lost = new Promise<void>((resolve) => {
+      client.once('end', resolve)
+      client.once('error', () => resolve())
+      stopping.signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+    client.on('error', () => {})
+    client.on('notification', options.ring)
+    try {
+      await client.connect()
+      await client.query(`listen ${BELL}`)
+      failing = false
+      options.ring()
+      while (!(await settlesWithin(lost, ASK_EVERY_MS))) await client.query('/* listen.alive */ select 1')
+    } finally {
+      current = undefined
+      client.end().catch(() => {})
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await listen().catch((error) => {
+        if (!failing && !stopping.signal.aborted) options.failed(error)
+        failing = true
+      })
+      if (!stopping.signal.aborted) await pause(AGAIN_MS, stopping.signal)
+    }
+  }
+  const running = run()
+  return {
+    async stop() {
+      stopping.abort()
+      await current?.end().catch(() => {})
+      await running
+    },
+  }
+}
+
+/** Whether the promise settles within that time. */
+function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), ms)
+    void promise.then(() => {
+      clearTimeout(timer)
+      resolve(true)
+    })
+  })
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms)
+    function done(): void {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    signal.addEventListener('abort', done)
+  })
+}

@@ -1,0 +1,59 @@
+import type { Sql } from '../db/sql.ts'
+
+/** A change as the log keeps it (change.ts): what changed, by key. Ascending `seq` is the order of commits. */
+export interface LoggedChange {
+  seq: number
+  /** When its transaction began, as a shown instant. */
+  at: string
+  channel: string
+  type: string
+  batchKey: number | null
+  /** Keys of the batches, jobs or projects that changed. */
+  keys: number[]
+  /** db_ids of the events that brought points, lines or snapshots, both included. */
+  firstId: number | null
+  lastId: number | null
+}
+
+const columns = (sql: Sql, row: string) => {
+  const c = sql(row)
+  return sql`${c}.seq, ${c}.at, ${c}.channel, ${c}.type, ${c}.batch_key "batchKey", ${c}.keys,
+    ${c}.first_id "firstId", ${c}.last_id "lastId"`
+}
+
+/** The changes after `after`, of all channels. */
+export const changesAfter = (sql: Sql, after: number, limit: number): Promise<LoggedChange[]> =>
+  sql<LoggedChange[]>`/* changes.after */
+    select ${columns(sql, 'c')} from changes c where c.seq > ${after} order by c.seq limit ${limit}`
+
+/** The changes of these channels after `after`, up to and with `upTo`. Costs what it returns, however long the log. */
+export const changesOfChannels = (
+  sql: Sql,
+  channels: readonly string[],
+  range: { after: number; upTo: number; limit: number },
+): Promise<LoggedChange[]> =>
+  sql<LoggedChange[]>`/* changes.of_channels */
+    select ${columns(sql, 'c')}
+    from unnest(${channels as string[]}::text[]) as wanted (channel)
+    cross join lateral (
+      select * from changes one
+      where one.channel = wanted.channel and one.seq > ${range.after} and one.seq <= ${range.upTo}
+      order by one.seq limit ${range.limit}) c
+    order by c.seq limit ${range.limit}`
+
+/**
+ * The oldest and the newest change that the log holds; null before the first change ever. The newest is never pruned,
+ * so a cursor from before `first - 1` has lost changes and one past `last` was never given.
+ */
+export async function logBounds(sql: Sql): Promise<{ first: number; last: number } | null> {
+  const [row] = await sql<{ first: number | null; last: number | null }[]>`/* changes.bounds */
+    select (select min(seq) from changes) as first, (select max(seq) from changes) as last`
+  return row === undefined || row.first === null || row.last === null
+    ? null
+    : { first: row.first, last: row.last }
+}
+
+/** The newest seq; 0 before the first change ever. */
+export async function newestSeq(sql: Sql): Promise<number> {
+  return (await logBounds(sql))?.last ?? 0
+}

@@ -1,0 +1,198 @@
+import { type Frame, resetFrame } from './frame.ts'
+import { changesOfChannels, type LoggedChange, logBounds } from './log.ts'
+import type { Following, Teller, Telling } from './tell.ts'
+
+/**
+ * One stream's share of the changes, in the three phases of every follower:
+ *
+ *  backfill   It brings a cursor, so what it missed is read from the log, page by page, up to the head of the tail.
+ *  cutover    When nothing is left up to the head, it goes live. Between looking at the head and going live nothing
+ *             else can run, and whatever the tail hands on from then on lies beyond the head: no gap, no repeat.
+ *  live       The tail pushes into its queue. A queue that is full is no longer pushed into: when its reader has
+ *             emptied it, the stream is back at backfill. So a slow reader costs a bounded queue, and the log is the
+ *             buffer.
+ *
+ * A cursor from before the log, or one that was never given, is answered by a reset: the follower must read its
+ * state anew, and goes on from the cursor of the reset.
+ */
+
+/** What a queue holds at most; one frame always has room. */
+const MOST_FRAMES = 64
+const MOST_BYTES = 64 * 1024
+/** Rows of the log that a backfill reads at once: they are small, the text is made in slices. */
+const ROWS = 200
+
+export interface Subscription extends AsyncIterableIterator<Frame, undefined> {
+  next(): Promise<IteratorResult<Frame, undefined>>
+  /** Ends it: a waiting `next` is answered, and nothing more comes. Idempotent. */
+  return(): Promise<IteratorResult<Frame, undefined>>
+  throw(error: unknown): Promise<IteratorResult<Frame, undefined>>
+  /** A cursor before which nothing is left to tell once every frame handed out was; undefined while there is. */
+  readonly caughtUpTo: number | undefined
+}
+
+/** What the hub keeps of a subscription. */
+export interface Subscriber<V> {
+  /** By channel of the log, as whom it follows it. */
+  readonly followings: ReadonlyMap<string, Following<V>>
+  /** Is handed every change of its channels in order. `telling` is undefined where nobody had listened yet. */
+  hear(change: LoggedChange, telling: Telling<V> | null | undefined): void
+  close(): void
+}
+
+export interface Surroundings<V> {
+  sql: Parameters<typeof changesOfChannels>[0]
+  teller: Teller<V>
+  head: () => number
+  /** Lets few through at a time, so that a thousand streams that come back do not take every connection. */
+  gate: <T>(work: () => Promise<T>) => Promise<T>
+  now: () => Date
+}
+
+export function createSubscription<V>(
+  around: Surroundings<V>,
+  followings: ReadonlyMap<string, Following<V>>,
+  after: number | undefined,
+  closed: () => void,
+): { subscription: Subscription; subscriber: Subscriber<V> } {
+  const { sql, teller, head, gate } = around
+  const channels = [...followings.keys()]
+  const queue: Frame[] = []
+  let queued = 0
+  /** Everything up to here is in the queue, was handed out, or is not for this stream. */
+  let tail = after ?? head()
+  let live = after === undefined
+  let checked = after === undefined
+  let done = false
+  let wake: (() => void) | null = null
+  /** Changes that were read from the log and are not told yet. */
+  let rows: LoggedChange[] = []
+  /** Up to where reading went on from `rows`. */
+  let readTo = tail
+  let averageSize = 1_000
+
+  const hasRoomFor = (frame: Frame): boolean =>
+    queue.length === 0 || (queue.length < MOST_FRAMES && queued + frame.size <= MOST_BYTES)
+
+  function enqueue(frame: Frame): void {
+    queue.push(frame)
+    queued += frame.size
+    averageSize += (frame.size - averageSize) / 8
+  }
+
+  function frameOf(telling: Telling<V>): Frame | undefined {
+    const following = followings.get(telling.change.channel)
+    return following && telling.frameFor(following)
+  }
+
+  /** One step of the backfill; goes live when there is none to take. */
+  async function backfill(): Promise<void> {
+    if (rows.length === 0 && tail >= head() && checked) {
+      live = true
+      return
+    }
+    if (rows.length === 0) {
+      const upTo = Math.max(head(), tail)
+      const page = await gate(() => changesOfChannels(sql, channels, { after: tail, upTo, limit: ROWS }))
+      // Looked at after the page: what is in the log now was there when the page was read.
+      const bounds = await logBounds(sql)
+      const lost = bounds === null ? (tail === 0 ? undefined : UNKNOWN) : lossOf(tail, bounds)
+      if (lost !== undefined) {
+        // Told and gone live in one moment, as at the cutover.
+        tail = head()
+        enqueue(resetFrame(tail, lost, around.now()))
+        checked = true
+        live = true
+        return
+      }
+      checked = true
+      rows = page
+      readTo = page.length < ROWS ? upTo : (page.at(-1) as LoggedChange).seq
+    }
+    const slice = rows.slice(0, Math.max(1, Math.min(MOST_FRAMES, Math.floor(MOST_BYTES / averageSize))))
+    const tellings = slice.length === 0 ? [] : await gate(() => teller.tell(slice))
+    rows = rows.slice(slice.length)
+    for (const telling of tellings) {
+      const frame = telling === null ? undefined : frameOf(telling)
+      if (frame !== undefined) enqueue(frame)
+    }
+    tail = rows.length === 0 ? readTo : (slice.at(-1) as LoggedChange).seq
+  }
+
+  function close(): void {
+    if (done) return
+    done = true
+    queue.length = 0
+    rows = []
+    wake?.()
+    closed()
+  }
+
+  const over = { done: true, value: undefined } as const
+  const subscription: Subscription = {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    async next() {
+      for (;;) {
+        if (done) return over
+        const frame = queue.shift()
+        if (frame !== undefined) {
+          queued -= frame.size
+          return { done: false, value: frame }
+        }
+        if (!live) await backfill()
+        else {
+          await new Promise<void>((resolve) => {
+            wake = resolve
+          })
+          wake = null
+        }
+      }
+    },
+    async return() {
+      close()
+      return over
+    },
+    async throw(error) {
+      close()
+      throw error
+    },
+    get caughtUpTo() {
+      return live && wake !== null && queue.length === 0 ? Math.max(head(), tail) : undefined
+    },
+  }
+
+  const subscriber: Subscriber<V> = {
+    followings,
+    hear(change, telling) {
+      // What is not live reads it from the log; what another server had told already is not told again.
+      if (!live || done || change.seq <= tail) return
+      if (telling === undefined) {
+        live = false
+        wake?.()
+        return
+      }
+      const frame = telling === null ? undefined : frameOf(telling)
+      if (frame !== undefined) {
+        if (!hasRoomFor(frame)) {
+          live = false
+          return
+        }
+        enqueue(frame)
+      }
+      tail = change.seq
+      wake?.()
+    },
+    close,
+  }
+  return { subscription, subscriber }
+}
+
+const UNKNOWN = 'cursor_unknown' as const
+
+/** What is wrong with a cursor: older than the log, or from beyond it (another database, or one put back). */
+function lossOf(cursor: number, bounds: { first: number; last: number }) {
+  if (cursor < bounds.first - 1) return 'cursor_too_old' as const
+  return cursor > bounds.last ? UNKNOWN : undefined
+}

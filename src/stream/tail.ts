@@ -1,0 +1,114 @@
+import type { Sql } from '../db/sql.ts'
+import { changesAfter, type LoggedChange, newestSeq } from './log.ts'
+
+const PAGE = 500
+
+export interface Tail {
+  /** Every change up to here was handed on; none beyond. */
+  readonly head: number
+  /** Something may have changed: looks soon. */
+  ring(): void
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * Follows the log of changes, once for the whole process. The bell (listen.ts) only says when to look, and a poll
+ * stands behind it; what there is to see, and in which order, is said by the log alone. The appenders' lock makes the
+ * order of `seq` the order of commits (commit.ts), so nothing can appear below what was seen.
+ *
+ * @param options.handOn is given the changes in order, and answers with the function that tells them, which is called
+ * in the very moment that the head moves past them. Where it throws, the same changes come again.
+ * @param options.wanted while nobody listens, the head only moves
+ * @param options.paceMs the least time from look to look
+ */
+export function createTail(options: {
+  sql: Sql
+  wanted: () => boolean
+  handOn: (changes: readonly LoggedChange[]) => Promise<() => void>
+  failed: (error: unknown) => void
+  pollMs: number
+  paceMs: number
+}): Tail {
+  const { sql, wanted, handOn, failed, pollMs, paceMs } = options
+  let head = 0
+  let stopped = false
+  let looking: Promise<void> | null = null
+  let rung = false
+  /** When the next look may begin. */
+  let nextLook = 0
+  let pacing: NodeJS.Timeout | undefined
+  let poll: NodeJS.Timeout | undefined
+  /** A database that is away is complained of once, not once a second. */
+  let failing = false
+
+  async function look(): Promise<void> {
+    rung = false
+    if (!wanted()) {
+      const newest = await newestSeq(sql)
+      // Whoever came meanwhile is to be told all that came after the head it found.
+      if (wanted()) rung = true
+      else head = Math.max(head, newest)
+      return
+    }
+    for (;;) {
+      const page = await changesAfter(sql, head, PAGE)
+      const last = page.at(-1)
+      if (last === undefined) break
+      const tell = await handOn(page)
+      head = last.seq
+      tell()
+      if (page.length < PAGE || stopped) break
+    }
+  }
+
+  function ring(): void {
+    if (stopped) return
+    rung = true
+    if (looking !== null || pacing !== undefined) return
+    // The first of many rings is answered at once; the others share the next look, and what it costs.
+    const wait = nextLook - performance.now()
+    if (wait <= 0) {
+      const begun = performance.now()
+      looking = look()
+        .then(
+          () => {
+            failing = false
+          },
+          (error) => {
+            if (!failing) failed(error)
+            failing = true
+          },
+        )
+        .finally(() => {
+          looking = null
+          // Under load half of the time is left to those who write.
+          const now = performance.now()
+          nextLook = Math.max(begun + paceMs, now + (now - begun))
+          if (rung) ring()
+        })
+      return
+    }
+    pacing = setTimeout(() => {
+      pacing = undefined
+      ring()
+    }, wait)
+  }
+
+  return {
+    get head() {
+      return head
+    },
+    ring,
+    async start() {
+      head = await newestSeq(sql)
+      poll = setInterval(ring, pollMs)
+    },
+    async stop() {
+      stopped = true
+      clearInterval(poll)
+      clearTimeout(pacing)
+      await looking
+    },
+  }
+}
