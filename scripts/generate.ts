@@ -8,10 +8,12 @@ import { pino } from 'pino'
 import { CONFIG_KEYS, readConfig } from '../src/config.ts'
 import { openSql } from '../src/db/sql.ts'
 import { eventJsonSchema } from '../src/domain/events/index.ts'
+import { createLive } from '../src/domain/live/index.ts'
 import { apiDocument } from '../src/http/api-document.ts'
 import { buildServer } from '../src/http/server.ts'
 import { createIngest } from '../src/ingest/index.ts'
 import { PROBLEMS } from '../src/problem.ts'
+import { clockOf } from '../src/services.ts'
 import { createWriter } from '../src/stream/commit.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -22,14 +24,20 @@ async function openapi(): Promise<unknown> {
   const sql = openSql('postgresql://nobody@localhost/none', { name: 'generate' })
   const writer = createWriter(sql)
   const now = () => new Date(0)
+  const startedAt = now()
+  const log = pino({ level: 'silent' })
+  const live = createLive({ sql, listenUrl: '', clock: () => clockOf({ config, now, startedAt }), log })
+  const never = () => Promise.reject(new Error('nothing is streamed here'))
   const app = await buildServer({
     config,
     sql,
     writer,
     ingest: createIngest({ sql, writer, now, rateLimit: config.rateLimit, autocreate: true }),
+    live,
+    sse: { serveEvents: never, serveOperation: never, counts: { open: 0, cutOff: 0 }, stop: () => {} },
     now,
-    startedAt: now(),
-    log: pino({ level: 'silent' }),
+    startedAt,
+    log,
     pendingMigrations: async () => [],
   })
   await app.ready()

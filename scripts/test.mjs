@@ -1,0 +1,212 @@
+#!/usr/bin/env node
+// What `npm test` runs: every suite there is, TypeScript and Python, each to its end. The last line is the sum of all,
+// `N passed, N failed`; a suite that could not run counts as a failure. Plain Node, because a fresh clone has no packages.
+//
+//   npm test [-- suite …]      only those suites: vitest, python/reporter, …
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { preparePython } from './python.mjs'
+import { ensureBuilt } from './start.mjs'
+
+const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
+/** No suite may take longer; all together stay under a quarter of an hour on two cores. */
+const SUITE_MS = 12 * 60_000
+const scratch = mkdtempSync(join(tmpdir(), 'svc-npm-test-'))
+const running = new Set()
+
+/** Runs a command to its end, its output passed on. @returns its exit code, or why there is none */
+function run(command, args, { cwd = ROOT, env = process.env } = {}) {
+  return new Promise((done) => {
+    // A group of its own, so that whatever it started ends with it.
+    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'inherit'], detached: true })
+    running.add(child)
+    const patience = setTimeout(() => {
+      console.error(`\n${command} is stopped after ${SUITE_MS / 60_000} minutes`)
+      end(child, 'SIGKILL')
+    }, SUITE_MS)
+    const settle = (result) => {
+      clearTimeout(patience)
+      running.delete(child)
+      done(result)
+    }
+    child.once('error', (error) => settle(error.message))
+    child.once('close', (code, signal) => settle(code ?? signal))
+  })
+}
+
+function end(child, signal) {
+  try {
+    process.kill(-child.pid, signal)
+  } catch {
+    // it is gone
+  }
+}
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.on(signal, () => {
+    for (const child of running) end(child, signal)
+    process.exit(1)
+  })
+}
+
+async function vitest() {
+  const report = join(scratch, 'vitest.json')
+  const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
+  const code = await run(join(ROOT, 'node_modules/.bin/vitest'), args)
+  const told = readJson(report)
+  if (told === undefined) return { passed: 0, failed: 1, why: `vitest ended with ${code} and no report` }
+  const broken = told.testResults.filter(
+    (file) => file.status === 'failed' && file.assertionResults.length === 0,
+  )
+  // A file that cannot be loaded has no tests that could fail.
+  const result = { passed: told.numPassedTests, failed: told.numFailedTests + broken.length }
+  if (code !== 0 && result.failed === 0) return { ...result, failed: 1, why: `vitest ended with ${code}` }
+  return result
+}
+
+/** ruff, mypy and pytest of one Python package, against the real server. */
+async function python(folder, bin, server) {
+  const cwd = join(ROOT, folder)
+  const steps = [
+    ['ruff check', join(bin, 'ruff'), ['check', '.']],
+    ['ruff format', join(bin, 'ruff'), ['format', '--check', '.']],
+    ['mypy', join(bin, 'python'), ['-m', 'mypy']],
+  ]
+  let passed = 0
+  const why = []
+  for (const [title, command, args] of steps) {
+    console.log(`\n${folder}: ${title}`)
+    if ((await run(command, args, { cwd })) === 0) passed++
+    else why.push(title)
+  }
+  let failed = why.length
+  const report = join(scratch, `${folder.replace('/', '-')}.xml`)
+  const env = {
+    ...process.env,
+    PATH: `${bin}:${process.env.PATH}`,
+    SVC_TEST_URL: server.url,
+    SVC_TEST_TOKEN: server.token,
+    SVC_TEST_SESSION: server.session,
+  }
+  console.log(`\n${folder}: pytest`)
+  const code = await run(join(bin, 'python'), ['-m', 'pytest', `--junitxml=${report}`], { cwd, env })
+  const counts = countsOf(report)
+  passed += counts.passed
+  failed += counts.failed
+  if (code !== 0 && counts.failed === 0) {
+    failed++
+    why.push(`pytest ended with ${code}`)
+  }
+  return { passed, failed, why: why.join(', ') || undefined }
+}
+
+/** Reads what pytest wrote: `<testsuite tests= failures= errors= skipped=>`. */
+function countsOf(report) {
+  if (!existsSync(report)) return { passed: 0, failed: 0 }
+  const head = /<testsuite [^>]*>/.exec(readFileSync(report, 'utf8'))?.[0] ?? ''
+  const count = (name) => Number(new RegExp(` ${name}="(\\d+)"`).exec(head)?.[1] ?? 0)
+  const failed = count('failures') + count('errors')
+  return { passed: count('tests') - failed - count('skipped'), failed }
+}
+
+function readJson(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** The built service on data of its own, with an account and a reporter token, as a Python suite needs it. */
+async function startServer() {
+  const clean = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(SVC_|DATABASE_URL$)/.test(name)),
+  )
+  const env = { ...clean, SVC_PORT: '0', SVC_DATA_DIR: join(scratch, 'data'), SVC_LOG_LEVEL: 'error' }
+  const main = join(ROOT, 'dist/cli/main.js')
+  const child = spawn(process.execPath, [main], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = new Promise((done) => child.once('close', done))
+  const url = await new Promise((done, refuse) => {
+    let said = ''
+    child.stdout.on('data', (chunk) => {
+      said += chunk
+      const found = /Address +(http:\S+)/.exec(said)?.[1]
+      if (found !== undefined) done(found)
+    })
+    child.once('close', (code) => refuse(new Error(`the server ended with ${code}\n${said}`)))
+  })
+  const post = async (path, body, token) => {
+    const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
+    const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+    return answer.json()
+  }
+  const account = { email: 'tests@example.com', password: 'correct horse battery' }
+  const { token: session } = await post('/api/auth/register', account)
+  const { token } = await post('/api/tokens', { name: 'tests', scope: 'reporter' }, session)
+  const stop = () => {
+    child.kill('SIGTERM')
+    return ended
+  }
+  return { url, token, session, stop }
+}
+
+const pythonPackages = () =>
+  readdirSync(join(ROOT, 'python'), { withFileTypes: true })
+    .filter((entry) => existsSync(join(ROOT, 'python', entry.name, 'pyproject.toml')))
+    .map((entry) => `python/${entry.name}`)
+
+async function main() {
+  const wanted = process.argv.slice(2)
+  const chosen = (name) => wanted.length === 0 || wanted.includes(name)
+  const results = []
+  const suite = async (name, work) => {
+    const begun = Date.now()
+    const result = await work().catch((error) => ({ passed: 0, failed: 1, why: error.message }))
+    results.push({ name, seconds: Math.round((Date.now() - begun) / 1000), ...result })
+  }
+
+  await suite('build', async () => {
+    await ensureBuilt().catch((error) => {
+      throw new Error(`${error.message}\n${error.output ?? ''}`)
+    })
+    return { passed: 0, failed: 0 }
+  })
+  const packages = pythonPackages().filter(chosen)
+  // Mostly waiting for the network, so it goes beside the first suite.
+  const preparing = packages.length === 0 ? undefined : preparePython(packages)
+  preparing?.catch(() => {}) // told where it is awaited
+  if (chosen('vitest')) await suite('vitest', vitest)
+  if (packages.length > 0) {
+    let server
+    await suite('python', async () => {
+      await preparing
+      server = await startServer()
+      return { passed: 0, failed: 0 }
+    })
+    if (server !== undefined) {
+      for (const folder of packages)
+        await suite(folder, async () => python(folder, (await preparing).bin, server))
+      await server.stop()
+    }
+  }
+
+  console.log('')
+  for (const { name, seconds, passed, failed, why } of results) {
+    if (passed + failed === 0 && why === undefined) continue
+    console.log(
+      `${name}: ${passed} passed, ${failed} failed (${seconds} s)${why === undefined ? '' : `: ${why}`}`,
+    )
+  }
+  const sum = (key) => results.reduce((total, result) => total + result[key], 0)
+  console.log(`${sum('passed')} passed, ${sum('failed')} failed`)
+  process.exitCode = sum('failed') === 0 && sum('passed') > 0 ? 0 : 1
+}
+
+try {
+  await main()
+} finally {
+  rmSync(scratch, { recursive: true, force: true, maxRetries: 10 })
+}
