@@ -77,6 +77,8 @@ export const MATRIX: Row[] = [
   // From loopback, where the tests run.
   { route: 'GET /metrics', answers: EVERYONE },
   { route: 'GET /api/openapi.json', answers: EVERYONE },
+  { route: 'GET /api/docs', answers: EVERYONE },
+  { route: 'GET /api/docs.css', answers: EVERYONE },
 
   {
     route: 'POST /api/events',
@@ -255,6 +257,24 @@ export const MATRIX: Row[] = [
     route: 'GET /api/shared/:token',
     path: async (scene) => `/api/shared/${(await shareOf(scene)).token}`,
     answers: EVERYONE,
+  },
+
+  {
+    route: 'GET /api/sse',
+    path: ({ batch }) => `/api/sse?channel=batch:${batch.id}`,
+    answers: '403 401 403 200 403 200 200 200 200 200',
+  },
+  {
+    route: 'GET /api/sse',
+    project: 'open',
+    path: ({ batch }) => `/api/sse?channel=batch:${batch.id}`,
+    answers: READERS,
+  },
+  {
+    // What the operation may not follow is said within the stream, as GraphQL says it.
+    route: 'POST /api/sse',
+    body: () => ({ query: 'subscription { live(channels: ["dashboard"]) { cursor } }' }),
+    answers: READERS,
   },
 
   { route: 'GET /api/jobs', answers: READERS },
