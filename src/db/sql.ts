@@ -20,6 +20,8 @@ export function openSql(
     max: options.max ?? 10,
     idle_timeout: 0,
     connect_timeout: 10,
+    // In seconds. Not ever longer, as postgres.js would have it: a request would wait for it instead of being told 503.
+    backoff: () => 0.1,
     max_lifetime: null,
     onnotice: () => {},
     connection: { application_name: `svc ${options.name}`, TimeZone: 'UTC', ...options.settings },
@@ -90,6 +92,13 @@ function isConnectionLost(error: unknown): boolean {
   const { code, severity } = error as { code?: string; severity?: string }
   if (severity === 'FATAL' || severity === 'PANIC') return true
   return code === 'CONNECTION_CLOSED' || code === 'ECONNRESET' || code === 'EPIPE' || code === 'ETIMEDOUT'
+}
+
+/** For the stream, whose reads are look-ups by key as well: the plan of one must not turn into a scan of history. */
+export const STREAM_READS: Record<string, string> = {
+  ...POINT_LOOKUPS,
+  enable_bitmapscan: 'off',
+  default_transaction_read_only: 'on',
 }
 
 const POSTGRES_AWAY = /^(08|53|57P)/
