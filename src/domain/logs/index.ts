@@ -1,3 +1,3 @@
 export { insertLogLines, type NewLogLine } from './for-ingest.ts'
 export { levelRank } from './level.ts'
-export { type LogLine, type LogQuery, readLogLines } from './reads.ts'
+export { countLogLines, type LogLine, type LogQuery, readLogLines } from './reads.ts'

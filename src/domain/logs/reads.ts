@@ -26,19 +26,34 @@ export interface LogLine {
 
 /** Lines of a batch in the order in which they arrived (contract §4). */
 export async function readLogLines(db: Db, batchKey: number, query: LogQuery): Promise<LogLine[]> {
-  const { jobId, q, after, before, limit } = query
-  const level = query.level?.toLowerCase()
+  const { after, before, limit } = query
   const fromEnd = query.tail === true || (before !== undefined && after === undefined)
   const lines = await db<LogLine[]>`/* log_lines.list */
     select l.db_id "dbId", l.ts "timestamp", j.id "jobId", l.level, l.line
     from log_lines l join jobs j on j.key = l.job_key
-    where l.batch_key = ${batchKey}
-      ${jobId === undefined ? db`` : db`and l.job_key = (select key from jobs where batch_key = ${batchKey} and id = ${jobId})`}
-      ${level === undefined ? db`` : isKnownLevel(level) ? db`and l.rank >= ${levelRank(level)}` : db`and l.level = ${level}`}
-      ${q === undefined ? db`` : db`and strpos(lower(l.line), lower(${q})) > 0`}
+    where ${matching(db, batchKey, query)}
       ${after === undefined ? db`` : db`and l.db_id > ${after}`}
       ${before === undefined ? db`` : db`and l.db_id < ${before}`}
     order by l.db_id ${fromEnd ? db`desc` : db``}
     limit ${limit}`
   return fromEnd ? lines.toReversed() : [...lines]
+}
+
+/** How many lines match, wherever they stand. */
+export async function countLogLines(
+  db: Db,
+  batchKey: number,
+  query: Pick<LogQuery, 'jobId' | 'level' | 'q'>,
+): Promise<number> {
+  const [row] = await db<{ n: number }[]>`/* log_lines.count */
+    select count(*)::int n from log_lines l where ${matching(db, batchKey, query)}`
+  return row?.n ?? 0
+}
+
+function matching(db: Db, batchKey: number, { jobId, q, ...query }: Pick<LogQuery, 'jobId' | 'level' | 'q'>) {
+  const level = query.level?.toLowerCase()
+  return db`l.batch_key = ${batchKey}
+    ${jobId === undefined ? db`` : db`and l.job_key = (select key from jobs where batch_key = ${batchKey} and id = ${jobId})`}
+    ${level === undefined ? db`` : isKnownLevel(level) ? db`and l.rank >= ${levelRank(level)}` : db`and l.level = ${level}`}
+    ${q === undefined ? db`` : db`and strpos(lower(l.line), lower(${q})) > 0`}`
 }

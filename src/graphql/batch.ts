@@ -1,0 +1,214 @@
+import type { BatchCan } from '../domain/access.ts'
+import type { BatchScope } from '../domain/batches/index.ts'
+import {
+  type BatchView,
+  countBatches,
+  type Environment,
+  type FoundBatch,
+  searchBatches,
+} from '../domain/batches/index.ts'
+import { positionOf } from '../domain/sorted-pages.ts'
+import { builder } from './builder.ts'
+import { type Context, sees } from './context.ts'
+import { BATCH_SERIES, connectionCost, LOOKUP } from './costs.ts'
+import {
+  type BatchFilterValue,
+  BatchStatusType,
+  batchFilter,
+  batchOrder,
+  JobFilterInput,
+  JobOrderInput,
+} from './filters.ts'
+import { JobConnection, type JobParent, jobPages } from './job.ts'
+import { type BatchNode, batchesById, batchNodes } from './nodes.ts'
+import { connectionType, FIRST, firstUpTo, MOST, pageOf, sortCursors } from './paging.ts'
+import { PersonType } from './person.ts'
+import { ProjectType } from './project.ts'
+import { EpochRange, keysArg, MetricType, metricsOfBatches, Sampling } from './series.ts'
+
+const SlotsType = builder.objectRef<BatchView['slots']>('Slots')
+builder.objectType(SlotsType, {
+  description: 'Planned jobs against those that started and finished.',
+  fields: (t) => ({
+    total: t.int({ nullable: true, resolve: ({ total }) => total }),
+    started: t.int({ resolve: ({ started }) => started }),
+    finished: t.int({ resolve: ({ finished }) => finished }),
+  }),
+})
+
+const CanType = builder.objectRef<BatchCan>('BatchCan')
+builder.objectType(CanType, {
+  description: 'What you may do to the batch now.',
+  fields: (t) => ({
+    stop: t.boolean({ resolve: (can) => can.stop }),
+    rerun: t.boolean({ resolve: (can) => can.rerun }),
+    delete: t.boolean({ resolve: (can) => can.delete }),
+    share: t.boolean({ resolve: (can) => can.share }),
+    edit: t.boolean({ resolve: (can) => can.edit }),
+  }),
+})
+
+const EnvironmentType = builder.objectRef<Environment>('EnvSnapshot')
+builder.objectType(EnvironmentType, {
+  description: 'Where the batch was started, which is what a rerun runs.',
+  fields: (t) => ({
+    commit: t.string({ nullable: true, resolve: ({ commit }) => commit }),
+    command: t.string({ nullable: true, resolve: ({ command }) => command }),
+    cwd: t.string({ nullable: true, resolve: ({ cwd }) => cwd }),
+    hostname: t.string({ nullable: true, resolve: ({ hostname }) => hostname }),
+  }),
+})
+
+export const BatchType = builder.objectRef<BatchNode>('Batch')
+
+builder.node(BatchType, {
+  description: 'One session of a reporter: a sweep, or a single training.',
+  id: { resolve: ({ view }) => view.id },
+  isTypeOf: (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    'row' in value &&
+    'project_key' in (value as BatchNode).row,
+  loadMany: (ids, context) => batchesById(context, ids),
+  fields: (t) => ({
+    id: t.id({
+      description: 'The batch_id; `nodeId` is the one for node(id)',
+      resolve: ({ view }) => view.id,
+    }),
+    project: t.field({
+      type: ProjectType,
+      complexity: LOOKUP,
+      resolve: async ({ row }, _args, context) => {
+        const project = await context.projects.load(row.project_key)
+        if (project === null) throw new Error('the project of a batch is missing')
+        return project
+      },
+    }),
+    status: t.field({ type: BatchStatusType, resolve: ({ view }) => view.status }),
+    stalled: t.boolean({
+      description: 'Running, but silent for longer than the threshold',
+      resolve: ({ view }) => view.stalled,
+    }),
+    stopRequested: t.boolean({ resolve: ({ view }) => view.stop_requested }),
+    owner: t.field({
+      type: PersonType,
+      nullable: true,
+      description: 'Null in an anonymous share',
+      resolve: ({ view }) => view.owner,
+    }),
+    host: t.string({ nullable: true, resolve: ({ view }) => view.host }),
+    hostId: t.id({
+      nullable: true,
+      description: 'The agent on that host',
+      resolve: ({ view }) => view.host_id,
+    }),
+    user: t.string({ nullable: true, resolve: ({ view }) => view.user }),
+    commit: t.string({ nullable: true, resolve: ({ view }) => view.commit }),
+    command: t.string({ nullable: true, resolve: ({ view }) => view.command }),
+    experimentType: t.string({ nullable: true, resolve: ({ view }) => view.experiment_type }),
+    tags: t.stringList({ resolve: ({ view }) => view.tags }),
+    notes: t.string({ resolve: ({ view }) => view.notes }),
+    nTotal: t.int({ nullable: true, resolve: ({ view }) => view.n_total }),
+    nDone: t.int({ resolve: ({ view }) => view.n_done }),
+    nFailed: t.int({ resolve: ({ view }) => view.n_failed }),
+    nRunning: t.int({ resolve: ({ view }) => view.n_running }),
+    slots: t.field({ type: SlotsType, resolve: ({ view }) => view.slots }),
+    startedAt: t.field({ type: 'DateTime', resolve: ({ view }) => view.started_at }),
+    endedAt: t.field({ type: 'DateTime', nullable: true, resolve: ({ view }) => view.ended_at }),
+    lastSeenAt: t.field({ type: 'DateTime', resolve: ({ view }) => view.last_seen_at }),
+    elapsedS: t.field({ type: 'Number', resolve: ({ view }) => view.elapsed_s }),
+    failureReason: t.string({ nullable: true, resolve: ({ view }) => view.failure_reason }),
+    envSnapshot: t.field({ type: EnvironmentType, nullable: true, resolve: ({ view }) => view.env_snapshot }),
+    rerunOf: t.id({ nullable: true, resolve: ({ view }) => view.rerun_of }),
+    can: t.field({ type: CanType, resolve: ({ view }) => view.can }),
+    jobs: t.loadable({
+      type: JobConnection,
+      byPath: true,
+      complexity: connectionCost,
+      args: {
+        first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.jobs) }),
+        after: t.arg.string(),
+        where: t.arg({ type: JobFilterInput }),
+        orderBy: t.arg({ type: JobOrderInput, description: 'Newest first without it' }),
+      },
+      load: (batches: BatchNode[], context, args) =>
+        jobPages(context, 'batch_key', batches.map(parentOfJobs), args),
+      resolve: (batch) => batch,
+    }),
+    metrics: t.loadableList({
+      type: MetricType,
+      byPath: true,
+      complexity: BATCH_SERIES,
+      description: 'The series of its jobs, in the order in which the jobs came, by name within a job',
+      args: {
+        keys: t.arg.stringList({ description: 'Names of series; all without it' }),
+        jobs: t.arg.idList({ description: 'Ids of jobs; all without it' }),
+        range: t.arg({ type: EpochRange }),
+        sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
+      },
+      validate: keysArg,
+      load: (batches: BatchNode[], context, args) =>
+        metricsOfBatches(
+          context,
+          batches.map(({ row }) => row.key),
+          args.jobs,
+          args.keys,
+          args,
+        ),
+      resolve: (batch) => batch,
+    }),
+  }),
+})
+
+const parentOfJobs = ({ row, share }: BatchNode): JobParent => ({ key: row.key, share, total: row.n_jobs })
+
+export const BatchConnection = connectionType<typeof BatchType, BatchNode>('Batch', BatchType)
+
+export interface BatchArgs {
+  first: number
+  after?: string | null | undefined
+  filter?: BatchFilterValue | null | undefined
+  orderBy?: Parameters<typeof batchOrder>[0]
+}
+
+/** A page of batches for each project, or one for all: one statement, and one more if they are counted. */
+export async function batchPages(context: Context, scope: BatchScope, args: BatchArgs) {
+  const filter = batchFilter(args.filter)
+  const order = batchOrder(args.orderBy)
+  const cursors = sortCursors(JSON.stringify(['batches', 'each' in scope, order]))
+  const after = cursors.read(args.after)
+  const page = { limit: args.first + 1, after }
+  const rows =
+    args.first === 0 ? [] : await searchBatches(context.db, context.caller, scope, filter, order, page)
+  const nodes = await batchNodes(context, rows)
+  const pages = new Map<number, { rows: FoundBatch[]; nodes: BatchNode[] }>()
+  for (const [i, row] of rows.entries()) {
+    let of = pages.get(row.parent)
+    if (of === undefined) {
+      of = { rows: [], nodes: [] }
+      pages.set(row.parent, of)
+    }
+    of.rows.push(row)
+    of.nodes.push(nodes[i] as BatchNode)
+  }
+  let counted: Promise<Map<number, number>> | undefined
+  return ('each' in scope ? scope.each : [0]).map((parent) => {
+    const of = pages.get(parent) ?? { rows: [], nodes: [] }
+    return pageOf(of.rows, of.nodes, {
+      first: args.first,
+      after,
+      cursorOf: (row) => cursors.write(positionOf(row)),
+      total: async () => {
+        counted ??= countBatches(context.db, context.caller, scope, filter)
+        return (await counted).get(parent) ?? 0
+      },
+    })
+  })
+}
+
+/** Those of these projects that the caller sees: a share shows a project's name, never its batches. */
+export async function seenOf(context: Context, keys: readonly number[]): Promise<number[]> {
+  const seen: number[] = []
+  for (const key of keys) if (await sees(context, key)) seen.push(key)
+  return seen
+}

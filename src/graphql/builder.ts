@@ -1,0 +1,60 @@
+import SchemaBuilder from '@pothos/core'
+import ComplexityPlugin from '@pothos/plugin-complexity'
+import DataloaderPlugin from '@pothos/plugin-dataloader'
+import PrismaPlugin from '@pothos/plugin-prisma'
+import RelayPlugin from '@pothos/plugin-relay'
+import ScopeAuthPlugin from '@pothos/plugin-scope-auth'
+import ValidationPlugin from '@pothos/plugin-validation'
+import type PrismaTypes from '../db/generated/pothos.ts'
+import { getDatamodel } from '../db/generated/pothos.ts'
+import { mayRead } from '../domain/access.ts'
+import { Problem } from '../problem.ts'
+import type { Context } from './context.ts'
+
+/** The one builder of the schema; each file of a type adds to it (schema.ts loads them all). */
+export const builder = new SchemaBuilder<{
+  Context: Context
+  PrismaTypes: PrismaTypes
+  DefaultFieldNullability: false
+  Scalars: {
+    ID: { Input: string; Output: string | number }
+    DateTime: { Input: string; Output: string }
+    Number: { Input: number; Output: number | string }
+    JSON: { Input: never; Output: unknown }
+  }
+  AuthScopes: {
+    /** Signed in, with whatever reads. */
+    known: boolean
+    /** In the project of this key: its members' addresses are for those. */
+    inProject: number
+  }
+}>({
+  plugins: [ScopeAuthPlugin, PrismaPlugin, RelayPlugin, DataloaderPlugin, ValidationPlugin, ComplexityPlugin],
+  defaultFieldNullability: false,
+  prisma: {
+    client: (context) => context.prisma,
+    dmmf: getDatamodel(),
+    filterConnectionTotalCount: true,
+  },
+  relay: { idFieldName: 'nodeId' },
+  scopeAuth: {
+    authScopes: ({ caller, standings }) => ({
+      known: caller.kind === 'known' && mayRead(caller),
+      inProject: async (key) => (await standings.load(key)).may('know_members'),
+    }),
+  },
+  validation: {
+    validationError: ({ issues }) =>
+      new Problem('invalid_query', {
+        detail: issues.map((issue) => issue.message).join('; '),
+        errors: issues.map(({ path = [], message }) => ({
+          path: path.map((p) => String(typeof p === 'object' ? p.key : p)).join('.'),
+          message,
+        })),
+      }),
+  },
+  // A value costs nothing by itself; what is read from the database says what it costs (costs.ts).
+  complexity: { defaultComplexity: 0, defaultListMultiplier: 1, disabled: true },
+})
+
+builder.queryType({})

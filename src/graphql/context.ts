@@ -1,0 +1,108 @@
+import DataLoader from 'dataloader'
+import type { PrismaClient } from '../db/generated/client.ts'
+import type { Db } from '../db/sql.ts'
+import { callerMay, type Right, type Role, visibleProjectKeys } from '../domain/access.ts'
+import type { Caller } from '../domain/caller.ts'
+import { createGpuHours, type GpuHours } from '../domain/dashboard/index.ts'
+import { type BatchEtas, etaOf } from '../domain/eta/index.ts'
+import type { Live } from '../domain/live/index.ts'
+import type { Clock } from '../domain/liveness.ts'
+
+/** What one request's resolvers share. Everything in it is asked for once a request. */
+export interface Context {
+  caller: Caller
+  db: Db
+  prisma: PrismaClient
+  clock: Clock
+  /** What subscriptions follow. */
+  live: Pick<Live, 'cursor' | 'follow'>
+  /** Taken before anything is read, so that a stream from it misses nothing of what the request read. */
+  cursor: number
+  /** Keys of the projects that the caller sees; null: all of them. */
+  visibleProjects: () => Promise<readonly number[] | null>
+  /** A project as it is shown; null when its key is unknown. Whether the caller sees it is not asked here. */
+  projects: DataLoader<number, ProjectRow | null>
+  /** What the caller is in a project, and may do there. */
+  standings: DataLoader<number, Standing>
+  /** Estimates by batch; undefined for what does not run. */
+  etas: DataLoader<number, BatchEtas | undefined>
+  gpuHours: GpuHours
+  /** Points that metrics of this request may still answer with. */
+  pointsLeft: number
+}
+
+export interface Standing {
+  role: Role
+  may: (right: Right) => boolean
+}
+
+export type ProjectRow = Awaited<ReturnType<PrismaClient['project']['findMany']>>[number]
+
+/** Points of one answer: 2 million take 40 MB of JSON. Sampled series hardly reach it. */
+export const MOST_POINTS_ANSWERED = 2_000_000
+
+export function createContext(options: {
+  caller: Caller
+  db: Db
+  prisma: PrismaClient
+  clock: Clock
+  live: Context['live']
+  /** Kept from request to request, because it remembers what it summed. */
+  gpuHours?: GpuHours
+}): Context {
+  const { caller, db, prisma } = options
+  let visible: Promise<readonly number[] | null> | undefined
+  return {
+    ...options,
+    cursor: options.live.cursor,
+    visibleProjects: () => {
+      visible ??= visibleProjectKeys(db, caller, [])
+      return visible
+    },
+    projects: new DataLoader(async (keys) => {
+      const rows = await prisma.project.findMany({ where: { key: { in: [...keys] } } })
+      const byKey = new Map(rows.map((row) => [row.key, row]))
+      return keys.map((key) => byKey.get(key) ?? null)
+    }),
+    standings: new DataLoader(async (keys) => {
+      const userId = caller.kind === 'known' ? caller.user.id : undefined
+      const rows = await prisma.project.findMany({
+        where: { key: { in: [...keys] } },
+        select: {
+          key: true,
+          visibility: true,
+          ownerId: true,
+          members: { where: { userId: userId ?? NOBODY }, select: { role: true } },
+        },
+      })
+      const byKey = new Map(rows.map((row) => [row.key, row]))
+      return keys.map((key) => {
+        const row = byKey.get(key)
+        if (row === undefined) return { role: null, may: () => false }
+        const facts = {
+          visibility: row.visibility as 'private' | 'public',
+          ownerId: row.ownerId,
+          role: (row.members[0]?.role ?? null) as 'member' | 'viewer' | null,
+        }
+        return {
+          role: row.ownerId === userId ? 'owner' : facts.role,
+          may: (right) => callerMay(right, caller, facts),
+        }
+      })
+    }),
+    etas: new DataLoader(async (keys) => {
+      const etas = await etaOf(db, keys, options.clock.now)
+      return keys.map((key) => etas.get(key))
+    }),
+    gpuHours: options.gpuHours ?? createGpuHours(),
+    pointsLeft: MOST_POINTS_ANSWERED,
+  }
+}
+
+/** No user's id. */
+const NOBODY = '00000000-0000-0000-0000-000000000000'
+
+export async function sees(context: Context, projectKey: number): Promise<boolean> {
+  const visible = await context.visibleProjects()
+  return visible === null || visible.includes(projectKey)
+}

@@ -1,0 +1,23 @@
+/**
+ * What a query costs before it runs: about the number of rows and series that it may read. Connections multiply by
+ * `first`, so a page of pages of pages is refused however short its text is. A test holds the largest queries that
+ * the pages and notebooks need against the budget.
+ */
+export const BUDGET = 30_000
+
+/** A connection: each of its rows, with what is asked of it. */
+export const connectionCost = ({ first }: { first?: number | null | undefined }) => ({
+  field: Math.max(1, first ?? 0),
+  multiplier: Math.max(1, first ?? 0),
+})
+
+/** A look-up of one thing. */
+export const LOOKUP = { field: 1, multiplier: 1 }
+/** One job's series. */
+export const JOB_SERIES = { field: 2, multiplier: 1 }
+/** The series of all jobs of a batch. */
+export const BATCH_SERIES = { field: 50, multiplier: 1 }
+/** What reads more than rows of its own: health, estimates, resources. */
+export const DERIVED = { field: 10, multiplier: 1 }
+/** Counting a list may mean reading all of it. */
+export const COUNT = { field: 10, multiplier: 1 }

@@ -1,0 +1,255 @@
+import { z } from 'zod'
+import { isStorable } from '../domain/access.ts'
+import type { BatchFilter, BatchOrder, BatchStatus, JobStatus } from '../domain/batches/index.ts'
+import type { Comparison, JobOrder, JobSearch, Operator } from '../domain/jobs/index.ts'
+import { builder } from './builder.ts'
+
+/** What lists may be asked for (contract §6 "Filters"), as inputs, and as the domain takes it. */
+
+export const BatchStatusType = builder.enumType('BatchStatus', {
+  values: {
+    RUNNING: { value: 'running' },
+    COMPLETED: { value: 'completed' },
+    FAILED: { value: 'failed' },
+    STOPPED: { value: 'stopped' },
+  } as const,
+})
+
+export const JobStatusType = builder.enumType('JobStatus', {
+  values: {
+    RUNNING: { value: 'running' },
+    COMPLETED: { value: 'completed' },
+    FAILED: { value: 'failed' },
+    STOPPED: { value: 'stopped' },
+    LOST: { value: 'lost', description: 'Its batch ended without a word of it' },
+  } as const,
+})
+
+const Direction = builder.enumType('Direction', {
+  values: { ASC: { value: 'asc' }, DESC: { value: 'desc' } } as const,
+})
+
+const word = z
+  .string()
+  .min(1, 'a filter must not be empty')
+  .max(512)
+  .refine(isStorable, 'holds what no text may hold')
+const words = z.array(word).max(50, 'a filter takes at most 50 words').nullish()
+
+export const BatchFilterInput = builder
+  .inputType('BatchFilter', {
+    description: 'Any of the words of a field, and all fields together; compared without case.',
+    fields: (t) => ({
+      project: t.stringList({ description: 'Slugs' }),
+      status: t.field({ type: [BatchStatusType] }),
+      host: t.stringList(),
+      owner: t.stringList({ description: 'Ids or names of people; addresses where you may know them' }),
+      tag: t.stringList(),
+      q: t.stringList({ description: 'Text in the id, experiment type, command, notes or tags' }),
+    }),
+  })
+  .validate(
+    z.object({
+      project: words,
+      status: z
+        .array(z.enum(['running', 'completed', 'failed', 'stopped']))
+        .max(10)
+        .nullish(),
+      host: words,
+      owner: words,
+      tag: words,
+      q: words,
+    }),
+  )
+
+type Words = readonly string[] | null | undefined
+export interface BatchFilterValue {
+  project?: Words
+  status?: readonly BatchStatus[] | null | undefined
+  host?: Words
+  owner?: Words
+  tag?: Words
+  q?: Words
+}
+
+const listed = <T>(values: readonly T[] | null | undefined): T[] => [...(values ?? [])]
+
+export const batchFilter = (filter: BatchFilterValue | null | undefined): BatchFilter => ({
+  project: listed(filter?.project),
+  status: listed(filter?.status),
+  host: listed(filter?.host),
+  owner: listed(filter?.owner),
+  tag: listed(filter?.tag),
+  q: listed(filter?.q),
+  deleted: false,
+})
+
+const BatchOrderBy = builder.enumType('BatchOrderBy', {
+  values: {
+    STARTED_AT: { value: 'started_at' },
+    LAST_SEEN_AT: { value: 'last_seen_at' },
+    STATUS: { value: 'status' },
+    HOST: { value: 'host' },
+  } as const,
+})
+
+export const BatchOrderInput = builder.inputType('BatchOrder', {
+  fields: (t) => ({
+    by: t.field({ type: BatchOrderBy, required: true }),
+    direction: t.field({ type: Direction, required: true, defaultValue: 'desc' }),
+  }),
+})
+
+export const batchOrder = (
+  order: { by: BatchOrder['by']; direction: 'asc' | 'desc' } | null | undefined,
+): BatchOrder => ({ by: order?.by ?? 'started_at', descending: (order?.direction ?? 'desc') === 'desc' })
+
+const OperatorType = builder.enumType('Operator', {
+  values: {
+    LT: { value: 'lt' },
+    LE: { value: 'le' },
+    EQ: { value: 'eq' },
+    NE: { value: 'ne' },
+    GE: { value: 'ge' },
+    GT: { value: 'gt' },
+  } as const,
+})
+
+export const ComparisonInput = builder
+  .inputType('Comparison', {
+    description:
+      'A condition on a field, by its name or path (`opt/lr`), with a number or a text. A field that is missing or of the other kind meets none. NaN equals "NaN", and is neither below nor above anything.',
+    fields: (t) => ({
+      key: t.string({ required: true }),
+      op: t.field({ type: OperatorType, required: true }),
+      number: t.field({ type: 'Number' }),
+      text: t.string(),
+    }),
+  })
+  .validate(
+    z
+      .object({
+        key: z.string().min(1).max(512).refine(isStorable),
+        op: z.enum(['lt', 'le', 'eq', 'ne', 'ge', 'gt']),
+        // `z.number()` takes no NaN.
+        number: z
+          .union([z.number(), z.nan(), z.literal([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])])
+          .nullish(),
+        text: z.string().max(4096).refine(isStorable).nullish(),
+      })
+      .refine(
+        ({ number, text }) => (number == null) !== (text == null),
+        'a comparison takes either number or text',
+      ),
+  )
+
+const comparisons = z.array(z.unknown()).max(20, 'at most 20 comparisons').nullish()
+
+export const JobFilterInput = builder
+  .inputType('JobFilter', {
+    description: 'Any of the words of a field, all comparisons, and all fields together.',
+    fields: (t) => ({
+      status: t.field({ type: [JobStatusType] }),
+      model: t.stringList(),
+      dataset: t.stringList(),
+      q: t.stringList({ description: 'Text in the id, model or dataset' }),
+      params: t.field({ type: [ComparisonInput] }),
+      finalMetrics: t.field({ type: [ComparisonInput] }),
+      latest: t.field({ type: [ComparisonInput] }),
+    }),
+  })
+  .validate(
+    z.object({
+      status: z.array(z.unknown()).max(10).nullish(),
+      model: words,
+      dataset: words,
+      q: words,
+      params: comparisons,
+      finalMetrics: comparisons,
+      latest: comparisons,
+    }) as z.ZodType<JobFilterValue>,
+  )
+
+interface ComparisonValue {
+  key: string
+  op: Operator
+  number?: number | null | undefined
+  text?: string | null | undefined
+}
+export interface JobFilterValue {
+  status?: readonly JobStatus[] | null | undefined
+  model?: Words
+  dataset?: Words
+  q?: Words
+  params?: readonly ComparisonValue[] | null | undefined
+  finalMetrics?: readonly ComparisonValue[] | null | undefined
+  latest?: readonly ComparisonValue[] | null | undefined
+}
+
+const compared = (list: readonly ComparisonValue[] | null | undefined): Comparison[] =>
+  listed(list).map(({ key, op, number, text }) => ({
+    key,
+    op,
+    number: number ?? undefined,
+    text: text ?? undefined,
+  }))
+
+export const jobSearch = (where: JobFilterValue | null | undefined, textless: boolean): JobSearch => ({
+  status: listed(where?.status),
+  model: listed(where?.model),
+  dataset: listed(where?.dataset),
+  q: listed(where?.q),
+  params: compared(where?.params),
+  finalMetrics: compared(where?.finalMetrics),
+  latest: compared(where?.latest),
+  textless,
+})
+
+/** Whether a filter lets everything through. */
+export const asksNothing = (where: JobFilterValue | null | undefined): boolean =>
+  Object.values(where ?? {}).every((list) => list == null || list.length === 0)
+
+const JobOrderBy = builder.enumType('JobOrderBy', {
+  values: {
+    STARTED_AT: { value: 'started_at' },
+    STATUS: { value: 'status' },
+    PARAM: { value: 'param' },
+    FINAL_METRIC: { value: 'final_metric' },
+    LATEST: { value: 'latest' },
+  } as const,
+})
+
+export const JobOrderInput = builder
+  .inputType('JobOrder', {
+    description:
+      'Among equals the newest comes first. In both directions numbers come before texts, then NaN, then jobs without the field.',
+    fields: (t) => ({
+      by: t.field({ type: JobOrderBy, required: true }),
+      key: t.string({ description: 'For PARAM, FINAL_METRIC and LATEST: of which name' }),
+      direction: t.field({ type: Direction, required: true, defaultValue: 'desc' }),
+    }),
+  })
+  .validate(
+    z
+      .object({
+        by: z.enum(['started_at', 'status', 'param', 'final_metric', 'latest']),
+        key: z.string().min(1).max(512).refine(isStorable).nullish(),
+        direction: z.enum(['asc', 'desc']),
+      })
+      .refine(
+        ({ by, key }) => (key == null) === (by === 'started_at' || by === 'status'),
+        'PARAM, FINAL_METRIC and LATEST take a key, the others none',
+      ),
+  )
+
+export function jobOrder(
+  order:
+    | { by: JobOrder['by']; key?: string | null | undefined; direction: 'asc' | 'desc' }
+    | null
+    | undefined,
+): JobOrder {
+  const { by = 'started_at', key, direction = 'desc' } = order ?? {}
+  const descending = direction === 'desc'
+  if (by === 'started_at' || by === 'status') return { by, descending }
+  return { by, key: key ?? '', descending }
+}

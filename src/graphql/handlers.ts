@@ -1,0 +1,92 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { GraphQLSchema } from 'graphql'
+import { createYoga, type Plugin } from 'graphql-yoga'
+import type { Logger } from 'pino'
+import type { Caller } from '../domain/caller.ts'
+import type { Context } from './context.ts'
+import { costLimit, textLimits, tooLarge } from './limits.ts'
+import { maskWith } from './mask.ts'
+
+/** What the HTTP door asks of GraphQL (http/graphql.ts): it knows the caller and has read the body. */
+export interface Graphql {
+  answer(request: GraphqlRequest, caller: Caller): Promise<GraphqlAnswer>
+}
+
+export interface GraphqlRequest {
+  method: string
+  /** Path and query. */
+  url: string
+  headers: IncomingHttpHeaders
+  /** The parsed JSON of a POST. */
+  body: unknown
+}
+
+export interface GraphqlAnswer {
+  status: number
+  headers: Record<string, string>
+  body: string
+}
+
+/**
+ * Queries over HTTP (contract §6; the GraphQL-over-HTTP specification), by yoga without what it adds for the open web:
+ * no CORS, no page from a CDN, no batching, no uploads.
+ * @param options.contextFor makes what one request's resolvers share
+ */
+export function createGraphql(options: {
+  schema: GraphQLSchema
+  contextFor: (caller: Caller) => Context
+  log: Logger
+}): Graphql {
+  const { schema, contextFor, log } = options
+  const yoga = createYoga<Context>({
+    schema,
+    graphqlEndpoint: '/graphql',
+    cors: false,
+    graphiql: false,
+    landingPage: false,
+    batching: false,
+    multipart: false,
+    logging: false,
+    maskedErrors: { maskError: maskWith(log) },
+    parserAndValidationCache: { documentCache: recent(), errorCache: recent() },
+    plugins: [textLimits(), noSubscriptions(), costLimit()],
+  })
+  return {
+    async answer(request, caller) {
+      const response = await yoga.handleNodeRequest(request as never, contextFor(caller))
+      const headers: Record<string, string> = {}
+      response.headers.forEach((value, name) => {
+        headers[name] = value
+      })
+      return { status: response.status, headers, body: await response.text() }
+    },
+  }
+}
+
+/** Subscriptions go to /api/sse, which can pace and resume them. */
+const noSubscriptions = (): Plugin => ({
+  onSubscribe({ setResultAndStopExecution }) {
+    setResultAndStopExecution({ errors: [tooLarge('Subscriptions are served at /api/sse')] })
+  },
+})
+
+/** Documents that were parsed and validated: as many as the pages and some notebooks have, each bounded by its tokens. */
+function recent<Value>(most = 200) {
+  const kept = new Map<string, Value>()
+  return {
+    get(key: string): Value | undefined {
+      const value = kept.get(key)
+      if (value !== undefined) {
+        kept.delete(key)
+        kept.set(key, value)
+      }
+      return value
+    },
+    set(key: string, value: Value): void {
+      kept.set(key, value)
+      if (kept.size <= most) return
+      const [oldest] = kept.keys()
+      if (oldest !== undefined) kept.delete(oldest)
+    },
+  }
+}

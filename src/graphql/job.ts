@@ -1,0 +1,146 @@
+import { countJobs, type FoundJob, type JobParents, searchJobs } from '../domain/jobs/index.ts'
+import { positionOf } from '../domain/sorted-pages.ts'
+import { builder } from './builder.ts'
+import type { Context } from './context.ts'
+import { JOB_SERIES } from './costs.ts'
+import { asksNothing, type JobFilterValue, JobStatusType, jobOrder, jobSearch } from './filters.ts'
+import { type JobNode, jobNodes, jobsByName, type Share } from './nodes.ts'
+import { connectionType, pageOf, sortCursors } from './paging.ts'
+import { EpochRange, keysArg, MetricType, metricsOfJobs, Sampling } from './series.ts'
+
+export const JobType = builder.objectRef<JobNode>('Job')
+
+builder.node(JobType, {
+  description: 'One run inside a batch.',
+  id: { resolve: ({ row }) => JSON.stringify([row.batch_id, row.id]) },
+  isTypeOf: (value) =>
+    typeof value === 'object' && value !== null && 'row' in value && 'batch_id' in (value as JobNode).row,
+  loadMany: (ids, context) => jobsByName(context, ids.map(nameIn)),
+  fields: (t) => ({
+    jobId: t.id({ resolve: ({ view }) => view.id }),
+    key: t.id({
+      description: 'Of the job across batches, as in /api/jobs/{key}',
+      resolve: ({ view }) => view.key,
+    }),
+    batchId: t.id({ resolve: ({ view }) => view.batch_id }),
+    status: t.field({ type: JobStatusType, resolve: ({ view }) => view.status }),
+    model: t.string({ nullable: true, resolve: ({ view }) => view.model }),
+    dataset: t.string({ nullable: true, resolve: ({ view }) => view.dataset }),
+    params: t.field({
+      type: 'JSON',
+      description: 'The further fields of job_start',
+      resolve: ({ view }) => view.params,
+    }),
+    finalMetrics: t.field({
+      type: 'JSON',
+      description: 'The metrics of job_done',
+      resolve: ({ view }) => view.metrics,
+    }),
+    latest: t.field({
+      type: 'JSON',
+      description: 'The highest epoch, and the last value of each series',
+      resolve: ({ view }) => view.latest,
+    }),
+    startedAt: t.field({ type: 'DateTime', resolve: ({ view }) => view.started_at }),
+    endedAt: t.field({ type: 'DateTime', nullable: true, resolve: ({ view }) => view.ended_at }),
+    elapsedS: t.field({ type: 'Number', resolve: ({ view }) => view.elapsed_s }),
+    epochs: t.int({ description: 'Distinct epochs', resolve: ({ view }) => view.epochs }),
+    failureReason: t.string({ nullable: true, resolve: ({ view }) => view.failure_reason }),
+    idle: t.boolean({
+      description: 'Running, but its GPU has been idle for the threshold',
+      resolve: ({ view }) => view.idle,
+    }),
+    metrics: t.loadableList({
+      type: MetricType,
+      byPath: true,
+      complexity: JOB_SERIES,
+      args: {
+        keys: t.arg.stringList({ description: 'Names of series; all without it' }),
+        range: t.arg({ type: EpochRange }),
+        sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
+      },
+      validate: keysArg,
+      load: async (jobs: JobNode[], context, args) => {
+        const sources = jobs.map(({ row }) => row)
+        const found = await metricsOfJobs(context, sources, args.keys, args)
+        return jobs.map(({ row }) => found.get(row.key) ?? [])
+      },
+      resolve: (job) => job,
+    }),
+  }),
+})
+
+export const JobConnection = connectionType<typeof JobType, JobNode>('Job', JobType)
+
+/** Whose jobs are wanted. */
+export interface JobParent {
+  key: number
+  share: Share | null
+  /** How many jobs it has in all, where that is known. */
+  total?: number
+}
+
+export interface JobArgs {
+  first: number
+  after?: string | null | undefined
+  where?: JobFilterValue | null | undefined
+  orderBy?: Parameters<typeof jobOrder>[0]
+}
+
+/** A page of jobs for each of these parents: one statement for all of them, and one more if they are counted. */
+export async function jobPages(
+  context: Context,
+  column: JobParents['column'],
+  parents: readonly JobParent[],
+  args: JobArgs,
+) {
+  const order = jobOrder(args.orderBy)
+  const cursors = sortCursors(JSON.stringify(['jobs', column, order]))
+  // Parents that one field of one query has are all shared or none is.
+  const search = jobSearch(
+    args.where,
+    parents.some(({ share }) => share?.anonymous === true),
+  )
+  const keys = parents.map(({ key }) => key)
+  const after = cursors.read(args.after)
+  const limit = args.first + 1
+  const rows =
+    args.first === 0 ? [] : await searchJobs(context.db, { column, keys }, search, order, { limit, after })
+  const shares = new Map(parents.map(({ key, share }) => [key, share]))
+  const nodes = await jobNodes(context, rows, (row) => shares.get((row as FoundJob).parent) ?? null)
+  const pages = new Map<number, { rows: FoundJob[]; nodes: JobNode[] }>()
+  for (const [i, row] of rows.entries()) {
+    let page = pages.get(row.parent)
+    if (page === undefined) {
+      page = { rows: [], nodes: [] }
+      pages.set(row.parent, page)
+    }
+    page.rows.push(row)
+    page.nodes.push(nodes[i] as JobNode)
+  }
+  let counted: Promise<Map<number, number>> | undefined
+  return parents.map(({ key, total }) => {
+    const page = pages.get(key) ?? { rows: [], nodes: [] }
+    return pageOf(page.rows, page.nodes, {
+      first: args.first,
+      after,
+      cursorOf: (row) => cursors.write(positionOf(row)),
+      total: async () => {
+        if (total !== undefined && asksNothing(args.where)) return total
+        counted ??= countJobs(context.db, { column, keys }, search)
+        return (await counted).get(key) ?? 0
+      },
+    })
+  })
+}
+
+function nameIn(id: string): { batchId: string; id: string } {
+  try {
+    const name: unknown = JSON.parse(id)
+    if (Array.isArray(name) && typeof name[0] === 'string' && typeof name[1] === 'string')
+      return { batchId: name[0], id: name[1] }
+  } catch {
+    // Not an id of ours: it names nothing.
+  }
+  return { batchId: '', id: '' }
+}

@@ -1,0 +1,103 @@
+import { EnvelopArmorPlugin } from '@escape.tech/graphql-armor'
+import { complexityFromQuery } from '@pothos/plugin-complexity'
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+  getVariableValues,
+  Kind,
+  type ValidationContext,
+} from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import type { Context } from './context.ts'
+import { BUDGET } from './costs.ts'
+
+/**
+ * What one request may ask for. Text, depth, aliases and directives are bounded while it is read and validated; what it
+ * would cost is counted from its arguments before it runs. A test keeps each bomb under 100 ms.
+ */
+export const LIMITS = {
+  /** The longest body. The largest documents of the pages are a twentieth of it. */
+  bodyBytes: 64 * 1024,
+  tokens: 2_000,
+  /** project > batches > edges > node > jobs > edges > node > metrics > values is 9. */
+  depth: 12,
+  aliases: 30,
+  directives: 20,
+  cost: BUDGET,
+} as const
+
+/** Refused as 400 whatever media type the caller accepts: the query is no good, whoever asks. */
+export const tooLarge = (message: string): GraphQLError =>
+  new GraphQLError(message, {
+    extensions: { code: 'query_too_large', http: { status: 400, spec: false } },
+  })
+
+const report =
+  (message: string) =>
+  (validation: ValidationContext | null): void => {
+    const error = tooLarge(message)
+    if (validation === null) throw error
+    validation.reportError(error)
+  }
+
+const bounded = (n: number, message: string) => ({
+  n,
+  propagateOnRejection: false,
+  onReject: [report(message)],
+})
+
+export const textLimits = (): Plugin =>
+  EnvelopArmorPlugin({
+    costLimit: { enabled: false },
+    // Introspection is open, so there is nothing to hide.
+    blockFieldSuggestion: { enabled: false },
+    maxTokens: bounded(LIMITS.tokens, `The document is longer than ${LIMITS.tokens} tokens`),
+    maxDepth: bounded(LIMITS.depth, `The query is deeper than ${LIMITS.depth} levels`),
+    maxAliases: {
+      ...bounded(LIMITS.aliases, `The query has more than ${LIMITS.aliases} aliases`),
+      allowList: [],
+    },
+    maxDirectives: bounded(LIMITS.directives, `The query has more than ${LIMITS.directives} directives`),
+  }) as Plugin
+
+/** Counts what the operation may cost, with its variables, before anything of it runs. */
+export const costLimit = (): Plugin<Context> => ({
+  onExecute({ args, setResultAndStopExecution }) {
+    const { schema, document, variableValues, operationName, contextValue } = args
+    const error = costError(schema, document, variableValues ?? {}, operationName ?? undefined, contextValue)
+    if (error !== undefined) setResultAndStopExecution({ errors: [error] })
+  },
+})
+
+function costError(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  given: Record<string, unknown>,
+  operationName: string | undefined,
+  context: object,
+): GraphQLError | undefined {
+  const cost = costOf(schema, document, given, operationName, context)
+  if (cost === undefined || cost <= LIMITS.cost) return undefined
+  return tooLarge(
+    `The query may read about ${Math.ceil(cost).toLocaleString('en')} rows, more than ${LIMITS.cost.toLocaleString('en')}: ask for fewer with first`,
+  )
+}
+
+/** @returns undefined for what cannot run at all: the executor says what is wrong with it */
+export function costOf(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  variables: Record<string, unknown>,
+  operationName?: string,
+  context: object = {},
+): number | undefined {
+  const operation = getOperationAST(document, operationName)
+  if (operation == null) return undefined
+  const given = operation.variableDefinitions ?? []
+  if (getVariableValues(schema, given, variables, { maxErrors: 1 }).coerced === undefined) return undefined
+  const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION)
+  const asked: DocumentNode = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments] }
+  return complexityFromQuery(asked, { schema, ctx: context, variables }).complexity
+}

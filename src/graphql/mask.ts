@@ -1,0 +1,36 @@
+import { GraphQLError } from 'graphql'
+import type { Logger } from 'pino'
+import { databaseFault } from '../db/sql.ts'
+import { Problem } from '../problem.ts'
+
+/**
+ * What a caller is told of an error: the code and the words of a refusal, and of anything unexpected nothing but that
+ * it happened, which the log then tells in full.
+ */
+export const maskWith =
+  (log: Logger) =>
+  (error: unknown): GraphQLError => {
+    const graphql = error instanceof GraphQLError ? error : undefined
+    const cause = graphql === undefined ? error : graphql.originalError
+    if (graphql !== undefined && (cause === undefined || cause instanceof GraphQLError)) return graphql
+    const fault = cause instanceof Problem ? undefined : databaseFault(cause)
+    const problem =
+      cause instanceof Problem
+        ? cause
+        : fault === 'away' || fault === 'retry'
+          ? new Problem('unavailable', { cause })
+          : new Problem('internal', { cause })
+    if (problem.status >= 500)
+      log.error({ err: problem.cause ?? problem, path: graphql?.path }, problem.title)
+    return new GraphQLError(problem.message, {
+      nodes: graphql?.nodes,
+      source: graphql?.source,
+      positions: graphql?.positions,
+      path: graphql?.path,
+      extensions: {
+        code: problem.code,
+        status: problem.status,
+        ...(problem.errors === undefined ? {} : { errors: problem.errors }),
+      },
+    })
+  }

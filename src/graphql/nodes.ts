@@ -1,0 +1,83 @@
+import { visibleBatches } from '../domain/access.ts'
+import { type BatchRow, type BatchView, readBatches } from '../domain/batches/index.ts'
+import { ANONYMOUS } from '../domain/caller.ts'
+import { findJobs, type JobName, type JobRow, type JobView } from '../domain/jobs/index.ts'
+import { presentBatches, presentJobs } from '../domain/present.ts'
+import { anonymous, anonymousJob, asShared, openShare } from '../domain/shares/index.ts'
+import type { Context } from './context.ts'
+
+/** What a batch and a job are to the resolvers: the row, its one view (the same as REST's), and how it was reached. */
+
+export interface BatchNode {
+  row: BatchRow
+  view: BatchView
+  /** Set when a share opened it: then it is all that its reader sees. */
+  share: Share | null
+}
+
+export interface JobNode {
+  row: JobRow
+  view: JobView
+  share: Share | null
+}
+
+export interface Share {
+  /** Hides who, where, paths and log lines. */
+  anonymous: boolean
+  /** Hides the same in a text, or in what texts it holds. */
+  text: <T>(value: T) => T
+}
+
+export async function batchNodes(context: Context, rows: readonly BatchRow[]): Promise<BatchNode[]> {
+  const views = await presentBatches(context.db, context.caller, rows, context.clock)
+  return rows.map((row, i) => ({ row, view: views[i] as BatchView, share: null }))
+}
+
+export async function jobNodes(
+  context: Context,
+  rows: readonly JobRow[],
+  shareOf: (row: JobRow) => Share | null,
+): Promise<JobNode[]> {
+  const views = await presentJobs(context.db, rows, context.clock)
+  return rows.map((row, i) => {
+    const share = shareOf(row)
+    const view = views[i] as JobView
+    return { row, view: share?.anonymous === true ? anonymousJob(view, share.text) : view, share }
+  })
+}
+
+/** Those of these batches that the caller sees; null for the others. */
+export async function batchesById(context: Context, ids: readonly string[]): Promise<(BatchNode | null)[]> {
+  const seen = await visibleBatches(context.db, context.caller, [...ids])
+  const keys = seen.map((batch) => batch.key)
+  const rows = keys.length === 0 ? [] : await readBatches(context.db, context.caller, keys)
+  const byId = new Map((await batchNodes(context, rows)).map((node) => [node.view.id, node]))
+  return ids.map((id) => byId.get(id) ?? null)
+}
+
+export async function jobsByName(context: Context, names: readonly JobName[]): Promise<(JobNode | null)[]> {
+  const found = await findJobs(context.db, context.caller, names)
+  const nodes = await jobNodes(
+    context,
+    found.map(({ job }) => job),
+    () => null,
+  )
+  const nameOf = (batchId: string, id: string) => JSON.stringify([batchId, id])
+  const byName = new Map(nodes.map((node) => [nameOf(node.row.batch_id, node.row.id), node]))
+  return names.map(({ batchId, id }) => byName.get(nameOf(batchId, id)) ?? null)
+}
+
+/** What the token of a share opens, as whoever holds it is shown it; null when it opens nothing. */
+export async function sharedBatch(context: Context, token: string): Promise<BatchNode | null> {
+  const share = await openShare(context.db, token, context.clock.now)
+  if (share === undefined) return null
+  // The link is what lets in, whoever follows it: nobody sees more through it than a stranger.
+  const [row] = await readBatches(context.db, ANONYMOUS, [share.batchKey])
+  if (row === undefined) return null
+  const [view] = await presentBatches(context.db, ANONYMOUS, [row], context.clock)
+  if (view === undefined) return null
+  const open = asShared(view)
+  if (!share.anonymous) return { row, view: open, share: { anonymous: false, text: (value) => value } }
+  const hidden = anonymous(open)
+  return { row, view: hidden.batch, share: { anonymous: true, text: hidden.text } }
+}

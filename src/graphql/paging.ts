@@ -1,0 +1,158 @@
+import type { OutputType } from '@pothos/core'
+import { z } from 'zod'
+import { numberOf, writeNumber } from '../domain/events/index.ts'
+import type { SortPosition } from '../domain/sorted-pages.ts'
+import { Problem } from '../problem.ts'
+import { builder } from './builder.ts'
+import { COUNT } from './costs.ts'
+
+/**
+ * Relay connections that run forward: `first` rows after a cursor. A cursor names a position in one order, never an
+ * offset, so what is added or removed meanwhile shifts nothing; with another order it is refused.
+ */
+
+export interface Edge<Node> {
+  readonly cursor: string
+  node: Node
+}
+
+export interface Connection<Node> {
+  edges: readonly Edge<Node>[]
+  pageInfo: {
+    hasNextPage: boolean
+    hasPreviousPage: boolean
+    readonly startCursor: string | null
+    readonly endCursor: string | null
+  }
+  /** Asked for only when it is wanted. */
+  total: () => Promise<number> | number
+}
+
+/** The largest pages; a page of jobs is what a notebook reads whole. */
+export const MOST = { projects: 500, batches: 500, jobs: 5_000, logLines: 1_000 } as const
+export const FIRST = 50
+
+export const firstUpTo = (most: number) =>
+  z.number().int().min(0, 'first must not be negative').max(most, `first must be at most ${most}`)
+
+/** @param named the rows, such as Job: the types are JobConnection and JobEdge */
+export function connectionType<Type extends OutputType<typeof builder.$inferSchemaTypes>, Node>(
+  named: string,
+  type: Type,
+) {
+  const edge = builder.objectRef<Edge<Node>>(`${named}Edge`)
+  builder.objectType(edge, {
+    fields: (t) => ({
+      cursor: t.string({ resolve: ({ cursor }) => cursor }),
+      node: t.field({ type, resolve: ({ node }) => node as never }),
+    }),
+  })
+  const connection = builder.objectRef<Connection<Node>>(`${named}Connection`)
+  builder.objectType(connection, {
+    fields: (t) => ({
+      edges: t.field({ type: [edge], resolve: ({ edges }) => edges }),
+      pageInfo: t.field({ type: builder.pageInfoRef(), resolve: ({ pageInfo }) => pageInfo }),
+      totalCount: t.int({
+        description: 'How many there are under these filters, whatever the page',
+        complexity: COUNT,
+        resolve: ({ total }) => total(),
+      }),
+    }),
+  })
+  return connection
+}
+
+/** One page of rows that were read with `first + 1`. Cursors are written when they are asked for. */
+export function pageOf<Row, Node>(
+  rows: readonly Row[],
+  nodes: readonly Node[],
+  options: {
+    first: number
+    after: unknown
+    cursorOf: (row: Row) => string
+    total: () => Promise<number> | number
+  },
+): Connection<Node> {
+  const { first, cursorOf } = options
+  const shown = Math.min(rows.length, first)
+  const edges: Edge<Node>[] = []
+  for (let i = 0; i < shown; i++) edges.push(new LazyEdge(nodes[i] as Node, rows[i] as Row, cursorOf))
+  return {
+    edges,
+    pageInfo: {
+      hasNextPage: rows.length > first,
+      hasPreviousPage: options.after !== undefined,
+      get startCursor() {
+        return edges[0]?.cursor ?? null
+      },
+      get endCursor() {
+        return edges.at(-1)?.cursor ?? null
+      },
+    },
+    total: options.total,
+  }
+}
+
+class LazyEdge<Row, Node> implements Edge<Node> {
+  readonly node: Node
+  readonly #row: Row
+  readonly #cursorOf: (row: Row) => string
+  constructor(node: Node, row: Row, cursorOf: (row: Row) => string) {
+    this.node = node
+    this.#row = row
+    this.#cursorOf = cursorOf
+  }
+  get cursor(): string {
+    return this.#cursorOf(this.#row)
+  }
+}
+
+const number = z.union([z.number(), z.string()]).transform(numberOf).pipe(z.number())
+const instant = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/)
+  .refine((text) => !Number.isNaN(Date.parse(text)) && !text.startsWith('0000'))
+const sortPosition = z.tuple([z.int().min(0).max(3), number, z.string().max(4096), instant, z.int().min(0)])
+
+/** Cursors of a list in one order. */
+export interface Cursors<Position> {
+  /** @throws Problem invalid_cursor for what `write` did not make */
+  read: (text: string | null | undefined) => Position | undefined
+  write: (position: Position) => string
+}
+
+export function cursorsOf<Shape, Position>(
+  order: string,
+  shape: z.ZodType<Shape>,
+  pack: (position: Position) => Shape,
+  unpack: (shape: Shape) => Position,
+): Cursors<Position> {
+  const whole = z.tuple([z.literal(order), shape])
+  return {
+    read(text) {
+      if (text == null) return undefined
+      const parsed = whole.safeParse(parseJson(Buffer.from(text, 'base64url').toString('utf8')))
+      if (!parsed.success) throw new Problem('invalid_cursor')
+      return unpack(parsed.data[1] as Shape)
+    },
+    write: (position) => Buffer.from(JSON.stringify([order, pack(position)])).toString('base64url'),
+  }
+}
+
+/** Of lists that domain/sorted-pages.ts makes; `order` names the list and what it is ordered by. */
+export const sortCursors = (order: string): Cursors<SortPosition> =>
+  cursorsOf(
+    order,
+    sortPosition,
+    (p: SortPosition) =>
+      [p.rank, writeNumber(p.number) as number, p.text, p.startedAt, p.key] as z.output<typeof sortPosition>,
+    ([rank, number, text, startedAt, key]) => ({ rank, number, text, startedAt, key }),
+  )
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,98 @@
+import { instantOf } from '../db/instant.ts'
+import type { Prisma } from '../db/prisma.ts'
+import { builder } from './builder.ts'
+import { type Context, sees } from './context.ts'
+import { DERIVED, LOOKUP } from './costs.ts'
+import { PersonType } from './person.ts'
+
+const VisibilityType = builder.enumType('Visibility', {
+  values: { PRIVATE: { value: 'private' }, PUBLIC: { value: 'public' } } as const,
+})
+const RoleType = builder.enumType('ProjectRole', {
+  values: { OWNER: { value: 'owner' }, MEMBER: { value: 'member' }, VIEWER: { value: 'viewer' } } as const,
+})
+
+interface Member {
+  user: { id: string; name: string; email: string }
+  role: 'owner' | 'member' | 'viewer'
+  createdAt: Date
+}
+
+const MemberType = builder.objectRef<Member>('ProjectMember')
+builder.objectType(MemberType, {
+  fields: (t) => ({
+    user: t.field({ type: PersonType, resolve: ({ user }) => user }),
+    email: t.string({ resolve: ({ user }) => user.email }),
+    role: t.field({ type: RoleType, resolve: ({ role }) => role }),
+    createdAt: t.field({ type: 'DateTime', resolve: ({ createdAt }) => instantOf(createdAt) }),
+  }),
+})
+
+/**
+ * A project. Whoever comes to it through a share sees its slug and nothing else: each other field asks `sees`, because
+ * one object may be reached in both ways.
+ */
+export const ProjectType = builder.prismaNode('Project', {
+  id: { field: 'slug' },
+  description: 'A name space of batches, and who may see them.',
+  findUnique: async (slug, context) => ({ slug, ...(await visibleOnly(context)) }),
+  fields: (t) => ({
+    slug: t.exposeString('slug'),
+    displayName: t.string({
+      resolve: async ({ key, displayName, slug }, _args, context) =>
+        (await sees(context, key)) ? displayName : slug,
+    }),
+    visibility: t.field({
+      type: VisibilityType,
+      resolve: ({ visibility }) => visibility as 'private' | 'public',
+    }),
+    createdAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      resolve: async ({ key, createdAt }, _args, context) =>
+        (await sees(context, key)) ? instantOf(createdAt) : null,
+    }),
+    owner: t.field({
+      type: PersonType,
+      nullable: true,
+      complexity: LOOKUP,
+      select: { owner: true },
+      resolve: async ({ key, owner }, _args, context) => ((await sees(context, key)) ? owner : null),
+    }),
+    role: t.field({
+      type: RoleType,
+      nullable: true,
+      description: 'What you are in it',
+      resolve: async ({ key }, _args, { standings }) => (await standings.load(key)).role,
+    }),
+    members: t.field({
+      type: [MemberType],
+      nullable: true,
+      description: 'Its owner, then who was let in, oldest first; null for those who are not in it',
+      complexity: DERIVED,
+      authScopes: ({ key }) => ({ inProject: key }),
+      unauthorizedResolver: () => null,
+      select: {
+        owner: true,
+        members: { include: { user: true }, orderBy: [{ createdAt: 'asc' }, { userId: 'asc' }] },
+      },
+      resolve: ({ createdAt, owner, members }): Member[] => [
+        { user: owner, role: 'owner', createdAt },
+        ...members.map(({ user, role, createdAt }) => ({ user, role: role as Member['role'], createdAt })),
+      ],
+    }),
+    recipients: t.stringList({
+      nullable: true,
+      description: 'Where mail of the project goes; null for those who are not in it',
+      authScopes: ({ key }) => ({ inProject: key }),
+      unauthorizedResolver: () => null,
+      resolve: ({ recipients }) => recipients,
+    }),
+  }),
+})
+
+/** The part of a `where` that keeps to the projects that the caller sees. */
+export async function visibleOnly(context: Context): Promise<{ AND?: Prisma.ProjectWhereInput[] }> {
+  const visible = await context.visibleProjects()
+  return visible === null ? {} : { AND: [{ key: { in: [...visible] } }] }
+}

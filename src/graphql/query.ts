@@ -1,0 +1,137 @@
+import { visibleProjectKeys } from '../domain/access.ts'
+import { BatchConnection, BatchType, batchPages, seenOf } from './batch.ts'
+import { builder } from './builder.ts'
+import { connectionCost, LOOKUP } from './costs.ts'
+import { BatchFilterInput, BatchOrderInput, JobFilterInput, JobOrderInput } from './filters.ts'
+import { JobConnection, JobType, jobPages } from './job.ts'
+import { batchesById, jobsByName, sharedBatch } from './nodes.ts'
+import { type Connection, FIRST, firstUpTo, MOST } from './paging.ts'
+import { ProjectType, visibleOnly } from './project.ts'
+
+/** Where a query may begin. Only here is asked what the caller sees; what hangs below was reached through it. */
+
+builder.queryFields((t) => ({
+  projects: t.prismaConnection(
+    {
+      type: ProjectType,
+      cursor: 'key',
+      description: 'The projects that you see, newest first',
+      defaultSize: FIRST,
+      maxSize: MOST.projects,
+      complexity: ({ first, last }) => connectionCost({ first: first ?? last ?? FIRST }),
+      totalCount: async (_parent, _args, context) =>
+        context.prisma.project.count({ where: await visibleOnly(context) }),
+      resolve: async (query, _root, _args, context) =>
+        context.prisma.project.findMany({
+          ...query,
+          where: await visibleOnly(context),
+          orderBy: [{ createdAt: 'desc' }, { key: 'desc' }],
+        }),
+    },
+    { name: 'ProjectConnection' },
+    { name: 'ProjectEdge' },
+  ),
+  project: t.prismaField({
+    type: ProjectType,
+    nullable: true,
+    description: 'Null when there is none of that slug or you do not see it',
+    complexity: LOOKUP,
+    args: { slug: t.arg.string({ required: true }) },
+    resolve: async (query, _root, { slug }, context) =>
+      context.prisma.project.findFirst({
+        ...query,
+        where: { slug: storable(slug), ...(await visibleOnly(context)) },
+      }),
+  }),
+  batches: t.field({
+    type: BatchConnection,
+    complexity: connectionCost,
+    args: {
+      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.batches) }),
+      after: t.arg.string(),
+      filter: t.arg({ type: BatchFilterInput }),
+      orderBy: t.arg({ type: BatchOrderInput, description: 'Newest first without it' }),
+    },
+    resolve: async (_root, args, context) => {
+      const together =
+        (args.filter?.project ?? []).length === 0
+          ? await context.visibleProjects()
+          : await visibleProjectKeys(context.db, context.caller, args.filter?.project ?? [])
+      const [page] = await batchPages(context, { together }, args)
+      return page as Connection<never>
+    },
+  }),
+  batch: t.field({
+    type: BatchType,
+    nullable: true,
+    description: 'Null when there is none of that batch_id or you do not see it',
+    complexity: LOOKUP,
+    args: { id: t.arg.id({ required: true }) },
+    resolve: async (_root, { id }, context) => (await batchesById(context, [id]))[0] ?? null,
+  }),
+  job: t.field({
+    type: JobType,
+    nullable: true,
+    complexity: LOOKUP,
+    args: { batchId: t.arg.id({ required: true }), id: t.arg.id({ required: true }) },
+    resolve: async (_root, name, context) => (await jobsByName(context, [name]))[0] ?? null,
+  }),
+  sharedBatch: t.field({
+    type: BatchType,
+    nullable: true,
+    description: 'The batch that a public link opens; null when the link has ended',
+    complexity: LOOKUP,
+    args: { token: t.arg.string({ required: true }) },
+    resolve: (_root, { token }, context) => sharedBatch(context, token),
+  }),
+  streamCursor: t.string({
+    description:
+      'Where the rest of this answer stands in the log of changes: /api/sse?last_event_id=… goes on from there without a gap. What happened while the answer was made may be in both, so messages are merged by their keys.',
+    resolve: (_root, _args, { cursor }) => String(cursor),
+  }),
+}))
+
+builder.prismaObjectFields(ProjectType, (t) => ({
+  batches: t.loadable({
+    type: BatchConnection,
+    byPath: true,
+    complexity: connectionCost,
+    description: 'Null in a share',
+    nullable: true,
+    args: {
+      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.batches) }),
+      after: t.arg.string(),
+      filter: t.arg({ type: BatchFilterInput, description: '`project` says nothing here' }),
+      orderBy: t.arg({ type: BatchOrderInput }),
+    },
+    load: async (keys: number[], context, args) => {
+      const seen = await seenOf(context, keys)
+      const pages = await batchPages(context, { each: seen }, args)
+      return keys.map((key) => pages[seen.indexOf(key)] ?? null)
+    },
+    resolve: ({ key }) => key,
+  }),
+  jobs: t.loadable({
+    type: JobConnection,
+    byPath: true,
+    complexity: connectionCost,
+    description: 'The jobs of all its batches; null in a share',
+    nullable: true,
+    args: {
+      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.jobs) }),
+      after: t.arg.string(),
+      where: t.arg({ type: JobFilterInput }),
+      orderBy: t.arg({ type: JobOrderInput }),
+    },
+    load: async (keys: number[], context, args) => {
+      const seen = await seenOf(context, keys)
+      const parents = seen.map((key) => ({ key, share: null }))
+      const pages = await jobPages(context, 'project_key', parents, args)
+      return keys.map((key) => pages[seen.indexOf(key)] ?? null)
+    },
+    resolve: ({ key }) => key,
+  }),
+}))
+
+/** Text that the database could hold: what it could not hold names nothing. */
+const storable = (text: string): string => text.replaceAll('\u0000', '').toWellFormed()

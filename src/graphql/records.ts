@@ -1,0 +1,177 @@
+import { z } from 'zod'
+import { isStorable } from '../domain/access.ts'
+import { countLogLines, type LogLine, readLogLines } from '../domain/logs/index.ts'
+import type { Steps } from '../domain/metrics/index.ts'
+import { type ResourceSeries, readResources } from '../domain/resources/index.ts'
+import { BatchType } from './batch.ts'
+import { builder } from './builder.ts'
+import type { Context } from './context.ts'
+import { connectionCost, DERIVED } from './costs.ts'
+import { JobType } from './job.ts'
+import type { Share } from './nodes.ts'
+import { type Connection, connectionType, cursorsOf, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
+import { type Drawing, drawn, keysArg, type Metric, Sampling } from './series.ts'
+
+/** What a batch and its jobs recorded besides metrics: log lines and resource snapshots. */
+
+const LogLineType = builder.objectRef<LogLine>('LogLine')
+builder.objectType(LogLineType, {
+  fields: (t) => ({
+    dbId: t.id({ resolve: ({ dbId }) => dbId }),
+    timestamp: t.field({ type: 'DateTime', resolve: ({ timestamp }) => timestamp }),
+    jobId: t.id({ resolve: ({ jobId }) => jobId }),
+    level: t.string({ resolve: ({ level }) => level }),
+    line: t.string({ resolve: ({ line }) => line }),
+  }),
+})
+const LogLineConnection = connectionType<typeof LogLineType, LogLine>('LogLine', LogLineType)
+
+const lineCursors = cursorsOf(
+  'log lines',
+  z.int().min(0),
+  (dbId: number) => dbId,
+  (dbId) => dbId,
+)
+const findable = z.string().max(1_000).refine(isStorable, 'holds what no text may hold').nullish()
+
+interface LogArgs {
+  first: number
+  after?: string | null | undefined
+  jobId?: string | null | undefined
+  level?: string | null | undefined
+  q?: string | null | undefined
+}
+
+async function logLines(
+  { db }: Context,
+  batchKey: number,
+  share: Share | null,
+  args: LogArgs,
+): Promise<Connection<LogLine>> {
+  const { first } = args
+  const after = lineCursors.read(args.after)
+  const query = { jobId: args.jobId ?? undefined, level: args.level ?? undefined, q: args.q ?? undefined }
+  // Nobody knows what a line says: an anonymous share has none.
+  const hidden = share?.anonymous === true
+  const rows =
+    hidden || first === 0 ? [] : await readLogLines(db, batchKey, { ...query, after, limit: first + 1 })
+  return pageOf(rows, rows, {
+    first,
+    after,
+    cursorOf: ({ dbId }) => lineCursors.write(dbId),
+    total: () => (hidden ? 0 : countLogLines(db, batchKey, query)),
+  })
+}
+
+interface Resource extends Metric {
+  timestamps: string[]
+}
+const ResourceType = builder.objectRef<Resource>('Resource')
+builder.objectType(ResourceType, {
+  description: 'One measure of one job, or of the batch as a whole, over time; in columns of equal length.',
+  fields: (t) => ({
+    job: t.id({ nullable: true, resolve: ({ job }) => job }),
+    key: t.string({
+      description: 'A field of the snapshot; of one GPU `gpus/<its uuid or index>/<field>`',
+      resolve: ({ key }) => key,
+    }),
+    steps: t.field({
+      type: ['Float'],
+      description: 'Whole Unix seconds, never decreasing',
+      resolve: ({ steps }) => steps as unknown as number[],
+    }),
+    timestamps: t.field({ type: ['DateTime'], resolve: ({ timestamps }) => timestamps }),
+    values: t.field({ type: ['Number'], resolve: ({ values }) => values as unknown as number[] }),
+    totalPoints: t.int({ resolve: ({ totalPoints }) => totalPoints }),
+    returnedPoints: t.int({ resolve: ({ returnedPoints }) => returnedPoints }),
+    sampled: t.boolean({ resolve: ({ sampled }) => sampled }),
+    nonFinite: t.int({ resolve: ({ nonFinite }) => nonFinite }),
+  }),
+})
+
+const TimeRange = builder.inputType('TimeRange', {
+  description: 'Unix seconds from and to, both included.',
+  fields: (t) => ({ from: t.float(), to: t.float() }),
+})
+
+interface ResourceArgs extends Drawing {
+  keys?: readonly string[] | null | undefined
+  jobs?: readonly string[] | null | undefined
+}
+
+async function resources(context: Context, batchKey: number, args: ResourceArgs): Promise<Resource[]> {
+  const whole = (second: number | null | undefined) =>
+    second == null ? undefined : Math.max(-62_135_596_800, Math.min(253_402_300_799, Math.floor(second)))
+  const range = { from: whole(args.range?.from), to: whole(args.range?.to) }
+  const series = await readResources(context.db, batchKey, {
+    keys: args.keys?.filter(isStorable),
+    jobs: args.jobs?.filter(isStorable),
+    ...range,
+  })
+  return series.map(({ jobId, key, steps, values, timestamps }: ResourceSeries) => {
+    const shown = drawn(context, steps as Steps, values, { ...args, range })
+    const times = shown.positions ? Array.from(shown.positions, (i) => timestamps[i] as string) : timestamps
+    return { job: jobId, key, ...shown, timestamps: times }
+  })
+}
+
+builder.objectFields(BatchType, (t) => ({
+  resources: t.field({
+    type: [ResourceType],
+    complexity: DERIVED,
+    args: {
+      keys: t.arg.stringList(),
+      jobs: t.arg.idList({
+        description: 'Ids of jobs; without it also what belongs to the batch as a whole',
+      }),
+      range: t.arg({ type: TimeRange }),
+      sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
+    },
+    validate: keysArg,
+    resolve: ({ row }, args, context) => resources(context, row.key, args),
+  }),
+  logLines: t.field({
+    type: LogLineConnection,
+    complexity: connectionCost,
+    description: 'In the order in which they arrived',
+    args: {
+      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.logLines) }),
+      after: t.arg.string(),
+      jobId: t.arg.id({ validate: findable }),
+      level: t.arg.string({
+        description:
+          'This severity or a worse one: debug, info, warning, error, critical; any other word alone',
+        validate: findable,
+      }),
+      q: t.arg.string({ description: 'Part of the line, in any case', validate: findable }),
+    },
+    resolve: ({ row, share }, args, context) => logLines(context, row.key, share, args),
+  }),
+}))
+
+builder.objectFields(JobType, (t) => ({
+  resources: t.field({
+    type: [ResourceType],
+    complexity: DERIVED,
+    args: {
+      keys: t.arg.stringList(),
+      range: t.arg({ type: TimeRange }),
+      sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
+    },
+    validate: keysArg,
+    resolve: ({ row }, args, context) => resources(context, row.batch_key, { ...args, jobs: [row.id] }),
+  }),
+  logLines: t.field({
+    type: LogLineConnection,
+    complexity: connectionCost,
+    description: 'In the order in which they arrived',
+    args: {
+      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.logLines) }),
+      after: t.arg.string(),
+      level: t.arg.string({ validate: findable }),
+      q: t.arg.string({ validate: findable }),
+    },
+    resolve: ({ row, share }, args, context) =>
+      logLines(context, row.batch_key, share, { ...args, jobId: row.id }),
+  }),
+}))

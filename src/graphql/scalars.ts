@@ -1,0 +1,39 @@
+import { GraphQLError, Kind } from 'graphql'
+import { numberOf, writeNumber } from '../domain/events/index.ts'
+import { builder } from './builder.ts'
+
+builder.scalarType('DateTime', {
+  description: 'An instant in UTC, such as 2026-01-31T23:59:59Z, with 3 or 6 decimals where it has any.',
+  serialize: (value) => value,
+  parseValue: (value) => {
+    if (typeof value === 'string' && !Number.isNaN(Date.parse(value)) && /Z$/.test(value)) return value
+    throw new GraphQLError('DateTime must be an ISO 8601 text that ends in Z')
+  },
+})
+
+const NUMBER = 'Number must be a number, or "NaN", "Infinity" or "-Infinity"'
+
+builder.scalarType('Number', {
+  description: 'A number; what JSON cannot write is the text "NaN", "Infinity" or "-Infinity".',
+  serialize: (value) => (typeof value === 'number' ? writeNumber(value) : value),
+  parseValue: (value) => {
+    const number = numberOf(value)
+    if (number === undefined) throw new GraphQLError(NUMBER)
+    return number
+  },
+  parseLiteral: (node) => {
+    const number =
+      node.kind === Kind.INT || node.kind === Kind.FLOAT
+        ? Number(node.value)
+        : node.kind === Kind.STRING
+          ? numberOf(node.value)
+          : undefined
+    if (number === undefined) throw new GraphQLError(NUMBER)
+    return number
+  },
+})
+
+builder.scalarType('JSON', {
+  description: 'Fields under the names that their sender gave them.',
+  serialize: (value) => value,
+})

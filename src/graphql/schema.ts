@@ -1,0 +1,19 @@
+import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql'
+import { builder } from './builder.ts'
+import './scalars.ts'
+import './person.ts'
+import './project.ts'
+import './batch.ts'
+import './job.ts'
+import './insight.ts'
+import './records.ts'
+import './share.ts'
+import './query.ts'
+import './live.ts'
+
+/** The schema of the service, from all the files of types. */
+export const buildSchema = (): GraphQLSchema => builder.toSchema()
+
+/** As schemas/graphql is checked in. */
+export const schemaText = (schema: GraphQLSchema): string =>
+  `${printSchema(lexicographicSortSchema(schema))}\n`

@@ -1,0 +1,40 @@
+import { instantOf } from '../db/instant.ts'
+import { BatchType } from './batch.ts'
+import { builder } from './builder.ts'
+import { DERIVED } from './costs.ts'
+import type { BatchNode } from './nodes.ts'
+import { PersonType } from './person.ts'
+
+/** A public link to a batch, never its token. */
+const ShareType = builder.prismaObject('Share', {
+  fields: (t) => ({
+    id: t.exposeID('id'),
+    anonymous: t.exposeBoolean('anonymous', { description: 'Hides user, host, paths and log lines' }),
+    createdBy: t.field({ type: PersonType, select: { creator: true }, resolve: ({ creator }) => creator }),
+    createdAt: t.field({ type: 'DateTime', resolve: ({ createdAt }) => instantOf(createdAt) }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      resolve: ({ expiresAt }) => (expiresAt === null ? null : instantOf(expiresAt)),
+    }),
+  }),
+})
+
+builder.objectField(BatchType, 'shares', (t) =>
+  t.loadableGroup({
+    type: ShareType,
+    nullable: true,
+    complexity: DERIVED,
+    description: 'Its public links that were not revoked, newest first; null for those who may not make one',
+    authScopes: ({ view }: BatchNode) => view.can.share,
+    unauthorizedResolver: () => null,
+    load: (keys: number[], { prisma }) =>
+      prisma.share.findMany({
+        where: { batchKey: { in: keys.map(BigInt) }, revokedAt: null },
+        include: { creator: true },
+        orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+      }),
+    group: (share) => Number(share.batchKey),
+    resolve: ({ row }) => row.key,
+  }),
+)
