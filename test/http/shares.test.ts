@@ -27,6 +27,7 @@ beforeAll(async () => {
       dataset: '/mnt/sets/cifar',
       out: { dir: 'C:\\Users\\ada\\x' },
       lr: 0.1,
+      'optim/lr': 1,
     }),
     of('job_failed', 'a', {
       reason: 'File "/home/ada/code/train.py", line 3, on GPU-BOX-7: no s3://bucket/key',
@@ -171,10 +172,22 @@ describe('an anonymous share', () => {
     expect(failed).toMatchObject({
       model: 'resnet',
       dataset: '[hidden]',
-      params: { lr: 0.1, out: { dir: '[hidden]' } },
+      params: { lr: 0.1, 'optim/lr': 1, out: { dir: '[hidden]' } },
       failure_reason: 'File "[hidden]", line 3, on [hidden]: no [hidden]',
     })
     expect(batchShape.parse(body.batch)).toEqual(body.batch)
     for (const job of body.jobs.items) expect(jobShape.parse(job)).toEqual(job)
+  })
+
+  test('hides in text of any length', async () => {
+    const command = `${'a'.repeat(200_000)} ${'b/'.repeat(10_000)} ${'c:'.repeat(10_000)}`
+    await stage.send(stage.batchOwner, [startOf({ id: 'long' }, { command })])
+    const path = '/api/batches/long/shares'
+    const made = await stage.app.call('POST', path, {
+      token: stage.batchOwner.token,
+      body: { anonymous: true },
+    })
+    const { body } = await open(made.body.token)
+    expect(body.batch.command).toBe(`${'a'.repeat(200_000)} [hidden] ${'c:'.repeat(10_000)}`)
   })
 })

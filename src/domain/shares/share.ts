@@ -17,12 +17,10 @@ const NOTHING = { stop: false, rerun: false, delete: false, share: false, edit: 
 export const asShared = (batch: BatchView): BatchView => ({ ...batch, can: NOTHING })
 
 const HIDDEN = '[hidden]'
-/**
- * A path: what begins with `/`, `~/`, `./`, `../`, a drive or `\\`, or has a slash between words. Addresses of the web
- * count too, because they may name hosts. It ends at white space, quotes, or what separates values.
- */
-const PATH =
-  /(?:[A-Za-z][A-Za-z0-9+.-]*:\/\/|[A-Za-z]:[\\/]|\\\\|~?\/|\.{1,2}[\\/]|[\w.@-]+[\\/])[^\s"'`,;:|<>()=]*/g
+/** What stands between white space, quotes and what separates values; each is looked at once, however long. */
+const WORD = /[^\s"'`,;|<>()[\]{}=]+/g
+/** Any slash makes a word a path, an address of the web too: better a fraction hidden than a folder shown. */
+const isPath = (word: string): boolean => /[\\/]/.test(word) || word.startsWith('~')
 
 /** Hides who ran it, where, and every path (contract §4 "Shares"), wherever a text of theirs may say so. */
 export function anonymous(batch: BatchView): { batch: BatchView; text: <T>(value: T) => T } {
@@ -34,7 +32,7 @@ export function anonymous(batch: BatchView): { batch: BatchView; text: <T>(value
       ? null
       : new RegExp(`(?<![\\p{L}\\p{N}])(?:${names.join('|')})(?![\\p{L}\\p{N}])`, 'giu')
   const hide = (value: string): string => {
-    const pathless = value.replace(PATH, HIDDEN)
+    const pathless = value.replace(WORD, (word) => (isPath(word) ? HIDDEN : word))
     return who === null ? pathless : pathless.replace(who, HIDDEN)
   }
   const text = <T>(value: T): T => deeply(value, hide) as T
@@ -75,6 +73,9 @@ function deeply(value: unknown, hide: (text: string) => string): unknown {
   if (Array.isArray(value)) return value.map((item) => deeply(item, hide))
   if (typeof value !== 'object' || value === null) return value
   const copy: Record<string, unknown> = Object.create(null)
-  for (const [name, item] of Object.entries(value)) copy[hide(name)] = deeply(item, hide)
+  for (const [name, item] of Object.entries(value)) {
+    // Names of parameters are often grouped by a slash (`optim/lr`): only a whole path is hidden among them.
+    copy[/^(?:[\\/~]|[A-Za-z]:[\\/])/.test(name) ? hide(name) : name] = deeply(item, hide)
+  }
   return copy
 }
