@@ -4,10 +4,22 @@ import { pino } from 'pino'
 import type { Config } from './config.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate, pendingMigrations } from './db/migrate.ts'
-import { openSql, PAGED_READS, POINT_LOOKUPS } from './db/sql.ts'
+import { openGraph } from './db/prisma.ts'
+import { openSql, PAGED_READS, POINT_LOOKUPS, STREAM_READS } from './db/sql.ts'
+import type { Caller } from './domain/caller.ts'
+import { createGpuHours } from './domain/dashboard/index.ts'
+import { createLive } from './domain/live/index.ts'
+import { createContext } from './graphql/context.ts'
+import { createGraphql } from './graphql/handlers.ts'
+import { schemaPage } from './graphql/page.ts'
+import { buildSchema } from './graphql/schema.ts'
+import { createSse, type Following, type SseTimes } from './graphql/sse.ts'
+import { graphqlRoutes } from './http/graphql.ts'
 import { buildServer } from './http/server.ts'
 import { createIngest } from './ingest/index.ts'
+import { clockOf } from './services.ts'
 import { createWriter } from './stream/commit.ts'
+import { startPruning } from './stream/prune.ts'
 import { startPacking } from './workers/pack.ts'
 
 export interface App {
@@ -31,7 +43,7 @@ const MIGRATIONS = join(import.meta.dirname, '..', 'prisma', 'migrations')
 /** Opens everything in order, from the database up; a failure on the way closes what was already open. */
 export async function startApp(
   config: Config,
-  options: { now?: () => Date; logTo?: NodeJS.WritableStream } = {},
+  options: { now?: () => Date; logTo?: NodeJS.WritableStream; streamTimes?: Partial<SseTimes> } = {},
 ): Promise<App> {
   const log = pino(
     {
@@ -55,15 +67,15 @@ export async function startApp(
       data = embedded.home
     }
     const sql = openSql(url, { name: 'read', max: 10, settings: PAGED_READS })
-    closers.push(() => sql.end({ timeout: 5 }))
+    closers.push(() => sql.end({ timeout: 1 }))
     const writerSql = openSql(url, { name: 'write', max: 4, settings: { synchronous_commit: 'on' } })
-    closers.push(() => writerSql.end({ timeout: 5 }))
+    closers.push(() => writerSql.end({ timeout: 1 }))
     await migrate(writerSql, MIGRATIONS, { log: (message) => log.info(message) })
 
     const now = options.now ?? (() => new Date())
     const writer = createWriter(writerSql)
     const ingestSql = openSql(url, { name: 'ingest', max: 1, settings: POINT_LOOKUPS })
-    closers.push(() => ingestSql.end({ timeout: 5 }))
+    closers.push(() => ingestSql.end({ timeout: 1 }))
     const ingest = createIngest({
       sql,
       writer: { ...writer, sql: ingestSql },
@@ -73,17 +85,45 @@ export async function startApp(
     })
     closers.push(() => ingest.group.drain())
     closers.push(startPacking({ sql, writer, log }).stop)
+    closers.push(
+      startPruning(writer, { failed: (err) => log.warn({ err }, 'pruning the log of changes failed') }).stop,
+    )
+    const startedAt = now()
+    const clock = () => clockOf({ config, now, startedAt })
+    const streamSql = openSql(url, { name: 'stream', max: 3, settings: STREAM_READS })
+    closers.push(() => streamSql.end({ timeout: 1 }))
+    const live = createLive({ sql: streamSql, listenUrl: url, clock, log })
+    closers.push(() => live.stop())
+    await live.start()
+    const graph = openGraph(url, { max: 5 })
+    closers.push(() => graph.close())
+    const schema = buildSchema()
+    const gpuHours = createGpuHours()
+    const contextFor = (caller: Caller, following: Following) =>
+      createContext({ caller, db: sql, prisma: graph.prisma, clock: clock(), live: following, gpuHours })
+    const sse = createSse({
+      schema,
+      live,
+      contextFor,
+      log,
+      times: options.streamTimes,
+    })
+    closers.push(async () => sse.stop())
     const server = await buildServer({
       config,
       sql,
       writer,
       ingest,
+      live,
+      sse,
       now,
-      startedAt: now(),
+      startedAt,
       log,
       pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
     })
     closers.push(() => drain(server))
+    const graphql = createGraphql({ schema, contextFor: (caller) => contextFor(caller, live), log })
+    graphqlRoutes(server, { ...graphql, page: schemaPage(schema) })
     const address = await server.listen({ host: config.host, port: config.port })
     const hasUsers = async (): Promise<boolean> =>
       (await sql`/* users.any */ select 1 from users limit 1`).length > 0

@@ -1,7 +1,9 @@
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import type { Sql } from './db/sql.ts'
+import type { Live } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
+import type { Sse } from './graphql/sse.ts'
 import type { Ingest } from './ingest/index.ts'
 import type { Writer } from './stream/commit.ts'
 
@@ -13,6 +15,10 @@ export interface Services {
   /** What `commit` writes through. */
   writer: Writer
   ingest: Ingest
+  /** Who may follow which channels, and the hub that tells every change. */
+  live: Live
+  /** Writes streams to clients. */
+  sse: Sse
   now: () => Date
   /** When this process began to serve: silence before it proves nothing (domain/liveness.ts). */
   startedAt: Date
@@ -22,7 +28,11 @@ export interface Services {
 }
 
 /** The moment of a request, for what is derived from silence. */
-export const clockOf = ({ config, now, startedAt }: Services): Clock => ({
+export const clockOf = ({
+  config,
+  now,
+  startedAt,
+}: Pick<Services, 'config' | 'now' | 'startedAt'>): Clock => ({
   now: now(),
   startedAt,
   stallTimeoutMin: config.stallTimeoutMin,

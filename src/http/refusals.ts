@@ -61,6 +61,7 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'POST /api/projects': ['project_exists'],
   'POST /api/projects/{slug}/members': ['user_not_found', 'already_owner'],
   'DELETE /api/projects/{slug}/members/{user_id}': ['member_not_found'],
+  'GET /api/sse': ['channel_forbidden', 'overloaded'],
   'GET /metrics': ['forbidden'],
 }
 

@@ -12,6 +12,7 @@ import { batchRoutes } from './batches.ts'
 import { acceptJson } from './body.ts'
 import { identifyCallers } from './credentials.ts'
 import { eventRoutes } from './events.ts'
+import { exportRoutes } from './export.ts'
 import { insightRoutes } from './insight.ts'
 import { jobRoutes } from './jobs.ts'
 import { openapiRoutes } from './openapi.ts'
@@ -21,6 +22,7 @@ import { sendProblem, toProblem } from './respond.ts'
 import { secureAnswers } from './security-headers.ts'
 import { seriesRoutes } from './series.ts'
 import { shareRoutes } from './shares.ts'
+import { sseRoutes } from './sse.ts'
 import { tokenRoutes } from './tokens.ts'
 
 declare module 'fastify' {
@@ -114,7 +116,9 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   shareRoutes(app, services)
   auditRoutes(app, services)
   seriesRoutes(app, services)
+  exportRoutes(app, services)
   insightRoutes(app, services)
+  sseRoutes(app, services)
   return app
 }
 

@@ -40,7 +40,7 @@ export const PASSWORD = 'correct horse battery'
  */
 export async function startTestApp(
   overrides: Partial<Config> = {},
-  options: { now?: () => Date } = {},
+  options: Omit<Parameters<typeof startApp>[1] & {}, 'logTo'> = {},
 ): Promise<TestApp> {
   const database = overrides.databaseUrl === undefined ? await freshDatabase() : undefined
   const config: Config = {

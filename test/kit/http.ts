@@ -40,6 +40,12 @@ export function createClient(address: string): Client {
           ...options.headers,
         }
         const sent = request(new URL(path, address), { method, agent, headers }, (answer) => {
+          if (answer.headers['content-type']?.startsWith('text/event-stream')) {
+            // It would never end; that it has begun is the answer.
+            answer.destroy()
+            resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: '' })
+            return
+          }
           const chunks: Buffer[] = []
           answer.on('data', (chunk: Buffer) => chunks.push(chunk))
           answer.on('error', reject)

@@ -1,0 +1,54 @@
+import { Problem } from '../problem.ts'
+import type { Frame } from '../stream/frame.ts'
+import { builder } from './builder.ts'
+
+/**
+ * `Subscription.live`: the same channels and messages as GET /api/sse (contract §6), for clients of graphql-sse. The
+ * handler in sse.ts gives the context the `live` that it watches over.
+ */
+const LiveMessage = builder.objectRef<Frame>('LiveMessage').implement({
+  description:
+    'One change, as it looked when it was told. Merge it by its keys: it is never older than the change.',
+  fields: (t) => ({
+    cursor: t.string({
+      description: 'Where the stream goes on after it: `after` of the next subscription',
+      resolve: ({ seq }) => String(seq),
+    }),
+    channel: t.string({
+      nullable: true,
+      description: 'As it was asked for; null in a reset, which is about all of them',
+      resolve: ({ channel }) => channel,
+    }),
+    type: t.string({
+      description:
+        'summary, batches, project, epochs, lines or snapshots; reset when the cursor was of no use and what is shown must be read anew',
+      resolve: ({ type }) => type,
+    }),
+    at: t.field({ type: 'DateTime', resolve: ({ at }) => at }),
+    payload: t.field({ type: 'JSON', resolve: (frame) => frame.payload() }),
+  }),
+})
+
+builder.subscriptionType({})
+builder.subscriptionField('live', (t) =>
+  t.field({
+    type: LiveMessage,
+    description: 'Changes of these channels as they happen; the channels are those of /api/sse',
+    args: {
+      channels: t.arg.stringList({ required: true }),
+      after: t.arg.string({
+        description: 'Cursor to go on from, such as streamCursor; from now on without it',
+      }),
+    },
+    subscribe: (_root, { channels, after }, { caller, live }) =>
+      live.follow(caller, channels, { after: cursorOf(after) }),
+    resolve: (frame) => frame,
+  }),
+)
+
+function cursorOf(text: string | null | undefined): number | undefined {
+  if (text === null || text === undefined || text === '') return undefined
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  const message = 'must be a cursor of the stream'
+  throw new Problem('invalid_query', { detail: `after: ${message}`, errors: [{ path: 'after', message }] })
+}

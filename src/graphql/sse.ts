@@ -1,0 +1,333 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { type ExecutionResult, GraphQLError, type GraphQLSchema, getOperationAST, parse } from 'graphql'
+import { createHandler, type Response } from 'graphql-sse'
+import type { Logger } from 'pino'
+import type { Caller } from '../domain/caller.ts'
+import type { Live } from '../domain/live/index.ts'
+import type { Frame } from '../stream/frame.ts'
+import type { Subscription } from '../stream/subscription.ts'
+import type { Context } from './context.ts'
+import { maskWith } from './mask.ts'
+
+/**
+ * Server-sent events (contract §6; design.md §2 "SSE"), by graphql-sse's handler in two profiles:
+ *
+ *  events      for EventSource: named channels, `id`, `event` and `data` of each message. The messages go past the
+ *              execution of GraphQL; their bytes were made once for all streams.
+ *  operation   for clients of graphql-sse: a subscription operation, `next` with a result, and the cursor as `id`.
+ *
+ * What graphql-sse leaves open is added here: `id` lines, back-pressure in frames and bytes, an end for clients that
+ * do not read. A stream that the server ends is not `complete`: the client is to come back with its cursor, and is
+ * told what has changed for it by the status of that request.
+ */
+export interface Sse {
+  /** The profile of EventSource, over a subscription that was permitted. Ends with the stream. */
+  serveEvents(res: ServerResponse, headers: OutgoingHttpHeaders, subscription: Subscription): Promise<void>
+  /**
+   * The profile of graphql-sse's clients. Whatever is wrong with the operation is said as GraphQL says it.
+   * @param params the request: {query, variables?, operationName?, extensions?}
+   * @param until when the caller's credential ends by itself
+   */
+  serveOperation(
+    res: ServerResponse,
+    headers: OutgoingHttpHeaders,
+    params: Record<string, unknown>,
+    caller: Caller,
+    until?: Date,
+  ): Promise<void>
+  readonly counts: { open: number; cutOff: number }
+  /** Ends every stream. */
+  stop(): void
+}
+
+export type Following = Pick<Live, 'cursor' | 'follow'>
+
+export interface SseTimes {
+  /** A comment now and then keeps proxies from closing a quiet stream. */
+  pingMs: number
+  /** A client that takes nothing for so long is cut off; it may come back with its cursor. */
+  stallMs: number
+  /** When a client is to come back; each is told a little more or less, so that a thousand do not come at once. */
+  retryMs: number
+}
+
+const TIMES: SseTimes = { pingMs: 15_000, stallMs: 60_000, retryMs: 2_000 }
+
+/** What may wait to be written to one client; one frame always may. */
+const MOST_FRAMES = 64
+const MOST_BYTES = 64 * 1024
+/** Every so many pings tell the cursor, so that one of a quiet stream does not grow older than the log. */
+const CURSOR_EVERY_PINGS = 20
+/** A subscription has one field; a document that is longer wants something else. */
+const MOST_TOKENS = 1_000
+
+/** A context as graphql-sse's types want it. */
+type OperationContext = Record<PropertyKey, unknown> | undefined
+
+interface Stream {
+  profile: 'events' | 'operation'
+  res: ServerResponse
+  subscription: Subscription | null
+  /** Of the operation profile: frames whose results are not made yet, in order. */
+  sourced: Frame[]
+  /** What stands for each chunk that graphql-sse is about to give, in order. */
+  marks: { frame: Frame | undefined }[]
+  unwritten: number
+  /** Waits for room among the marks. */
+  roomy: (() => void) | null
+  /** Waits for the socket. */
+  writable: (() => void) | null
+  blockedSince: number | null
+  pings: number
+  nextPing: number
+  params: Record<string, unknown>
+  context: Context | undefined
+}
+
+export function createSse(options: {
+  schema: GraphQLSchema
+  live: Live
+  /** Makes the context of an operation, whose subscription goes through the `live` that is given here. */
+  contextFor: (caller: Caller, live: Following) => Context
+  log: Logger
+  times?: Partial<SseTimes> | undefined
+}): Sse {
+  const { schema, live, contextFor } = options
+  const mask = maskWith(options.log)
+  const times = { ...TIMES, ...options.times }
+  const open = new Set<Stream>()
+  const counts = { open: 0, cutOff: 0 }
+
+  const handle = createHandler<undefined, Stream, OperationContext>({
+    schema,
+    // A stream is one request; several operations over one connection would share its back-pressure.
+    authenticate: () => null,
+    context: (req) => req.context.context as OperationContext,
+    onSubscribe: (req) =>
+      req.context.profile === 'events' ? framesOf(req.context) : argumentsOf(schema, req.context),
+    async onNext(_context, req, result) {
+      const stream = req.context
+      const frame = stream.profile === 'events' ? frameOf(result) : stream.sourced.shift()
+      while (isFull(stream) && !stream.res.closed) {
+        await new Promise<void>((resolve) => {
+          stream.roomy = resolve
+        })
+      }
+      stream.marks.push({ frame })
+      stream.unwritten += frame?.size ?? 0
+      // The bytes of this profile are made already.
+      if (stream.profile === 'events') return {}
+      const { errors, ...rest } = result as ExecutionResult
+      return errors === undefined ? rest : { ...rest, errors: errors.map(mask) }
+    },
+  })
+
+  async function serve(stream: Stream, headers: OutgoingHttpHeaders): Promise<void> {
+    const { res, profile } = stream
+    const events = profile === 'events'
+    const [body, init] = await handle({
+      method: events ? 'GET' : 'POST',
+      // An empty query is one to graphql-sse; it is never parsed.
+      url: events ? '/?query=' : '/',
+      headers: { get: (name) => (name === 'accept' ? 'text/event-stream' : undefined) },
+      body: events ? null : stream.params,
+      raw: undefined,
+      context: stream,
+    })
+    if (body === null || typeof body === 'string') {
+      res.writeHead(init.status, { ...headers, ...init.headers }).end(body ?? undefined)
+      return
+    }
+    const end = (): void => {
+      stream.roomy?.()
+      stream.writable?.()
+      void stream.subscription?.return()
+      void body.return(undefined)
+    }
+    res.once('close', end)
+    res.on('drain', () => stream.writable?.())
+    // It may have gone while the operation was prepared.
+    if (res.closed || res.destroyed) return end()
+    res.socket?.setKeepAlive(true, 30_000)
+    res.writeHead(200, {
+      ...headers,
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    open.add(stream)
+    counts.open = open.size
+    try {
+      const retryMs = Math.round(times.retryMs * (0.75 + Math.random() / 2))
+      const cursor = stream.subscription?.caughtUpTo
+      res.write(`retry: ${retryMs}\n${cursor === undefined ? '' : `id: ${cursor}\n`}\n`)
+      for await (const chunk of body) await write(stream, chunk)
+    } finally {
+      open.delete(stream)
+      counts.open = open.size
+      end()
+      res.end()
+    }
+  }
+
+  /** @param chunk one event of graphql-sse, or its own ping */
+  async function write(stream: Stream, chunk: string): Promise<void> {
+    const { res, profile, marks } = stream
+    if (res.closed || chunk.startsWith(':')) return
+    let bytes: string | Buffer = chunk
+    if (chunk.startsWith('event: next')) {
+      const frame = marks.shift()?.frame
+      if (frame !== undefined) {
+        stream.unwritten -= frame.size
+        bytes = profile === 'events' ? frame.bytes() : `id: ${frame.seq}\n${chunk}`
+      }
+      stream.roomy?.()
+    } else if (stream.subscription !== null) return
+    if (res.write(bytes)) return
+    stream.blockedSince = performance.now()
+    while (res.writableNeedDrain && !res.closed) {
+      await new Promise<void>((resolve) => {
+        stream.writable = resolve
+      })
+    }
+    stream.blockedSince = null
+  }
+
+  /** Looks after all streams: who takes nothing is cut off, who is quiet is pinged. */
+  function beat(): void {
+    const now = performance.now()
+    for (const stream of open) {
+      if (stream.blockedSince !== null) {
+        if (now - stream.blockedSince < times.stallMs) continue
+        counts.cutOff++
+        stream.res.destroy()
+      } else if (now >= stream.nextPing) {
+        stream.nextPing = now + times.pingMs
+        const cursor = stream.marks.length === 0 ? stream.subscription?.caughtUpTo : undefined
+        const told = ++stream.pings % CURSOR_EVERY_PINGS === 0 && cursor !== undefined
+        stream.res.write(told ? `: ping\nid: ${cursor}\n\n` : ': ping\n\n')
+      }
+    }
+  }
+  const beating = setInterval(beat, Math.min(1_000, times.pingMs, times.stallMs) / 2)
+  beating.unref()
+
+  const newStream = (res: ServerResponse, profile: Stream['profile']): Stream => ({
+    profile,
+    res,
+    subscription: null,
+    sourced: [],
+    marks: [],
+    unwritten: 0,
+    roomy: null,
+    writable: null,
+    blockedSince: null,
+    pings: 0,
+    nextPing: performance.now() + times.pingMs,
+    params: {},
+    context: undefined,
+  })
+
+  return {
+    counts,
+    serveEvents(res, headers, subscription) {
+      return serve({ ...newStream(res, 'events'), subscription }, headers)
+    },
+    serveOperation(res, headers, params, caller, until) {
+      const stream = { ...newStream(res, 'operation'), params }
+      const recording: Following = {
+        get cursor() {
+          return live.cursor
+        },
+        async follow(as, channels, options) {
+          const subscription = await live.follow(as, channels, { ...options, until })
+          stream.subscription = subscription
+          return through(subscription, (frame) => stream.sourced.push(frame))
+        },
+      }
+      stream.context = contextFor(caller, recording)
+      return serve(stream, headers)
+    },
+    stop() {
+      clearInterval(beating)
+      for (const stream of open) void stream.subscription?.return()
+    },
+  }
+}
+
+const isFull = ({ marks, unwritten }: Stream): boolean =>
+  marks.length >= MOST_FRAMES || (marks.length > 0 && unwritten > MOST_BYTES)
+
+interface FrameResult extends ExecutionResult {
+  frame: Frame
+}
+const frameOf = (result: object): Frame | undefined => (result as Partial<FrameResult>).frame
+
+/** The subscription's frames, disguised as results. graphql-sse frees a source only if it has all three methods. */
+function framesOf({ subscription }: Stream): AsyncIterableIterator<FrameResult> {
+  if (subscription === null) throw new Error('a stream of events without a subscription')
+  const over = { done: true, value: undefined } as const
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    async next() {
+      const { done, value } = await subscription.next()
+      return done ? over : { done: false, value: { frame: value } }
+    },
+    async return() {
+      await subscription.return()
+      return over
+    },
+    async throw(error) {
+      await subscription.return()
+      throw error
+    },
+  }
+}
+
+/** The same subscription; `seen` is told of each frame on its way. */
+const through = (subscription: Subscription, seen: (frame: Frame) => void): Subscription => ({
+  [Symbol.asyncIterator]() {
+    return this
+  },
+  async next() {
+    const result = await subscription.next()
+    if (result.done !== true) seen(result.value)
+    return result
+  },
+  return: () => subscription.return(),
+  throw: (error) => subscription.throw(error),
+  get caughtUpTo() {
+    return subscription.caughtUpTo
+  },
+})
+
+/** What graphql-sse executes; or its answer, where only subscriptions are served. */
+function argumentsOf(schema: GraphQLSchema, { params, context }: Stream) {
+  const { query, variables, operationName } = params
+  try {
+    const document = parse(String(query), { maxTokens: MOST_TOKENS })
+    const name = typeof operationName === 'string' ? operationName : undefined
+    if (getOperationAST(document, name)?.operation !== 'subscription') {
+      throw new GraphQLError('Only subscriptions are streamed: send queries to /graphql as JSON')
+    }
+    return {
+      schema,
+      document,
+      operationName: name,
+      variableValues: variables as Record<string, unknown> | undefined,
+      contextValue: context as OperationContext,
+    }
+  } catch (error) {
+    const refused: Response = [
+      JSON.stringify({ errors: [error] }),
+      {
+        status: 400,
+        statusText: 'Bad Request',
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+      },
+    ]
+    return refused
+  }
+}
