@@ -56,3 +56,20 @@ describe.each(MATRIX)('$route ($project)', (row) => {
     expect(got).toEqual(Object.fromEntries(CALLERS.map((caller, i) => [caller, expected[i]])))
   })
 })
+
+/** They take no parameters that could be mistyped: probes, pages, and bodies that ingest checks itself. */
+const WITHOUT_QUERY = /^(?!.* \/api\/)|\/api\/(openapi\.json|docs|events)/
+
+describe.each(MATRIX.filter((row) => !WITHOUT_QUERY.test(row.route)))('$route ($project)', (row) => {
+  test('refuses a parameter that it does not know, and names it', async () => {
+    const scene = await setScene(stage, 'admin', row, ++calls)
+    const [method, url] = row.route.split(' ') as [string, string]
+    const path = row.path === undefined ? url : await row.path(scene)
+    const answer = await stage.app.call(method, `${path}${path.includes('?') ? '&' : '?'}mistyped=1`, {
+      token: stage.admin.token,
+      ...(row.body === undefined ? {} : { body: row.body(scene) }),
+    })
+    expect([answer.status, answer.body.code]).toEqual([422, 'invalid_query'])
+    expect(answer.body.errors).toMatchObject([{ path: 'mistyped' }])
+  })
+})
