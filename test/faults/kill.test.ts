@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { drawFrom, killRounds, patienceMs, tellSeed } from '../kit/effort.ts'
+import { createClient } from '../kit/http.ts'
 import { expectedSums, findLost, newLedger, sendRest, startLoad, storedSums } from './ledger.ts'
 import {
   firstToken,
@@ -9,6 +10,7 @@ import {
   openDatabase,
   type ServerProcess,
   startServer,
+  until,
 } from './server-process.ts'
 
 // Contract §1 "Durable before the answer": kill -9 of the server, of PostgreSQL or of both, at any moment under load,
@@ -79,10 +81,15 @@ test(
       if (victim === 'database') {
         // The server lives on without it, and leaves in time when it is asked to.
         await sleep(draw() * 200)
+        const http = createClient(server.address)
+        expect((await http.call('GET', '/livez')).status, server.said()).toBe(200)
+        await until(async () => (await http.call('GET', '/readyz')).status === 503)
+        http.close()
         const asked = performance.now()
         server.kill('SIGTERM')
-        const { atMs } = await server.ended
-        expect(atMs - asked).toBeLessThan(11_000)
+        const { code, atMs } = await server.ended
+        expect(code, server.said()).toBe(0)
+        expect(atMs - asked).toBeLessThan(10_000)
       }
       await load.stop()
       await server.ended
