@@ -194,6 +194,9 @@ export const MATRIX: Row[] = [
   ...read('/eta'),
   ...read('/jobs/eta-all'),
   ...read('/health'),
+  ...read('/export.csv'),
+  ...read('/metrics.csv'),
+  ...read('/metrics.arrow'),
   {
     route: 'GET /api/batches/:id/stop-requested',
     path: ofBatch('/stop-requested'),

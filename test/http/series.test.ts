@@ -142,7 +142,7 @@ describe('metrics', () => {
     ['points=x', 'points'],
     ['from=2147483648', 'from'],
     ['to=9&to=8', 'to'],
-    ['kezs=loss', ''],
+    ['kezs=loss', 'kezs'],
   ])('%s is refused', async (query, path) => {
     const { status, body } = await get(`${PATH}/metrics?${query}`)
     expect([status, body.code]).toEqual([422, 'invalid_query'])

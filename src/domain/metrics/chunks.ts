@@ -107,8 +107,8 @@ function readTuples(
   return new Promise((resolve, reject) => {
     let rest: Buffer | undefined
     let begun = false
-    // Flowing, and read to its end: postgres.js would leave the connection paused for ever under a stream that is
-    // paused or destroyed half way.
+    // Flowing, and read to its end: postgres.js pauses the connection under a stream that is full and resumes it when
+    // the stream asks for more, so one that is left half way would keep its connection paused for ever.
     stream.on('data', (chunk: Buffer) => {
       const data = rest === undefined ? chunk : Buffer.concat([rest, chunk])
       let at = 0
@@ -132,7 +132,12 @@ function readTuples(
     })
     stream.once('end', resolve)
     stream.once('error', reject)
-    stream.once('close', () => reject(new Error('the database closed a COPY before its end')))
+    stream.once('close', () => {
+      // An answer that came whole in one packet filled the stream and ended it: it will never ask for more, so the
+      // connection is resumed here (this stream's _read does nothing else) before its next query waits for ever.
+      stream._read(0)
+      reject(new Error('the database closed a COPY before its end'))
+    })
   })
 }
 

@@ -2,6 +2,7 @@ export { dropChunks, insertEpochs, loadEpochs, mergeEpochs, recountExtremes } fr
 export { MIN_POINTS, type Sampled, type Steps, sample } from './m4.ts'
 export { findPackable, newestJobKey, type Packable, type PackingSizes, packJobs } from './packing.ts'
 export {
+  namesOfSeries,
   readSeries,
   readTimedSeries,
   type Series,

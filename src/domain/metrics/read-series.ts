@@ -139,3 +139,21 @@ function timesAt(steps: Int32Array, times: Column): Float64Array {
   }
   return result
 }
+
+/** The ids of the jobs and the names of the series that a query finds, without their points. */
+export async function namesOfSeries(
+  db: Db,
+  batchKey: number,
+  query: SeriesQuery,
+): Promise<{ jobs: string[]; keys: string[] }> {
+  const keys = storable(query.keys)
+  const jobs = storable(query.jobs)
+  const [names] = await db<{ jobs: string[]; keys: string[] }[]>`/* series.names */
+    with found as (
+      select j.key, j.id, p.series from jobs j join job_progress p on p.job_key = j.key
+      where j.batch_key = ${batchKey} and p.series <> '{}' and (${jobs}::text[] is null or j.id = any (${jobs}::text[])))
+    select array(select id from found order by key) jobs,
+      array(select distinct name collate "C" from found, unnest(series) name
+        where ${keys}::text[] is null or name = any (${keys}::text[]) order by 1) keys`
+  return names ?? { jobs: [], keys: [] }
+}

@@ -1,0 +1,19 @@
+/**
+ * CSV as RFC 4180 has it (CRLF, quotes doubled), and safe to open in a spreadsheet: text that one would run as a
+ * formula gets a leading apostrophe, plain numbers do not (contract §4).
+ */
+export function csvRow(cells: readonly unknown[]): string {
+  return `${cells.map(csvCell).join()}\r\n`
+}
+
+/** Nothing is an empty cell, a number is written in full, whatever is not plain is JSON. */
+export function csvCell(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (typeof value === 'number') return String(value)
+  if (typeof value === 'boolean') return String(value)
+  const text = typeof value === 'string' ? guard(value) : JSON.stringify(value)
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^-Infinity$/i
+const guard = (text: string): string => (/^[=+\-@\t\r]/.test(text) && !NUMBER.test(text) ? `'${text}` : text)

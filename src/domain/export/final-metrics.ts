@@ -1,0 +1,80 @@
+import type { Db } from '../../db/sql.ts'
+import { elapsedS } from '../batches/index.ts'
+import { csvRow } from './csv.ts'
+
+const COLUMNS = [
+  'job_id',
+  'status',
+  'model',
+  'dataset',
+  'started_at',
+  'ended_at',
+  'elapsed_s',
+  'epochs',
+  'failure_reason',
+] as const
+const ROWS_AT_ONCE = 500
+
+interface Row {
+  key: number
+  id: string
+  status: string
+  model: string | null
+  dataset: string | null
+  started_at: string
+  ended_at: string | null
+  last_seen_at: string
+  reported_s: number | null
+  epochs: number
+  failure_reason: string | null
+  params: Record<string, unknown>
+  metrics: Record<string, unknown>
+}
+
+/**
+ * One row a job in the order of their creation: what it was, its parameters, its final metrics (contract §4). Yields
+ * pieces of CSV.
+ */
+export async function* finalMetricsCsv(db: Db, batchKey: number, now: Date): AsyncGenerator<string> {
+  const [names] = await db<{ params: string[]; metrics: string[] }[]>`/* export.columns */
+    select
+      array(select distinct n collate "C" from jobs j, jsonb_object_keys(j.params) n
+        where j.batch_key = ${batchKey} order by 1) params,
+      array(select distinct n collate "C" from jobs j, jsonb_object_keys(j.metrics) n
+        where j.batch_key = ${batchKey} order by 1) metrics`
+  const params = names?.params ?? []
+  const metrics = names?.metrics ?? []
+  yield csvRow([...COLUMNS, ...params.map((n) => `param.${n}`), ...metrics.map((n) => `metric.${n}`)])
+  let after = 0
+  for (;;) {
+    const rows = await db<Row[]>`/* export.jobs */
+      select j.key, j.id, j.status, j.model, j.dataset, j.started_at, j.ended_at, p.last_seen_at, j.reported_s,
+        p.epochs, j.failure_reason, j.params, j.metrics
+      from jobs j join job_progress p on p.job_key = j.key
+      where j.batch_key = ${batchKey} and j.key > ${after} order by j.key limit ${ROWS_AT_ONCE}`
+    let text = ''
+    for (const job of rows) {
+      text += csvRow([
+        job.id,
+        job.status,
+        job.model,
+        job.dataset,
+        job.started_at,
+        job.ended_at,
+        job.reported_s ?? elapsedS(job, now),
+        job.epochs,
+        job.failure_reason,
+        ...params.map((name) => own(job.params, name)),
+        ...metrics.map((name) => own(job.metrics, name)),
+      ])
+    }
+    if (text !== '') yield text
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < ROWS_AT_ONCE) return
+    after = last.key
+  }
+}
+
+/** `constructor` is a name like any other. */
+const own = (fields: Record<string, unknown>, name: string): unknown =>
+  Object.hasOwn(fields, name) ? fields[name] : undefined

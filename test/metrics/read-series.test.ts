@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSql, type Sql } from '../../src/db/sql.ts'
+import { readSeries } from '../../src/domain/metrics/index.ts'
+import { createWriter } from '../../src/stream/commit.ts'
+import { createPacker } from '../../src/workers/pack.ts'
+import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
+
+let door: Door
+let one: Sql
+let batchKey: number
+beforeAll(async () => {
+  door = await openDoor()
+  one = openSql(door.app.config.databaseUrl as string, { name: 'one connection', max: 1 })
+  for (let begin = 0; begin < 6_000; begin += 500) {
+    const events = Array.from({ length: 500 }, (_, i) =>
+      makeEvent('job_epoch', { batch_id: 'long', data: { epoch: begin + i, loss: begin + i } }),
+    )
+    expect((await door.sendAll(events)).status).toBe(200)
+  }
+  batchKey = (await door.sql`select key from batches where id = 'long'`)[0]?.key
+})
+afterAll(async () => {
+  await one?.end({ timeout: 1 })
+  await door?.stop()
+})
+
+async function points(to: number): Promise<number> {
+  let count = 0
+  for await (const { steps } of readSeries(one, batchKey, { to })) count += steps.length
+  return count
+}
+
+test.each(['unpacked', 'packed'])('an answer of any size leaves its connection usable, %s', async (state) => {
+  if (state === 'packed') {
+    await door.send(makeEvent('job_done', { batch_id: 'long', timestamp: '2026-03-01T11:00:00Z' }))
+    await createPacker({ sql: door.sql, writer: createWriter(door.sql) }).round()
+  }
+  for (let to = 0; to < 6_000; to += 157) expect(await points(to)).toBe(to + 1)
+})
+
+test('a damaged chunk is an error rather than wrong points', async () => {
+  const [job] = await door.sql`select job_key from job_progress where batch_key = ${batchKey}`
+  await door.sql`update metric_chunks set steps = '\\x01' where job_key = ${job?.job_key} and first_epoch = 2000`
+  await expect(points(5_999)).rejects.toThrow()
+  await door.sql`update metric_chunks set steps = null where job_key = ${job?.job_key}`
+  expect(await points(5_999)).toBe(6_000)
+})
