@@ -14,8 +14,15 @@ export type Db = Sql | Tx
  */
 export function openSql(
   url: string,
-  options: { max?: number; name: string; settings?: Record<string, string> },
+  options: {
+    max?: number
+    name: string
+    settings?: Record<string, string>
+    /** Is told the text of every statement, for tests that count them. */
+    onStatement?: (text: string) => void
+  },
 ): Sql {
+  const { onStatement } = options
   return postgres(url, {
     max: options.max ?? 10,
     idle_timeout: 0,
@@ -24,6 +31,7 @@ export function openSql(
     backoff: () => 0.1,
     max_lifetime: null,
     onnotice: () => {},
+    ...(onStatement && { debug: (_connection: number, text: string) => onStatement(text) }),
     connection: { application_name: `svc ${options.name}`, TimeZone: 'UTC', ...options.settings },
     types: {
       bigint: {

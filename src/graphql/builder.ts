@@ -10,6 +10,7 @@ import { getDatamodel } from '../db/generated/pothos.ts'
 import { mayRead } from '../domain/access.ts'
 import { Problem } from '../problem.ts'
 import type { Context } from './context.ts'
+import { refusal } from './mask.ts'
 
 /** The one builder of the schema; each file of a type adds to it (schema.ts loads them all). */
 export const builder = new SchemaBuilder<{
@@ -36,7 +37,12 @@ export const builder = new SchemaBuilder<{
     dmmf: getDatamodel(),
     filterConnectionTotalCount: true,
   },
-  relay: { idFieldName: 'nodeId' },
+  relay: {
+    // `id` is the batch_id itself.
+    idFieldName: 'nodeId',
+    nodeQueryOptions: { nullable: true },
+    nodesQueryOptions: { nullable: { list: false, items: true } },
+  },
   scopeAuth: {
     authScopes: ({ caller, standings }) => ({
       known: caller.kind === 'known' && mayRead(caller),
@@ -45,13 +51,15 @@ export const builder = new SchemaBuilder<{
   },
   validation: {
     validationError: ({ issues }) =>
-      new Problem('invalid_query', {
-        detail: issues.map((issue) => issue.message).join('; '),
-        errors: issues.map(({ path = [], message }) => ({
-          path: path.map((p) => String(typeof p === 'object' ? p.key : p)).join('.'),
-          message,
-        })),
-      }),
+      refusal(
+        new Problem('invalid_query', {
+          detail: issues.map((issue) => issue.message).join('; '),
+          errors: issues.map(({ path = [], message }) => ({
+            path: path.map((p) => String(typeof p === 'object' ? p.key : p)).join('.'),
+            message,
+          })),
+        }),
+      ),
   },
   // A value costs nothing by itself; what is read from the database says what it costs (costs.ts).
   complexity: { defaultComplexity: 0, defaultListMultiplier: 1, disabled: true },

@@ -22,15 +22,22 @@ export const maskWith =
           : new Problem('internal', { cause })
     if (problem.status >= 500)
       log.error({ err: problem.cause ?? problem, path: graphql?.path }, problem.title)
-    return new GraphQLError(problem.message, {
-      nodes: graphql?.nodes,
-      source: graphql?.source,
-      positions: graphql?.positions,
-      path: graphql?.path,
-      extensions: {
-        code: problem.code,
-        status: problem.status,
-        ...(problem.errors === undefined ? {} : { errors: problem.errors }),
-      },
-    })
+    return refusal(problem, graphql)
   }
+
+/**
+ * A refusal as GraphQL tells it.
+ * @param at the error whose place in the query it keeps
+ */
+export const refusal = (problem: Problem, at?: GraphQLError): GraphQLError =>
+  new GraphQLError(problem.message, {
+    nodes: at?.nodes,
+    source: at?.source,
+    positions: at?.positions,
+    path: at?.path,
+    extensions: {
+      code: problem.code,
+      status: problem.status,
+      ...(problem.errors === undefined ? {} : { errors: problem.errors }),
+    },
+  })

@@ -34,6 +34,7 @@ builder.objectType(MemberType, {
  */
 export const ProjectType = builder.prismaNode('Project', {
   id: { field: 'slug' },
+  nullable: true,
   description: 'A name space of batches, and who may see them.',
   findUnique: async (slug, context) => ({ slug, ...(await visibleOnly(context)) }),
   fields: (t) => ({

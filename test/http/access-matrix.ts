@@ -80,6 +80,12 @@ export const MATRIX: Row[] = [
   { route: 'GET /api/docs', answers: EVERYONE },
   { route: 'GET /api/docs.css', answers: EVERYONE },
 
+  // What each field shows to whom is in test/graphql/access-table.ts.
+  { route: 'GET /graphql', path: () => '/graphql?query=%7B__typename%7D', answers: READERS },
+  { route: 'POST /graphql', body: () => ({ query: '{ __typename }' }), answers: READERS },
+  { route: 'GET /graphql/page.js', answers: EVERYONE },
+  { route: 'GET /graphql/page.css', answers: EVERYONE },
+
   {
     route: 'POST /api/events',
     body: ({ n }) => startOf({ id: `sent-${n}` }),
