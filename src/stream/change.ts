@@ -14,6 +14,10 @@ export type Change =
   | { channel: `share:${string}`; type: 'revoked'; batchKey: number }
   /** A batch, and those of its jobs whose keys are given. */
   | { channel: `batch:${string}`; type: 'summary'; batchKey: number; keys: number[] }
+  /** What agents are told to do about a batch, and how far they are. */
+  | { channel: `batch:${string}`; type: 'commands'; batchKey: number; keys: number[] }
+  /** Agents: registered, seen, revoked, with something else to do. */
+  | { channel: `host:${string}` | 'hosts'; type: 'host'; keys: number[] }
   /** What the events of a range of db_ids said about one batch. */
   | { channel: `metrics:${string}`; type: 'epochs'; batchKey: number; ids: IdRange }
   | { channel: `logs:${string}`; type: 'lines'; batchKey: number; ids: IdRange }

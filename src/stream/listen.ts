@@ -25,11 +25,10 @@ export function startListening(options: {
   failed: (error: unknown) => void
 }): Listener {
   const stopping = new AbortController()
-  let current: Client | undefined
   /** A database that is away is complained of once, not with every attempt. */
   let failing = false
 
-  /** Listens until the connection is lost. */
+  /** Listens until the connection is lost or listening stops. */
   async function listen(): Promise<void> {
     const client = new Client({
       connectionString: options.url,
@@ -38,22 +37,32 @@ export function startListening(options: {
       query_timeout: PATIENCE_MS,
       keepAlive: true,
     })
-    current = client
+    let over = false
     const lost = new Promise<void>((resolve) => {
       client.once('end', resolve)
       client.once('error', () => resolve())
+      if (stopping.signal.aborted) resolve()
       stopping.signal.addEventListener('abort', () => resolve(), { once: true })
+    }).then(() => {
+      over = true
     })
     client.on('error', () => {})
     client.on('notification', options.ring)
-    try {
+    const listening = (async (): Promise<void> => {
       await client.connect()
       await client.query(`listen ${BELL}`)
       failing = false
       options.ring()
-      while (!(await settlesWithin(lost, ASK_EVERY_MS))) await client.query('/* listen.alive */ select 1')
+      while (!over && !(await settlesWithin(lost, ASK_EVERY_MS))) {
+        await client.query('/* listen.alive */ select 1')
+      }
+    })()
+    try {
+      // A connection that is ended while it is made settles nothing by itself.
+      await Promise.race([listening, lost])
     } finally {
-      current = undefined
+      over = true
+      listening.catch(() => {})
       client.end().catch(() => {})
     }
   }
@@ -71,7 +80,6 @@ export function startListening(options: {
   return {
     async stop() {
       stopping.abort()
-      await current?.end().catch(() => {})
       await running
     },
   }

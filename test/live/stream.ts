@@ -31,6 +31,9 @@ export interface StreamOptions {
   token?: string
   cookie?: string
   lastEventId?: number | string
+  /** Instead of the one that the channels make. */
+  path?: string
+  headers?: Record<string, string>
 }
 
 /** `?channels=` for these names; each verbatim, as ids may hold commas. */
@@ -41,7 +44,7 @@ export const channelsQuery = (...names: string[]): string =>
 export function openStream(
   address: string,
   channels: string[],
-  { token, cookie, lastEventId }: StreamOptions = {},
+  { token, cookie, lastEventId, path, headers: more }: StreamOptions = {},
 ): Promise<OpenStream> {
   return new Promise((resolve, reject) => {
     const headers = {
@@ -49,8 +52,10 @@ export function openStream(
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(cookie === undefined ? {} : { cookie }),
       ...(lastEventId === undefined ? {} : { 'last-event-id': String(lastEventId) }),
+      ...more,
     }
-    const sent = request(`${address}/api/sse?${channelsQuery(...channels)}`, { headers }, (answer) => {
+    const url = address + (path ?? `/api/sse?${channelsQuery(...channels)}`)
+    const sent = request(url, { headers }, (answer) => {
       const messages: Message[] = []
       let text = ''
       let rest = ''

@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSql, type Sql } from '../../src/db/sql.ts'
+import type { Change } from '../../src/stream/change.ts'
+import { commit, createWriter, type Writer } from '../../src/stream/commit.ts'
+import type { Frame } from '../../src/stream/frame.ts'
+import { createHub, type Hub } from '../../src/stream/hub.ts'
+import { freshDatabase, type TestDatabase } from '../kit/database.ts'
+
+/** The bell and the poll behind it, on a hub of the test's own that tells the keys of each change. */
+let database: TestDatabase
+let pool: Sql
+let writer: Writer
+beforeAll(async () => {
+  database = await freshDatabase()
+  pool = openSql(database.url, { name: 'test hub', max: 4 })
+  writer = createWriter(pool)
+})
+afterAll(async () => {
+  await pool?.end({ timeout: 5 })
+  await database?.drop()
+})
+
+const HOUR = 3_600_000
+
+async function withHub(
+  options: { pollMs: number; describe?: (keys: number[]) => Promise<void> },
+  work: (hub: Hub<null>, failures: string[]) => Promise<void>,
+): Promise<void> {
+  const failures: string[] = []
+  const hub = createHub<null>({
+    sql: pool,
+    listenUrl: database.url,
+    describers: {
+      batches: async (changes) => {
+        await options.describe?.(changes.flatMap((change) => change.keys))
+        return changes.map(({ keys }) => ({
+          show: () => ({ key: '', payload: () => JSON.stringify({ keys }) }),
+        }))
+      },
+    },
+    heed: () => {},
+    heeded: new Set(),
+    failed: (_error, what) => failures.push(what),
+    now: () => new Date(),
+    pollMs: options.pollMs,
+  })
+  await hub.start()
+  await work(hub, failures).finally(() => hub.stop())
+}
+
+const follow = (hub: Hub<null>, channel = 'dashboard') =>
+  hub.subscribe(new Map([[channel, { channel, kind: channel, viewer: null }]]), { closed: () => {} })
+const write = (key: number, wake = true): Promise<void> =>
+  commit(wake ? writer : { ...writer, wake: () => {} }, async () => {
+    const changes: Change[] = [{ channel: 'dashboard', type: 'batches', keys: [key] }]
+    return { result: undefined, changes }
+  })
+const keysOf = (result: IteratorResult<Frame, undefined>) =>
+  (result.value?.payload() as { keys: number[] } | undefined)?.keys
+
+const listeners = () => database.sql<{ pid: number }[]>`
+  select pid from pg_stat_activity where datname = current_database() and application_name = 'svc listen'`
+const killListener = async () => {
+  await expect.poll(async () => (await listeners()).length).toBe(1)
+  const [{ pid } = { pid: 0 }] = await listeners()
+  await database.sql`select pg_terminate_backend(${pid})`
+  return pid
+}
+
+test('a change rings the bell and is told at once, long before any poll', async () => {
+  await withHub({ pollMs: HOUR }, async (hub) => {
+    await expect.poll(async () => (await listeners()).length).toBe(1)
+    const subscription = follow(hub)
+    const begun = performance.now()
+    await write(1)
+    expect(keysOf(await subscription.next())).toEqual([1])
+    expect(performance.now() - begun).toBeLessThan(2_000)
+  })
+})
+
+test('a killed LISTEN connection is replaced within 5 s, and what was written meanwhile is told then', async () => {
+  await withHub({ pollMs: HOUR }, async (hub) => {
+    const subscription = follow(hub)
+    for (let round = 0; round < 3; round++) {
+      const pid = await killListener()
+      const begun = performance.now()
+      await write(round)
+      expect(keysOf(await subscription.next())).toEqual([round])
+      await expect.poll(async () => (await listeners()).some((other) => other.pid !== pid)).toBe(true)
+      expect(performance.now() - begun).toBeLessThan(5_000)
+    }
+  })
+})
+
+test('a change whose bell nobody rang is told by the poll', async () => {
+  await withHub({ pollMs: 200 }, async (hub) => {
+    const subscription = follow(hub)
+    await write(7, false)
+    expect(keysOf(await subscription.next())).toEqual([7])
+  })
+})
+
+test('a change that cannot be told does not hold up its neighbours, and is complained of', async () => {
+  const describe = async (keys: number[]) => {
+    if (keys.includes(13)) throw new Error('no such thing')
+  }
+  await withHub({ pollMs: 50, describe }, async (hub, failures) => {
+    const subscription = follow(hub)
+    for (const key of [12, 13, 14]) await write(key, key === 14)
+    expect(keysOf(await subscription.next())).toEqual([12])
+    expect(keysOf(await subscription.next())).toEqual([14])
+    expect(failures).toEqual([expect.stringMatching(/of type batches/)])
+    expect(hub.counts.failed).toBe(1)
+  })
+})
+
+test('a database that is away while a change is told is asked again: nothing is skipped', async () => {
+  let away = 2
+  const describe = async () => {
+    if (away-- > 0) throw Object.assign(new Error('gone'), { code: 'ECONNRESET' })
+  }
+  await withHub({ pollMs: 50, describe }, async (hub) => {
+    const subscription = follow(hub)
+    for (const key of [1, 2, 3]) await write(key)
+    for (const key of [1, 2, 3]) expect(keysOf(await subscription.next())).toEqual([key])
+  })
+})
+
+test('a change is made into a message once, however many follow it, and once more for nobody', async () => {
+  const described: number[] = []
+  const describe = async (keys: number[]) => void described.push(...keys)
+  await withHub({ pollMs: HOUR, describe }, async (hub) => {
+    await expect.poll(async () => (await listeners()).length).toBe(1)
+    await write(1)
+    await sleep(200)
+    const subscriptions = Array.from({ length: 50 }, () => follow(hub))
+    const cursor = hub.cursor
+    await write(2)
+    for (const subscription of subscriptions) expect(keysOf(await subscription.next())).toEqual([2])
+    const late = Array.from({ length: 20 }, () =>
+      hub.subscribe(new Map([['dashboard', { channel: 'dashboard', kind: 'dashboard', viewer: null }]]), {
+        after: cursor,
+        closed: () => {},
+      }),
+    )
+    for (const subscription of late) expect(keysOf(await subscription.next())).toEqual([2])
+    expect(described).toEqual([2])
+  })
+})
+
+test('a subscription that is closed while it waits ends, and leaves nothing behind', async () => {
+  await withHub({ pollMs: HOUR }, async (hub) => {
+    let closed = 0
+    const subscription = hub.subscribe(
+      new Map([['dashboard', { channel: 'dashboard', kind: 'd', viewer: null }]]),
+      {
+        closed: () => closed++,
+      },
+    )
+    const waiting = subscription.next()
+    await subscription.return()
+    await subscription.return()
+    expect(await waiting).toEqual({ done: true, value: undefined })
+    expect(closed).toBe(1)
+    expect(hub.counts.streams).toBe(0)
+  })
+})
