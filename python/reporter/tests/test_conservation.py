@@ -24,6 +24,7 @@ from .kit.fault_proxy import (
     delay,
     status,
 )
+from .kit.wait import until
 
 FAULTS = [
     PASS,
@@ -78,7 +79,8 @@ def test_no_event_is_lost_or_miscounted_under_random_faults_and_a_sudden_close(
     assert time.monotonic() - begin <= timeout_s + 1.5
     done.set()
     storm.join()
-    time.sleep(0.4)  # requests still under way at the server
+    until(lambda: not [t for t in threading.enumerate() if t.name.startswith("svc-reporter")])
+    time.sleep(0.3)  # requests still under way at the server
     delivery = run.delivery
     assert delivery.accepted + delivery.duplicate + delivery.spilled + delivery.dropped == delivery.produced
     files = [path for path in spill.glob("b.*") if path.suffix != ".offset"]

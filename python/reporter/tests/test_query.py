@@ -16,9 +16,16 @@ from svc_reporter.query import Api, Table, _table
 
 from .kit.fake_ingest import FakeIngest
 
-CSV = (
-    "job_id,epoch,key,value\r\n"
-    'a,0,train_loss,0.5\r\na,0,"odd,key",NaN\r\na,1,train_loss,Infinity\r\nb,0,train_loss,-Infinity\r\nb,1,train_loss,\r\n'
+CSV = "\r\n".join(
+    [
+        "job_id,key,step,value,timestamp",
+        "a,train_loss,0,0.5,2026-01-31T12:00:00.001Z",
+        'a,"odd,key",0,NaN,2026-01-31T12:00:00.002Z',
+        "a,train_loss,1,Infinity,2026-01-31T12:00:01.000Z",
+        "b,train_loss,0,-Infinity,2026-01-31T12:00:00.000Z",
+        "b,train_loss,1,,2026-01-31T12:00:01.000Z",
+        "",
+    ]
 )
 
 
@@ -85,12 +92,14 @@ def test_histories_come_as_csv_where_there_is_no_pyarrow(
     monkeypatch.setattr("importlib.import_module", without)
     server.gets["/api/batches/b/metrics.csv"] = ("text/csv", CSV.encode())
     rows = api.metrics_frame("b", frame="table").records()
-    assert rows[0] == {"batch_id": "b", "job_id": "a", "epoch": 0, "key": "train_loss", "value": 0.5}
+    when = "2026-01-31T12:00:00.001Z"
+    first = {"batch_id": "b", "job_id": "a", "key": "train_loss", "step": 0, "value": 0.5, "timestamp": when}
+    assert rows[0] == first
     assert rows[1]["key"] == "odd,key"
     assert math.isnan(rows[1]["value"])
     assert [row["value"] for row in rows[2:]] == [math.inf, -math.inf, None]
     wide = api.metrics_frame(["b"], wide=True, frame="table")
-    assert wide.columns == ["batch_id", "job_id", "epoch", "odd,key", "train_loss"]
+    assert wide.columns == ["batch_id", "job_id", "step", "odd,key", "train_loss"]
     assert len(wide) == 4
     assert wide["odd,key"][1:] == [None, None, None]
 
@@ -102,7 +111,7 @@ def _arrow(rows: list[tuple[str, int, str, float]]) -> bytes:
     table = pyarrow.table(
         {
             "job_id": pyarrow.array(columns[0]).dictionary_encode(),
-            "epoch": columns[1],
+            "step": columns[1],
             "key": pyarrow.array(columns[2]).dictionary_encode(),
             "value": columns[3],
         }
@@ -123,10 +132,10 @@ def test_histories_of_several_batches_come_as_arrow_and_become_any_frame(
     server.gets[f"/api/batches/b2/metrics.arrow{query}"] = (kind, _arrow([("c", 0, "train_loss", 1.5)]))
     found = api.metrics_frame(["b1", "b2"], ["acc", "train_loss"], frame=frame)
     assert len(found) == 3
-    assert set(found.columns) == {"batch_id", "job_id", "epoch", "key", "value"}
+    assert set(found.columns) == {"batch_id", "job_id", "step", "key", "value"}
     wide = api.metrics_frame(["b1", "b2"], ["acc", "train_loss"], wide=True, frame=frame)
     assert len(wide) == 3
-    assert set(wide.columns) == {"batch_id", "job_id", "epoch", "acc", "train_loss"}
+    assert set(wide.columns) == {"batch_id", "job_id", "step", "acc", "train_loss"}
 
 
 def test_no_batches_make_an_empty_frame(api: Api) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
 import secrets
@@ -14,6 +15,7 @@ import pytest
 
 import svc_reporter as svc
 from svc_reporter._cli import main
+from svc_reporter.query import Api
 
 from .kit import process
 from .kit.fault_proxy import (
@@ -245,3 +247,51 @@ with svc.Reporter(os.environ["PROJECT"]) as run:
         assert read(run.batch_id)["status"] == "running"
     assert read(run.batch_id)["status"] == "completed"
     assert sorted(job["id"] for job in read(run.batch_id, "/jobs")["items"]) == ["guest-0", "guest-1"]
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars", "table"])
+def test_what_was_reported_is_read_back_whole(
+    run_of: Callable[..., svc.Reporter], real_server: RealServer, project: str, frame: Any
+) -> None:
+    with run_of(n_total=2) as run:
+        for name in ("a", "lr=1,wd=2"):
+            with run.job(name, lr=0.5) as job:
+                for epoch in range(700):
+                    job.epoch(epoch, train_loss=math.nan if epoch == 5 else epoch, acc=epoch / 7)
+                job.done({"acc": 100.0})
+    api = Api(real_server.url, real_server.session or real_server.token)
+    (batch,) = api.batches(project=project)
+    assert batch["id"] == run.batch_id
+    jobs = api.jobs_table(run.batch_id)
+    assert sorted(jobs["job_id"]) == ["a", "lr=1,wd=2"]
+    assert jobs["metric.acc"] == [100.0, 100.0]
+    assert jobs["param.lr"] == [0.5, 0.5]
+    assert len(api.metrics_frame(run.batch_id, frame=frame)) == 2 * 2 * 700
+    wide = api.metrics_frame([run.batch_id], ["train_loss", "acc"], wide=True, jobs="a", frame=frame)
+    assert len(wide) == 700
+    assert list(wide["step"]) == list(range(700))
+    losses = list(wide["train_loss"])
+    assert math.isnan(losses[5])
+    assert losses[6:] == list(range(6, 700))
+
+
+def test_histories_as_csv_and_as_arrow_are_the_same(
+    run_of: Callable[..., svc.Reporter], real_server: RealServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with run_of() as run:
+        with run.job("a") as job:
+            for epoch, loss in enumerate((0.1, 1e-300, math.inf, -math.inf, 3.0)):
+                job.epoch(epoch, train_loss=loss)
+    api = Api(real_server.url, real_server.session or real_server.token)
+    arrow = api.metrics_table(run.batch_id)
+    whole = importlib.import_module
+
+    def without_pyarrow(name: str) -> Any:
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return whole(name)
+
+    monkeypatch.setattr("importlib.import_module", without_pyarrow)
+    csv = api.metrics_table(run.batch_id)
+    for name in ("batch_id", "job_id", "step", "key", "value"):
+        assert csv[name] == arrow[name]

@@ -142,6 +142,8 @@ class Transport:
             connection = self._connection
             if connection is None:
                 connection = self._connection = self._connect()
+                if self._aborted:  # while it was connecting, when there was no socket yet to cut
+                    raise Unreachable("closing")
             connection.timeout = self.timeout_s
             if connection.sock is not None:
                 connection.sock.settimeout(self.timeout_s)

@@ -11,6 +11,8 @@ from typing import Any
 from ._client import Client, segment
 from ._table import FrameKind, Table
 
+_PLACE = ("batch_id", "job_id", "step")
+"""What a point of several series shares; a timestamp may differ between the series of one epoch."""
 _ARROW = "application/vnd.apache.arrow.stream"
 _WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _JOB_FIRST = ("batch_id", "job_id", "status", "model", "dataset", "started_at", "ended_at", "elapsed_s", "epochs")
@@ -83,7 +85,9 @@ class Api:
     def metrics_table(
         self, batch_ids: str | Iterable[str], keys: Names = None, wide: bool = False, *, jobs: Names = None
     ) -> Table:
-        """Every recorded point: `batch_id, job_id, epoch, key, value`; `wide`: one column per key.
+        """Every recorded point: `batch_id, job_id, key, step, value, timestamp`, where a step is an epoch.
+
+        `wide` makes a column of each key, beside `batch_id, job_id, step`.
 
         Comes as an Arrow stream where pyarrow is installed, else as CSV; both are complete.
         """
@@ -92,7 +96,7 @@ class Api:
         parts = [self._one_batch(batch_id, filters) for batch_id in wanted]
         table = _joined(parts)
         if wide:
-            index = [name for name in table.columns if name not in ("key", "value")]
+            index = [name for name in _PLACE if name in table.columns]
             return table.wide(index, "key", "value")
         return table
 
@@ -136,7 +140,7 @@ def _joined(parts: Sequence[Table]) -> Table:
     if parts and len(arrows) == len(parts):
         return Table(arrow=importlib.import_module("pyarrow").concat_tables(arrows, promote_options="default"))
     names = list(dict.fromkeys(name for part in parts for name in part.columns))
-    columns: dict[str, list[Any]] = {name: [] for name in names or ("batch_id", "job_id", "epoch", "key", "value")}
+    columns: dict[str, list[Any]] = {name: [] for name in names or ("batch_id", "job_id", "key", "step", "value")}
     for part in parts:
         for name in columns:
             columns[name] += part[name] if name in part.columns else [None] * len(part)
@@ -168,4 +172,4 @@ def _whole(cell: str) -> int | None:
     return int(cell) if cell else None
 
 
-_CELLS: dict[str, Any] = {"epoch": _whole, "step": _whole, "value": _number}
+_CELLS: dict[str, Any] = {"step": _whole, "value": _number}
