@@ -5,7 +5,6 @@
 export const PROBLEMS = {
   // 400
   bad_request: [400, 'The request cannot be understood'],
-  invalid_json: [400, 'The body is not valid JSON'],
   query_too_large: [400, 'The query asks for more than one request may'],
   host_not_allowed: [400, 'The Host header is not one this service answers to'],
   // 401
@@ -28,6 +27,8 @@ export const PROBLEMS = {
   member_not_found: [404, 'Not a member of the project'],
   share_not_found: [404, 'No such share, or it has ended'],
   user_not_found: [404, 'No such user'],
+  agent_not_found: [404, 'No such agent'],
+  command_not_found: [404, 'No such command'],
   unknown_project: [404, 'No such project, and projects are not created on first use here'],
   batch_purged: [404, 'The batch was deleted and purged'],
   // 405
@@ -38,6 +39,12 @@ export const PROBLEMS = {
   project_exists: [409, 'A project of that name exists'],
   already_owner: [409, "The project's owner has every right in it already"],
   batch_finished: [409, 'The batch is over'],
+  agent_offline: [409, "No agent of the batch's owner is online on the host it ran on"],
+  command_unknown: [409, 'What the batch ran is not known well enough to run it again'],
+  nothing_to_rerun: [409, 'Every job of the batch is done'],
+  too_many_jobs: [409, 'More jobs than can be named to a process: run all of them'],
+  command_not_pending: [409, 'The command does not wait to be done'],
+  command_not_in_flight: [409, 'The command is not being done'],
   last_admin: [409, 'The last administrator must stay'],
   // 413
   too_many_events: [413, 'More than 500 events in one request'],
@@ -47,6 +54,7 @@ export const PROBLEMS = {
   unsupported_schema_version: [415, 'schema_version must be "1.1"'],
   unsupported_media_type: [415, 'That media type or encoding is not accepted'],
   // 422
+  invalid_json: [422, 'The body is not valid JSON'],
   invalid_envelope: [422, 'The event envelope is not valid'],
   invalid_event_data: [422, "The event's data is not valid"],
   invalid_text: [422, 'Text holds a NUL character or a lone surrogate'],

@@ -43,6 +43,6 @@ async function decode(wire: Buffer, encoding: string | undefined, maxOutputLengt
     return await unzip(wire, { maxOutputLength })
   } catch (error) {
     if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw new Problem('body_too_large')
-    throw new Problem('bad_request', { detail: 'The body is not valid gzip' })
+    throw new Problem('invalid_body', { detail: 'The body is not valid gzip' })
   }
 }

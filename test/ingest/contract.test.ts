@@ -641,8 +641,8 @@ describe('sizes', () => {
         headers: { 'content-encoding': encoding },
       })
     const event = JSON.stringify(makeEvent('batch_start', { batch_id: newBatch() }))
-    expect((await post(event, 'gzip')).status).toBe(400)
-    expect((await post(gzipSync(event).subarray(0, 40), 'gzip')).status).toBe(400)
+    expect((await post(event, 'gzip')).status).toBe(422)
+    expect((await post(gzipSync(event).subarray(0, 40), 'gzip')).status).toBe(422)
     expect((await post(event, 'br')).status).toBe(415)
     expect((await post(gzipSync(event), 'gzip')).status).toBe(200)
   })
@@ -654,7 +654,7 @@ describe('sizes', () => {
     expect(await post(event, 'text/plain')).toMatchObject(refusal('unsupported_media_type', 415))
     expect((await post(event, 'application/json; charset=utf-8')).status).toBe(200)
     for (const text of ['', '{', 'nonsense', `${event}x`]) {
-      expect(await door.send(text)).toMatchObject(refusal('invalid_json', 400))
+      expect(await door.send(text)).toMatchObject(refusal('invalid_json', 422))
     }
   })
 })
