@@ -1,5 +1,5 @@
 import DataLoader from 'dataloader'
-import type { PrismaClient } from '../db/generated/client.ts'
+import type { Prisma, PrismaClient } from '../db/generated/client.ts'
 import type { Db } from '../db/sql.ts'
 import { callerMay, type Right, type Role, visibleProjectKeys } from '../domain/access.ts'
 import type { Caller } from '../domain/caller.ts'
@@ -36,7 +36,7 @@ export interface Standing {
   may: (right: Right) => boolean
 }
 
-export type ProjectRow = Awaited<ReturnType<PrismaClient['project']['findMany']>>[number]
+export type ProjectRow = Prisma.ProjectGetPayload<{ include: { owner: true } }>
 
 /** Points of one answer: 2 million take 40 MB of JSON. Sampled series hardly reach it. */
 export const MOST_POINTS_ANSWERED = 2_000_000
@@ -60,7 +60,10 @@ export function createContext(options: {
       return visible
     },
     projects: new DataLoader(async (keys) => {
-      const rows = await prisma.project.findMany({ where: { key: { in: [...keys] } } })
+      const rows = await prisma.project.findMany({
+        where: { key: { in: [...keys] } },
+        include: { owner: true },
+      })
       const byKey = new Map(rows.map((row) => [row.key, row]))
       return keys.map((key) => byKey.get(key) ?? null)
     }),

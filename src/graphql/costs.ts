@@ -5,11 +5,12 @@
  */
 export const BUDGET = 30_000
 
-/** A connection: each of its rows, with what is asked of it. */
+/** A connection: each of its rows, with what is asked of it; and that it is a list, which may have to be counted. */
 export const connectionCost = ({ first }: { first?: number | null | undefined }) => ({
-  field: Math.max(1, first ?? 0),
+  field: LIST + Math.max(0, first ?? 0),
   multiplier: Math.max(1, first ?? 0),
 })
+const LIST = 5
 
 /** A look-up of one thing. */
 export const LOOKUP = { field: 1, multiplier: 1 }
@@ -19,5 +20,3 @@ export const JOB_SERIES = { field: 2, multiplier: 1 }
 export const BATCH_SERIES = { field: 50, multiplier: 1 }
 /** What reads more than rows of its own: health, estimates, resources. */
 export const DERIVED = { field: 10, multiplier: 1 }
-/** Counting a list may mean reading all of it. */
-export const COUNT = { field: 10, multiplier: 1 }

@@ -4,7 +4,7 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Logger } from 'pino'
 import type { Caller } from '../domain/caller.ts'
 import type { Context } from './context.ts'
-import { costLimit, textLimits, tooLarge } from './limits.ts'
+import { limits, tooLarge } from './limits.ts'
 import { maskWith } from './mask.ts'
 
 /** What the HTTP door asks of GraphQL (http/graphql.ts): it knows the caller and has read the body. */
@@ -49,7 +49,7 @@ export function createGraphql(options: {
     logging: false,
     maskedErrors: { maskError: maskWith(log) },
     parserAndValidationCache: { documentCache: recent(), errorCache: recent() },
-    plugins: [textLimits(), noSubscriptions(), costLimit()],
+    plugins: [...limits(), noSubscriptions()],
   })
   return {
     async answer(request, caller) {

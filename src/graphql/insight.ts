@@ -66,7 +66,6 @@ builder.objectFields(BatchType, (t) => ({
 builder.objectFields(JobType, (t) => ({
   eta: t.field({
     type: EtaType,
-    complexity: DERIVED,
     resolve: async ({ row }, _args, { etas }) =>
       (await etas.load(row.batch_key))?.jobs.get(row.key) ?? NO_ETA,
   }),

@@ -7,10 +7,11 @@ import {
   getOperationAST,
   getVariableValues,
   Kind,
+  specifiedRules,
   type ValidationContext,
+  type ValidationRule,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import type { Context } from './context.ts'
 import { BUDGET } from './costs.ts'
 
 /**
@@ -28,11 +29,9 @@ export const LIMITS = {
   cost: BUDGET,
 } as const
 
-/** Refused as 400 whatever media type the caller accepts: the query is no good, whoever asks. */
+const CODE = 'query_too_large'
 export const tooLarge = (message: string): GraphQLError =>
-  new GraphQLError(message, {
-    extensions: { code: 'query_too_large', http: { status: 400, spec: false } },
-  })
+  new GraphQLError(message, { extensions: { code: CODE } })
 
 const report =
   (message: string) =>
@@ -48,7 +47,7 @@ const bounded = (n: number, message: string) => ({
   onReject: [report(message)],
 })
 
-export const textLimits = (): Plugin =>
+const armor = (): Plugin =>
   EnvelopArmorPlugin({
     costLimit: { enabled: false },
     // Introspection is open, so there is nothing to hide.
@@ -62,8 +61,34 @@ export const textLimits = (): Plugin =>
     maxDirectives: bounded(LIMITS.directives, `The query has more than ${LIMITS.directives} directives`),
   }) as Plugin
 
+/** All of them, as plugins of yoga. */
+export const limits = (): Plugin[] => [armor(), limitsFirst(), costLimit(), refusedAs400()]
+
+/** What is too large is not looked at any further: the rules of the language may take long over it. */
+const limitsFirst = (): Plugin => ({
+  onValidate({ setValidationFn, validateFn }) {
+    setValidationFn((schema: GraphQLSchema, document: DocumentNode, rules: readonly ValidationRule[]) => {
+      const ours = rules.filter((rule) => !specifiedRules.includes(rule))
+      const errors = validateFn(schema, document, ours)
+      return errors.length > 0 ? errors : validateFn(schema, document, specifiedRules)
+    })
+  },
+})
+
+/**
+ * A query that is too large is 400 whatever media type the caller accepts; of other faults of a query application/json
+ * is told with 200 (GraphQL over HTTP).
+ */
+const refusedAs400 = (): Plugin => ({
+  onExecutionResult({ result, setResult }) {
+    if (result === undefined || !('errors' in result)) return
+    if (!result.errors?.some(({ extensions }) => extensions?.code === CODE)) return
+    setResult({ ...result, extensions: { http: { status: 400 } } })
+  },
+})
+
 /** Counts what the operation may cost, with its variables, before anything of it runs. */
-export const costLimit = (): Plugin<Context> => ({
+const costLimit = (): Plugin => ({
   onExecute({ args, setResultAndStopExecution }) {
     const { schema, document, variableValues, operationName, contextValue } = args
     const error = costError(schema, document, variableValues ?? {}, operationName ?? undefined, contextValue)

@@ -4,7 +4,6 @@ import { numberOf, writeNumber } from '../domain/events/index.ts'
 import type { SortPosition } from '../domain/sorted-pages.ts'
 import { Problem } from '../problem.ts'
 import { builder } from './builder.ts'
-import { COUNT } from './costs.ts'
 
 /**
  * Relay connections that run forward: `first` rows after a cursor. A cursor names a position in one order, never an
@@ -54,7 +53,6 @@ export function connectionType<Type extends OutputType<typeof builder.$inferSche
       pageInfo: t.field({ type: builder.pageInfoRef(), resolve: ({ pageInfo }) => pageInfo }),
       totalCount: t.int({
         description: 'How many there are under these filters, whatever the page',
-        complexity: COUNT,
         resolve: ({ total }) => total(),
       }),
     }),

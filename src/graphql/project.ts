@@ -2,7 +2,7 @@ import { instantOf } from '../db/instant.ts'
 import type { Prisma } from '../db/prisma.ts'
 import { builder } from './builder.ts'
 import { type Context, sees } from './context.ts'
-import { DERIVED, LOOKUP } from './costs.ts'
+import { DERIVED } from './costs.ts'
 import { PersonType } from './person.ts'
 
 const VisibilityType = builder.enumType('Visibility', {
@@ -34,6 +34,7 @@ builder.objectType(MemberType, {
  */
 export const ProjectType = builder.prismaNode('Project', {
   id: { field: 'slug' },
+  include: { owner: true },
   nullable: true,
   description: 'A name space of batches, and who may see them.',
   findUnique: async (slug, context) => ({ slug, ...(await visibleOnly(context)) }),
@@ -56,8 +57,6 @@ export const ProjectType = builder.prismaNode('Project', {
     owner: t.field({
       type: PersonType,
       nullable: true,
-      complexity: LOOKUP,
-      select: { owner: true },
       resolve: async ({ key, owner }, _args, context) => ((await sees(context, key)) ? owner : null),
     }),
     role: t.field({
@@ -74,7 +73,6 @@ export const ProjectType = builder.prismaNode('Project', {
       authScopes: ({ key }) => ({ inProject: key }),
       unauthorizedResolver: () => null,
       select: {
-        owner: true,
         members: { include: { user: true }, orderBy: [{ createdAt: 'asc' }, { userId: 'asc' }] },
       },
       resolve: ({ createdAt, owner, members }): Member[] => [

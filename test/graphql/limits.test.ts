@@ -1,0 +1,140 @@
+import { parse } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { BUDGET } from '../../src/graphql/costs.ts'
+import { costOf, LIMITS } from '../../src/graphql/limits.ts'
+import { buildSchema } from '../../src/graphql/schema.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { post } from './asking.ts'
+
+// Bounds of one request (contract §6 "Limits"): whatever the query, the refusal is 400, and quick.
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp()
+  // What is measured is a refusal, not the first use of the server.
+  await post(app, '{ __typename }')
+})
+afterAll(() => app?.stop())
+
+const nested = (levels: number): string =>
+  levels === 0 ? 'id' : `project { batches { edges { node { ${nested(levels - 1)} } } } }`
+
+const BOMBS: Record<string, string> = {
+  depth: `{ batches { edges { node { ${nested(10)} } } } }`,
+  'depth through fragments': `{ batches { edges { node { ...a } } } }
+    fragment a on Batch { project { batches { edges { node { ...b } } } } }
+    fragment b on Batch { project { batches { edges { node { ...c } } } } }
+    fragment c on Batch { project { batches { edges { node { id } } } } }`,
+  aliases: `{ ${Array.from({ length: 200 }, (_, i) => `a${i}: viewer { id }`).join(' ')} }`,
+  'aliases through fragments': `{ ${'...a '.repeat(50)} } fragment a on Query { ${Array.from({ length: 31 }, (_, i) => `a${i}: __typename`).join(' ')} }`,
+  directives: `{ viewer ${'@include(if: true) '.repeat(500)} { id } }`,
+  'unknown directives': `{ viewer ${'@a'.repeat(600)} { id } }`,
+  tokens: `{ ${'viewer { id } '.repeat(3000)} }`,
+  'a text of brackets': `{ ${'viewer { '.repeat(5_000)}`,
+  'pages of pages': '{ projects(first: 500) { edges { node { batches(first: 500) { totalCount } } } } }',
+  'pages of pages of series':
+    '{ projects(first: 50) { edges { node { batches(first: 50) { edges { node { jobs(first: 50) { edges { node { metrics { values } } } } } } } } } } }',
+  'many counts':
+    '{ batches(first: 500) { edges { node { jobs(first: 0) { totalCount } logLines(first: 1000) { totalCount } } } } }',
+  'many series of whole batches':
+    '{ batches(first: 500) { edges { node { metrics { values } a: metrics { values } } } } }',
+  'many operations': Array.from({ length: 700 }, (_, i) => `query a${i} { __typename }`).join(' '),
+}
+
+describe('bombs', () => {
+  test.each(Object.keys(BOMBS))('%s: 400 in less than 100 ms, for either media type', async (name) => {
+    const times: number[] = []
+    for (const accept of ['application/json', 'application/graphql-response+json', '*/*']) {
+      const began = performance.now()
+      const { status, body } = await post(app, BOMBS[name] as string, { headers: { accept } })
+      times.push(performance.now() - began)
+      expect(status, accept).toBe(400)
+      expect(body.data).toBeUndefined()
+      expect(body.errors.length).toBeGreaterThan(0)
+    }
+    // Of three, because any one may wait for the garbage collector.
+    expect(Math.min(...times)).toBeLessThan(100)
+  })
+
+  test('a cost that comes with variables is counted as well', async () => {
+    const query =
+      'query ($n: Int!) { batches(first: $n) { edges { node { jobs(first: $n) { totalCount } } } } }'
+    const { status, body } = await post(app, query, { variables: { n: 500 } })
+    expect(status).toBe(400)
+    expect(body.errors[0].extensions.code).toBe('query_too_large')
+    expect((await post(app, query, { variables: { n: 5 } })).status).toBe(200)
+  })
+
+  test('the operation that is named is the one that is counted', async () => {
+    const query = `query small { viewer { id } }
+      query large { projects(first: 500) { edges { node { batches(first: 500) { edges { cursor } } } } } }`
+    const call = (operationName: string) => app.call('POST', '/graphql', { body: { query, operationName } })
+    expect((await call('small')).status).toBe(200)
+    expect((await call('large')).status).toBe(400)
+  })
+
+  test.each([
+    [
+      'fragments in a circle',
+      `{ batches { edges { node { ...a } } } } fragment a on Batch { project { batches { edges { node { ...a } } } } }`,
+    ],
+    [
+      'deep introspection',
+      `{ __schema { types { ${'fields { type { '.repeat(8)} name ${'} } '.repeat(8)} } } }`,
+    ],
+    ['fields that cannot merge', `{ ${'viewer { id: name id } '.repeat(200)} }`],
+  ])('%s: no answer, in less than 100 ms', async (_name, query) => {
+    const times: number[] = []
+    for (let i = 0; i < 3; i++) {
+      const began = performance.now()
+      const { body } = await post(app, query)
+      times.push(performance.now() - began)
+      expect(body.data).toBeUndefined()
+      expect(body.errors.length).toBeGreaterThan(0)
+    }
+    expect(Math.min(...times)).toBeLessThan(100)
+  })
+
+  test('an array of queries is refused', async () => {
+    const answer = await app.call('POST', '/graphql', {
+      body: [{ query: '{ __typename }' }, { query: '{ __typename }' }],
+    })
+    expect(answer.status).toBe(400)
+  })
+})
+
+describe('what is needed is within the limits', () => {
+  const schema = buildSchema()
+  const cost = (query: string) => costOf(schema, parse(query), {})
+
+  test.each([
+    [
+      'the nested query of 50 batches of 20 jobs',
+      '{ project(slug: "a") { batches(first: 50) { edges { node { jobs(first: 20) { edges { node { metrics { values } } } } } } } } }',
+    ],
+    [
+      'the series of 5,000 jobs',
+      '{ batch(id: "a") { jobs(first: 5000) { edges { node { jobId params latest metrics(sampling: {mode: M4, points: 500}) { key steps values } } } } } }',
+    ],
+    [
+      'the jobs of a page of batches',
+      '{ batches(first: 500) { edges { node { jobs(first: 50) { edges { node { jobId } } } } } } }',
+    ],
+  ])('%s', (_name, query) => {
+    expect(cost(query)).toBeLessThanOrEqual(BUDGET)
+  })
+
+  test('the introspection of usual clients', async () => {
+    const { getIntrospectionQuery } = await import('graphql')
+    const { status, body } = await post(app, getIntrospectionQuery())
+    expect(status).toBe(200)
+    expect(body.data.__schema.queryType.name).toBe('Query')
+  })
+})
+
+test('a body beyond the limit is 413', async () => {
+  const query = `{ __typename } ${'#'.repeat(LIMITS.bodyBytes)}`
+  expect((await post(app, query)).status).toBe(413)
+  const address = `/graphql?query=${encodeURIComponent(query)}`
+  expect((await app.call('GET', address)).status).toBeGreaterThanOrEqual(400)
+})

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Graph, openGraph } from '../../src/db/prisma.ts'
+import { openSql, type Sql } from '../../src/db/sql.ts'
+import type { Known } from '../../src/domain/caller.ts'
+import { createContext } from '../../src/graphql/context.ts'
+import { createGraphql, type Graphql } from '../../src/graphql/handlers.ts'
+import { buildSchema } from '../../src/graphql/schema.ts'
+import { openStage, type Stage, startOf } from '../http/stage.ts'
+import { makeEvent } from '../ingest/sending.ts'
+
+// However many rows a nested query reads, it reads them in the same few statements.
+
+let stage: Stage
+let sql: Sql
+let graph: Graph
+let graphql: Graphql
+let statements: string[] = []
+
+beforeAll(async () => {
+  stage = await openStage()
+  const url = stage.app.config.databaseUrl ?? ''
+  const onStatement = (text: string) => void statements.push(text.trim())
+  sql = openSql(url, { name: 'counted', max: 4, onStatement })
+  graph = openGraph(url, { max: 2, onStatement })
+  graphql = createGraphql({
+    schema: buildSchema(),
+    log: stage.app.app.log as never,
+    contextFor: (caller) =>
+      createContext({
+        caller,
+        db: sql,
+        prisma: graph.prisma,
+        clock: { now: new Date(), startedAt: new Date(0), stallTimeoutMin: 15, idleJobThresholdMin: 10 },
+        live: { cursor: 0, follow: () => Promise.reject(new Error('nothing is followed here')) },
+      }),
+  })
+  const fill = async (project: string, batches: number, jobs: number) => {
+    const events: unknown[] = []
+    const source = { project }
+    for (let b = 0; b < batches; b++) {
+      const batch_id = `${project}-${b}`
+      events.push(startOf({ id: batch_id, project }, { n_total: jobs }))
+      for (let j = 0; j < jobs; j++) {
+        events.push(makeEvent('job_start', { batch_id, source, job_id: `j${j}`, data: { lr: j } }))
+        events.push(
+          makeEvent('job_epoch', { batch_id, source, job_id: `j${j}`, data: { epoch: 0, loss: j } }),
+        )
+      }
+    }
+    for (let i = 0; i < events.length; i += 500) await stage.send(stage.owner, events.slice(i, i + 500))
+  }
+  await fill('small', 1, 1)
+  await fill('large', 25, 20)
+  // The driver asks for the types of the database once.
+  await run('{ viewer { id } batches(first: 1) { totalCount } }', {})
+})
+afterAll(async () => {
+  await graph?.close()
+  await sql?.end({ timeout: 5 })
+  await stage?.stop()
+})
+
+const caller = (): Known => ({
+  kind: 'known',
+  via: 'session',
+  credentialId: '',
+  user: { id: stage.owner.id, email: stage.owner.email, name: 'owner', role: 'user' },
+})
+
+async function run(query: string, variables: Record<string, unknown>) {
+  statements = []
+  const headers = { 'content-type': 'application/json' }
+  const request = { method: 'POST', url: '/graphql', headers, body: { query, variables } }
+  const answer = JSON.parse((await graphql.answer(request, caller())).body)
+  if (answer.errors !== undefined) throw new Error(JSON.stringify(answer.errors))
+  return { data: answer.data, count: statements.length, statements }
+}
+
+test('project > batch > job > metrics takes as many statements for 500 jobs as for one', async () => {
+  const query = `query ($slug: String!) { project(slug: $slug) { batches(first: 50) { totalCount edges { node {
+    id project { slug owner { name } } jobs(first: 100, where: { params: [{ key: "lr", op: GE, number: 0 }] }) {
+      totalCount edges { node { jobId latest eta { etaS } metrics(sampling: { mode: M4, points: 100 }) { key steps values } } }
+    }
+    metrics { job key values }
+  } } } } }`
+  await run(query, { slug: 'small' })
+  const one = await run(query, { slug: 'small' })
+  const many = await run(query, { slug: 'large' })
+  const { edges } = many.data.project.batches
+  expect(edges).toHaveLength(25)
+  expect(edges[0].node.jobs.edges).toHaveLength(20)
+  expect(edges[24].node.jobs.edges[19].node.metrics).toEqual([{ key: 'loss', steps: [0], values: [0] }])
+  expect(edges[0].node.metrics).toHaveLength(20)
+  expect(many.statements.map(nameOf).toSorted()).toEqual(one.statements.map(nameOf).toSorted())
+  expect(many.count).toBeLessThanOrEqual(20)
+})
+
+test('each of its levels is one statement', async () => {
+  const query = `query ($slug: String!) { project(slug: $slug) { slug batches(first: 50) { edges { node {
+    id jobs(first: 100) { totalCount edges { node { jobId params metrics { key steps values } } } }
+  } } } } }`
+  const { statements } = await run(query, { slug: 'large' })
+  const names = statements.map(nameOf)
+  expect(names).toEqual(expect.arrayContaining(['prisma', 'batches.search', 'jobs.search', 'series.read']))
+  expect(names).toHaveLength(new Set(names).size + names.filter((name) => name.startsWith('eta.')).length / 2)
+  // Those of every list, of rights, of estimates and of the agents on the hosts.
+  expect(names.length).toBeLessThanOrEqual(12)
+})
+
+test('nodes of one kind are read together', async () => {
+  const ids = Array.from({ length: 20 }, (_, i) => Buffer.from(`Batch:large-${i}`).toString('base64'))
+  const query =
+    'query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Batch { id jobs(first: 1) { edges { node { jobId } } } } } }'
+  const { data, statements } = await run(query, { ids })
+  expect(data.nodes[19]).toMatchObject({ id: 'large-19' })
+  const names = statements.map(nameOf)
+  for (const once of ['access.batches', 'batches.read', 'jobs.search']) {
+    expect(names.filter((name) => name === once)).toHaveLength(1)
+  }
+  expect(names.length).toBeLessThanOrEqual(10)
+})
+
+/** Our statements begin with their name. */
+const nameOf = (statement: string): string =>
+  /\/\* ([\w.]+) \*\//.exec(statement.slice(0, 200))?.[1] ??
+  (statement.startsWith('SELECT') ? 'prisma' : statement)
