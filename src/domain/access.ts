@@ -15,6 +15,7 @@ export type Role = 'owner' | 'member' | 'viewer' | null
 export type Right =
   | 'read'
   | 'know_members'
+  | 'know_commands'
   | 'send_events'
   | 'edit'
   | 'stop'
@@ -31,6 +32,8 @@ const TABLE: Record<Right, readonly Standing[]> = {
   read: ['visitor', 'viewer', 'member', 'batch_owner', 'project_owner', 'admin'],
   // Addresses of members and recipients: for those who are in the project.
   know_members: ['viewer', 'member', 'project_owner', 'admin'],
+  // What agents do, and on which hosts: no visitor's business.
+  know_commands: ['viewer', 'member', 'batch_owner', 'project_owner', 'admin'],
   send_events: ['member', 'project_owner', 'admin'],
   edit: ['member', 'batch_owner', 'project_owner', 'admin'],
   stop: ['batch_owner', 'project_owner', 'admin'],
@@ -49,7 +52,7 @@ const CREDENTIALS: Record<
   anonymous: ['read'],
   cookie: Object.keys(TABLE) as Right[],
   session: Object.keys(TABLE) as Right[],
-  read: ['read', 'know_members'],
+  read: ['read', 'know_members', 'know_commands'],
   reporter: ['send_events'],
   agent: ['send_events'],
 }

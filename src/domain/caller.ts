@@ -15,8 +15,10 @@ export interface Known {
    * (a program acting for that person, with fewer rights).
    */
   via: 'cookie' | 'session' | 'reporter' | 'read' | 'agent'
-  /** The id of the session, token or agent behind the credential. */
+  /** The id of the session or token behind the credential; each token of an agent has another. */
   credentialId: string
+  /** The agent that asks, with its token. */
+  agent?: { id: string; key: number; hostname: string }
 }
 
 export interface CallerUser {

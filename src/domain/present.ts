@@ -1,4 +1,5 @@
 import type { Db } from '../db/sql.ts'
+import { hostsOfBatches } from './agents/index.ts'
 import { type BatchRow, type BatchView, batchView, canOf } from './batches/index.ts'
 import type { Caller } from './caller.ts'
 import { type BatchEtas, etaOf } from './eta/index.ts'
@@ -12,11 +13,18 @@ export async function presentBatches(
   rows: readonly BatchRow[],
   clock: Clock,
 ): Promise<BatchView[]> {
-  const etas = await etasOf(db, rows, (row) => row.key, clock)
+  const [etas, hosts] = await Promise.all([
+    etasOf(db, rows, (row) => row.key, clock),
+    hostsOfBatches(
+      db,
+      rows.map((row) => row.key),
+      clock.now,
+    ),
+  ])
   return rows.map((row) =>
     batchView(row, clock, {
       can: canOf(row, caller),
-      hostId: null,
+      hostId: hosts.get(row.key)?.id ?? null,
       etaS: etas.get(row.key)?.batch.etaS ?? null,
     }),
   )

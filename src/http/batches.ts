@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { isStorable, mayRead, visibleBatch } from '../domain/access.ts'
+import { flagSeenBefore, noteFlagSeen, queueStop } from '../domain/agents/index.ts'
 import {
   type BatchFilter,
   type BatchRow,
@@ -158,7 +159,10 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
     },
     async (request) => {
       const caller = await request.person()
-      await commit(writer, (tx) => requestStop(tx, caller, request.params.id, now()))
+      await commit(writer, async (tx) => {
+        const { result, changes } = await requestStop(tx, caller, request.params.id, now())
+        return { result, changes: [...changes, ...(await queueStop(tx, caller, request.params.id, now()))] }
+      })
       return { stop_requested: true as const }
     },
   )
@@ -177,6 +181,10 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
       // A batch that was asked to stop and then deleted is still to stop, so its reporter goes on being answered.
       const options = { polling: true, deleted: !mayRead(caller) }
       const batch = await visibleBatch(sql, caller, request.params.id, options)
+      const reporter = caller.kind === 'known' && !mayRead(caller)
+      if (batch.stopRequested && reporter && !(await flagSeenBefore(sql, batch.key))) {
+        await commit(writer, (tx) => noteFlagSeen(tx, batch, caller, now()))
+      }
       return { stop_requested: batch.stopRequested }
     },
   )

@@ -104,7 +104,8 @@ async function lookUp(text: string, services: Services, now: Date): Promise<Know
   const token = await findToken(services.sql, text, now)
   if (token === undefined) return undefined
   if (token.stale) await note(services, (tx) => touchToken(tx, token.id, now))
-  return { kind: 'known', user: token.user, via: token.scope, credentialId: token.id }
+  const caller: Known = { kind: 'known', user: token.user, via: token.kind, credentialId: token.id }
+  return token.agent === null ? caller : { ...caller, agent: token.agent }
 }
 
 async function ofSession(

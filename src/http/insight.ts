@@ -110,6 +110,10 @@ export function insightRoutes(app: FastifyInstance, services: Services): void {
             batch_id: z.string(),
             status: z.string(),
             stalled: z.boolean(),
+            liveness: z
+              .enum(['running', 'stalled', 'disconnected', 'dead'])
+              .nullable()
+              .describe('Judged by its process, its events and the pace of its epochs; null once it is over'),
             last_seen_at: shapes.instant,
             silent_s: seconds,
             threshold_s: seconds,
@@ -126,6 +130,7 @@ export function insightRoutes(app: FastifyInstance, services: Services): void {
         batch_id: batch.id,
         status: health.status,
         stalled: health.stalled,
+        liveness: health.liveness,
         last_seen_at: health.lastSeenAt,
         silent_s: health.silentS,
         threshold_s: health.thresholdS,

@@ -17,6 +17,8 @@ export const AT_OTHER_DOORS = ['channel_forbidden'] as const satisfies ProblemCo
 /** What the thing that a path names may not be: the first that fits. */
 const MISSING: readonly [begins: string, code: ProblemCode][] = [
   ['/api/batches/{id}', 'batch_not_found'],
+  ['/api/agents/{id}', 'agent_not_found'],
+  ['/api/hosts/{id}', 'agent_not_found'],
   ['/api/jobs/{key}', 'job_not_found'],
   ['/api/tokens/{id}', 'token_not_found'],
   ['/api/shares/{id}', 'share_not_found'],
@@ -57,6 +59,12 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'PATCH /api/auth/me': ['wrong_password', 'too_many_attempts'],
   'PATCH /api/admin/users/{id}': ['last_admin'],
   'POST /api/batches/{id}/stop': ['batch_finished'],
+  'POST /api/batches/{id}/rerun': ['agent_offline', 'command_unknown', 'nothing_to_rerun', 'too_many_jobs'],
+  'POST /api/batches/{id}/commands/{cmd_id}/cancel': ['command_not_found', 'command_not_pending'],
+  'POST /api/agents/{id}/jobs/{cmd_id}/claim': ['command_not_found', 'command_not_pending'],
+  'POST /api/agents/{id}/jobs/{cmd_id}/ack': ['command_not_found', 'command_not_pending'],
+  'POST /api/agents/{id}/jobs/{cmd_id}/steps': ['command_not_found'],
+  'POST /api/agents/{id}/jobs/{cmd_id}/result': ['command_not_found', 'command_not_in_flight'],
   'POST /api/batches/{id}/restore': ['batch_purged'],
   'POST /api/projects': ['project_exists'],
   'POST /api/projects/{slug}/members': ['user_not_found', 'already_owner'],

@@ -6,6 +6,7 @@ import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fast
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { adminRoutes } from './admin.ts'
+import { agentRoutes } from './agents.ts'
 import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
 import { batchRoutes } from './batches.ts'
@@ -13,6 +14,7 @@ import { acceptJson } from './body.ts'
 import { identifyCallers } from './credentials.ts'
 import { eventRoutes } from './events.ts'
 import { exportRoutes } from './export.ts'
+import { hostRoutes } from './hosts.ts'
 import { insightRoutes } from './insight.ts'
 import { jobRoutes } from './jobs.ts'
 import { openapiRoutes } from './openapi.ts'
@@ -111,6 +113,8 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   tokenRoutes(app, services)
   adminRoutes(app, services)
   batchRoutes(app, services)
+  agentRoutes(app, services)
+  hostRoutes(app, services)
   jobRoutes(app, services)
   projectRoutes(app, services)
   shareRoutes(app, services)

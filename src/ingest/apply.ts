@@ -1,4 +1,5 @@
 import type { Tx } from '../db/sql.ts'
+import { linkReruns } from '../domain/agents/index.ts'
 import { settled } from '../domain/jobs/index.ts'
 import type { Change } from '../stream/change.ts'
 import { admit } from './admit.ts'
@@ -26,7 +27,7 @@ export interface Applied {
 export async function applyGroup(
   tx: Tx,
   items: readonly Item[],
-  options: { autocreate: boolean; memory: JobMemory },
+  options: { autocreate: boolean; memory: JobMemory; now: () => Date },
 ): Promise<{ result: Applied; changes: Change[] }> {
   const standing = await loadStanding(tx, items, options.memory)
   const { admitted, outcomes, repeats } = admit(items, standing, options)
@@ -37,6 +38,7 @@ export async function applyGroup(
     folded = await foldGroup(tx, admitted, standing, created)
     const ended = await writeGroup(tx, folded)
     changes = changesOf(standing, folded, admitted, ended)
+    if (folded.started.length > 0) changes.push(...(await linkReruns(tx, folded.started, options.now())))
   }
   return {
     changes,

@@ -21,11 +21,12 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
   const { sql, writer, now } = options
   const remembered = new Map<string, { sender: Promise<Sender>; until: number }>()
 
+  // A token that was revoked or replaced may be remembered, but the group's transaction asks again (admit.ts).
   async function find(text: string): Promise<Sender> {
     const at = now()
     const token = await findToken(sql, text, at)
     if (token === undefined) throw new Problem('unauthenticated')
-    if (token.scope === 'read') {
+    if (token.kind === 'read') {
       throw new Problem('forbidden', { detail: 'A read token may not send events; use a reporter token' })
     }
     if (token.stale) {
@@ -34,7 +35,8 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
         () => {},
       )
     }
-    return { id: token.user.id, role: token.user.role, tokenId: token.id }
+    const { id, user, commandId } = token
+    return { id: user.id, role: user.role, tokenId: id, commandId }
   }
 
   return {

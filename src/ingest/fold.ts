@@ -1,4 +1,5 @@
 import type { Tx } from '../db/sql.ts'
+import type { StartedBatch } from '../domain/agents/index.ts'
 import { applyToBatch, type BatchState, type LoadedBatch, statusOf } from '../domain/batches/index.ts'
 import { applyToJob, type JobState, jobStatusOf } from '../domain/jobs/index.ts'
 import type { NewLogLine } from '../domain/logs/index.ts'
@@ -24,6 +25,8 @@ export interface Folded {
   snapshots: NewSnapshot[]
   /** Epochs of one event alone, which are new, and epochs that several were merged into. */
   epochs: { alone: EpochRow[]; merged: EpochRow[] }
+  /** Batches that say they repeat another, or whose token was made for a rerun. */
+  started: StartedBatch[]
 }
 
 /** Folds the admitted events into the states of their batches and jobs, and gives each event its db_id. */
@@ -37,18 +40,26 @@ export async function foldGroup(
   const lines: NewLogLine[] = []
   const snapshots: NewSnapshot[] = []
   const claims: Claim[] = []
-  for (const { checked } of admitted) {
+  const started: StartedBatch[] = []
+  for (const { checked, sender } of admitted) {
     const { event, at } = checked
     const dbId = standing.ids.next().value as number
     checked.dbId = dbId
-    const batch = (standing.batches.get(event.batch_id) as LoadedBatch).state
+    const { state: batch, ownerId } = standing.batches.get(event.batch_id) as LoadedBatch
+    const byOwner = sender.id === ownerId
     let inBatch = touched.get(batch)
     if (inBatch === undefined) {
       const wasOver = statusOf(batch) !== 'running'
       inBatch = { wasOver, over: wasOver, jobs: new Map() }
       touched.set(batch, inBatch)
     }
-    applyToBatch(batch, checked)
+    applyToBatch(batch, checked, byOwner)
+    if (event.event_type === 'batch_start' && byOwner) {
+      const { commandId } = sender
+      if (commandId !== null || batch.start?.values.rerun_of !== undefined) {
+        started.push({ key: batch.key, commandId })
+      }
+    }
     let job: JobState | null = null
     if (typeof event.job_id === 'string') {
       job = jobIn(standing, event.batch_id, event.job_id)
@@ -69,7 +80,7 @@ export async function foldGroup(
     inBatch.over = statusOf(batch) !== 'running'
     settleStatuses(batch, inBatch)
   }
-  return { touched, claims, lines, snapshots, epochs }
+  return { touched, claims, lines, snapshots, epochs, started }
 }
 
 const jobIn = (standing: Standing, batchId: string, jobId: string): JobState =>

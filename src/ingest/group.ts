@@ -35,7 +35,10 @@ interface Submission {
   reject: (error: unknown) => void
 }
 
-export function createGroupCommit(writer: Writer, options: { autocreate: boolean }): GroupCommit {
+export function createGroupCommit(
+  writer: Writer,
+  options: { autocreate: boolean; now: () => Date },
+): GroupCommit {
   const memory = createJobMemory()
   let queue: Submission[] = []
   const waiting = { events: 0, characters: 0 }

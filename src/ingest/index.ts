@@ -22,6 +22,6 @@ export function createIngest(options: {
   return {
     ...createAuthenticator(options),
     limiter: createLimiter(options.rateLimit),
-    group: createGroupCommit(options.writer, { autocreate: options.autocreate }),
+    group: createGroupCommit(options.writer, { autocreate: options.autocreate, now: options.now }),
   }
 }

@@ -11,6 +11,8 @@ export interface Item {
 /** The user behind the token that sent an event. */
 export interface Sender extends Pick<CallerUser, 'id' | 'role'> {
   tokenId: string
+  /** The command of an agent for whose process the token was made. */
+  commandId: string | null
 }
 
 /** What became of one event: stored, a repeat, or refused. Never an exception (contract §1). */

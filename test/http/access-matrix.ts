@@ -298,7 +298,82 @@ export const MATRIX: Row[] = [
     path: ({ batch }) => `/api/jobs/${batch.jobKey}`,
     answers: READERS,
   },
+  // With a credential of a person or a program; agents' own answers are in test/agents.
+  {
+    route: 'POST /api/agents/register',
+    body: ({ caller }) => ({ hostname: `host-of-${caller}`, capabilities: {}, version: '1' }),
+    answers: '401 401 200 403 200 200 200 200 200 200',
+  },
+  ...(
+    [
+      ['GET', '/jobs', undefined],
+      ['POST', '/heartbeat', undefined],
+      ['POST', '/jobs/:cmd_id/claim', undefined],
+      ['POST', '/jobs/:cmd_id/ack', { pid: 1 }],
+      ['POST', '/jobs/:cmd_id/steps', { steps: [{ step: 'sigterm' }] }],
+      ['POST', '/jobs/:cmd_id/result', { exit_code: 0 }],
+    ] as const
+  ).map(
+    ([method, suffix, body]): Row => ({
+      route: `${method} /api/agents/:id${suffix}`,
+      path: async (scene) =>
+        `/api/agents/${await agentOf(scene)}${suffix.replace(':cmd_id', scene.batch.id)}`,
+      body: () => body,
+      answers: '401 401 403 403 403 403 403 403 403 403',
+    }),
+  ),
+  { route: 'GET /api/hosts', answers: '401 401 403 200 200 200 200 200 200 200' },
+  ...['', '/resources'].map(
+    (suffix): Row => ({
+      route: `GET /api/hosts/:id${suffix}`,
+      // The batch owner's.
+      path: async (scene) => `/api/hosts/${await agentOf(scene)}${suffix}`,
+      answers: '401 401 403 200 404 404 404 200 404 200',
+    }),
+  ),
+  {
+    route: 'DELETE /api/hosts/:id',
+    path: async (scene) => `/api/hosts/${await agentOf(scene)}`,
+    answers: '401 401 403 403 404 404 404 204 404 204',
+  },
+  {
+    route: 'POST /api/batches/:id/rerun',
+    // Nobody's agent is on its host: whoever may rerun it learns that.
+    path: ofBatch('/rerun'),
+    answers: '401 401 403 403 404 403 403 409 409 409',
+  },
+  {
+    route: 'POST /api/batches/:id/rerun',
+    path: ofBatch('/rerun'),
+    body: () => ({ command: 'true' }),
+    answers: '401 401 403 403 404 403 403 409 403 403',
+  },
+  {
+    route: 'POST /api/batches/:id/commands/:cmd_id/cancel',
+    path: ofBatch('/commands/none/cancel'),
+    answers: '401 401 403 403 404 403 403 404 404 404',
+  },
+  ...['/commands', '/timeline'].flatMap((suffix): Row[] => [
+    {
+      route: `GET /api/batches/:id${suffix}`,
+      path: ofBatch(suffix),
+      answers: '404 401 403 200 404 200 200 200 200 200',
+    },
+    {
+      route: `GET /api/batches/:id${suffix}`,
+      project: 'open',
+      path: ofBatch(suffix),
+      answers: '401 401 403 200 403 200 200 200 200 200',
+    },
+  ]),
 ]
+
+/** An agent of the batch owner. */
+async function agentOf({ stage, caller }: Scene): Promise<string> {
+  const body = { hostname: `seen-by-${caller}`, capabilities: {}, version: '1' }
+  const made = await stage.app.call('POST', '/api/agents/register', { token: stage.batchOwner.token, body })
+  return made.body.agent_id
+}
 
 async function shareOf({ stage, batch }: Scene): Promise<{ id: string; token: string }> {
   const made = await stage.app.call('POST', `/api/batches/${batch.id}/shares`, {

@@ -148,6 +148,7 @@ describe('health', () => {
       batch_id: 'quiet',
       status: 'running',
       stalled: false,
+      liveness: 'running',
       last_seen_at: expect.stringMatching(/Z$/),
       silent_s: 1_800,
       threshold_s: 900,

@@ -38,8 +38,20 @@ export interface Ending {
   elapsed_s?: number | string
 }
 
-/** Folds one event into the batch it belongs to; the order of events does not matter (contract §1). */
-export function applyToBatch(batch: BatchState, incoming: Incoming): void {
+/** Comes before every instant, so that what the owner's own reporter said wins over anything that others say. */
+const FOREIGN = '!'
+
+/** Whether the owner's own reporter said so: what others say of a batch never decides what a rerun runs (contract §2). */
+export const isFromOwner = (start: Merged | null, field: string): boolean =>
+  start !== null &&
+  Object.hasOwn(start.values, field) &&
+  !(start.stamps?.[field] ?? start.stamp).startsWith(FOREIGN)
+
+/**
+ * Folds one event into the batch it belongs to; the order of events does not matter (contract §1).
+ * @param byOwner whether the batch's owner sent it
+ */
+export function applyToBatch(batch: BatchState, incoming: Incoming, byOwner: boolean): void {
   const { event, at } = incoming
   if (at < batch.firstSeenAt) {
     batch.firstSeenAt = at
@@ -50,7 +62,11 @@ export function applyToBatch(batch: BatchState, incoming: Incoming): void {
   batch.changed.progress = true
   switch (event.event_type) {
     case 'batch_start':
-      batch.start = mergeFields(batch.start, startFields(event, at), incoming.stamp)
+      batch.start = mergeFields(
+        batch.start,
+        startFields(event, at),
+        byOwner ? incoming.stamp : FOREIGN + incoming.stamp,
+      )
       batch.changed.summary = true
       settle(batch, { outcome: 'running', stamp: incoming.stamp })
       break

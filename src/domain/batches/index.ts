@@ -4,6 +4,7 @@ export {
   type BatchStatus,
   endedAt,
   environmentOf,
+  isFromOwner,
   type JobStatus,
   STOP_REASON,
   startedAt,

@@ -1,10 +1,13 @@
 import type { Db } from '../../db/sql.ts'
+import { type Liveness, livenessOf } from '../agents/index.ts'
 import { type Clock, isIdle, isStalled, sinceMs } from '../liveness.ts'
 
 /** Whether a batch shows signs of life, and why not (specification §3.1, §3.2; contract §4). */
 export interface Health {
   status: string
   stalled: boolean
+  /** From its process, its events and the pace of its epochs; null once it is over. */
+  liveness: Liveness | null
   lastSeenAt: string
   silentS: number
   thresholdS: number
@@ -28,7 +31,7 @@ interface JobRow extends Omit<BatchRow, 'last_seen_at'> {
 const MOST_JOBS_EXPLAINED = 20
 
 export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<Health> {
-  const [[batch], jobs] = await Promise.all([
+  const [[batch], jobs, verdicts] = await Promise.all([
     db<BatchRow[]>`/* health.batch */
       select b.status, p.last_seen_at, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
       from batches b join batch_progress p on p.batch_key = b.key where b.key = ${batchKey}`,
@@ -36,6 +39,7 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
       select j.id, j.status, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
       from jobs j join job_progress p on p.job_key = j.key
       where j.batch_key = ${batchKey} and j.status = 'running' order by j.key`,
+    livenessOf(db, [batchKey], clock),
   ])
   if (batch === undefined) throw new Error('the batch is gone')
   const batchGpu = gpuOf(batch)
@@ -52,6 +56,8 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
       `Silent for ${silentS} s, not judged yet: this server started at ${clock.startedAt.toISOString()}`,
     )
   }
+  const verdict = verdicts.get(batchKey)
+  reasons.push(...(verdict?.reasons ?? []))
   for (const job of idle.slice(0, MOST_JOBS_EXPLAINED)) {
     const gpu = job.gpu_last_at === null ? batchGpu : gpuOf(job)
     reasons.push(`Job ${job.id}: GPU below 5% since ${gpu.busyAt ?? gpu.firstAt}`)
@@ -59,6 +65,7 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
   return {
     status: batch.status,
     stalled,
+    liveness: verdict?.liveness ?? null,
     lastSeenAt: batch.last_seen_at,
     silentS,
     thresholdS,

@@ -2,6 +2,7 @@ import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Following } from '../../stream/tell.ts'
 import { isStorable, requireReader, visibleBatches, visibleProjectsFilter } from '../access.ts'
+import { hostsFollowed } from '../agents/index.ts'
 import { readBatches } from '../batches/index.ts'
 import { ANONYMOUS, type Caller, isAdmin } from '../caller.ts'
 import { openShare } from '../shares/index.ts'
@@ -38,10 +39,12 @@ export async function permit(
   if (shareChannels.length < channels.length) requireReader(caller)
   const batchIds = ofKinds('batch', 'metrics', 'logs', 'resources').map((channel) => channel.of)
   const slugs = ofKinds('project').map((channel) => channel.of)
-  const [batches, projects, shares] = await Promise.all([
+  const hostIds = ofKinds('host').map((channel) => channel.of)
+  const [batches, projects, shares, hosts] = await Promise.all([
     batchIds.length === 0 ? [] : visibleBatches(db, caller, batchIds),
     slugs.length === 0 ? [] : visibleSlugs(db, caller, slugs),
     openShares(db, shareChannels, now),
+    caller.kind === 'anonymous' ? new Set<string>() : hostsFollowed(db, caller, hostIds),
   ])
   const batchById = new Map(batches.map((batch) => [batch.id, batch]))
   const projectBySlug = new Map(projects.map((project) => [project.slug, project]))
@@ -100,8 +103,9 @@ export async function permit(
         follow(channel.name, channel)
         break
       case 'host':
-        // Its owner and administrators may. There is no agent yet that anybody could own.
-        throw forbidden(channel)
+        if (!hosts.has(channel.of)) throw forbidden(channel)
+        follow(channel.name, channel)
+        break
       case 'dashboard':
         follow(channel.name, channel)
         break

@@ -9,6 +9,7 @@ import type { Clock } from '../liveness.ts'
 import { presentBatches, presentJobs } from '../present.ts'
 import { anonymous, anonymousJob } from '../shares/index.ts'
 import type { Viewer } from './follow.ts'
+import { describeCommands, describeHosts } from './told-agents.ts'
 import { describeEpochs, describeLines, describeSnapshots } from './told-series.ts'
 
 /**
@@ -20,6 +21,16 @@ export function describers(sql: Db, clock: () => Clock): Describers<Viewer> {
     summary: (changes) => describeSummaries(sql, clock(), changes),
     batches: (changes) => describeLists(sql, clock(), changes),
     project: (changes) => describeProjects(sql, changes),
+    host: (changes) => describeHosts(sql, clock().now, changes),
+    commands: async (changes) => {
+      const batches = await findBatches(
+        sql,
+        clock(),
+        changes.flatMap((change) => change.batchKey ?? []),
+      )
+      const projects = [...batches.values()].map(({ row }) => row.project_key)
+      return describeCommands(sql, clock().now, changes, batches, await findMembers(sql, projects))
+    },
     epochs: (changes) => describeEpochs(sql, changes),
     lines: (changes) => describeLines(sql, changes),
     snapshots: (changes) => describeSnapshots(sql, changes),

@@ -1,6 +1,6 @@
 import type { Db, Fragment } from '../../db/sql.ts'
 import type { CallerUser } from '../caller.ts'
-import { isWhole, type TokenScope, tokenHash } from './token.ts'
+import { isWhole, type TokenKind, type TokenScope, tokenHash, tokenKind } from './token.ts'
 
 /** A token as its owner sees it: never the token itself. */
 export interface Token {
@@ -20,30 +20,59 @@ export interface TokenPosition {
 
 /** What a presented token proved. */
 export interface FoundToken {
+  /** Another one for each token, also for each of an agent's. */
   id: string
-  scope: TokenScope
+  kind: TokenKind
   user: CallerUser
   /** Not written down as used for a minute: time for `touchToken`. */
   stale: boolean
+  /** The agent whose token it is. */
+  agent: { id: string; key: number; hostname: string } | null
+  /** The command for whose process it was made. */
+  commandId: string | null
 }
 
 /**
- * The token behind the text; undefined when it is not one of ours, was revoked, or its user is disabled. A text
- * whose checksum is wrong costs no query.
+ * The token behind the text; undefined when it is not one of ours, was revoked or replaced, or its user is disabled.
+ * A text whose checksum is wrong costs no query.
  */
 export async function findToken(db: Db, text: string, now: Date): Promise<FoundToken | undefined> {
   if (!isWhole(text)) return undefined
+  return tokenKind(text) === 'agent' ? findAgentToken(db, text) : findProgramToken(db, text, now)
+}
+
+async function findProgramToken(db: Db, text: string, now: Date): Promise<FoundToken | undefined> {
   const [row] = await db<
-    (CallerUser & { tokenId: string; scope: TokenScope; stale: boolean })[]
+    (CallerUser & { tokenId: string; kind: TokenScope; stale: boolean; commandId: string | null })[]
   >`/* tokens.find */
-    select t.id as "tokenId", t.scope,
+    select t.id as "tokenId", t.scope kind, t.command_id "commandId",
            t.last_used_at is null or t.last_used_at < ${now.toISOString()}::timestamptz - interval '1 minute' as stale,
            u.id, u.email, u.name, u.role
     from tokens t join users u on u.id = t.user_id
     where t.hash = ${tokenHash(text)} and t.revoked_at is null and u.disabled_at is null`
   if (row === undefined) return undefined
-  const { tokenId, scope, stale, ...user } = row
-  return { id: tokenId, scope, user, stale }
+  const { tokenId, kind, stale, commandId, ...user } = row
+  return { id: tokenId, kind, user, stale, agent: null, commandId }
+}
+
+async function findAgentToken(db: Db, text: string): Promise<FoundToken | undefined> {
+  const [row] = await db<
+    (CallerUser & { tokenId: string; agentId: string; key: number; hostname: string })[]
+  >`/* tokens.find_agent */
+    select a.token_id "tokenId", a.id "agentId", a.key, a.hostname, u.id, u.email, u.name, u.role
+    from agents a join users u on u.id = a.user_id
+    where a.token_hash = ${tokenHash(text)} and a.revoked_at is null and u.disabled_at is null`
+  if (row === undefined) return undefined
+  const { tokenId, agentId, key, hostname, ...user } = row
+  // Whether an agent lives is noted where it asks for commands (domain/agents).
+  return {
+    id: tokenId,
+    kind: 'agent',
+    user,
+    stale: false,
+    agent: { id: agentId, key, hostname },
+    commandId: null,
+  }
 }
 
 /** The user's tokens that were not revoked, newest first; `limit` after `after`. */
@@ -56,12 +85,15 @@ export async function listTokens(
   return db<Token[]>`/* tokens.list */
     select id, name, scope, last4, created_at as "createdAt", last_used_at as "lastUsedAt"
     from tokens
-    where user_id = ${userId} and revoked_at is null
+    where user_id = ${userId} and revoked_at is null and command_id is null
       ${after ? db`and (created_at, id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)` : db``}
     order by created_at desc, id desc limit ${page.limit}`
 }
 
-/** Those of these tokens that hold at this moment: not revoked, and their user not disabled. */
+/** Those of these tokens that hold at this moment: not revoked or replaced, and their user not disabled. */
 export const validTokens = (db: Db, ids: string[]): Fragment => db`
   select t.id from tokens t join users u on u.id = t.user_id
-  where t.id = any (${ids}::uuid[]) and t.revoked_at is null and u.disabled_at is null`
+  where t.id = any (${ids}::uuid[]) and t.revoked_at is null and u.disabled_at is null
+  union all
+  select a.token_id id from agents a join users u on u.id = a.user_id
+  where a.token_id = any (${ids}::uuid[]) and a.revoked_at is null and u.disabled_at is null`

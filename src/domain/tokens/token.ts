@@ -2,9 +2,12 @@ import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 /** What a token may do is in its prefix, for people; what counts is the row. */
-const PREFIXES = { reporter: 'em_live_', read: 'em_read_' } as const
-export type TokenScope = keyof typeof PREFIXES
-export const TOKEN_SCOPES = Object.keys(PREFIXES) as [TokenScope, ...TokenScope[]]
+const PREFIXES = { reporter: 'em_live_', read: 'em_read_', agent: 'ag_live_' } as const
+export type TokenKind = keyof typeof PREFIXES
+const KINDS = Object.keys(PREFIXES) as TokenKind[]
+/** What people make for themselves; an agent's token comes from its registration. */
+export const TOKEN_SCOPES = ['reporter', 'read'] as const satisfies readonly TokenKind[]
+export type TokenScope = (typeof TOKEN_SCOPES)[number]
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const SECRET_LENGTH = 32
@@ -12,21 +15,21 @@ const SECRET_LENGTH = 32
 const CHECK_LENGTH = 6
 
 /** The kind of token a text claims to be, by its prefix; undefined for none of ours (then it may be a JWT). */
-export const tokenKind = (text: string): TokenScope | undefined =>
-  TOKEN_SCOPES.find((scope) => text.startsWith(PREFIXES[scope]))
+export const tokenKind = (text: string): TokenKind | undefined =>
+  KINDS.find((kind) => text.startsWith(PREFIXES[kind]))
 
 /** A new token: prefix, 32 random characters of base62 (190 bits), 6 characters that check the rest. */
-export function makeToken(scope: TokenScope): string {
+export function makeToken(kind: TokenKind): string {
   const secret = Array.from({ length: SECRET_LENGTH }, () => BASE62[randomInt(BASE62.length)]).join('')
-  return withCheck(PREFIXES[scope] + secret)
+  return withCheck(PREFIXES[kind] + secret)
 }
 
 /** Whether the text is whole: a mistyped or invented token is turned away without asking the database. */
 export function isWhole(text: string): boolean {
-  const scope = tokenKind(text)
-  if (scope === undefined) return false
+  const kind = tokenKind(text)
+  if (kind === undefined) return false
   const body = text.slice(0, -CHECK_LENGTH)
-  const secret = body.slice(PREFIXES[scope].length)
+  const secret = body.slice(PREFIXES[kind].length)
   return secret.length === SECRET_LENGTH && /^[0-9A-Za-z]+$/.test(secret) && withCheck(body) === text
 }
 

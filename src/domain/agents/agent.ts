@@ -1,0 +1,49 @@
+/** What is known of agents and commands without asking the database (specification §3.3, §3.4; contract §5). */
+
+/** Suggested to agents at registration, in seconds (specification §8). */
+export const POLL_INTERVAL_S = 10
+/** Three heartbeat intervals: without a sign of life for longer, an agent is offline. */
+export const ONLINE_MS = 90_000
+/** A command that no agent took within a day is of no use to anybody any more. */
+export const EXPIRES_MS = 24 * 60 * 60 * 1000
+
+export type CommandKind = 'rerun' | 'stop'
+export type CommandState = 'pending' | 'in_flight' | 'done' | 'failed' | 'expired' | 'cancelled'
+
+/** An agent that asks, as its token proved. */
+export interface AgentCaller {
+  id: string
+  key: number
+  userId: string
+  hostname: string
+}
+
+export const isOnline = (agent: { lastSeenAt: string; revokedAt: string | null }, now: Date): boolean =>
+  agent.revokedAt === null && Date.parse(agent.lastSeenAt) > now.getTime() - ONLINE_MS
+
+/** From when on a sign of life counts, and a pending command stands. */
+export const onlineSince = (now: Date): string => new Date(now.getTime() - ONLINE_MS).toISOString()
+export const pendingSince = (now: Date): string => new Date(now.getTime() - EXPIRES_MS).toISOString()
+
+/** The steps of a command's life (contract §5; goals.md 10). */
+export type Step =
+  | 'requested'
+  | 'seen_by_reporter'
+  | 'delivered'
+  | 'acknowledged'
+  | 'started'
+  | 'adopted'
+  | 'linked'
+  | 'sigterm'
+  | 'sigkill'
+  | 'exited'
+  | 'failed'
+  | 'expired'
+  | 'cancelled'
+
+/** Those that an agent tells as they happen; the others follow from what it and people do. */
+export const TOLD_STEPS = ['adopted', 'sigterm', 'sigkill'] as const satisfies readonly Step[]
+
+/** The time of something that the agent saw so many seconds ago: its clock may be anything, its sense of time is not. */
+export const secondsAgo = (now: Date, agoS: number | undefined): Date =>
+  new Date(now.getTime() - Math.max(0, agoS ?? 0) * 1000)

@@ -1,0 +1,298 @@
+import type { Tx } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import type { Change } from '../../stream/change.ts'
+import { makeToken, tokenHash } from '../tokens/index.ts'
+import { isUuid } from '../uuid.ts'
+import {
+  type AgentCaller,
+  type CommandKind,
+  type CommandState,
+  pendingSince,
+  secondsAgo,
+  type TOLD_STEPS,
+} from './agent.ts'
+import { agentActor, type Done, type NewStep, recordSteps, SERVICE, tellCommands, tellHost } from './steps.ts'
+
+/**
+ * What an agent does with its commands (contract §5): it is told of those that wait, takes one over, says that the
+ * process runs or cannot, and says how it ended. Each answer may get lost on the way, so each may be repeated.
+ */
+
+/** A command as its agent is told of it. */
+export interface WaitingCommand {
+  cmdId: string
+  kind: CommandKind
+  batchId: string
+  command: string | null
+  cwd: string | null
+  /** Of a stop: the process to end, and the command that started it. */
+  pid: number | null
+  targetId: string | null
+  env: Record<string, string>
+  createdAt: string
+}
+
+/** Commands in one answer; the others wait for the next poll. */
+const MOST_DELIVERED = 500
+
+/** The agent's pending commands, oldest first. Those that waited for a day are expired. */
+export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Done<WaitingCommand[]>> {
+  const at = now.toISOString()
+  const expired = await tx<{ id: string; batch_key: number }[]>`/* commands.expire */
+    update agent_commands set state = 'expired', finished_at = ${at}
+    where agent_id = ${agent.id} and state = 'pending'
+      and coalesce(claimed_at, created_at) <= ${pendingSince(now)}::timestamptz
+    returning id, batch_key`
+  const rows = await tx<(WaitingCommand & { batchKey: number; delivered: boolean })[]>`/* commands.pending */
+    select c.id "cmdId", c.kind, b.id "batchId", b.key "batchKey", c.command, c.cwd, c.pid, c.target_id "targetId",
+      c.env, c.created_at "createdAt", c.delivered_at is not null delivered
+    from agent_commands c join batches b on b.key = c.batch_key
+    where c.agent_id = ${agent.id} and c.state = 'pending' and (c.kind = 'stop' or b.deleted_at is null)
+    order by c.number limit ${MOST_DELIVERED}`
+  const fresh = rows.filter((row) => !row.delivered)
+  if (fresh.length > 0) {
+    await tx`/* commands.delivered */
+      update agent_commands set delivered_at = ${at} where id = any (${fresh.map((row) => row.cmdId)}::uuid[])`
+  }
+  const steps: NewStep[] = [
+    ...expired.map(
+      ({ id, batch_key }): NewStep => ({
+        batchKey: batch_key,
+        commandId: id,
+        step: 'expired',
+        at: now,
+        actor: SERVICE,
+      }),
+    ),
+    ...fresh.map(
+      ({ cmdId, batchKey }): NewStep => ({
+        batchKey,
+        commandId: cmdId,
+        step: 'delivered',
+        at: now,
+        actor: agentActor(agent),
+      }),
+    ),
+  ]
+  await recordSteps(tx, steps)
+  const changed = steps.flatMap((step) => step.commandId ?? [])
+  return {
+    result: rows.map(({ batchKey: _key, delivered: _delivered, ...command }) => command),
+    changes: await tellCommands(tx, changed),
+  }
+}
+
+interface CommandRow {
+  id: string
+  kind: CommandKind
+  batch_key: number
+  state: CommandState
+  pid: number | null
+  exit_code: number | null
+  failure_reason: string | null
+  expired: boolean
+}
+
+/** @throws Problem command_not_found, also for another agent's */
+async function lockCommand(tx: Tx, agent: AgentCaller, cmdId: string, now: Date): Promise<CommandRow> {
+  const [command] = isUuid(cmdId)
+    ? await tx<CommandRow[]>`/* commands.lock */
+        select id, kind, batch_key, state, pid, exit_code, failure_reason,
+          state = 'pending' and coalesce(claimed_at, created_at) <= ${pendingSince(now)}::timestamptz expired
+        from agent_commands where id = ${cmdId} and agent_id = ${agent.id} for update`
+    : []
+  if (command === undefined) throw new Problem('command_not_found')
+  return command
+}
+
+const isWaiting = (command: CommandRow): boolean => command.state === 'pending' && !command.expired
+
+/**
+ * The agent is about to start the process of a rerun: from now on the command cannot be taken back. It is given a
+ * token for the process to report with, in place of its own; asked again (the answer got lost) it gets another and
+ * the first holds no more.
+ * @throws Problem command_not_found, command_not_pending
+ */
+export async function claimCommand(
+  tx: Tx,
+  agent: AgentCaller,
+  cmdId: string,
+  now: Date,
+): Promise<Done<{ token: string }>> {
+  const command = await lockCommand(tx, agent, cmdId, now)
+  if (command.kind !== 'rerun' || !isWaiting(command)) throw new Problem('command_not_pending')
+  const at = now.toISOString()
+  const token = makeToken('reporter')
+  // A token outlives its process by a day, for what its reporter kept on disk.
+  const dayAgo = new Date(now.getTime() - 24 * 60 * 60 * 1000).toISOString()
+  await tx`/* commands.retire_tokens */
+    update tokens t set revoked_at = ${at} from agent_commands c
+    where c.id = t.command_id and t.revoked_at is null and c.agent_id = ${agent.id}
+      and (c.id = ${cmdId} or c.finished_at < ${dayAgo}::timestamptz)`
+  await tx`/* commands.make_token */
+    insert into tokens (user_id, name, scope, hash, last4, created_at, command_id)
+    values (${agent.userId}, 'rerun', 'reporter', ${tokenHash(token)}, ${token.slice(-4)}, ${at}, ${cmdId})`
+  await tx`/* commands.claim */
+    update agent_commands set claimed_at = coalesce(claimed_at, ${at}::timestamptz) where id = ${cmdId}`
+  await recordSteps(tx, [
+    {
+      batchKey: command.batch_key,
+      commandId: cmdId,
+      step: 'acknowledged',
+      at: now,
+      actor: agentActor(agent),
+    },
+  ])
+  return { result: { token }, changes: await tellCommands(tx, [cmdId]) }
+}
+
+/** What an agent says of a command that it took: its process, or why there is none. */
+export type Acknowledgement = { pid: number; agoS?: number | undefined } | { failureReason: string }
+
+/**
+ * @returns the command's state
+ * @throws Problem command_not_found; command_not_pending when it was taken back, is over, or was acknowledged
+ *   otherwise before
+ */
+export async function acknowledge(
+  tx: Tx,
+  agent: AgentCaller,
+  cmdId: string,
+  said: Acknowledgement,
+  now: Date,
+): Promise<Done<CommandState>> {
+  const command = await lockCommand(tx, agent, cmdId, now)
+  if (!isWaiting(command)) {
+    const repeated =
+      'pid' in said
+        ? command.pid === said.pid && ['in_flight', 'done', 'failed'].includes(command.state)
+        : command.state === 'failed' && command.failure_reason === said.failureReason
+    if (!repeated) throw new Problem('command_not_pending')
+    return { result: command.state, changes: [] }
+  }
+  const at = now.toISOString()
+  const common = { batchKey: command.batch_key, commandId: cmdId, actor: agentActor(agent) }
+  const failed = 'failureReason' in said
+  if (failed) {
+    await tx`/* commands.refuse */
+      update agent_commands set state = 'failed', failure_reason = ${said.failureReason}, acked_at = ${at}, finished_at = ${at}
+      where id = ${cmdId}`
+    await recordSteps(tx, [
+      { ...common, step: 'acknowledged', at: now },
+      { ...common, step: 'failed', at: now, detail: { failure_reason: said.failureReason } },
+    ])
+  } else {
+    if (command.kind === 'stop' && command.pid !== said.pid) throw new Problem('command_not_pending')
+    await tx`/* commands.acknowledge */
+      update agent_commands set state = 'in_flight', pid = ${said.pid}, acked_at = ${at} where id = ${cmdId}`
+    const started: NewStep[] =
+      command.kind === 'rerun'
+        ? [{ ...common, step: 'started', at: secondsAgo(now, said.agoS), detail: { pid: said.pid } }]
+        : []
+    await recordSteps(tx, [{ ...common, step: 'acknowledged', at: now }, ...started])
+  }
+  return { result: failed ? 'failed' : 'in_flight', changes: await toldTo(tx, agent, [cmdId]) }
+}
+
+export interface Ending {
+  /** Null when nobody can know it any more. */
+  exitCode: number | null
+  failureReason?: string | undefined
+  outputTail?: string | undefined
+  agoS?: number | undefined
+}
+
+/**
+ * How the process of a rerun ended, or what became of a stop. A rerun is done when its process says so (exit code 0);
+ * a stop is done whatever the exit code of what it stopped, unless a reason says that it failed.
+ * @throws Problem command_not_found; command_not_in_flight before it was acknowledged, or when another end was told
+ */
+export async function finish(
+  tx: Tx,
+  agent: AgentCaller,
+  cmdId: string,
+  said: Ending,
+  now: Date,
+): Promise<Done<CommandState>> {
+  const command = await lockCommand(tx, agent, cmdId, now)
+  const { exitCode, failureReason = null, outputTail = null } = said
+  const over = command.state === 'done' || command.state === 'failed'
+  if (
+    over &&
+    command.pid !== null &&
+    command.exit_code === exitCode &&
+    command.failure_reason === failureReason
+  ) {
+    return { result: command.state, changes: [] }
+  }
+  if (command.state !== 'in_flight') throw new Problem('command_not_in_flight')
+  const good = failureReason === null && (command.kind === 'stop' || exitCode === 0)
+  const state: CommandState = good ? 'done' : 'failed'
+  const at = secondsAgo(now, said.agoS)
+  await tx`/* commands.finish */
+    update agent_commands set state = ${state}, exit_code = ${exitCode}, failure_reason = ${failureReason},
+      output_tail = ${outputTail}, finished_at = ${now.toISOString()}
+    where id = ${cmdId}`
+  const actor = agentActor(agent)
+  const steps: NewStep[] = [
+    {
+      batchKey: command.batch_key,
+      commandId: cmdId,
+      step: exitCode === null ? 'failed' : 'exited',
+      at,
+      actor,
+      detail: {
+        ...(exitCode === null ? {} : { exit_code: exitCode }),
+        ...(failureReason === null ? {} : { failure_reason: failureReason }),
+      },
+    },
+  ]
+  // A stop that the agent has not begun with has nothing left to stop.
+  const moot = await tx<{ id: string; batch_key: number }[]>`/* commands.moot_stops */
+    update agent_commands set state = 'cancelled', finished_at = ${now.toISOString()}
+    where target_id = ${cmdId} and state = 'pending' returning id, batch_key`
+  for (const { id, batch_key } of moot) {
+    steps.push({
+      batchKey: batch_key,
+      commandId: id,
+      step: 'cancelled',
+      at,
+      actor: SERVICE,
+      detail: { reason: 'the process has ended' },
+    })
+  }
+  await recordSteps(tx, steps)
+  return { result: state, changes: await toldTo(tx, agent, [cmdId, ...moot.map((stop) => stop.id)]) }
+}
+
+export interface ToldStep {
+  step: (typeof TOLD_STEPS)[number]
+  agoS?: number | undefined
+}
+
+/** Steps on the way, as they happen. Those that are known already stay as they were. */
+export async function noteSteps(
+  tx: Tx,
+  agent: AgentCaller,
+  cmdId: string,
+  said: readonly ToldStep[],
+  now: Date,
+): Promise<Done<void>> {
+  const command = await lockCommand(tx, agent, cmdId, now)
+  const fresh = await recordSteps(
+    tx,
+    said.map(({ step, agoS }) => ({
+      batchKey: command.batch_key,
+      commandId: cmdId,
+      step,
+      at: secondsAgo(now, agoS),
+      actor: agentActor(agent),
+    })),
+  )
+  return { result: undefined, changes: fresh === 0 ? [] : await tellCommands(tx, [cmdId]) }
+}
+
+const toldTo = async (tx: Tx, agent: AgentCaller, commandIds: string[]): Promise<Change[]> => [
+  ...(await tellCommands(tx, commandIds)),
+  ...tellHost(agent),
+]

@@ -1,0 +1,198 @@
+import type { Db } from '../../db/sql.ts'
+import { type Clock, isStalled, sinceMs } from '../liveness.ts'
+import { ONLINE_MS } from './agent.ts'
+
+/**
+ * Whether a running batch lives (goals.md 3), from all that is known: its events, the agent that watches its process,
+ * and the pace of its epochs. Judged anew whenever it is asked, so late data reverses it. Pure, but for the look-up.
+ */
+export type Liveness = 'running' | 'stalled' | 'disconnected' | 'dead'
+
+export interface Verdict {
+  /** Null for a batch that is over: its status says how. */
+  liveness: Liveness | null
+  /** A sentence for each piece of evidence beyond the silence itself. */
+  reasons: string[]
+}
+
+/** What is known of the process that reports a batch; null where no agent started it. */
+export interface ProcessEvidence {
+  cmdId: string
+  pid: number | null
+  state: string
+  exitCode: number | null
+  failureReason: string | null
+  finishedAt: string | null
+  hostname: string
+  agentSeenAt: string
+  agentRevoked: boolean
+  /** Whether the last heartbeat since the process began named it; null before any. */
+  inHeartbeat: boolean | null
+  heartbeatAt: string | null
+}
+
+export interface BatchEvidence {
+  status: string
+  lastSeenAt: string
+  process: ProcessEvidence | null
+  /** The last epochs of its running jobs. */
+  paces: Pace[]
+}
+
+export interface Pace {
+  jobId: string
+  /** Seconds between its last epochs, in the middle. */
+  usualS: number
+  lastAt: string
+}
+
+/** A batch that is silent for less proves nothing once its process is gone or its host is away: data may be on its way. */
+const SETTLING_MS = 60_000
+/** An epoch that takes so many times as long as usual, and is not merely a slow one, is late. */
+const LATE_FACTOR = 10
+const LATE_LEAST_MS = 120_000
+
+export function judge(evidence: BatchEvidence, clock: Clock): Verdict {
+  if (evidence.status !== 'running') return { liveness: null, reasons: [] }
+  const { process } = evidence
+  const silentMs = sinceMs(evidence.lastSeenAt, clock.now)
+  const stalled = isStalled({ status: evidence.status, lastSeenAt: evidence.lastSeenAt }, clock)
+  const silent = `no event for ${Math.floor(silentMs / 1000)} s`
+  const late = latePaces(evidence.paces, clock)
+
+  if (process !== null) {
+    const name = `its process${process.pid === null ? '' : ` (pid ${process.pid})`} on ${process.hostname}`
+    const awayMs = sinceMs(process.agentSeenAt, clock.now)
+    const ended = process.state === 'done' || (process.state === 'failed' && !process.agentRevoked)
+    if (ended || process.inHeartbeat === false) {
+      const since = process.finishedAt ?? process.heartbeatAt ?? evidence.lastSeenAt
+      // Whoever still speaks after the process ended is not dead: it left a child behind, or its clock is ahead.
+      const spokeSince = Date.parse(evidence.lastSeenAt) > Date.parse(since) + SETTLING_MS
+      if (!spokeSince && sinceMs(since, clock.now) > SETTLING_MS) {
+        return {
+          liveness: 'dead',
+          reasons: [`${sentence(name)} ${howItEnded(process)} at ${since} without a word of its reporter`],
+        }
+      }
+    } else if (process.agentRevoked || awayMs >= ONLINE_MS) {
+      if (silentMs > SETTLING_MS + ONLINE_MS) {
+        const gone = process.agentRevoked ? 'was revoked' : `has been away since ${process.agentSeenAt}`
+        return {
+          liveness: 'disconnected',
+          reasons: [
+            `The agent on ${process.hostname} ${gone}, and ${silent}: the process may still run there`,
+          ],
+        }
+      }
+    } else if (stalled) {
+      return { liveness: 'stalled', reasons: [`${sentence(name)} is alive`, ...late] }
+    }
+  }
+  if (stalled) return { liveness: 'stalled', reasons: late }
+  return late.length > 0 ? { liveness: 'stalled', reasons: late } : { liveness: 'running', reasons: [] }
+}
+
+const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
+
+function howItEnded({ exitCode, failureReason, state }: ProcessEvidence): string {
+  if (exitCode !== null)
+    return `ended with exit code ${exitCode}${failureReason === null ? '' : ` (${failureReason})`}`
+  if (failureReason !== null) return `was lost (${failureReason})`
+  return state === 'in_flight' ? 'is gone' : 'ended'
+}
+
+/** Jobs whose next epoch is overdue, by their own pace; not judged before this server was up for as long. */
+function latePaces(paces: readonly Pace[], clock: Clock): string[] {
+  const late: string[] = []
+  for (const { jobId, usualS, lastAt } of paces) {
+    const patienceMs = Math.max(LATE_FACTOR * usualS * 1000, LATE_LEAST_MS)
+    const waitedMs = sinceMs(lastAt, clock.now)
+    if (waitedMs > patienceMs && clock.now.getTime() - clock.startedAt.getTime() >= patienceMs) {
+      late.push(
+        `Job ${jobId}: its epochs came every ${usualS.toPrecision(2)} s, the last one ${Math.floor(waitedMs / 1000)} s ago`,
+      )
+    }
+  }
+  return late
+}
+
+/** By batch key, the verdict on each of these batches. */
+export async function livenessOf(
+  db: Db,
+  batchKeys: readonly number[],
+  clock: Clock,
+): Promise<Map<number, Verdict>> {
+  if (batchKeys.length === 0) return new Map()
+  const keys = batchKeys as number[]
+  const [rows, paces] = await Promise.all([
+    db<
+      {
+        key: number
+        status: string
+        last_seen_at: string
+        cmd_id: string | null
+        pid: number | null
+        state: string
+        exit_code: number | null
+        failure_reason: string | null
+        finished_at: string | null
+        hostname: string
+        agent_seen_at: string
+        agent_revoked: boolean
+        in_heartbeat: boolean | null
+        running_at: string | null
+      }[]
+    >`/* agents.evidence */
+      select b.key, b.status, p.last_seen_at, c.id cmd_id, c.pid, c.state, c.exit_code, c.failure_reason, c.finished_at,
+        a.hostname, a.last_seen_at agent_seen_at, a.revoked_at is not null agent_revoked, a.running_at,
+        case when a.running_at > c.acked_at
+          then a.running @> jsonb_build_array(jsonb_build_object('cmd_id', c.id)) end in_heartbeat
+      from batches b
+      join batch_progress p on p.batch_key = b.key
+      left join command_batches l on l.batch_key = b.key
+      left join agent_commands c on c.id = l.command_id
+      left join agents a on a.id = c.agent_id
+      where b.key = any (${keys}::bigint[])`,
+    db<{ batch_key: number; job_id: string; usual_s: number; last_at: string }[]>`/* agents.paces */
+      select j.batch_key, j.id job_id, e.usual_s, e.last_at
+      from jobs j join batches b on b.key = j.batch_key
+      cross join lateral (
+        select max(g.ts) last_at, percentile_cont(0.5) within group (order by g.gap) usual_s, count(g.gap) gaps
+        from (
+          select ts, extract(epoch from ts - lag(ts) over (order by epoch))::float8 gap
+          from (select epoch, ts from epochs where job_key = j.key order by epoch desc limit 21) newest) g) e
+      where j.batch_key = any (${keys}::bigint[]) and j.status = 'running' and b.status = 'running' and e.gaps >= 3`,
+  ])
+  const pacesOf = new Map<number, Pace[]>()
+  for (const { batch_key, job_id, usual_s, last_at } of paces) {
+    const pace = { jobId: job_id, usualS: usual_s, lastAt: last_at }
+    pacesOf.set(batch_key, [...(pacesOf.get(batch_key) ?? []), pace])
+  }
+  return new Map(
+    rows.map((row) => {
+      const process: ProcessEvidence | null =
+        row.cmd_id === null
+          ? null
+          : {
+              cmdId: row.cmd_id,
+              pid: row.pid,
+              state: row.state,
+              exitCode: row.exit_code,
+              failureReason: row.failure_reason,
+              finishedAt: row.finished_at,
+              hostname: row.hostname,
+              agentSeenAt: row.agent_seen_at,
+              agentRevoked: row.agent_revoked,
+              inHeartbeat: row.in_heartbeat,
+              heartbeatAt: row.running_at,
+            }
+      const evidence = {
+        status: row.status,
+        lastSeenAt: row.last_seen_at,
+        process,
+        paces: pacesOf.get(row.key) ?? [],
+      }
+      return [row.key, judge(evidence, clock)]
+    }),
+  )
+}

@@ -1,0 +1,66 @@
+import type { Tx } from '../../db/sql.ts'
+import type { Change } from '../../stream/change.ts'
+import { recordSteps, SERVICE, tellCommands } from './steps.ts'
+
+/** A batch whose batch_start came, from its owner's own token. */
+export interface StartedBatch {
+  key: number
+  /** The command that the sender's token was made for; null for any other token. */
+  commandId: string | null
+}
+
+/** A reporter sends its first event soon after its process began; its clock may be off by so much. */
+const CLOCK_TOLERANCE = '10 minutes'
+
+/**
+ * Ties batches to the processes that report them (contract §4, `rerun_of`). The token that the process was given says
+ * it; a process that uses another token of the same user is found by what it says: which batch it repeats, on which
+ * host, and when. It then gets the newest rerun of that batch there that no other batch is tied to. Nothing here
+ * looks beyond the agents of the batch's own owner.
+ * @returns what to tell
+ */
+export async function linkReruns(tx: Tx, started: readonly StartedBatch[], now: Date): Promise<Change[]> {
+  const rows = await tx<
+    { command_id: string; batch_key: number; batch_id: string; origin_key: number }[]
+  >`/* commands.link */
+    with started as (
+      select b.key, b.id, b.owner_id, b.host, b.rerun_of, b.started_at, s.command_id
+      from unnest(${started.map((s) => s.key)}::bigint[], ${started.map((s) => s.commandId)}::uuid[]) as s (key, command_id)
+      join batches b on b.key = s.key
+      where not exists (select from command_batches l where l.batch_key = b.key)),
+    made as (
+      insert into command_batches (batch_key, command_id, linked_at)
+      select s.key, c.id, ${now.toISOString()}::timestamptz
+      from started s
+      cross join lateral (
+        select c.id from agent_commands c join agents a on a.id = c.agent_id
+        where c.kind = 'rerun' and a.user_id = s.owner_id and (
+          c.id = s.command_id
+          or s.command_id is null and a.hostname = s.host
+            and c.batch_key = (select o.key from batches o where o.id = s.rerun_of)
+            and c.delivered_at is not null and c.state in ('pending', 'in_flight', 'done', 'failed')
+            and s.started_at > coalesce(c.claimed_at, c.delivered_at) - ${CLOCK_TOLERANCE}::interval
+            and (c.finished_at is null or s.started_at < c.finished_at + ${CLOCK_TOLERANCE}::interval)
+            and not exists (select from command_batches l where l.command_id = c.id))
+        order by c.number desc limit 1) c
+      on conflict (batch_key) do nothing
+      returning batch_key, command_id)
+    select made.command_id, made.batch_key, s.id batch_id, c.batch_key origin_key
+    from made join started s on s.key = made.batch_key join agent_commands c on c.id = made.command_id`
+  if (rows.length === 0) return []
+  await recordSteps(
+    tx,
+    rows.map(({ command_id, batch_id, origin_key }) => ({
+      batchKey: origin_key,
+      commandId: command_id,
+      step: 'linked' as const,
+      at: now,
+      actor: SERVICE,
+      detail: { batch_id },
+    })),
+  )
+  return tellCommands(
+    tx,
+    rows.map((row) => row.command_id),
+  )
+}

@@ -1,0 +1,150 @@
+import type { Db, Fragment } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import { requireReader, visibleProjectsFilter } from '../access.ts'
+import { isAdmin, type Known } from '../caller.ts'
+import { isUuid } from '../uuid.ts'
+import { isOnline, onlineSince, POLL_INTERVAL_S } from './agent.ts'
+
+/** A host on the wire (specification §2.3 "Agent host"). */
+export interface HostView {
+  id: string
+  agent_id: string
+  hostname: string
+  capabilities: unknown
+  version: string
+  owner: { id: string; name: string }
+  online: boolean
+  last_seen_at: string
+  registered_at: string
+  revoked_at: string | null
+  poll_interval_s: number
+  /** What its last heartbeat said. */
+  running: { cmd_id: string; pid: number }[]
+  pending_commands: number
+}
+
+export interface HostRow {
+  id: string
+  key: number
+  user_id: string
+  owner_name: string
+  hostname: string
+  capabilities: unknown
+  version: string
+  last_seen_at: string
+  registered_at: string
+  revoked_at: string | null
+  running: { cmd_id: string; pid: number }[]
+  pending_commands: number
+}
+
+export function hostView(row: HostRow, now: Date): HostView {
+  return {
+    id: row.id,
+    agent_id: row.id,
+    hostname: row.hostname,
+    capabilities: row.capabilities,
+    version: row.version,
+    owner: { id: row.user_id, name: row.owner_name },
+    online: isOnline({ lastSeenAt: row.last_seen_at, revokedAt: row.revoked_at }, now),
+    last_seen_at: row.last_seen_at,
+    registered_at: row.registered_at,
+    revoked_at: row.revoked_at,
+    poll_interval_s: POLL_INTERVAL_S,
+    running: row.running,
+    pending_commands: row.pending_commands,
+  }
+}
+
+const columns = (db: Db): Fragment => db`
+  a.id, a.key, a.user_id, u.name owner_name, a.hostname, a.capabilities, a.version, a.last_seen_at, a.registered_at,
+  a.revoked_at, a.running,
+  (select count(*)::int from agent_commands c where c.agent_id = a.id and c.state = 'pending') pending_commands`
+
+/** Agents are for their owners and for administrators (contract §2). */
+const seenBy = (db: Db, caller: Known): Fragment =>
+  isAdmin(caller) ? db`true` : db`a.user_id = ${caller.user.id}::uuid`
+
+export interface HostPosition {
+  createdAt: string
+  id: string
+}
+
+/**
+ * The caller's hosts, all of them for an administrator; newest first, `limit` after `after`.
+ * @throws Problem forbidden for tokens that read nothing
+ */
+export async function listHosts(
+  db: Db,
+  caller: Known,
+  page: { limit: number; after: HostPosition | undefined },
+): Promise<HostRow[]> {
+  requireReader(caller)
+  const { after } = page
+  return db<HostRow[]>`/* hosts.list */
+    select ${columns(db)} from agents a join users u on u.id = a.user_id
+    where ${seenBy(db, caller)}
+      ${after ? db`and (a.registered_at, a.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)` : db``}
+    order by a.registered_at desc, a.id desc limit ${page.limit}`
+}
+
+/** @throws Problem agent_not_found, also for another's; forbidden for tokens that read nothing */
+export async function readHost(db: Db, caller: Known, id: string): Promise<HostRow> {
+  requireReader(caller)
+  const [row] = isUuid(id)
+    ? await db<HostRow[]>`/* hosts.read */
+        select ${columns(db)} from agents a join users u on u.id = a.user_id
+        where a.id = ${id} and ${seenBy(db, caller)}`
+    : []
+  if (row === undefined) throw new Problem('agent_not_found')
+  return row
+}
+
+/** The rows of these agents by key, for who was found to see them. */
+export async function hostsByKey(db: Db, keys: readonly number[]): Promise<HostRow[]> {
+  if (keys.length === 0) return []
+  return db<HostRow[]>`/* hosts.by_key */
+    select ${columns(db)} from agents a join users u on u.id = a.user_id where a.key = any (${keys as number[]}::bigint[])`
+}
+
+/** By batch key, the agent of the batch's owner on the batch's host (contract §4 `host_id`), and whether it is online. */
+export async function hostsOfBatches(
+  db: Db,
+  batchKeys: readonly number[],
+  now: Date,
+): Promise<Map<number, { id: string; online: boolean }>> {
+  if (batchKeys.length === 0) return new Map()
+  const rows = await db<{ key: number; id: string; online: boolean }[]>`/* hosts.of_batches */
+    select b.key, a.id, a.last_seen_at > ${onlineSince(now)}::timestamptz as online
+    from batches b join agents a on a.user_id = b.owner_id and a.hostname = b.host
+    where b.key = any (${batchKeys as number[]}::bigint[]) and a.revoked_at is null`
+  return new Map(rows.map(({ key, ...host }) => [key, host]))
+}
+
+/** Batches whose resources one page of a host shows. */
+const MOST_BATCHES = 20
+
+/** The newest batches that ran on the host in a span of Unix seconds, as far as the caller sees them. */
+export async function batchesOnHost(
+  db: Db,
+  caller: Known,
+  host: { user_id: string; hostname: string },
+  span: { from: number; to: number },
+): Promise<{ key: number; id: string }[]> {
+  return db<{ key: number; id: string }[]>`/* hosts.batches */
+    select b.key, b.id from batches b
+    join projects p on p.key = b.project_key
+    join batch_progress s on s.batch_key = b.key
+    where b.owner_id = ${host.user_id} and b.host = ${host.hostname} and b.deleted_at is null
+      and s.last_seen_at >= to_timestamp(${span.from}) and b.started_at <= to_timestamp(${span.to})
+      and ${visibleProjectsFilter(db, caller)}
+    order by b.started_at desc, b.key desc limit ${MOST_BATCHES}`
+}
+
+/** Those of these agents that the caller may follow: its own, all of them for an administrator. */
+export async function hostsFollowed(db: Db, caller: Known, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db<{ id: string }[]>`/* hosts.followed */
+    select a.id from agents a where a.id = any (${ids.filter(isUuid)}::uuid[]) and ${seenBy(db, caller)}`
+  return new Set(rows.map((row) => row.id))
+}

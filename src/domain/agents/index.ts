@@ -1,0 +1,45 @@
+/** Agents on the hosts that run what batches recorded (specification §3.3, §3.4, §4.3; contract §2 "Rerun", §5). */
+export {
+  type AgentCaller,
+  type CommandKind,
+  type CommandState,
+  POLL_INTERVAL_S,
+  type Step,
+  TOLD_STEPS,
+} from './agent.ts'
+export { type CommandView, commandsOf, type StepView, timelineOf } from './commands.ts'
+export {
+  type Acknowledgement,
+  acknowledge,
+  claimCommand,
+  deliver,
+  type Ending,
+  finish,
+  noteSteps,
+  type ToldStep,
+  type WaitingCommand,
+} from './delivery.ts'
+export {
+  type BatchEvidence,
+  judge,
+  type Liveness,
+  livenessOf,
+  type ProcessEvidence,
+  type Verdict,
+} from './evidence.ts'
+export { linkReruns, type StartedBatch } from './for-ingest.ts'
+export {
+  batchesOnHost,
+  type HostPosition,
+  type HostRow,
+  type HostView,
+  hostsByKey,
+  hostsFollowed,
+  hostsOfBatches,
+  hostView,
+  listHosts,
+  readHost,
+} from './hosts.ts'
+export { noteAlive, type Registered, registerAgent, revokeAgent } from './registration.ts'
+export { type RerunWish, requestRerun } from './rerun.ts'
+export { cancelCommand, flagSeenBefore, noteFlagSeen, queueStop } from './stop.ts'

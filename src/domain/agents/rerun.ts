@@ -1,0 +1,155 @@
+import type { Tx } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import { visibleBatch } from '../access.ts'
+import { recordAudit } from '../audit.ts'
+import { isFromOwner } from '../batches/index.ts'
+import type { Known } from '../caller.ts'
+import type { Merged } from '../merge.ts'
+import { onlineSince } from './agent.ts'
+import { type Done, recordSteps, tellCommands, tellHost, userActor } from './steps.ts'
+
+export interface RerunWish {
+  cwd?: string | undefined
+  command?: string | undefined
+  jobs?: 'all' | 'failed' | undefined
+}
+
+/** One variable of a process's environment takes at most 128 KiB. */
+const MOST_ENV_BYTES = 100_000
+
+interface Standing {
+  host: string | null
+  owner_id: string
+  start_fields: Merged | null
+  agent_id: string | null
+  agent_key: number | null
+}
+
+/**
+ * Queues a rerun (specification §3.3), behind the fence of contract §2: to an agent of the batch's owner on the host
+ * that the batch ran on, of the command that the owner's own reporter recorded. Only the owner may give another
+ * command or folder.
+ * @throws Problem batch_not_found, forbidden; agent_offline; command_unknown where nothing was recorded that may run;
+ *   nothing_to_rerun when all jobs are done; too_many_jobs when their names fit no environment
+ */
+export async function requestRerun(
+  tx: Tx,
+  actor: Known,
+  batchId: string,
+  wish: RerunWish,
+  now: Date,
+): Promise<Done<{ cmdId: string; hostId: string }>> {
+  const batch = await visibleBatch(tx, actor, batchId)
+  if (!batch.may('rerun')) throw new Problem('forbidden')
+  const overridden = (['cwd', 'command'] as const).filter((field) => wish[field] !== undefined)
+  if (overridden.length > 0 && !batch.may('override_rerun')) {
+    throw new Problem('forbidden', {
+      detail: 'Only the owner of the batch may run another command or elsewhere',
+    })
+  }
+  const [standing] = await tx<Standing[]>`/* commands.standing */
+    select b.host, b.owner_id, b.start_fields, a.id agent_id, a.key agent_key
+    from batches b
+    left join agents a on a.user_id = b.owner_id and a.hostname = b.host and a.revoked_at is null
+      and a.last_seen_at > ${onlineSince(now)}::timestamptz
+      and exists (select from users u where u.id = a.user_id and u.disabled_at is null)
+    where b.key = ${batch.key}`
+  const start = standing?.start_fields ?? null
+  if (standing?.agent_id == null || standing.agent_key === null || !isFromOwner(start, 'host')) {
+    throw new Problem('agent_offline', {
+      detail:
+        standing?.host == null
+          ? 'It is not known where the batch ran'
+          : `No agent of the batch's owner is online on ${standing.host}`,
+    })
+  }
+  const { command, cwd } = whatRuns(start, wish)
+  const { env, jobs } = await environmentFor(tx, batch, wish.jobs ?? 'all')
+  const at = now.toISOString()
+  const [made] = await tx<{ id: string }[]>`/* commands.queue_rerun */
+    insert into agent_commands (id, agent_id, kind, batch_key, command, cwd, env, overridden, jobs, requested_by, created_at)
+    select id, ${standing.agent_id}, 'rerun', ${batch.key}, ${command}, ${cwd},
+      ${JSON.stringify(env)}::text::jsonb || jsonb_build_object('SVC_CMD_ID', id), ${overridden as string[]}::text[], ${jobs},
+      ${actor.user.id}, ${at}
+    from gen_random_uuid() id
+    returning id`
+  if (made === undefined) throw new Error('the command was not stored')
+  const host = { id: standing.agent_id, key: standing.agent_key }
+  const detail = { jobs, overridden }
+  await recordSteps(tx, [
+    {
+      batchKey: batch.key,
+      commandId: made.id,
+      step: 'requested',
+      at: now,
+      actor: userActor(actor.user),
+      detail,
+    },
+  ])
+  await recordAudit(
+    tx,
+    actor,
+    {
+      action: 'batch.rerun_requested',
+      subject: `batch:${batch.id}`,
+      detail: { project: batch.projectSlug, cmd_id: made.id, host_id: host.id, command, cwd, ...detail },
+    },
+    now,
+  )
+  return {
+    result: { cmdId: made.id, hostId: host.id },
+    changes: [...(await tellCommands(tx, [made.id])), ...tellHost(host)],
+  }
+}
+
+/** The recorded command and folder, or what the owner gave in their place; a folder that nobody knows is null. */
+function whatRuns(start: Merged | null, wish: RerunWish): { command: string; cwd: string | null } {
+  const recorded = (name: string): string | null => {
+    const value = start?.values[`env/${name}`]
+    return typeof value === 'string' && value.trim() !== '' && isFromOwner(start, `env/${name}`)
+      ? value
+      : null
+  }
+  const command = wish.command ?? recorded('command')
+  if (command === null) {
+    throw new Problem('command_unknown', { detail: "The batch's owner has not recorded what it ran" })
+  }
+  if (wish.command === undefined && start?.values['env/command_redacted'] === true) {
+    throw new Problem('command_unknown', {
+      detail: 'Secrets were struck out of the recorded command: its owner can run it by giving it in full',
+    })
+  }
+  const knownElsewhere = start?.values['env/cwd'] !== undefined
+  const cwd = wish.cwd ?? recorded('cwd')
+  if (cwd === null && knownElsewhere) {
+    throw new Problem('command_unknown', { detail: "The batch's owner has not recorded where it ran" })
+  }
+  return { command, cwd }
+}
+
+/** What the process is told (contract §4): which batch it repeats, and which jobs of it are wanted. */
+async function environmentFor(
+  tx: Tx,
+  batch: { id: string; key: number },
+  jobs: 'all' | 'failed',
+): Promise<{ env: Record<string, string>; jobs: 'all' | 'failed' }> {
+  const env: Record<string, string> = { SVC_RERUN_OF: batch.id }
+  if (jobs === 'all') return { env, jobs }
+  const [found] = await tx<
+    { planned: number | null; known: number; wanted: string[]; done: string[] }[]
+  >`/* commands.jobs */
+    select b.n_total planned, count(j.key)::int known,
+      coalesce(array_agg(j.id order by j.key) filter (where j.status in ('failed', 'lost', 'stopped')), '{}') wanted,
+      coalesce(array_agg(j.id order by j.key) filter (where j.status in ('completed', 'running')), '{}') done
+    from batches b left join jobs j on j.batch_key = b.key where b.key = ${batch.key} group by b.key`
+  const { planned, known, wanted, done } = found ?? { planned: null, known: 0, wanted: [], done: [] }
+  const missing = Math.max(0, (planned ?? 0) - known)
+  if (wanted.length === 0 && missing === 0) throw new Problem('nothing_to_rerun')
+  // Nobody knows the names of jobs that never began: those are told apart by what is done.
+  env.SVC_RERUN_JOBS = JSON.stringify(wanted)
+  env.SVC_RERUN_DONE = JSON.stringify(done)
+  for (const list of [env.SVC_RERUN_JOBS, env.SVC_RERUN_DONE]) {
+    if (Buffer.byteLength(list) > MOST_ENV_BYTES) throw new Problem('too_many_jobs')
+  }
+  return { env, jobs }
+}

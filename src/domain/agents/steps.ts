@@ -1,0 +1,72 @@
+import type { Db, Tx } from '../../db/sql.ts'
+import type { Change } from '../../stream/change.ts'
+import type { AgentCaller, Step } from './agent.ts'
+
+/** What a write did, as `commit` wants it. */
+export interface Done<T> {
+  result: T
+  changes: Change[]
+}
+
+export interface NewStep {
+  batchKey: number
+  /** Null for what concerns the batch alone: the stop flag. */
+  commandId: string | null
+  step: Step
+  at: Date
+  actor: Actor
+  detail?: Record<string, unknown>
+}
+
+export interface Actor {
+  kind: 'user' | 'agent' | 'reporter' | 'service'
+  id: string | null
+}
+
+export const SERVICE: Actor = { kind: 'service', id: null }
+export const agentActor = (agent: AgentCaller): Actor => ({ kind: 'agent', id: agent.id })
+export const userActor = (user: { id: string }): Actor => ({ kind: 'user', id: user.id })
+
+/**
+ * Writes down what happened; a step that is written already stays as it was.
+ * @returns how many were new
+ */
+export async function recordSteps(tx: Tx, steps: readonly NewStep[]): Promise<number> {
+  if (steps.length === 0) return 0
+  const rows = steps.map(({ batchKey, commandId, step, at, actor, detail = {} }) => ({
+    batch_key: batchKey,
+    command_id: commandId,
+    step,
+    at: at.toISOString(),
+    actor_kind: actor.kind,
+    actor_id: actor.id,
+    detail,
+  }))
+  const written = await tx`/* control.record */
+    insert into control_steps (batch_key, command_id, step, at, actor_kind, actor_id, detail)
+    select * from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
+      batch_key bigint, command_id uuid, step text, at timestamptz, actor_kind text, actor_id uuid, detail jsonb)
+    on conflict do nothing
+    returning id`
+  return written.length
+}
+
+/** That these commands changed: told to who follows their batches, and those that their processes report. */
+export async function tellCommands(db: Db, commandIds: readonly string[]): Promise<Change[]> {
+  if (commandIds.length === 0) return []
+  const rows = await db<{ key: number; id: string }[]>`/* commands.batches_of */
+    select distinct b.key, b.id from (
+      select batch_key from agent_commands where id = any (${commandIds as string[]}::uuid[])
+      union all
+      select l.batch_key from command_batches l join agent_commands c
+        on l.command_id in (c.id, c.target_id)
+      where c.id = any (${commandIds as string[]}::uuid[])) x
+    join batches b on b.key = x.batch_key order by b.key`
+  return rows.map(({ key, id }) => ({ channel: `batch:${id}`, type: 'commands', batchKey: key, keys: [] }))
+}
+
+/** That the agent changed, to who follows it or the list. */
+export const tellHost = (agent: { id: string; key: number }): Change[] => [
+  { channel: `host:${agent.id}`, type: 'host', keys: [agent.key] },
+  { channel: 'hosts', type: 'host', keys: [agent.key] },
+]

@@ -1,0 +1,118 @@
+import type { Db, Tx } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import type { Change } from '../../stream/change.ts'
+import { visibleBatch } from '../access.ts'
+import { recordAudit } from '../audit.ts'
+import type { Known } from '../caller.ts'
+import { isUuid } from '../uuid.ts'
+import { onlineSince, pendingSince } from './agent.ts'
+import { type Done, type NewStep, recordSteps, tellCommands, tellHost, userActor } from './steps.ts'
+
+/**
+ * What a stop means for agents, in the transaction of the stop flag (contract §4): when an online agent of the
+ * batch's owner runs the process that reports the batch, it is told to end it. Asking again queues nothing more
+ * while a stop is under way.
+ */
+export async function queueStop(tx: Tx, actor: Known, batchId: string, now: Date): Promise<Change[]> {
+  const batch = await visibleBatch(tx, actor, batchId)
+  const flag: NewStep = {
+    batchKey: batch.key,
+    commandId: null,
+    step: 'requested',
+    at: now,
+    actor: userActor(actor.user),
+    detail: { kind: 'stop' },
+  }
+  const fresh = await recordSteps(tx, [flag])
+  const at = now.toISOString()
+  const [made] = await tx<{ id: string; agent_id: string; agent_key: number }[]>`/* commands.queue_stop */
+    with target as (
+      select c.id, c.pid, a.id agent_id, a.key agent_key
+      from command_batches l
+      join batches b on b.key = l.batch_key
+      join agent_commands c on c.id = l.command_id and c.kind = 'rerun' and c.state = 'in_flight'
+      join agents a on a.id = c.agent_id and a.user_id = b.owner_id and a.revoked_at is null
+        and a.last_seen_at > ${onlineSince(now)}::timestamptz
+      where l.batch_key = ${batch.key}
+        and not exists (
+          select from agent_commands s where s.target_id = c.id and s.kind = 'stop'
+            and (s.state = 'in_flight' or s.state = 'pending' and s.created_at > ${pendingSince(now)}::timestamptz))
+      for update of c),
+    made as (
+      insert into agent_commands (agent_id, kind, batch_key, target_id, pid, requested_by, created_at)
+      select agent_id, 'stop', ${batch.key}, id, pid, ${actor.user.id}, ${at} from target
+      returning id, agent_id)
+    select made.id, made.agent_id, target.agent_key from made join target on target.agent_id = made.agent_id`
+  if (made === undefined) {
+    return fresh === 0
+      ? []
+      : [{ channel: `batch:${batch.id}`, type: 'commands', batchKey: batch.key, keys: [] }]
+  }
+  await recordSteps(tx, [{ ...flag, commandId: made.id, detail: {} }])
+  return [...(await tellCommands(tx, [made.id])), ...tellHost({ id: made.agent_id, key: made.agent_key })]
+}
+
+/**
+ * That a reporter was told of the stop flag, the first time. Costs one look-up where it is known already.
+ * @returns undefined where there is nothing to write
+ */
+export async function flagSeenBefore(db: Db, batchKey: number): Promise<boolean> {
+  const [row] = await db`/* control.seen */
+    select from control_steps where batch_key = ${batchKey} and command_id is null and step = 'seen_by_reporter'`
+  return row !== undefined
+}
+
+export async function noteFlagSeen(
+  tx: Tx,
+  batch: { key: number; id: string },
+  reporter: Known,
+  now: Date,
+): Promise<Done<void>> {
+  const fresh = await recordSteps(tx, [
+    {
+      batchKey: batch.key,
+      commandId: null,
+      step: 'seen_by_reporter',
+      at: now,
+      actor: { kind: 'reporter', id: reporter.user.id },
+    },
+  ])
+  const changes: Change[] =
+    fresh === 0 ? [] : [{ channel: `batch:${batch.id}`, type: 'commands', batchKey: batch.key, keys: [] }]
+  return { result: undefined, changes }
+}
+
+/**
+ * Takes back a command that no agent has begun with.
+ * @throws Problem batch_not_found, command_not_found, forbidden; command_not_pending
+ */
+export async function cancelCommand(
+  tx: Tx,
+  actor: Known,
+  batchId: string,
+  cmdId: string,
+  now: Date,
+): Promise<Done<void>> {
+  const batch = await visibleBatch(tx, actor, batchId)
+  if (!batch.may('rerun')) throw new Problem('forbidden')
+  const [command] = isUuid(cmdId)
+    ? await tx<{ pending: boolean }[]>`/* commands.lock_to_cancel */
+        select state = 'pending' and claimed_at is null and created_at > ${pendingSince(now)}::timestamptz pending
+        from agent_commands where id = ${cmdId} and batch_key = ${batch.key} for update`
+    : []
+  if (command === undefined) throw new Problem('command_not_found')
+  if (!command.pending) throw new Problem('command_not_pending')
+  await tx`/* commands.cancel */
+    update agent_commands set state = 'cancelled', finished_at = ${now.toISOString()} where id = ${cmdId}`
+  await recordSteps(tx, [
+    { batchKey: batch.key, commandId: cmdId, step: 'cancelled', at: now, actor: userActor(actor.user) },
+  ])
+  const detail = { project: batch.projectSlug, cmd_id: cmdId }
+  await recordAudit(
+    tx,
+    actor,
+    { action: 'batch.command_cancelled', subject: `batch:${batch.id}`, detail },
+    now,
+  )
+  return { result: undefined, changes: await tellCommands(tx, [cmdId]) }
+}
