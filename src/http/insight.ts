@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleBatch } from '../domain/access.ts'
+import { deliveryOf } from '../domain/batches/index.ts'
 import {
   ACTIVITY_TYPES,
   type ActivityPosition,
@@ -38,6 +39,19 @@ const showEta = ({ etaS, lowS, highS, etaAt, nSamples, basis }: ShownEta) => ({
   basis,
 })
 
+const delivery = z.object({
+  batch_id: z.string(),
+  state: z
+    .enum(['open', 'complete', 'incomplete', 'unknown'])
+    .describe('`open` while it runs; `unknown` when it ended without a receipt'),
+  stored: z.int().describe('Events of the batch that are stored, each counted once'),
+  reported: z
+    .object({ produced: z.int(), accepted: z.int(), duplicate: z.int(), spilled: z.int(), dropped: z.int() })
+    .nullable()
+    .describe("The reporter's own count, sent with its last event"),
+  missing: z.int().nullable().describe('Produced, not given up by the reporter, and not stored'),
+})
+
 const activityCursor = cursorOf<ActivityPosition>(
   'activity',
   z.object({ at: shapes.instantText, rank: z.int().min(0).max(2), key: z.int().min(0) }),
@@ -49,6 +63,19 @@ export function insightRoutes(app: FastifyInstance, services: Services): void {
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const gpuHours = createGpuHours()
   const ofBatch = { tags: ['batches'], params: shapes.byId, querystring: shapes.nothing }
+
+  routes.get(
+    '/api/batches/:id/delivery',
+    {
+      ...readersOnly,
+      schema: {
+        ...ofBatch,
+        summary: 'Whether everything that the reporter produced has arrived',
+        response: { 200: delivery },
+      },
+    },
+    async (request) => deliveryOf(sql, await visibleBatch(sql, await request.caller(), request.params.id)),
+  )
 
   routes.get(
     '/api/batches/:id/eta',

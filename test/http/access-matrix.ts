@@ -199,6 +199,7 @@ export const MATRIX: Row[] = [
   ...read('/log-lines'),
   ...read('/eta'),
   ...read('/jobs/eta-all'),
+  ...read('/delivery'),
   ...read('/health'),
   ...read('/export.csv'),
   ...read('/metrics.csv'),

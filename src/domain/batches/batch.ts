@@ -24,6 +24,8 @@ export interface BatchState {
   firstSeenAt: string
   lastSeenAt: string
   jobs: JobCounts
+  /** Events stored, each once. */
+  events: number
   gpu: GpuEvidence
   /** Which of the two rows must be written. */
   changed: { summary: boolean; progress: boolean; counts: boolean }
@@ -36,6 +38,16 @@ export interface Ending {
   n_done?: number
   n_failed?: number
   elapsed_s?: number | string
+  delivery?: Delivery
+}
+
+/** The reporter's own count of its events, sent with the last of them (goals: delivery receipt). */
+export interface Delivery {
+  produced: number
+  accepted: number
+  duplicate: number
+  spilled: number
+  dropped: number
 }
 
 /** Comes before every instant, so that what the owner's own reporter said wins over anything that others say. */
@@ -59,6 +71,7 @@ export function applyToBatch(batch: BatchState, incoming: Incoming, byOwner: boo
     if (batch.start === null) batch.changed.summary = true
   }
   if (at > batch.lastSeenAt) batch.lastSeenAt = at
+  batch.events++
   batch.changed.progress = true
   switch (event.event_type) {
     case 'batch_start':
@@ -77,6 +90,7 @@ export function applyToBatch(batch: BatchState, incoming: Incoming, byOwner: boo
         n_done: event.data.n_done,
         n_failed: event.data.n_failed,
         elapsed_s: event.data.total_elapsed_s,
+        ...receiptOf(event.data),
       })
       break
     case 'batch_failed':
@@ -85,12 +99,30 @@ export function applyToBatch(batch: BatchState, incoming: Incoming, byOwner: boo
         stamp: incoming.stamp,
         reason: event.data.reason,
         elapsed_s: event.data.total_elapsed_s,
+        ...receiptOf(event.data),
       })
       break
     case 'resource_snapshot':
       if (typeof event.job_id !== 'string') noticeGpu(batch.gpu, event.data, at)
       break
   }
+}
+
+/** `data.delivery` of an end event, when it is a count of every kind. */
+function receiptOf(data: Record<string, unknown>): { delivery?: Delivery } {
+  const sent = record(data.delivery)
+  const count = (name: keyof Delivery): number => {
+    const value = sent?.[name]
+    return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : -1
+  }
+  const delivery: Delivery = {
+    produced: count('produced'),
+    accepted: count('accepted'),
+    duplicate: count('duplicate'),
+    spilled: count('spilled'),
+    dropped: count('dropped'),
+  }
+  return Object.values(delivery).includes(-1) ? {} : { delivery }
 }
 
 function settle(batch: BatchState, ending: Ending): void {

@@ -34,6 +34,7 @@ interface Row {
   ending: Ending | null
   first_seen_at: string
   last_seen_at: string
+  n_events: number
   n_running: number
   n_completed: number
   n_failed: number
@@ -54,7 +55,7 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
   const rows = await tx<Row[]>`/* batches.lock */
     select b.key, b.id, b.project_key, b.owner_id, b.stop_requested_at is not null stop_requested,
       b.purged_at is not null purged, b.tags, b.tags_edited, b.start_fields, b.ending,
-      p.xmin::text as version, p.first_seen_at, p.last_seen_at, p.n_running, p.n_completed, p.n_failed, p.n_stopped, p.n_lost,
+      p.xmin::text as version, p.first_seen_at, p.last_seen_at, p.n_events, p.n_running, p.n_completed, p.n_failed, p.n_stopped, p.n_lost,
       p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
     from batches b join batch_progress p on p.batch_key = b.key
     where b.id = any (${ids}::text[])
@@ -75,6 +76,7 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
       ending: row.ending,
       firstSeenAt: canonicalInstant(row.first_seen_at),
       lastSeenAt: canonicalInstant(row.last_seen_at),
+      events: row.n_events,
       jobs: {
         running: row.n_running,
         completed: row.n_completed,
@@ -136,6 +138,7 @@ export async function createBatches(tx: Tx, wanted: NewBatch[]): Promise<LoadedB
         ending: null,
         firstSeenAt: b.firstSeenAt,
         lastSeenAt: b.firstSeenAt,
+        events: 0,
         jobs: { running: 0, completed: 0, failed: 0, stopped: 0, lost: 0 },
         gpu: { firstAt: null, lastAt: null, busyAt: null },
         changed: { summary: true, progress: true, counts: true },
@@ -190,6 +193,7 @@ export function saveBatchProgress(tx: Tx, batches: BatchState[]): Fragment {
     key: b.key,
     first: b.firstSeenAt,
     last: b.lastSeenAt,
+    events: b.events,
     ...b.jobs,
     gf: b.gpu.firstAt,
     gl: b.gpu.lastAt,
@@ -197,12 +201,12 @@ export function saveBatchProgress(tx: Tx, batches: BatchState[]): Fragment {
   }))
   return tx`
     update batch_progress p set
-      first_seen_at = x.first, last_seen_at = x.last,
+      first_seen_at = x.first, last_seen_at = x.last, n_events = x.events,
       n_jobs = x.running + x.completed + x.failed + x.stopped + x.lost,
       n_running = x.running, n_completed = x.completed, n_failed = x.failed, n_stopped = x.stopped, n_lost = x.lost,
       gpu_first_at = x.gf, gpu_last_at = x.gl, gpu_busy_at = x.gb
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
-      key bigint, first timestamptz, last timestamptz, running int, completed int, failed int, stopped int, lost int,
+      key bigint, first timestamptz, last timestamptz, events bigint, running int, completed int, failed int, stopped int, lost int,
       gf timestamptz, gl timestamptz, gb timestamptz)
     where p.batch_key = x.key`
 }

@@ -10,6 +10,7 @@ export {
   startedAt,
   statusOf,
 } from './batch.ts'
+export { deliveryOf } from './delivery.ts'
 export {
   createBatches,
   type LoadedBatch,
