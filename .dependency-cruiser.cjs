@@ -13,8 +13,8 @@ const ROOMS = {
 const LEAVES = {
   config: { rooms: [], leaves: [] },
   problem: { rooms: [], leaves: [] },
-  // What app.ts hands to the doors: types, and what is derived from them alone.
-  services: { rooms: ['ingest', 'domain', 'stream', 'db'], leaves: ['config'] },
+  // What app.ts hands to the doors: types (of graphql too, whose streams http serves), and what follows from them.
+  services: { rooms: ['graphql', 'ingest', 'domain', 'stream', 'db'], leaves: ['config'] },
 }
 /** Packages that only some rooms may know. */
 const PACKAGES = {
@@ -32,7 +32,7 @@ const PACKAGES = {
   'graphile-worker': ['workers', 'db'],
   nodemailer: ['workers'],
   argon2: ['domain'],
-  jose: ['domain'],
+  jose: ['domain', 'http'],
   'openid-client': ['domain', 'http'],
 }
 

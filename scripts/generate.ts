@@ -1,5 +1,5 @@
 /**
- * Writes the generated documents: schemas/*.json, and the tables of docs/ that stand between markers. With `--check`
+ * Writes the generated documents: what schemas/ holds but examples, and the tables of docs/ that stand between markers. With `--check`
  * it writes nothing and fails when one differs from what stands (npm run check).
  */
 import { readFile, writeFile } from 'node:fs/promises'
@@ -9,6 +9,7 @@ import { CONFIG_KEYS, readConfig } from '../src/config.ts'
 import { openSql } from '../src/db/sql.ts'
 import { eventJsonSchema } from '../src/domain/events/index.ts'
 import { createLive } from '../src/domain/live/index.ts'
+import { buildSchema, schemaText } from '../src/graphql/schema.ts'
 import { apiDocument } from '../src/http/api-document.ts'
 import { buildServer } from '../src/http/server.ts'
 import { createIngest } from '../src/ingest/index.ts'
@@ -78,6 +79,7 @@ export async function documents(): Promise<Record<string, (standing: string) => 
   return {
     'schemas/event_v1.json': json(eventJsonSchema()),
     'schemas/openapi.json': json(await openapi()),
+    'schemas/schema.graphql': () => schemaText(buildSchema()),
     'docs/operations.md': (standing) => between(standing, 'settings', configTable()),
     'docs/api.md': (standing) => between(standing, 'problems', problemTable()),
   }

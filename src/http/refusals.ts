@@ -11,8 +11,8 @@ export const EVERYWHERE = [
   'unavailable',
 ] as const satisfies ProblemCode[]
 
-/** What only the other doors answer, GraphQL and the stream; not part of the REST document. */
-export const AT_OTHER_DOORS = ['channel_forbidden'] as const satisfies ProblemCode[]
+/** What only the other doors answer, GraphQL and its subscriptions; not part of the REST document. */
+export const AT_OTHER_DOORS = ['query_too_large', 'too_many_points'] as const satisfies ProblemCode[]
 
 /** What the thing that a path names may not be: the first that fits. */
 const MISSING: readonly [begins: string, code: ProblemCode][] = [

@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { runCli } from './process.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
 
 let app: TestApp
 let home: string

@@ -4,9 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { freshDatabase } from '../kit/database.ts'
 import { type Cli, isAlive, postmasterOf, runCli } from './process.ts'
+
+// Each test starts real processes, on a machine that may be busy with others.
+vi.setConfig({ testTimeout: 120_000 })
 
 let home: string
 const running: Cli[] = []
@@ -38,7 +41,7 @@ const register = (address: string) =>
   })
 
 async function until(what: string, done: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 20_000; !(await done()); await sleep(20)) {
+  for (const end = Date.now() + 60_000; !(await done()); await sleep(20)) {
     if (Date.now() > end) throw new Error(`not in time: ${what}`)
   }
 }
@@ -68,9 +71,9 @@ test('SIGTERM answers the request under way, stops PostgreSQL and exits with 0',
   const answer = fetch(`${address}/api/auth/register`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: ReadableStream.from(body()),
+    body: body(),
     duplex: 'half',
-  } as RequestInit)
+  } as unknown as RequestInit)
   await sleep(200)
   cli.kill('SIGTERM')
   await until('the drain', () => cli.said.out.includes('SIGTERM, draining'))

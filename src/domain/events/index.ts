@@ -2,7 +2,6 @@ export { accepts } from './accepts.ts'
 export { EVENT_TYPES, eventTypeCode, type Incoming } from './incoming.ts'
 export {
   type Event,
-  type EventOf,
   type EventType,
   eventJsonSchema,
   eventSchema,

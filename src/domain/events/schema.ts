@@ -177,7 +177,6 @@ export const eventSchema = z.discriminatedUnion('event_type', [
 
 export type Event = z.infer<typeof eventSchema>
 export type EventType = Event['event_type']
-export type EventOf<T extends EventType> = Extract<Event, { event_type: T }>
 export type Numeric = z.infer<typeof numeric>
 
 /** The document of schemas/event_v1.json: JSON Schema draft-07 (specification §9). */

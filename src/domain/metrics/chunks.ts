@@ -40,7 +40,9 @@ export async function readColumns(
   if (wanted.length === 0) return new Map()
   const pieces = new Map<string, Piece[]>()
   // COPY takes no parameters: every text below is made of whole numbers alone.
-  const stream = await db.unsafe(`copy (${statement(wanted, range)}) to stdout (format binary)`).readable()
+  const stream = await db
+    .unsafe(`/* metrics.read */ copy (${statement(wanted, range)}) to stdout (format binary)`)
+    .readable()
   await readTuples(stream, (jobKey, no, piece) => {
     const name = columnName(jobKey, no)
     const list = pieces.get(name)
