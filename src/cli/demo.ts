@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, ConfigError } from '../config.ts'
+import { startLiveTraining } from './live-training.ts'
 import { start } from './start.ts'
 
 const RECORDING = join(import.meta.dirname, '../../schemas/examples/recorded/digits-sweep.jsonl')
@@ -18,7 +19,7 @@ interface RecordedEvent {
 /**
  * Sends a recorded training (eight networks on scikit-learn's digits) through HTTP, as if it had ended just now, and
  * prints what the service made of it. Uses the service at `url`, else the one on this machine, else starts one, which
- * then goes on running.
+ * then goes on running. Then a real training of two minutes reports live, when there is a Python to run it.
  * @param options.account who sends it: address and password. Without it an account is made once for each service,
  *   and remembered in the data folder
  * @throws ConfigError with one line for what the operator can mend
@@ -28,6 +29,9 @@ export async function demo(options: {
   account: [email: string, password: string] | undefined
   config: Config
   warnings: readonly string[]
+  /** How long the live training takes, in seconds; 0: none. */
+  liveS: number
+  environment: Record<string, string | undefined>
 }): Promise<void> {
   const { config } = options
   const api = connect(await findOrStart(options))
@@ -39,12 +43,29 @@ export async function demo(options: {
   const events = asOfNow(readRecording(), new Date())
   try {
     await send(api, reporter.token, events)
+    const batch = `/api/batches/${encodeURIComponent(events[0]?.batch_id ?? '')}`
+    console.log(await table(api, session, batch))
+    console.log(`  Address   ${api.url}${batch}\n`)
+    await live(api.url, reporter.token, options)
   } finally {
     await api('DELETE', `/api/tokens/${reporter.id}`, session)
   }
-  const batch = `/api/batches/${encodeURIComponent(events[0]?.batch_id ?? '')}`
-  console.log(await table(api, session, batch))
-  console.log(`  Address   ${api.url}${batch}\n`)
+}
+
+async function live(
+  url: string,
+  token: string,
+  { liveS, environment }: Pick<Parameters<typeof demo>[0], 'liveS' | 'environment'>,
+): Promise<void> {
+  if (liveS === 0) return
+  const training = startLiveTraining({ url, token, seconds: liveS, environment })
+  if (training === undefined) {
+    console.log('No Python 3.10 or newer was found, so no live training joins it.')
+    return
+  }
+  console.log(`A live training joins it in the project digits, for about ${liveS} seconds. Ctrl-C ends it.`)
+  await training
+  console.log('The live training is over.')
 }
 
 /** One call of the service; throws what it refused as a ConfigError with its code. */

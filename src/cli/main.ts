@@ -10,7 +10,8 @@ const [command = 'start', ...rest] = process.argv.slice(2)
 const USAGE = `Usage: svc [start | demo]
 
   start   run the service (the default); configured by SVC_* variables, see docs/operations.md
-  demo    send a recorded training to a running service (SVC_URL, else this machine's), or to one it starts
+  demo    send a recorded and a live training to a running service (SVC_URL, else this machine's), or to one
+          it starts
 `
 
 let databaseUrl: string | undefined
@@ -24,12 +25,14 @@ try {
     }
     case 'demo': {
       const { config, warnings } = settings()
-      const { SVC_URL, SVC_DEMO_EMAIL, SVC_DEMO_PASSWORD } = process.env
+      const { SVC_URL, SVC_DEMO_EMAIL, SVC_DEMO_PASSWORD, SVC_DEMO_LIVE_S, PATH, HOME } = process.env
       await demo({
         url: SVC_URL,
         account: SVC_DEMO_EMAIL && SVC_DEMO_PASSWORD ? [SVC_DEMO_EMAIL, SVC_DEMO_PASSWORD] : undefined,
         config,
         warnings,
+        liveS: seconds(SVC_DEMO_LIVE_S ?? '120'),
+        environment: { PATH, HOME },
       })
       break
     }
@@ -44,6 +47,11 @@ try {
   const line = failureLine(error, databaseUrl)
   console.error(line === undefined ? error : `svc: ${line}`)
   process.exitCode = 1
+}
+
+function seconds(text: string): number {
+  if (!/^\d+$/.test(text)) throw new ConfigError('SVC_DEMO_LIVE_S is not valid: must be a whole number')
+  return Number(text)
 }
 
 function settings(): ReturnType<typeof readConfig> {

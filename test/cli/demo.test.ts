@@ -19,7 +19,7 @@ afterAll(async () => {
 })
 
 const demo = (settings: Record<string, string> = {}) =>
-  runCli(['demo'], { SVC_URL: app.address, SVC_DATA_DIR: home, ...settings }).ended
+  runCli(['demo'], { SVC_URL: app.address, SVC_DATA_DIR: home, SVC_DEMO_LIVE_S: '0', ...settings }).ended
 
 test('the demo makes an account, sends the recorded sweep and prints its jobs as the service has them', async () => {
   const { code, out, err } = await demo()
@@ -54,6 +54,24 @@ test('a second demo signs in to the same account and makes another batch', async
   expect(out).toMatch(/^Signed in as demo@example\.com, password \S{16}\n/)
   const [row] = await app.sql`/* test.count */ select count(*)::int as n from batches`
   expect(row).toEqual({ n: 2 })
+})
+
+test('a real training joins it and reports live, to the end', async () => {
+  const { code, out, err } = await demo({ SVC_DEMO_LIVE_S: '1' })
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  expect(out).toMatch(/The live training is over\.\n$/)
+  const rows = await app.sql<
+    { status: string; id: string; epochs: number; delivery: unknown }[]
+  >`/* test.live */
+    select b.status, j.id, p.epochs, b.ending -> 'delivery' delivery
+    from batches b join jobs j on j.batch_key = b.key join job_progress p on p.job_key = j.key
+    where 'live' = any (b.tags) order by j.key`
+  expect(rows.map(({ status, id, epochs }) => [status, id, epochs])).toEqual([
+    ['completed', 'softmax-lr0.05', 40],
+    ['completed', 'softmax-lr0.5', 40],
+    ['completed', 'softmax-lr30.0', 40],
+  ])
+  expect(rows[0]?.delivery).toMatchObject({ dropped: 0, spilled: 0 })
 })
 
 test('where the demo account is taken and unknown here, it says which settings it needs', async () => {

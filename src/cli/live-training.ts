@@ -1,0 +1,36 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+const REPORTER = join(import.meta.dirname, '../../python/reporter')
+
+/**
+ * Runs a real training of some minutes that reports to the service, with the Python of this machine; the reporter
+ * needs nothing installed.
+ * @returns settles when it has ended; undefined when there is no Python 3.10 or newer
+ */
+export function startLiveTraining(options: {
+  url: string
+  token: string
+  seconds: number
+  /** PATH and HOME of whoever asked: what a script needs to start, and nothing else of the environment. */
+  environment: Record<string, string | undefined>
+}): Promise<void> | undefined {
+  const { url, token, seconds, environment } = options
+  const python = ['python3', 'python'].find(
+    (name) =>
+      spawnSync(name, ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))'], { env: environment })
+        .status === 0,
+  )
+  if (python === undefined) return undefined
+  const child = spawn(python, [join(REPORTER, 'examples/live_digits.py'), String(seconds)], {
+    env: {
+      ...environment,
+      PYTHONPATH: join(REPORTER, 'src'),
+      SVC_URL: url,
+      SVC_TOKEN: token,
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  return once(child, 'exit').then(() => {})
+}
