@@ -90,7 +90,12 @@ def main(seconds: float) -> None:
     learn, hold = examples[:cut], examples[cut:]
     pause = seconds / (len(RATES) * EPOCHS)
     with svc.Reporter(
-        project="digits", experiment_type="sweep", n_total=len(RATES), tags=["demo", "live"], stop_poll_s=2, resources_s=5
+        project="digits",
+        experiment_type="sweep",
+        n_total=len(RATES),
+        tags=["demo", "live"],
+        stop_poll_s=2,
+        resources_s=5,
     ) as run:
         for rate in RATES:
             name = f"softmax-lr{rate}"
