@@ -1,3 +1,4 @@
+import { createPieces } from '../domain/export/index.ts'
 import type { Sampled } from '../domain/metrics/index.ts'
 
 export interface ShownSeries extends Sampled {
@@ -8,30 +9,37 @@ export interface ShownSeries extends Sampled {
 }
 
 /** `{"series": [...]}` piece by piece, so that the size of the answer does not matter. */
-export async function* seriesJson(series: AsyncIterable<ShownSeries>): AsyncGenerator<string> {
-  let text = '{"series":['
-  let first = true
-  for await (const one of series) {
-    text += first ? '\n' : ',\n'
-    first = false
-    text += oneSeries(one)
-    if (text.length < 65_536) continue
-    yield text
-    text = ''
+export async function* seriesJson(series: AsyncIterable<ShownSeries>): AsyncGenerator<Buffer> {
+  const pieces = createPieces()
+  pieces.ascii('{"series":[')
+  let between = '\n'
+  for await (const { jobId, key, steps, values, timestamps, ...counts } of series) {
+    pieces.text(`${between}{"job_id":${JSON.stringify(jobId)},"key":${JSON.stringify(key)},"steps":[`)
+    between = ',\n'
+    for (let i = 0; i < steps.length; i++) {
+      pieces.ascii(i === 0 ? `${steps[i]}` : `,${steps[i]}`)
+      if (pieces.full) yield pieces.take()
+    }
+    if (timestamps !== undefined) {
+      pieces.ascii('],"timestamps":[')
+      for (let i = 0; i < timestamps.length; i++) {
+        pieces.ascii(i === 0 ? `"${timestamps[i]}"` : `,"${timestamps[i]}"`)
+        if (pieces.full) yield pieces.take()
+      }
+    }
+    pieces.ascii('],"values":[')
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i] as number
+      const text = Number.isFinite(value) ? `${value}` : `"${value}"`
+      pieces.ascii(i === 0 ? text : `,${text}`)
+      if (pieces.full) yield pieces.take()
+    }
+    const { totalPoints, returnedPoints, sampled, nonFinite } = counts
+    pieces.ascii(
+      `],"total_points":${totalPoints},"returned_points":${returnedPoints},"sampled":${sampled},"non_finite":${nonFinite}}`,
+    )
+    if (pieces.full) yield pieces.take()
   }
-  yield `${text}]}\n`
-}
-
-function oneSeries(one: ShownSeries): string {
-  // Joining typed arrays writes numbers as JSON does, and is the quickest way to.
-  const values =
-    one.nonFinite === 0
-      ? one.values.join()
-      : Array.from(one.values, (v) => (Number.isFinite(v) ? v : `"${v}"`)).join()
-  const timestamps = one.timestamps === undefined ? '' : `"timestamps":${JSON.stringify(one.timestamps)},`
-  return (
-    `{"job_id":${JSON.stringify(one.jobId)},"key":${JSON.stringify(one.key)},` +
-    `"steps":[${one.steps.join()}],${timestamps}"values":[${values}],"total_points":${one.totalPoints},` +
-    `"returned_points":${one.returnedPoints},"sampled":${one.sampled},"non_finite":${one.nonFinite}}`
-  )
+  pieces.ascii(']}\n')
+  yield pieces.take()
 }

@@ -1,21 +1,30 @@
 import type { TimedSeries } from '../metrics/index.ts'
 import { csvCell } from './csv.ts'
+import { createPieces } from './pieces.ts'
 
-const PIECE = 65_536
+/** Times that are kept as text; some megabytes. */
+const MOST_SHARED = 50_000
 
 /** The full history in long form: one row a point. Yields pieces of CSV. */
-export async function* metricsCsv(series: AsyncIterable<TimedSeries>): AsyncGenerator<string> {
-  let text = 'job_id,key,step,value,timestamp\r\n'
+export async function* metricsCsv(series: AsyncIterable<TimedSeries>): AsyncGenerator<Buffer> {
+  const pieces = createPieces()
+  pieces.ascii('job_id,key,step,value,timestamp\r\n')
+  let shared: Float64Array | undefined
+  let texts: string[] = []
   for await (const { jobId, key, steps, values, times } of series) {
     const prefix = `${csvCell(jobId)},${csvCell(key)},`
+    // The series of one job mostly share their times; writing those costs as much as the rest of the row.
+    if (times !== shared) {
+      shared = times
+      texts = times.length > MOST_SHARED ? [] : Array.from(times, timeText)
+    }
     for (let i = 0; i < steps.length; i++) {
-      text += `${prefix}${steps[i]},${values[i]},${timeText(times[i] as number)}\r\n`
-      if (text.length < PIECE) continue
-      yield text
-      text = ''
+      pieces.text(prefix)
+      pieces.ascii(`${steps[i]},${values[i]},${texts[i] ?? timeText(times[i] as number)}\r\n`)
+      if (pieces.full) yield pieces.take()
     }
   }
-  yield text
+  yield pieces.take()
 }
 
 /** Whole seconds without a fraction, as everywhere. */

@@ -21,8 +21,8 @@ export interface TimedSeries extends Series {
   times: Float64Array
 }
 
-/** Points that are in memory at once, give or take one series: 16 bytes each, twice while they are joined. */
-const MOST_POINTS = 1_000_000
+/** Points that are in memory at once, give or take one series: 12 bytes each, twice while they are joined. */
+const MOST_POINTS = 250_000
 /** Jobs whose dictionaries are in memory at once. */
 const JOBS_A_PAGE = 250
 
