@@ -170,12 +170,12 @@ export async function acknowledge(
     if (!repeated) throw new Problem('command_not_pending')
     return { result: command.state, changes: [] }
   }
-  const at = now.toISOString()
   const common = { batchKey: command.batch_key, commandId: cmdId, actor: agentActor(agent) }
   const failed = 'failureReason' in said
   if (failed) {
     await tx`/* commands.refuse */
-      update agent_commands set state = 'failed', failure_reason = ${said.failureReason}, acked_at = ${at}, finished_at = ${at}
+      update agent_commands set state = 'failed', failure_reason = ${said.failureReason}, acked_at = ${now.toISOString()},
+        finished_at = ${now.toISOString()}
       where id = ${cmdId}`
     await recordSteps(tx, [
       { ...common, step: 'acknowledged', at: now },
@@ -184,12 +184,11 @@ export async function acknowledge(
   } else {
     if (command.kind === 'stop' && command.pid !== said.pid) throw new Problem('command_not_pending')
     await tx`/* commands.acknowledge */
-      update agent_commands set state = 'in_flight', pid = ${said.pid}, acked_at = ${at} where id = ${cmdId}`
+      update agent_commands set state = 'in_flight', pid = ${said.pid}, acked_at = ${now.toISOString()} where id = ${cmdId}`
+    const at = secondsAgo(now, said.agoS)
     const started: NewStep[] =
-      command.kind === 'rerun'
-        ? [{ ...common, step: 'started', at: secondsAgo(now, said.agoS), detail: { pid: said.pid } }]
-        : []
-    await recordSteps(tx, [{ ...common, step: 'acknowledged', at: now }, ...started])
+      command.kind === 'rerun' ? [{ ...common, step: 'started', at, detail: { pid: said.pid } }] : []
+    await recordSteps(tx, [{ ...common, step: 'acknowledged', at }, ...started])
   }
   return { result: failed ? 'failed' : 'in_flight', changes: await toldTo(tx, agent, [cmdId]) }
 }

@@ -28,7 +28,8 @@ export const agentActor = (agent: AgentCaller): Actor => ({ kind: 'agent', id: a
 export const userActor = (user: { id: string }): Actor => ({ kind: 'user', id: user.id })
 
 /**
- * Writes down what happened; a step that is written already stays as it was.
+ * Writes down what happened; a step that is written already stays as it was. An agent tells its steps in their order
+ * and each with its age, so one never comes before another that it was told after, whatever the network did.
  * @returns how many were new
  */
 export async function recordSteps(tx: Tx, steps: readonly NewStep[]): Promise<number> {
@@ -44,7 +45,11 @@ export async function recordSteps(tx: Tx, steps: readonly NewStep[]): Promise<nu
   }))
   const written = await tx`/* control.record */
     insert into control_steps (batch_key, command_id, step, at, actor_kind, actor_id, detail)
-    select * from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
+    select x.batch_key, x.command_id, x.step,
+      case when x.actor_kind = 'agent' then greatest(x.at, (
+        select max(s.at) from control_steps s where s.command_id = x.command_id and s.actor_kind = 'agent')) else x.at end,
+      x.actor_kind, x.actor_id, x.detail
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
       batch_key bigint, command_id uuid, step text, at timestamptz, actor_kind text, actor_id uuid, detail jsonb)
     on conflict do nothing
     returning id`

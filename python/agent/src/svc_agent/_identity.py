@@ -1,0 +1,79 @@
+"""Which process it is: a pid is used again, the pair of pid and start time within one boot never is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True)
+class Identity:
+    pid: int
+    start_time: str
+    """As the kernel counts it; compared, never read."""
+    boot_id: str
+
+    @staticmethod
+    def of(pid: int) -> Identity | None:
+        """None when there is no such process any more."""
+        started = _start_time(pid)
+        return None if started is None else Identity(pid, started, boot_id())
+
+    @staticmethod
+    def from_json(data: Any) -> Identity:
+        return Identity(int(data["pid"]), str(data["start_time"]), str(data["boot_id"]))
+
+    def is_alive(self) -> bool:
+        return self.boot_id == boot_id() and _start_time(self.pid) == self.start_time
+
+
+def boot_id() -> str:
+    try:
+        return _BOOT_ID.read_text("ascii").strip()
+    except OSError:
+        return _ask("sysctl", "-n", "kern.boottime") or "unknown"
+
+
+def members_of_session(session: int) -> list[int]:
+    """Processes of a session, also those that left its leader's process group. Linux only; elsewhere none."""
+    found: list[int] = []
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return found
+    for name in names:
+        if name.isdigit():
+            fields = _stat(int(name))
+            if fields is not None and fields[3] == str(session):
+                found.append(int(name))
+    return found
+
+
+def _start_time(pid: int) -> str | None:
+    """None for a process that is gone, or that only waits for its parent to notice its end."""
+    if not _BOOT_ID.exists():
+        return _ask("ps", "-o", "lstart=", "-p", str(pid)) or None
+    fields = _stat(pid)
+    return None if fields is None or fields[0] in "ZX" else fields[19]
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat from the third on: the second, the name, may hold anything."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    return text[text.rindex(")") + 2 :].split()
+
+
+def _ask(*command: str) -> str:
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=5)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else ""

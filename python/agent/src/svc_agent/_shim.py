@@ -1,0 +1,87 @@
+"""The process between the agent and a training: starts it once, writes down how it ended, outlives the agent.
+
+It runs in a session of its own, so that nothing that ends the agent ends it. The training's output goes straight to a
+file, never through here: should this process be killed, the training does not notice.
+
+Run as a script: `python -I _shim.py FOLDER`, with what to run as JSON on standard input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+if not __package__:  # as a script, with nothing of the user's on the path before the standard library
+    sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from svc_agent._files import sync_folder, write_json
+from svc_agent._identity import Identity
+
+OUTPUT = "output.log"
+MOST_OUTPUT_BYTES = 8 * 1024 * 1024
+LOOK_EVERY_S = 1.0
+
+
+def main(folder: Path) -> int:
+    try:
+        spec = json.loads(sys.stdin.buffer.read())
+    except ValueError:
+        return 1  # the agent died while it was still writing: nothing was begun
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # A handler, because what is ignored would stay ignored in the training.
+        signal.signal(number, lambda *_: None)
+    try:
+        os.close(os.open(folder / "begun", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return 1  # somebody has begun with this command: it is started once or never
+    sync_folder(folder)
+    output = os.open(folder / OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    started = time.time()
+    try:
+        child = subprocess.Popen(
+            ["/bin/sh", "-c", spec["command"]],
+            cwd=spec["cwd"],
+            env=spec["env"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        write_json(folder / "refused.json", {"failure_reason": "stale_env_path", "detail": str(error), "at": started})
+        return 0
+    os.close(output)
+    identity = Identity.of(child.pid)
+    # A process that is gone already has no start time to be known by; its exit code follows at once.
+    facts = identity.__dict__ if identity else {"pid": child.pid, "start_time": "", "boot_id": ""}
+    write_json(folder / "child.json", {**facts, "at": started})
+    while True:
+        try:
+            code = child.wait(LOOK_EVERY_S)
+            break
+        except subprocess.TimeoutExpired:
+            rotate(folder / OUTPUT)
+    write_json(folder / "exit.json", {"exit_code": code if code >= 0 else 128 - code, "at": time.time()})
+    return 0
+
+
+def rotate(path: Path) -> None:
+    """The training keeps its file open, so the file is copied and cut rather than moved."""
+    try:
+        if path.stat().st_size > MOST_OUTPUT_BYTES:
+            older = path.with_name(path.name + ".1")
+            os.close(os.open(older, os.O_WRONLY | os.O_CREAT, 0o600))
+            shutil.copyfile(path, older)
+            os.truncate(path, 0)
+    except OSError:
+        pass  # a full disk must not end the watch over the training
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Path(sys.argv[1])))

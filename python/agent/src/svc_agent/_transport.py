@@ -1,0 +1,130 @@
+"""Speaks to the service: JSON over HTTPS, or over HTTP to this host alone."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+
+from ._version import __version__
+
+_TIMEOUT_S = 10.0
+_MOST_BYTES = 16 * 1024 * 1024
+
+
+class Unauthorized(Exception):
+    """The token opens nothing any more: revoked, or replaced by another registration of this host."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`status` 0: the service was not reached, or did not speak."""
+
+    status: int
+    body: Any
+    said: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def again(self) -> bool:
+        """It may be accepted later as it is."""
+        return self.status == 0 or self.status in (408, 425, 429) or self.status >= 500
+
+    @property
+    def code(self) -> str | None:
+        return self.body.get("code") if isinstance(self.body, dict) else None
+
+
+def check_url(url: str, insecure: bool = False) -> str:
+    """Raises ValueError, in words for people, for what is no address or would show the token to the network."""
+    parts = urllib.parse.urlsplit(url.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url!r} is no address of a service: it must look like https://monitor.example.org")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("the service's address must be without user, password, query and fragment")
+    if parts.scheme == "http" and not insecure and not is_loopback(parts.hostname):
+        raise ValueError(
+            f"{url} is not encrypted: whoever listens could take the agent's token and run commands here. "
+            "Use https, or --insecure to do it all the same"
+        )
+    return url.strip().rstrip("/")
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect could carry the token elsewhere."""
+
+    def redirect_request(self, *_args: Any, **_more: Any) -> None:
+        return None
+
+
+class Service:
+    def __init__(self, url: str, token: str, timeout_s: float = _TIMEOUT_S) -> None:
+        self._url = url
+        self._token = token
+        self._timeout_s = timeout_s
+        host = urllib.parse.urlsplit(url).hostname or ""
+        proxies = urllib.request.ProxyHandler({} if is_loopback(host) else None)
+        self._opener = urllib.request.build_opener(proxies, _NoRedirects())
+
+    def get(self, path: str) -> Answer:
+        return self._call("GET", path, None)
+
+    def post(self, path: str, body: dict[str, Any] | None = None) -> Answer:
+        return self._call("POST", path, {} if body is None else body)
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None) -> Answer:
+        request = urllib.request.Request(self._url + path, method=method)
+        request.add_header("Authorization", f"Bearer {self._token}")
+        request.add_header("Accept", "application/json")
+        request.add_header("User-Agent", f"svc-agent/{__version__}")
+        if body is not None:
+            request.data = json.dumps(body).encode()
+            request.add_header("Content-Type", "application/json")
+        try:
+            with self._opener.open(request, timeout=self._timeout_s) as response:
+                return _answer(response.status, response.read(_MOST_BYTES))
+        except urllib.error.HTTPError as error:
+            with error:
+                answer = _answer(error.code, _rest(error))
+            if answer.status == 401:
+                raise Unauthorized(answer.said) from None
+            return answer
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            return Answer(0, None, f"{type(error).__name__}: {error}")
+
+
+def _rest(error: urllib.error.HTTPError) -> bytes:
+    try:
+        return error.read(_MOST_BYTES)
+    except (OSError, http.client.HTTPException):
+        return b""
+
+
+def _answer(status: int, content: bytes) -> Answer:
+    body: Any = None
+    if content:
+        try:
+            body = json.loads(content)
+        except ValueError:
+            pass
+    said = f"HTTP {status}"
+    if isinstance(body, dict) and isinstance(body.get("detail"), str):
+        said += f", {body['detail']}"
+    return Answer(status, body, said)

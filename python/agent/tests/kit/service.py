@@ -1,0 +1,150 @@
+"""The real service, started from this checkout on a port and a folder of its own; it can be killed and come back."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+ROOT = Path(__file__).resolve().parents[4]
+_START_S = 120
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: Any
+
+
+@dataclass(frozen=True)
+class Person:
+    session: str
+    reporter: str
+    """A reporter token."""
+
+
+class Service:
+    def __init__(self, folder: Path, *, node_options: tuple[str, ...] = ()) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._folder = folder
+        self._node_options = node_options
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        env = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+        env |= {"SVC_PORT": str(self.port), "SVC_DATA_DIR": str(self._folder / "data")}
+        with open(self._folder / "service.log", "ab") as log:
+            self._process = subprocess.Popen(
+                ["node", "--import", "tsx", *self._node_options, "src/cli/main.ts", "start"],
+                cwd=ROOT,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        deadline = time.monotonic() + _START_S
+        while time.monotonic() < deadline:
+            assert self._process.poll() is None, f"the service ended at once:\n{self._log()}"
+            try:
+                with urlopen(f"{self.url}/readyz", timeout=2) as response:
+                    if response.status == 200:
+                        return
+            except (URLError, OSError):
+                time.sleep(0.1)
+        raise AssertionError(f"the service was not ready in {_START_S} s:\n{self._log()}")
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> None:
+        assert self._process is not None
+        self._process.terminate()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def call(self, method: str, path: str, token: str | None = None, body: Any = None) -> Answer:
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(self.url + path, data=data, method=method)
+        if data is not None:
+            request.add_header("Content-Type", "application/json")
+        if token:
+            request.add_header("Authorization", f"Bearer {token}")
+        try:
+            with urlopen(request, timeout=30) as response:
+                return Answer(response.status, _parsed(response.read()))
+        except HTTPError as error:
+            return Answer(error.code, _parsed(error.read()))
+
+    def ok(self, method: str, path: str, token: str | None = None, body: Any = None) -> Any:
+        answer = self.call(method, path, token, body)
+        assert 200 <= answer.status < 300, f"{method} {path}: {answer.status} {answer.body}"
+        return answer.body
+
+    def person(self) -> Person:
+        email = f"{secrets.token_hex(6)}@example.org"
+        session = self.ok("POST", "/api/auth/register", body={"email": email, "password": secrets.token_hex(16)})[
+            "token"
+        ]
+        made = self.ok("POST", "/api/tokens", session, {"name": "tests", "scope": "reporter"})
+        return Person(session, made["token"])
+
+    def ran(self, person: Person, host: str, command: str, cwd: Path | str, *, n_total: int = 1) -> str:
+        """A batch that was run on the host, as its reporter tells of it."""
+        batch = f"ran-{secrets.token_hex(6)}"
+        self.report(person.reporter, batch, host, "batch_start", n_total=n_total, command=command, cwd=str(cwd))
+        self.report(person.reporter, batch, host, "batch_done", n_done=1, n_failed=0, total_elapsed_s=1)
+        return batch
+
+    def report(self, token: str, batch: str, host: str, event: str, job: str | None = None, **data: Any) -> None:
+        if event == "batch_start":
+            data = {"experiment_type": "train", **data}
+        envelope = {
+            "event_id": str(uuid.uuid4()),
+            "schema_version": "1.1",
+            "event_type": event,
+            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "batch_id": batch,
+            "job_id": job,
+            "source": {"project": f"of-{host}", "host": host},
+            "data": data,
+        }
+        self.ok("POST", "/api/events", token, envelope)
+
+    def rerun(self, person: Person, batch: str, **wish: Any) -> str:
+        return str(self.ok("POST", f"/api/batches/{batch}/rerun", person.session, wish)["cmd_id"])
+
+    def command(self, person: Person, batch: str, cmd_id: str) -> dict[str, Any]:
+        items = self.ok("GET", f"/api/batches/{batch}/commands", person.session)["items"]
+        return next(item for item in items if item["cmd_id"] == cmd_id)
+
+    def timeline(self, person: Person, batch: str) -> list[dict[str, Any]]:
+        return list(self.ok("GET", f"/api/batches/{batch}/timeline", person.session)["items"])
+
+    def _log(self) -> str:
+        return (self._folder / "service.log").read_text("utf-8", "replace")[-3000:]
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return json.loads(content) if content else None
+    except ValueError:
+        return content
