@@ -64,13 +64,16 @@ const MOST_TOKENS = 1_000
 /** A context as graphql-sse's types want it. */
 type OperationContext = Record<PropertyKey, unknown> | undefined
 
+/** What graphql-sse is told of a request; what it holds was looked at before. */
+const HEADERS: Record<string, string> = { accept: 'text/event-stream', 'content-type': 'application/json' }
+
 interface Stream {
   profile: 'events' | 'operation'
   res: ServerResponse
   subscription: Subscription | null
   /** Of the operation profile: frames whose results are not made yet, in order. */
   sourced: Frame[]
-  /** What stands for each chunk that graphql-sse is about to give, in order. */
+  /** What stands for each chunk of graphql-sse that is not written yet, in order. */
   marks: { frame: Frame | undefined }[]
   unwritten: number
   /** Waits for room among the marks. */
@@ -129,7 +132,7 @@ export function createSse(options: {
       method: events ? 'GET' : 'POST',
       // An empty query is one to graphql-sse; it is never parsed.
       url: events ? '/?query=' : '/',
-      headers: { get: (name) => (name === 'accept' ? 'text/event-stream' : undefined) },
+      headers: { get: (name) => HEADERS[name] },
       body: events ? null : stream.params,
       raw: undefined,
       context: stream,
@@ -174,16 +177,21 @@ export function createSse(options: {
   async function write(stream: Stream, chunk: string): Promise<void> {
     const { res, profile, marks } = stream
     if (res.closed || chunk.startsWith(':')) return
-    let bytes: string | Buffer = chunk
-    if (chunk.startsWith('event: next')) {
-      const frame = marks.shift()?.frame
-      if (frame !== undefined) {
-        stream.unwritten -= frame.size
-        bytes = profile === 'events' ? frame.bytes() : `id: ${frame.seq}\n${chunk}`
-      }
-      stream.roomy?.()
-    } else if (stream.subscription !== null) return
-    if (res.write(bytes)) return
+    const next = chunk.startsWith('event: next')
+    // What ends an operation is said only where there was no stream to end.
+    if (!next && stream.subscription !== null) return
+    const frame = next ? marks[0]?.frame : undefined
+    const bytes =
+      frame === undefined ? chunk : profile === 'events' ? frame.bytes() : `id: ${frame.seq}\n${chunk}`
+    if (!res.write(bytes)) await drained(stream)
+    if (!next) return
+    marks.shift()
+    stream.unwritten -= frame?.size ?? 0
+    stream.roomy?.()
+  }
+
+  async function drained(stream: Stream): Promise<void> {
+    const { res } = stream
     stream.blockedSince = performance.now()
     while (res.writableNeedDrain && !res.closed) {
       await new Promise<void>((resolve) => {

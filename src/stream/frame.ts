@@ -29,21 +29,27 @@ export interface Message {
 }
 
 export function makeFrame({ seq, channel, kind, type, at, payload }: Message): Frame {
-  let bytes: Buffer | undefined
+  const size = payload.length + 200
+  // The text until somebody wants the bytes, then those alone: a frame may wait for a slow client for long.
+  let held: { text: string } | { bytes: Buffer; payloadAt: number } = { text: payload }
   return {
     seq,
     channel,
     type,
     at,
-    payload: () => JSON.parse(payload),
+    payload: () =>
+      JSON.parse(
+        'text' in held ? held.text : held.bytes.toString('utf8', held.payloadAt, held.bytes.length - 3),
+      ),
     bytes: () => {
-      bytes ??= Buffer.from(
+      if ('bytes' in held) return held.bytes
+      const head =
         `id: ${seq}\nevent: ${kind}\ndata: {"channel":${JSON.stringify(channel)},"type":${JSON.stringify(type)},` +
-          `"at":${JSON.stringify(at)},"payload":${payload}}\n\n`,
-      )
-      return bytes
+        `"at":${JSON.stringify(at)},"payload":`
+      held = { bytes: Buffer.from(`${head}${held.text}}\n\n`), payloadAt: Buffer.byteLength(head) }
+      return held.bytes
     },
-    size: payload.length + 200,
+    size,
   }
 }
 

@@ -53,7 +53,9 @@ export interface Teller<V> {
 }
 
 /** Text that is kept to be told again, in bytes. */
-const MOST_KEPT = 16 * 1024 * 1024
+const MOST_KEPT = 8 * 1024 * 1024
+/** A text is kept as the domain made it and as bytes. */
+const MADE_OF = 2
 /** What a telling takes beside its text. */
 const BARE = 300
 
@@ -75,7 +77,7 @@ export function createTeller<V>(options: {
   }
 
   function keep(change: LoggedChange, told: Told<V> | null): Telling<V> | null {
-    const telling = told && createTelling(change, told, (frame) => grow(change.seq, frame.size * 2))
+    const telling = told && createTelling(change, told, (frame) => grow(change.seq, frame.size * MADE_OF))
     // Two followers may have asked at the same time; both are told the same way.
     if (!kept.has(change.seq)) {
       kept.set(change.seq, { telling, size: 0 })

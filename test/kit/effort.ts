@@ -1,6 +1,7 @@
 /**
  * How long the tests that draw by chance go on, and from which seed. The only environment the tests read:
- * SVC_TEST_RUNS (cases a property is tried on), SVC_TEST_KILLS (rounds of the kill test), SVC_TEST_SEED.
+ * SVC_TEST_RUNS (cases a property is tried on), SVC_TEST_KILLS (rounds of the kill test), SVC_TEST_CUTS (cuts of
+ * streams in the replica test), SVC_TEST_SEED.
  */
 const wholeNumber = (name: string): number | undefined => {
   const text = process.env[name]
@@ -11,10 +12,14 @@ const wholeNumber = (name: string): number | undefined => {
 
 const RUNS = wholeNumber('SVC_TEST_RUNS')
 const KILLS = wholeNumber('SVC_TEST_KILLS')
+const CUTS = wholeNumber('SVC_TEST_CUTS')
 const SEED = wholeNumber('SVC_TEST_SEED')
 
 /** Rounds of the kill test: those asked for, else `normal`. */
 export const killRounds = (normal: number): number => KILLS ?? normal
+
+/** Cuts of streams: those asked for, else `normal`. */
+export const streamCuts = (normal: number): number => CUTS ?? normal
 
 /** A seed to draw from, told on the console so that a failure can be had again. */
 export function tellSeed(what: string): number {
@@ -40,7 +45,7 @@ export function propertyBounds(what: string, normal: { runs: number; seconds: nu
 
 /** Time for a whole test of this kind, in milliseconds: bounded, unless more was asked for. */
 export const patienceMs = (normalSeconds: number): number =>
-  RUNS === undefined && KILLS === undefined ? normalSeconds * 1000 : 24 * 3600 * 1000
+  RUNS === undefined && KILLS === undefined && CUTS === undefined ? normalSeconds * 1000 : 24 * 3600 * 1000
 
 /** Numbers in [0, 1) that the seed determines (mulberry32). */
 export function drawFrom(seed: number): () => number {

@@ -1,0 +1,63 @@
+import { createReadStream, createWriteStream, existsSync } from 'node:fs'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createBrotliDecompress } from 'node:zlib'
+import { type Browser, chromium } from '@playwright/test'
+
+/** What a browser without a desktop, perhaps run by root, must be told; and no word to the world outside. */
+const ARGUMENTS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+const INSTALLED = [
+  '/usr/bin/chromium',
+  '/usr/bin/google-chrome-stable',
+  '/usr/bin/google-chrome',
+  '/usr/bin/chromium-browser',
+]
+const ROOT = join(import.meta.dirname, '../..')
+
+/** A real Chromium: the one installed, else the one that npm brought, so that tests download nothing. */
+export async function openBrowser(): Promise<Browser> {
+  const installed = INSTALLED.find((path) => existsSync(path))
+  const { executablePath, env } =
+    installed === undefined ? await unpacked() : { executablePath: installed, env: {} }
+  return chromium.launch({
+    executablePath,
+    args: ARGUMENTS,
+    headless: true,
+    env: { ...(process.env as Record<string, string>), ...env },
+  })
+}
+
+/** Unpacks the Chromium of npm beside the other caches, once; several tests may come at the same time. */
+async function unpacked(): Promise<{ executablePath: string; env: Record<string, string> }> {
+  const require = createRequire(import.meta.url)
+  const main = require.resolve('@sparticuz/chromium')
+  const packed = join(dirname(main), '../../bin')
+  const folder = join(ROOT, 'node_modules/.cache/chromium')
+  if (!existsSync(folder)) {
+    const making = `${folder}.${process.pid}`
+    await mkdir(making, { recursive: true })
+    const tar = createRequire(main)('tar-fs') as { extract: (to: string) => NodeJS.WritableStream }
+    const unpack = (name: string, to: NodeJS.WritableStream) =>
+      pipeline(createReadStream(join(packed, name)), createBrotliDecompress({ chunkSize: 1 << 21 }), to)
+    await Promise.all([
+      unpack('chromium.br', createWriteStream(join(making, 'chromium'), { mode: 0o755 })),
+      ...['al2023', 'fonts', 'swiftshader'].map((name) => unpack(`${name}.tar.br`, tar.extract(making))),
+    ])
+    // Whoever comes second finds it made.
+    await rename(making, folder).catch(() => rm(making, { recursive: true, force: true }))
+  }
+  return {
+    executablePath: join(folder, 'chromium'),
+    env: { LD_LIBRARY_PATH: join(folder, 'lib'), FONTCONFIG_PATH: folder },
+  }
+}
