@@ -122,7 +122,12 @@ export async function startApp(
       pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
     })
     closers.push(() => drain(server))
-    const graphql = createGraphql({ schema, contextFor: (caller) => contextFor(caller, live), log })
+    const graphql = createGraphql({
+      schema,
+      executable: buildSchema(),
+      contextFor: (caller) => contextFor(caller, live),
+      log,
+    })
     graphqlRoutes(server, { ...graphql, page: schemaPage(schema) })
     const address = await server.listen({ host: config.host, port: config.port })
     const hasUsers = async (): Promise<boolean> =>

@@ -3,6 +3,7 @@ import type { GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Logger } from 'pino'
 import type { Caller } from '../domain/caller.ts'
+import { executeColumns } from './columns.ts'
 import type { Context } from './context.ts'
 import { limits, tooLarge } from './limits.ts'
 import { maskWith } from './mask.ts'
@@ -34,10 +35,12 @@ export interface GraphqlAnswer {
  */
 export function createGraphql(options: {
   schema: GraphQLSchema
+  /** Another of the same types, which is changed to be quick. */
+  executable: GraphQLSchema
   contextFor: (caller: Caller) => Context
   log: Logger
 }): Graphql {
-  const { schema, contextFor, log } = options
+  const { schema, executable, contextFor, log } = options
   const yoga = createYoga<Context>({
     schema,
     graphqlEndpoint: '/graphql',
@@ -49,7 +52,7 @@ export function createGraphql(options: {
     logging: false,
     maskedErrors: { maskError: maskWith(log) },
     parserAndValidationCache: { documentCache: recent(), errorCache: recent() },
-    plugins: [...limits(), noSubscriptions()],
+    plugins: [...limits(), noSubscriptions(), executeColumns(executable)],
   })
   return {
     async answer(request, caller) {

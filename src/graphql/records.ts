@@ -10,7 +10,7 @@ import { connectionCost, DERIVED } from './costs.ts'
 import { JobType } from './job.ts'
 import type { Share } from './nodes.ts'
 import { type Connection, connectionType, cursorsOf, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
-import { type Drawing, drawn, keysArg, type Metric, Sampling } from './series.ts'
+import { type Drawing, drawn, keysArg, type Metric, Sampling, written } from './series.ts'
 
 /** What a batch and its jobs recorded besides metrics: log lines and resource snapshots. */
 
@@ -78,10 +78,10 @@ builder.objectType(ResourceType, {
     steps: t.field({
       type: ['Float'],
       description: 'Whole Unix seconds, never decreasing',
-      resolve: ({ steps }) => steps as unknown as number[],
+      resolve: ({ steps }) => Array.from(steps),
     }),
     timestamps: t.field({ type: ['DateTime'], resolve: ({ timestamps }) => timestamps }),
-    values: t.field({ type: ['Number'], resolve: ({ values }) => values as unknown as number[] }),
+    values: t.field({ type: ['Number'], resolve: written }),
     totalPoints: t.int({ resolve: ({ totalPoints }) => totalPoints }),
     returnedPoints: t.int({ resolve: ({ returnedPoints }) => returnedPoints }),
     sampled: t.boolean({ resolve: ({ sampled }) => sampled }),

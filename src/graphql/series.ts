@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { writeNumber } from '../domain/events/index.ts'
 import {
   eachSeriesOf,
   MIN_POINTS,
@@ -30,9 +31,9 @@ builder.objectType(MetricType, {
     steps: t.field({
       type: ['Int'],
       description: 'Epochs, increasing',
-      resolve: ({ steps }) => steps as unknown as number[],
+      resolve: ({ steps }) => Array.from(steps),
     }),
-    values: t.field({ type: ['Number'], resolve: ({ values }) => values as unknown as number[] }),
+    values: t.field({ type: ['Number'], resolve: written }),
     totalPoints: t.int({ description: 'Points in the range', resolve: ({ totalPoints }) => totalPoints }),
     returnedPoints: t.int({ resolve: ({ returnedPoints }) => returnedPoints }),
     sampled: t.boolean({ resolve: ({ sampled }) => sampled }),
@@ -42,6 +43,10 @@ builder.objectType(MetricType, {
     }),
   }),
 })
+
+/** The values as JSON has them: a column is not looked at again (columns.ts). */
+export const written = ({ values, nonFinite }: Sampled): (number | string)[] =>
+  nonFinite === 0 ? Array.from(values) : Array.from(values, writeNumber)
 
 const SamplingMode = builder.enumType('SamplingMode', {
   values: {

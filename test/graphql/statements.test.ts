@@ -24,6 +24,7 @@ beforeAll(async () => {
   graph = openGraph(url, { max: 2, onStatement })
   graphql = createGraphql({
     schema: buildSchema(),
+    executable: buildSchema(),
     log: stage.app.app.log as never,
     contextFor: (caller) =>
       createContext({

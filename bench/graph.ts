@@ -1,0 +1,186 @@
+/**
+ * The nested query project > batch > job > metrics over GraphQL, against the same rows by one bare statement with
+ * json_agg (goals.md), and where its time goes. `npx tsx bench/graph.ts` after `npm run build`.
+ * BENCH_POSTGRAPHILE=<folder with node_modules> adds PostGraphile on the same database.
+ */
+import { connect } from 'node:net'
+import { openSql, type Sql } from '../src/db/sql.ts'
+import { cpuMsOf } from './kit/cpu.ts'
+import { type Figure, median, printFigures } from './kit/report.ts'
+import { startDatabase, startServer } from './kit/server.ts'
+
+const ROUNDS = 25
+const EPOCHS = 50
+
+const JOB_FIELDS = 'jobId status model dataset startedAt endedAt epochs failureReason params latest'
+const NESTED = `{ project(slug: "fifty") { slug batches(first: 50) { edges { node {
+  id status host startedAt tags nTotal
+  jobs(first: 20) { edges { node { ${JOB_FIELDS} metrics(keys: ["train_loss", "val_loss"]) { key steps values } } } }
+} } } } }`
+const MANY = `{ batch(id: "many") { id status host startedAt tags nTotal
+  jobs(first: 5000) { edges { node { ${JOB_FIELDS} metrics(keys: ["train_loss", "val_loss"]) { key steps values } } } }
+} }`
+const MANY_ROWS = `{ batch(id: "many") { id status host startedAt tags nTotal
+  jobs(first: 5000) { edges { node { ${JOB_FIELDS} } } }
+} }`
+
+const latest = `(select json_object_agg(n, v) from unnest(p.series, p.last_value) as u (n, v))`
+const jobObject = (
+  metrics: boolean,
+) => `json_build_object('jobId', j.id, 'status', upper(j.status), 'model', j.model,
+  'dataset', j.dataset, 'startedAt', j.started_at, 'endedAt', j.ended_at, 'epochs', p.epochs,
+  'failureReason', j.failure_reason, 'params', j.params, 'latest', ${latest}
+  ${
+    metrics
+      ? `, 'metrics', (
+    select json_agg(json_build_object('key', m.key, 'steps', m.steps, 'values', m.vals) order by m.key)
+    from (
+      select n.key, json_agg(e.epoch order by e.epoch) steps, json_agg(e.vals[n.no] order by e.epoch) vals
+      from unnest(p.series) with ordinality as n (key, no) join epochs e on e.job_key = j.key
+      where n.key in ('train_loss', 'val_loss') and e.vals[n.no] is not null
+      group by n.key) m)`
+      : ''
+  })`
+const batchObject = (
+  metrics: boolean,
+  first: number,
+) => `json_build_object('id', b.id, 'status', upper(b.status),
+  'host', b.host, 'startedAt', b.started_at, 'tags', b.tags, 'nTotal', b.n_total, 'jobs', (
+    select json_agg(json_build_object('node', ${jobObject(metrics)}) order by j.started_at desc, j.key desc)
+    from (select * from jobs where batch_key = b.key order by started_at desc, key desc limit ${first}) j
+    join job_progress p on p.job_key = j.key))`
+const NESTED_SQL = `/* bench.bare */ select json_build_object('slug', r.slug, 'batches', (
+    select json_agg(json_build_object('node', ${batchObject(true, 20)}) order by b.started_at desc, b.key desc)
+    from (select * from batches where project_key = r.key and deleted_at is null
+      order by started_at desc, key desc limit 50) b))::text answer
+  from projects r where r.slug = 'fifty'`
+const manySql = (metrics: boolean) =>
+  `/* bench.bare */ select ${batchObject(metrics, 5000)}::text answer from batches b where b.id = 'many'`
+
+const database = await startDatabase()
+const server = await startServer(database.url)
+const sql = openSql(database.url, { name: 'bench', max: 2 })
+try {
+  await fill(sql)
+  const token = await readToken()
+  const figures: Figure[] = []
+  for (const [what, query, bare] of [
+    ['50 batches × 20 jobs × 2 series of 50', NESTED, NESTED_SQL],
+    ['5,000 jobs × 2 series of 50', MANY, manySql(true)],
+    ['5,000 jobs, no series', MANY_ROWS, manySql(false)],
+  ] as const) {
+    const body = Buffer.from(JSON.stringify({ query }))
+    const ask = () => post(server.address, body, token)
+    const run = async () => (await sql.unsafe(bare))[0]?.answer.length as number
+    // They take turns, so that whatever else the machine does meets both.
+    const times = { graphql: [] as number[], bare: [] as number[], node: 0, database: 0 }
+    let size = 0
+    for (let i = -3; i < ROUNDS; i++) {
+      const cpu = { node: cpuMsOf(server.pid), database: cpuMsOf(database.pid) }
+      const graphql = await timed(ask)
+      if (i >= 0) times.node += cpuMsOf(server.pid) - cpu.node
+      if (i >= 0) times.database += cpuMsOf(database.pid) - cpu.database
+      const direct = await timed(run)
+      size = graphql.value
+      if (i >= 0) {
+        times.graphql.push(graphql.ms)
+        times.bare.push(direct.ms)
+      }
+    }
+    const [a, b] = [median(times.graphql), median(times.bare)]
+    figures.push({
+      what,
+      value: `${a.toFixed(1)} ms (node ${(times.node / ROUNDS).toFixed(0)}, PostgreSQL ${(times.database / ROUNDS).toFixed(0)} ms of CPU), ${(size / 1e6).toFixed(1)} MB`,
+      limit: `json_agg ${b.toFixed(1)} ms`,
+      ratio: a / b,
+      aim: { most: 2 },
+    })
+  }
+  printFigures('Nested queries', figures)
+} finally {
+  await sql.end()
+  await server.stop()
+  await database.stop()
+}
+
+async function timed<T>(work: () => Promise<T>): Promise<{ ms: number; value: T }> {
+  const from = performance.now()
+  const value = await work()
+  return { ms: performance.now() - from, value }
+}
+
+/** A bare client, so that the time is the server's. @returns the bytes of the answer */
+function post(address: string, body: Buffer, token: string): Promise<number> {
+  const { hostname, port, host } = new URL(address)
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname)
+    let bytes = 0
+    let head = ''
+    socket.on('data', (chunk: Buffer) => {
+      if (head.length < 1_000) head += chunk.subarray(0, 1_000).toString('latin1')
+      bytes += chunk.length
+    })
+    socket.on('end', () => {
+      if (head.startsWith('HTTP/1.1 200') && !head.includes('{"errors"')) resolve(bytes)
+      else reject(new Error(head))
+    })
+    socket.on('error', reject)
+    socket.write(
+      `POST /graphql HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\naccept: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+    )
+    socket.write(body)
+  })
+}
+
+async function readToken(): Promise<string> {
+  const email = `graph-${Date.now()}@example.com`
+  const call = async (path: string, body: unknown, token?: string) => {
+    const headers = {
+      'content-type': 'application/json',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    }
+    const response = await fetch(`${server.address}${path}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
+    return (await response.json()) as { token: string; user: { id: string } }
+  }
+  const { token, user } = await call('/api/auth/register', { email, password: 'bench password' })
+  await sql`update projects set owner_id = ${user.id}`
+  return (await call('/api/tokens', { name: 'bench', scope: 'read' }, token)).token
+}
+
+/** Rows as ingest leaves them: finished jobs whose series are short, so that they are not packed. */
+async function fill(sql: Sql): Promise<void> {
+  await sql`
+    insert into projects (slug, display_name, owner_id)
+    select slug, slug, (select id from users limit 1)
+    from unnest(array['fifty', 'one']) as s (slug)`
+  await sql`
+    insert into batches (id, project_key, owner_id, status, started_at, ended_at, n_total, host, tags)
+    select 'batch-' || g, p.key, p.owner_id, 'completed', timestamptz '2026-01-01' + g * interval '1 minute',
+      timestamptz '2026-01-02', 20, 'box1', array['night']
+    from projects p, generate_series(1, 50) g where p.slug = 'fifty'
+    union all
+    select 'many', p.key, p.owner_id, 'completed', timestamptz '2026-01-01', timestamptz '2026-01-02', 5000, 'box1', '{}'
+    from projects p where p.slug = 'one'`
+  await sql`
+    insert into batch_progress (batch_key, first_seen_at, last_seen_at, n_jobs, n_completed)
+    select key, started_at, ended_at, n_total, n_total from batches`
+  await sql`
+    insert into jobs (batch_key, id, status, started_at, ended_at, model, dataset, params, metrics)
+    select b.key, 'job-' || g, 'completed', b.started_at + g * interval '1 second', b.ended_at, 'resnet18', 'cifar10',
+      jsonb_build_object('lr', random(), 'seed', g, 'optimizer', 'adam'), jsonb_build_object('acc', random())
+    from batches b, generate_series(1, b.n_total) g`
+  await sql`
+    insert into job_progress (job_key, batch_key, first_seen_at, last_seen_at, epochs, max_epoch, series, last_epoch,
+      last_value, min_value, max_value)
+    select key, batch_key, started_at, ended_at, ${EPOCHS}, ${EPOCHS - 1}, '{train_loss,val_loss,lr}',
+      array[49, 49, 49], array[random(), random(), 0.001], '{0,0,0}', '{1,1,1}' from jobs`
+  await sql`
+    insert into epochs (job_key, epoch, ts, db_id, vals)
+    select j.key, e, j.started_at, j.key * 100 + e, array[random(), random(), 0.001]
+    from jobs j, generate_series(0, ${EPOCHS - 1}) e`
+  await sql`analyze`
+}
