@@ -6,8 +6,9 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -23,12 +24,13 @@ def lines(path: Path) -> list[str]:
 
 
 @pytest.fixture
-def own_service(service_folder: Path, request: pytest.FixtureRequest) -> Service:
-    folder = service_folder / request.node.name[:40]
+def own_service(service_folder: Path) -> Iterator[Service]:
+    """One that the test may kill."""
+    folder = service_folder / "own"
     folder.mkdir(mode=0o755)
     service = Service(folder)
-    request.addfinalizer(service.stop)
-    return service
+    yield service
+    service.stop()
 
 
 def test_a_daemon_that_is_killed_at_any_moment_of_a_start_starts_each_command_exactly_once(host: Host) -> None:
@@ -166,10 +168,11 @@ def test_a_service_whose_clock_is_hours_ahead_tells_times_of_its_own_clock_in_th
     folder = service_folder / "skewed"
     folder.mkdir(mode=0o755)
     ahead = (
-        "const D=Date,by=3*3600e3;globalThis.Date=class extends D{constructor(...a){a.length?super(...a):super(D.now()+by)}"
-        "static now(){return D.now()+by}}"
+        "const D = Date, by = 3 * 3600e3; globalThis.Date = class extends D {"
+        " constructor(...a) { if (a.length) super(...a); else super(D.now() + by) }"
+        " static now() { return D.now() + by } }"
     )
-    service = Service(folder, node_options=("--import", f"data:text/javascript,{ahead}"))
+    service = Service(folder, node_options=("--import", f"data:text/javascript,{quote(ahead)}"))
     request.addfinalizer(service.stop)
     host = make_host(service)
     host.register()

@@ -1,0 +1,107 @@
+"""The command line: registering, refusing, and being the only one."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from svc_agent._environment import child_environment
+from svc_agent._transport import check_url, is_loopback
+
+from .kit.host import Host
+from .kit.wait import until
+
+
+def test_the_version_is_printed(host: Host) -> None:
+    done = host.agent("--version")
+    assert (done.returncode, re.fullmatch(r"svc-agent \d+\.\d+\.\d+\n", done.stdout) is not None) == (0, True)
+
+
+@pytest.mark.parametrize("credential", ["session", "reporter"])
+def test_registering_writes_four_keys_readable_by_the_user_alone(host: Host, credential: str) -> None:
+    os.umask(0)
+    registered = host.register(getattr(host.person, credential))
+    assert set(registered) == {"svc_url", "agent_id", "agent_token", "poll_interval_s"}
+    assert registered["svc_url"] == host.service.url
+    assert registered["agent_token"].startswith("ag_live_")
+    assert registered["poll_interval_s"] == 10
+    assert (host.folder / "token.json").stat().st_mode & 0o777 == 0o600
+    assert host.folder.stat().st_mode & 0o777 == 0o700
+    [shown] = host.service.ok("GET", "/api/hosts", host.person.session)["items"]
+    assert (shown["hostname"], shown["online"]) == (host.name, True)
+
+
+def test_a_token_that_the_service_does_not_know_is_said_in_one_line(host: Host) -> None:
+    done = host.agent("register", "--svc-url", host.service.url, "--token", "em_live_nonsense")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "svc-agent register: the service does not know that token\n"
+
+
+@pytest.mark.parametrize("url", ["http://monitor.example.org", "http://10.0.0.1:8080", "http://localhost.example.org"])
+def test_plain_http_to_another_host_is_refused_unless_overruled(host: Host, url: str) -> None:
+    done = host.agent("register", "--svc-url", url, "--token", "em_live_x")
+    assert done.returncode == 1
+    assert "is not encrypted" in done.stderr
+    assert "--insecure" in done.stderr
+    assert check_url(url, insecure=True) == url
+
+
+def test_a_token_file_that_names_plain_http_elsewhere_is_not_run_with(host: Host) -> None:
+    path = host.folder / "token.json"
+    path.write_text(path.read_text().replace("127.0.0.1", "monitor.example.org"))
+    done = host.agent("run")
+    assert (done.returncode, "is not encrypted" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("url", ["", "monitor", "ftp://x", "https://user:secret@x", "https://x?a=b", "https://"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="address"):
+        check_url(url)
+
+
+def test_this_host_is_known_by_all_its_names() -> None:
+    assert all(map(is_loopback, ["localhost", "127.0.0.1", "127.9.9.9", "::1", "a.localhost"]))
+    assert not any(map(is_loopback, ["0.0.0.0", "example.org", "127.0.0.1.example.org", "10.0.0.1"]))
+
+
+def test_one_agent_runs_with_one_folder(host: Host) -> None:
+    host.run()
+    until(lambda: (host.folder / "spool").exists(), "for the first to begin")
+    second = host.agent("run")
+    assert second.returncode == 1
+    assert second.stderr.endswith(f"another svc-agent runs with {host.folder}\n")
+
+
+def test_without_a_registration_it_says_what_to_do(host: Host) -> None:
+    (host.folder / "token.json").unlink()
+    done = host.agent("run")
+    assert (done.returncode, "run `svc-agent register` first" in done.stderr) == (1, True)
+
+
+def test_a_copied_token_file_is_made_private_again(host: Host) -> None:
+    (host.folder / "token.json").chmod(0o644)
+    host.folder.chmod(0o755)
+    host.run()
+    until(lambda: (host.folder / "spool").exists(), "for it to begin")
+    assert (host.folder / "token.json").stat().st_mode & 0o777 == 0o600
+    assert host.folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_of_what_the_service_says_no_path_and_no_preload_reaches_a_process() -> None:
+    env = child_environment(
+        {"PATH": "/bin", "SVC_TOKEN": "em_live_mine", "SVC_DATABASE_URL": "postgresql://x"},
+        told={"PATH": "/evil", "LD_PRELOAD": "/evil.so", "SVC_TOKEN": "evil", "SVC_URL": "evil", "SVC_RERUN_OF": "b"},
+        svc_url="https://monitor",
+        reporter_token=None,
+        agent_token="ag_live_secret",
+    )
+    assert env == {"PATH": "/bin", "SVC_TOKEN": "em_live_mine", "SVC_RERUN_OF": "b", "SVC_URL": "https://monitor"}
+
+
+def test_the_systemd_unit_leaves_processes_alone_and_does_not_repeat_after_77() -> None:
+    unit = (Path(__file__).resolve().parents[1] / "systemd" / "svc-agent.service").read_text()
+    for line in ("KillMode=process", "OOMPolicy=continue", "RestartPreventExitStatus=77"):
+        assert f"\n{line}\n" in unit
