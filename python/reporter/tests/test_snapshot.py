@@ -73,6 +73,8 @@ def test_known_token_shapes_are_masked_in_free_text() -> None:
     text = "push failed: ghp_abcdefghijkl123 at https://u:p@host eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.abc"
     assert redact_text(text) == f"push failed: {MASK} at https://{MASK}@host {MASK}"
     assert not is_secret_name("")
+    assert not is_secret_name("PWD", "/home/user/project")
+    assert is_secret_name("DB_PWD", "x")
 
 
 def test_the_snapshot_holds_what_a_rerun_needs(server: FakeIngest, tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ _SECRET_PARTS = {
     "credential",
     "credentials",
 }
+# Every shell sets these to a folder; what they hold must stay in a recorded command.
+_SHELL_FOLDERS = {"PWD", "OLDPWD"}
 _SECRET_PAIRS = {("api", "key"), ("access", "key"), ("private", "key"), ("secret", "key"), ("auth", "key")}
 _TOKEN_OWNERS = {
     "api",
@@ -86,6 +88,8 @@ def is_secret_name(name: str, value: str = "") -> bool:
     `token` alone is ambiguous in machine learning (`--eos-token "</s>"`, `--max-tokens 512`): it counts when
     it stands alone or with an owner (`hf_token`), or when the value looks random.
     """
+    if name in _SHELL_FOLDERS:
+        return False
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     parts = [part for part in re.split(r"[^a-z0-9]+", spaced.lower()) if part]
     if not parts:
