@@ -1,4 +1,3 @@
-import { createPieces } from '../domain/export/index.ts'
 import type { Sampled } from '../domain/metrics/index.ts'
 
 export interface ShownSeries extends Sampled {
@@ -8,38 +7,41 @@ export interface ShownSeries extends Sampled {
   timestamps?: string[]
 }
 
+/** Characters worth sending, and numbers that are written at once. */
+const PIECE = 65_536
+const NUMBERS = 4_096
+
 /** `{"series": [...]}` piece by piece, so that the size of the answer does not matter. */
-export async function* seriesJson(series: AsyncIterable<ShownSeries>): AsyncGenerator<Buffer> {
-  const pieces = createPieces()
-  pieces.ascii('{"series":[')
+export async function* seriesJson(series: AsyncIterable<ShownSeries>): AsyncGenerator<string> {
+  let text = '{"series":['
   let between = '\n'
-  for await (const { jobId, key, steps, values, timestamps, ...counts } of series) {
-    pieces.text(`${between}{"job_id":${JSON.stringify(jobId)},"key":${JSON.stringify(key)},"steps":[`)
+  for await (const { jobId, key, steps, values, timestamps, nonFinite, ...counts } of series) {
+    text += `${between}{"job_id":${JSON.stringify(jobId)},"key":${JSON.stringify(key)},"steps":[`
     between = ',\n'
-    for (let i = 0; i < steps.length; i++) {
-      pieces.ascii(i === 0 ? `${steps[i]}` : `,${steps[i]}`)
-      if (pieces.full) yield pieces.take()
-    }
-    if (timestamps !== undefined) {
-      pieces.ascii('],"timestamps":[')
-      for (let i = 0; i < timestamps.length; i++) {
-        pieces.ascii(i === 0 ? `"${timestamps[i]}"` : `,"${timestamps[i]}"`)
-        if (pieces.full) yield pieces.take()
+    for (let at = 0; at < steps.length; at += NUMBERS) {
+      text += at === 0 ? '' : ','
+      text += steps.subarray(at, at + NUMBERS).join()
+      if (text.length >= PIECE) {
+        yield text
+        text = ''
       }
     }
-    pieces.ascii('],"values":[')
-    for (let i = 0; i < values.length; i++) {
-      const value = values[i] as number
-      const text = Number.isFinite(value) ? `${value}` : `"${value}"`
-      pieces.ascii(i === 0 ? text : `,${text}`)
-      if (pieces.full) yield pieces.take()
+    if (timestamps !== undefined) text += `],"timestamps":${JSON.stringify(timestamps).slice(0, -1)}`
+    text += '],"values":['
+    for (let at = 0; at < values.length; at += NUMBERS) {
+      text += at === 0 ? '' : ','
+      text += numbers(values.subarray(at, at + NUMBERS), nonFinite === 0)
+      if (text.length >= PIECE) {
+        yield text
+        text = ''
+      }
     }
-    const { totalPoints, returnedPoints, sampled, nonFinite } = counts
-    pieces.ascii(
-      `],"total_points":${totalPoints},"returned_points":${returnedPoints},"sampled":${sampled},"non_finite":${nonFinite}}`,
-    )
-    if (pieces.full) yield pieces.take()
+    const { totalPoints, returnedPoints, sampled } = counts
+    text += `],"total_points":${totalPoints},"returned_points":${returnedPoints},"sampled":${sampled},"non_finite":${nonFinite}}`
   }
-  pieces.ascii(']}\n')
-  yield pieces.take()
+  yield `${text}]}\n`
 }
+
+/** Joining a typed array writes its numbers as JSON does, twice as fast as writing them one by one. */
+const numbers = (values: Float64Array, finite: boolean): string =>
+  finite ? values.join() : Array.from(values, (v) => (Number.isFinite(v) ? v : `"${v}"`)).join()

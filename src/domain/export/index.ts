@@ -1,4 +1,3 @@
 export { finalMetricsCsv } from './final-metrics.ts'
 export { metricsArrow } from './metrics-arrow.ts'
 export { metricsCsv } from './metrics-csv.ts'
-export { createPieces } from './pieces.ts'
