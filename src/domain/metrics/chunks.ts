@@ -5,7 +5,7 @@ import type { Db } from '../../db/sql.ts'
 /**
  * Reads series as packed columns: chunks of up to 1,000 points, and what is not packed yet in the same form, in one
  * COPY statement (one snapshot). A million packed points reach Node in the time of copying eight megabytes; as rows
- * they take a second. See docs/decisions/0004-series-as-columns.md.
+ * they take a second. See docs/decisions/0007-series-as-columns.md.
  */
 
 /** One series of one job; `no` is its number in the job's dictionary, `TIMES` the times of its epochs. */
