@@ -135,7 +135,7 @@ export class ConfigError extends Error {}
 
 /** Names that other parts of the product read from the same environment (specification §2.4, §4.5). */
 const CLIENT_NAMES =
-  /^SVC_(URL|TOKEN|DEMO_EMAIL|DEMO_PASSWORD|DEMO_LIVE_S|BATCH_ID|JOB_ID|RERUN_OF|RERUN_JOBS|TEST_.*|AGENT_.*|REPORTER_.*)$/
+  /^SVC_(URL|TOKEN|DEMO_EMAIL|DEMO_PASSWORD|DEMO_LIVE_S|BATCH_ID|JOB_ID|RERUN_OF|RERUN_JOBS|RERUN_DONE|CMD_ID|TEST_.*|AGENT_.*|REPORTER_.*)$/
 
 /**
  * Reads and cross-checks the environment.

@@ -125,9 +125,9 @@ def test_a_stop_gives_time_to_clean_up_and_then_kills_the_whole_group(host: Host
     assert steps["sigkill"]["actor"] == {"kind": "agent", "id": host.token_file()["agent_id"], "name": host.name}
 
 
-def test_the_reporter_of_a_rerun_of_failed_jobs_runs_those_alone_and_reports_a_batch_of_its_own(host: Host) -> None:
+def test_the_reporter_of_a_rerun_of_failed_lost_and_missing_jobs_runs_those_alone_in_a_batch_of_its_own(host: Host) -> None:
     (host.work / "train.py").write_text(TRAIN.replace("PROJECT", f"of-{host.name}"))
-    batch = host.ran(f"{sys.executable} train.py", n_total=3)
+    batch = host.ran(f"{sys.executable} train.py", n_total=4)
     report = host.service.report
     for job, end in (("a", "job_done"), ("b", "job_failed")):
         report(host.person.reporter, batch, host.name, "job_start", job)
@@ -142,7 +142,8 @@ def test_the_reporter_of_a_rerun_of_failed_jobs_runs_those_alone_and_reports_a_b
     shown = host.service.ok("GET", f"/api/batches/{again}", host.person.session)
     assert (shown["rerun_of"], shown["status"]) == (batch, "completed")
     jobs = host.service.ok("GET", f"/api/batches/{again}/jobs", host.person.session)["items"]
-    assert sorted(job["id"] for job in jobs) == ["b", "c"]
+    # d never began, so nobody but the script knew its name.
+    assert sorted(job["id"] for job in jobs) == ["b", "c", "d"]
 
 
 def _group_lives(pgid: int) -> bool:
@@ -171,8 +172,8 @@ REPORT = (
 TRAIN = """
 import socket
 import svc_reporter as svc
-with svc.Reporter(project="PROJECT", n_total=3, stop_poll_s=0, heartbeat_s=0, resources_s=0) as run:
-    for name in "abc":
+with svc.Reporter(project="PROJECT", n_total=4, stop_poll_s=0, heartbeat_s=0, resources_s=0) as run:
+    for name in "abcd":
         if run.wants(name):
             with run.job(name) as job:
                 job.epoch(0, train_loss=1.0)

@@ -53,14 +53,19 @@ class Rerun:
     of: str | None = None
     jobs: frozenset[str] | None = None
     """Only these jobs are wanted; None: all."""
+    done: frozenset[str] | None = None
+    """These are done, and every other is wanted: says more than `jobs`, which cannot name what never began."""
 
     def wants(self, job_id: str) -> bool:
+        if self.done is not None:
+            return job_id not in self.done
         return self.jobs is None or job_id in self.jobs
 
 
 def read_rerun(env: Mapping[str, str] | None = None) -> Rerun:
     env = os.environ if env is None else env
-    return Rerun(env.get("SVC_RERUN_OF") or None, _job_list(env.get("SVC_RERUN_JOBS", "")))
+    jobs, done = (_job_list(env.get(name, "")) for name in ("SVC_RERUN_JOBS", "SVC_RERUN_DONE"))
+    return Rerun(env.get("SVC_RERUN_OF") or None, jobs, done)
 
 
 def _job_list(text: str) -> frozenset[str] | None:
