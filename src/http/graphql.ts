@@ -39,6 +39,9 @@ export function graphqlRoutes(app: FastifyInstance, graphql: GraphqlDoor): void 
           throw new Problem('unauthenticated', { detail: 'Sign in to see this page' })
         return sendFile(reply, 'text/html', graphql.page.html)
       }
+      if (request.method === 'GET' && !/[?&]query=/.test(request.url)) {
+        throw new Problem('bad_request', { detail: 'A GET needs a query' })
+      }
       // A browser sends no JSON across sites unasked, and nothing else is taken.
       const body = request.method === 'POST' ? objectIn(request.body) : undefined
       const { method, url, headers } = request

@@ -41,7 +41,7 @@ export interface JobSearch {
   params: Comparison[]
   finalMetrics: Comparison[]
   latest: Comparison[]
-  /** Texts of params and metrics are hidden from the caller, so they are not there to be compared either. */
+  /** Texts of jobs are hidden from the caller, so there are none to be compared. */
   textless: boolean
 }
 
@@ -110,19 +110,20 @@ export async function findJobs(
 
 function planOf(db: Db, { column, keys }: JobParents, search: JobSearch, usesProgress: boolean): PagePlan {
   const where: Fragment[] = []
+  // What is hidden must not be found out by asking for it either.
+  const shown = (condition: Fragment): Fragment => (search.textless ? db`false` : condition)
   if (column === 'project_key') {
     where.push(db`not exists (select from batches d where d.key = t.batch_key and d.deleted_at is not null)`)
   }
   if (search.status.length > 0) where.push(oneOf(db, db`t.status`, search.status))
-  if (search.model.length > 0) where.push(oneOfAnyCase(db, db`t.model`, search.model))
-  if (search.dataset.length > 0) where.push(oneOfAnyCase(db, db`t.dataset`, search.dataset))
+  if (search.model.length > 0) where.push(shown(oneOfAnyCase(db, db`t.model`, search.model)))
+  if (search.dataset.length > 0) where.push(shown(oneOfAnyCase(db, db`t.dataset`, search.dataset)))
   if (search.q.length > 0) {
+    const said = search.textless ? db`t.id` : db`concat_ws(chr(10), t.id, t.model, t.dataset)`
     where.push(
       some(
         db,
-        search.q.map(
-          (term) => db`strpos(lower(concat_ws(chr(10), t.id, t.model, t.dataset)), lower(${term})) > 0`,
-        ),
+        search.q.map((term) => db`strpos(lower(${said}), lower(${term})) > 0`),
       ),
     )
   }
