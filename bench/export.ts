@@ -79,9 +79,15 @@ const countArrow: Count = async (body) => {
   return rows
 }
 
+function linesIn(piece: Uint8Array): number {
+  let lines = 0
+  for (let at = piece.indexOf(10); at >= 0; at = piece.indexOf(10, at + 1)) lines++
+  return lines
+}
+
 const countLines: Count = async (body) => {
   let lines = 0
-  for await (const piece of body) for (let at = -1; (at = piece.indexOf(10, at + 1)) >= 0; ) lines++
+  for await (const piece of body) lines += linesIn(piece)
   return lines - 1
 }
 
@@ -100,7 +106,7 @@ const slowly =
     let lines = 0
     for await (const piece of body) {
       bytes += piece.length
-      for (let at = -1; (at = piece.indexOf(10, at + 1)) >= 0; ) lines++
+      lines += linesIn(piece)
       const ahead = (bytes / bytesPerS) * 1000 - (performance.now() - begun)
       if (ahead > 5) await new Promise((resolve) => setTimeout(resolve, ahead))
     }
