@@ -26,6 +26,7 @@ import { seriesRoutes } from './series.ts'
 import { shareRoutes } from './shares.ts'
 import { sseRoutes } from './sse.ts'
 import { tokenRoutes } from './tokens.ts'
+import { servePages } from './web.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -75,13 +76,14 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     }
     return sendProblem(reply, problem)
   })
+  const page = await servePages(app)
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
     const allow = METHODS.filter((method) => app.findRoute({ method, url: path }) !== null)
     if (allow.length > 0 && !allow.includes(request.method as (typeof METHODS)[number])) {
       return sendProblem(reply, new Problem('method_not_allowed', { headers: { allow: allow.join(', ') } }))
     }
-    return sendProblem(reply, new Problem('not_found'))
+    return page(request, reply) ?? sendProblem(reply, new Problem('not_found'))
   })
 
   await app.register(swagger, {

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import statics from '@fastify/static'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+/** Where `npm run build` puts the page: beside the compiled service, and in the same place seen from the sources. */
+const BUILT = join(import.meta.dirname, '../../dist/web')
+
+/** Addresses that are never a page: what is not found there is not found. */
+const NO_PAGE = /^\/(api|graphql|livez|readyz|metrics|assets)(\/|$)/
+const ASSET = /^\/assets\/[\w.-]+$/
+const FILE = /^\/[\w-]+\.(svg|png|ico|txt|webmanifest)$/
+
+const UNBUILT = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Experiment monitor</title><link rel="icon" href="data:,"></head>
+<body><h1>The page is not built</h1>
+<p>The service runs, and its API answers. Build the page with <code>npm run build</code>, then load this address again.</p>
+<p><a href="/api/docs">The API</a></p></body></html>
+`
+
+/** Answers with the page or a file of it; undefined for what is neither. */
+export type Pages = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined
+
+/**
+ * The page, from the same origin as the API. It has no routes of its own: it stands behind the router, so no address of
+ * the API can be shadowed. Files are looked up at each request, so a build is served without a restart.
+ */
+export async function servePages(app: FastifyInstance, root: string = BUILT): Promise<Pages> {
+  await app.register(statics, { root, serve: false, suppressWarning: true })
+
+  return (request, reply) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+    const path = request.url.split('?', 1)[0] ?? ''
+    if (ASSET.test(path)) {
+      if (!existsSync(join(root, path))) return undefined
+      // Their names hold a hash of what they hold.
+      return reply.sendFile(path.slice(1), { immutable: true, maxAge: '365d' })
+    }
+    if (NO_PAGE.test(path)) return undefined
+    if (FILE.test(path)) {
+      return existsSync(join(root, path)) ? reply.sendFile(path.slice(1), { maxAge: '1h' }) : undefined
+    }
+    if (!wantsHtml(request)) return undefined
+    if (!existsSync(join(root, 'index.html')))
+      return reply.code(503).type('text/html; charset=utf-8').send(UNBUILT)
+    return reply
+      .headers({ vary: 'accept', 'cache-control': 'no-cache' })
+      .sendFile('index.html', { cacheControl: false })
+  }
+}
+
+const wantsHtml = (request: FastifyRequest): boolean => /\btext\/html\b/.test(request.headers.accept ?? '')

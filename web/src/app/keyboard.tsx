@@ -1,0 +1,65 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import { links } from '../lib/links.ts'
+import { Dialog } from '../ui/dialog.tsx'
+
+const KEYS = [
+  ['/', 'Search on this page'],
+  ['j, k', 'Next and previous row'],
+  ['Enter', 'Open the row'],
+  ['x', 'Select the row'],
+  ['g h', 'Home'],
+  ['?', 'This list'],
+] as const
+
+/** Rows and search fields say what they are by data-row and data-search; the keys find them. */
+export function Keyboard() {
+  const [help, setHelp] = useState(false)
+  const navigate = useNavigate()
+  useEffect(() => {
+    let before = ''
+    const press = (event: KeyboardEvent): void => {
+      const at = event.target as HTMLElement
+      if (event.metaKey || event.ctrlKey || event.altKey || at.closest('input, textarea, select, dialog'))
+        return
+      const keys = before + event.key
+      before = event.key === 'g' ? 'g' : ''
+      if (keys === 'gh') void navigate(links.home())
+      else if (event.key === '?') setHelp(true)
+      else if (event.key === '/') {
+        const field = document.querySelector<HTMLInputElement>('[data-search]')
+        if (field === null) return
+        event.preventDefault()
+        field.focus()
+        field.select()
+      } else if (event.key === 'j' || event.key === 'k') step(event.key === 'j' ? 1 : -1)
+      else if (event.key === 'x')
+        document.activeElement?.closest('[data-row]')?.querySelector<HTMLElement>('input')?.click()
+    }
+    addEventListener('keydown', press)
+    return () => removeEventListener('keydown', press)
+  }, [navigate])
+  if (!help) return null
+  return (
+    <Dialog title="Keys" onClose={() => setHelp(false)}>
+      <dl className="grid grid-cols-[6rem_1fr] gap-y-1.5">
+        {KEYS.map(([key, what]) => (
+          <div key={key} className="contents">
+            <dt>
+              <kbd className="rounded border border-line bg-surface px-1.5 font-mono text-xs">{key}</kbd>
+            </dt>
+            <dd className="text-muted">{what}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  )
+}
+
+function step(by: number): void {
+  const rows = [...document.querySelectorAll<HTMLElement>('[data-row] a[data-open]')]
+  const now = rows.findIndex((row) => row.closest('[data-row]')?.contains(document.activeElement))
+  const next = rows[now < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, now + by))]
+  next?.focus()
+  next?.scrollIntoView({ block: 'nearest' })
+}

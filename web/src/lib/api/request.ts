@@ -1,0 +1,76 @@
+/** An answer that says no, as problem+json tells it; `status` 0 is a server that could not be reached. */
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: string
+  readonly errors: { path: string; message: string }[]
+
+  constructor(status: number, body: { code?: string; detail?: string; title?: string; errors?: unknown }) {
+    super(body.detail ?? body.title ?? `The server answered ${status}`)
+    this.status = status
+    this.code = body.code ?? 'unknown'
+    this.errors = Array.isArray(body.errors) ? body.errors : []
+  }
+}
+
+type Value = string | number | boolean | undefined
+export type Query = Record<string, Value | readonly string[]>
+
+/** `/path?a=1&b=2&b=3`; undefined values are left out. */
+export function withQuery(path: string, query: Query = {}): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value])
+      if (one !== undefined) search.append(name, String(one))
+  }
+  const text = search.toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+/** @throws Refusal for every answer that is not 2xx, and for none at all */
+async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const answer = await fetch(path, {
+    method,
+    signal: signal ?? null,
+    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    body: body === undefined ? null : JSON.stringify(body),
+  }).catch((error: unknown) => {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error
+    throw new Refusal(0, {
+      code: 'unreachable',
+      detail: 'The server cannot be reached. Nothing was changed.',
+    })
+  })
+  const text = await answer.text()
+  const json = text !== '' && /json/.test(answer.headers.get('content-type') ?? '')
+  const value = json ? JSON.parse(text) : text
+  if (!answer.ok) throw new Refusal(answer.status, json ? value : {})
+  return value as T
+}
+
+export const get = <T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> =>
+  send('GET', withQuery(path, query), undefined, signal)
+export const post = <T = void>(path: string, body: unknown = {}): Promise<T> => send('POST', path, body)
+export const patch = <T>(path: string, body: unknown): Promise<T> => send('PATCH', path, body)
+export const remove = (path: string): Promise<void> => send('DELETE', path)
+
+/** Reads through GraphQL; the first error refuses the whole. */
+export async function ask<T>(query: string, variables: object = {}, signal?: AbortSignal): Promise<T> {
+  const answer = await send<{
+    data?: T
+    errors?: { message: string; extensions?: { code?: string; status?: number } }[]
+  }>('POST', '/graphql', { query, variables }, signal)
+  const [error] = answer.errors ?? []
+  if (error !== undefined)
+    throw new Refusal(error.extensions?.status ?? 400, {
+      detail: error.message,
+      code: error.extensions?.code?.toLowerCase(),
+    })
+  return answer.data as T
+}
+
+/** One sentence for people: what happened. */
+export const sayWhy = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  const fields = error instanceof Refusal ? error.errors.map((one) => `${one.path}: ${one.message}`) : []
+  return fields.length > 0 ? fields.join('; ') : error.message
+}

@@ -1,0 +1,120 @@
+/** What the service answers with (contract §2 to §4), as far as the page reads it. */
+export type Status = 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
+/** A number, or what JSON cannot write. */
+export type Numeric = number | 'NaN' | 'Infinity' | '-Infinity'
+
+export interface Can {
+  stop: boolean
+  rerun: boolean
+  delete: boolean
+  share: boolean
+  edit: boolean
+}
+export interface Batch {
+  id: string
+  project: string
+  status: Status
+  stalled: boolean
+  stop_requested: boolean
+  owner: { id: string; name: string } | null
+  host: string | null
+  host_id: string | null
+  user: string | null
+  commit: string | null
+  command: string | null
+  experiment_type: string | null
+  tags: string[]
+  notes: string
+  n_total: number | null
+  n_done: number
+  n_failed: number
+  n_running: number
+  slots: { total: number | null; started: number; finished: number }
+  started_at: string
+  ended_at: string | null
+  last_seen_at: string
+  elapsed_s: Numeric
+  eta_s: number | null
+  failure_reason: string | null
+  env_snapshot: Record<string, unknown> | null
+  rerun_of: string | null
+  deleted_at?: string
+  /** The stream leaves it out: it is another one for each reader. */
+  can?: Can
+}
+export interface Job {
+  batch_id: string
+  id: string
+  key: string
+  status: Status
+  model: string | null
+  dataset: string | null
+  params: Record<string, unknown>
+  started_at: string
+  ended_at: string | null
+  elapsed_s: Numeric
+  epochs: number
+  latest: { epoch: number | null } & Record<string, Numeric | null>
+  metrics: Record<string, unknown>
+  failure_reason: string | null
+  idle: boolean
+  eta_s: number | null
+}
+export interface User {
+  id: string
+  email: string
+  name: string
+  role: 'admin' | 'user'
+  created_at: string
+}
+export interface Project {
+  slug: string
+  display_name: string
+  visibility: 'private' | 'public'
+  owner: { id: string; name: string }
+  role: 'owner' | 'member' | 'viewer' | null
+  created_at: string
+}
+export interface Member {
+  user_id: string
+  name: string
+  email: string
+  role: 'owner' | 'member' | 'viewer'
+  created_at: string
+}
+export interface Page<T> {
+  items: T[]
+  next_cursor: string | null
+}
+export interface Series {
+  job_id: string | null
+  key: string
+  steps: number[]
+  values: Numeric[]
+  total_points: number
+  returned_points: number
+  sampled: boolean
+  non_finite: number
+}
+export interface LogLine {
+  db_id: number
+  timestamp: string
+  job_id: string
+  level: string
+  line: string
+}
+export interface Token {
+  id: string
+  name: string
+  scope: 'reporter' | 'read'
+  last4: string
+  created_at: string
+  last_used_at: string | null
+}
+export interface Share {
+  id: string
+  anonymous: boolean
+  created_by: { id: string; name: string }
+  created_at: string
+  expires_at: string | null
+}

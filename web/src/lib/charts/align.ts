@@ -1,0 +1,70 @@
+import type { Line } from './line.ts'
+
+/** Null: a gap. Undefined: no point here, the curve goes on. */
+type Column = (number | null | undefined)[]
+
+export interface Aligned {
+  /** The common x, then one column a curve. */
+  columns: [number[], ...Column[]]
+  /** Points that a logarithmic axis cannot show. */
+  unshown: number
+}
+
+/** Past this, points are put on a grid of four places a pixel instead of on the union of all steps. */
+const MOST_CELLS = 1_500_000
+
+/** Brings curves with steps of their own onto one x-axis. */
+export function align(
+  curves: readonly Pick<Line, 'steps' | 'values'>[],
+  log: boolean,
+  pixels: number,
+): Aligned {
+  let unshown = 0
+  const shown = (y: number): number | null => {
+    if (!Number.isFinite(y)) return null
+    if (!log || y > 0) return y
+    unshown++
+    return null
+  }
+  const x = union(curves)
+  if (x.length * curves.length <= MOST_CELLS) {
+    const columns = curves.map(({ steps, values }) => {
+      if (steps.length === x.length) return values.map(shown)
+      const column: Column = new Array(x.length)
+      let at = 0
+      for (let i = 0; i < steps.length; i++) {
+        while (x[at] !== steps[i]) at++
+        column[at] = shown(values[i] as number)
+      }
+      return column
+    })
+    return { columns: [x, ...columns], unshown }
+  }
+  const first = x[0] as number
+  const width = ((x.at(-1) as number) - first) / pixels || 1
+  const grid = Array.from({ length: pixels * 4 }, (_, i) => first + ((i + 0.5) / 4) * width)
+  const columns = curves.map(({ steps, values }) => {
+    const column: Column = new Array(grid.length)
+    let bucket = -1
+    let slot = 0
+    for (let i = 0; i < steps.length; i++) {
+      const now = Math.min(pixels - 1, Math.floor(((steps[i] as number) - first) / width))
+      slot = now === bucket ? Math.min(3, slot + 1) : 0
+      bucket = now
+      column[now * 4 + slot] = shown(values[i] as number)
+    }
+    return column
+  })
+  return { columns: [grid, ...columns], unshown }
+}
+
+function union(curves: readonly Pick<Line, 'steps'>[]): number[] {
+  const [one] = curves
+  if (one === undefined) return []
+  const longest = curves.reduce((a, b) => (b.steps.length > a.steps.length ? b : a), one)
+  // Most often all jobs have the epochs of the longest one.
+  const all = new Set(longest.steps)
+  const before = all.size
+  for (const { steps } of curves) for (const step of steps) all.add(step)
+  return all.size === before ? [...longest.steps] : [...all].sort((a, b) => a - b)
+}

@@ -1,0 +1,42 @@
+import { deleteBatches, fetchBatch, restoreBatch } from './api/batches.ts'
+import { sayWhy } from './api/request.ts'
+import { batchStore } from './live/batches.ts'
+import { some } from './words.ts'
+
+type Tell = (text: string, options?: { bad?: boolean; action?: { label: string; run: () => void } }) => void
+
+/** Deletes at once and says for how long it can be undone; what was refused comes back with the reason. */
+export async function deleteWithUndo(ids: readonly string[], tell: Tell): Promise<void> {
+  const before = ids.flatMap((id) => batchStore.get(id) ?? [])
+  const deletedAt = new Date().toISOString()
+  batchStore.put(before.map((batch) => ({ ...batch, deleted_at: deletedAt })))
+  const back = (some: readonly string[]): void =>
+    batchStore.put(before.filter((batch) => some.includes(batch.id)))
+  try {
+    const { deleted, forbidden } = await deleteBatches(ids)
+    back(forbidden)
+    if (forbidden.length > 0)
+      tell(`${some(forbidden.length, 'batch', 'batches')} kept: only their owners may delete them.`, {
+        bad: true,
+      })
+    if (deleted.length === 0) return
+    tell(`${some(deleted.length, 'batch', 'batches')} deleted; kept for 30 days.`, {
+      action: { label: 'Undo', run: () => void undo(deleted, tell) },
+    })
+  } catch (error) {
+    back(ids)
+    tell(`Nothing was deleted: ${sayWhy(error)}`, { bad: true })
+  }
+}
+
+async function undo(ids: readonly string[], tell: Tell): Promise<void> {
+  try {
+    for (const id of ids) {
+      await restoreBatch(id)
+      batchStore.put([await fetchBatch(id)])
+    }
+    tell(`${some(ids.length, 'batch', 'batches')} restored.`)
+  } catch (error) {
+    tell(`Not restored: ${sayWhy(error)}`, { bad: true })
+  }
+}

@@ -1,0 +1,18 @@
+import { useRef, useSyncExternalStore } from 'react'
+import type { Batch } from '../api/types.ts'
+import { batchStore } from './batches.ts'
+
+/** The batches that any page knows and `wanted` picks, newest first; a new list only when one of them changed. */
+export function useLiveBatches(wanted: (batch: Batch) => boolean): readonly Batch[] {
+  const last = useRef<readonly Batch[]>([])
+  return useSyncExternalStore(batchStore.onAny, () => {
+    const found = batchStore
+      .ids()
+      .map((id) => batchStore.get(id) as Batch)
+      .filter(wanted)
+      .sort((a, b) => (a.started_at < b.started_at ? 1 : a.started_at > b.started_at ? -1 : 0))
+    const same = found.length === last.current.length && found.every((batch, i) => batch === last.current[i])
+    if (!same) last.current = found
+    return last.current
+  })
+}

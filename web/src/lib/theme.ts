@@ -1,0 +1,42 @@
+import { useSyncExternalStore } from 'react'
+
+/** Which colours are shown: what the person chose, else what the system says. */
+export type Choice = 'system' | 'light' | 'dark'
+export type Theme = 'light' | 'dark'
+
+const KEY = 'theme'
+const system = matchMedia('(prefers-color-scheme: dark)')
+const watchers = new Set<() => void>()
+let choice: Choice = read()
+
+function read(): Choice {
+  const kept = localStorage.getItem(KEY)
+  return kept === 'light' || kept === 'dark' ? kept : 'system'
+}
+function apply(): void {
+  if (choice === 'system') delete document.documentElement.dataset.theme
+  else document.documentElement.dataset.theme = choice
+  for (const watcher of watchers) watcher()
+}
+const watch = (changed: () => void): (() => void) => {
+  watchers.add(changed)
+  return () => watchers.delete(changed)
+}
+
+export function startTheme(): void {
+  apply()
+  system.addEventListener('change', apply)
+  addEventListener('storage', () => {
+    choice = read()
+    apply()
+  })
+}
+export function chooseTheme(next: Choice): void {
+  choice = next
+  if (next === 'system') localStorage.removeItem(KEY)
+  else localStorage.setItem(KEY, next)
+  apply()
+}
+export const useThemeChoice = (): Choice => useSyncExternalStore(watch, () => choice)
+export const useTheme = (): Theme =>
+  useSyncExternalStore(watch, () => (choice === 'system' ? (system.matches ? 'dark' : 'light') : choice))

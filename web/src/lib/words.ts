@@ -1,0 +1,77 @@
+import type { Numeric } from './api/types.ts'
+
+/** How numbers and times are said. */
+
+const MINUS = '−'
+/** Four significant digits; what is no number stays a word. */
+export function number(value: unknown): string {
+  if (value === null || value === undefined) return '–'
+  if (typeof value === 'string') return value.replace('-Infinity', '−Inf').replace('Infinity', 'Inf')
+  if (typeof value !== 'number') return JSON.stringify(value)
+  if (!Number.isFinite(value)) return number(String(value))
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) return count(value)
+  const size = Math.abs(value)
+  const text =
+    size !== 0 && (size < 1e-3 || size >= 1e6)
+      ? value
+          .toExponential(3)
+          .replace(/\.?0+e/, 'e')
+          .replace('e+', 'e')
+      : String(Number(value.toPrecision(4)))
+  return text.replace(/-/g, MINUS)
+}
+export const count = (value: number): string => value.toLocaleString('en').replace('-', MINUS)
+export const some = (n: number, one: string, many = `${one}s`): string =>
+  `${count(n)} ${n === 1 ? one : many}`
+
+/** `3 h 12 m`, `42 s`, `2 d 4 h`: the two greatest units. */
+export function duration(seconds: Numeric | null | undefined): string {
+  if (seconds === null || seconds === undefined) return '–'
+  if (typeof seconds === 'string' || !Number.isFinite(seconds)) return number(seconds)
+  if (seconds > 0 && seconds < 10) return `${Number(seconds.toFixed(1))} s`
+  const whole = Math.round(seconds)
+  const parts = [
+    [Math.floor(whole / 86_400), 'd'],
+    [Math.floor(whole / 3600) % 24, 'h'],
+    [Math.floor(whole / 60) % 60, 'm'],
+    [whole % 60, 's'],
+  ] as const
+  const first = parts.findIndex(([n]) => n > 0)
+  if (first < 0) return '0 s'
+  return parts
+    .slice(first, first + 2)
+    .filter(([n], i) => i === 0 || n > 0)
+    .map(([n, unit]) => `${n} ${unit}`)
+    .join(' ')
+}
+
+export function ago(iso: string, now: number = Date.now()): string {
+  const seconds = Math.max(0, (now - Date.parse(iso)) / 1000)
+  if (seconds < 45) return 'just now'
+  if (seconds < 3600) return `${Math.round(seconds / 60)} m ago`
+  if (seconds < 86_400) return `${Math.round(seconds / 3600)} h ago`
+  if (seconds < 30 * 86_400) return `${Math.round(seconds / 86_400)} d ago`
+  return new Date(iso).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
+}
+export const exact = (iso: string): string =>
+  new Date(iso).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+export const clock = (ms: number): string => {
+  const at = new Date(ms)
+  const time = at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+  const far = Math.abs(ms - Date.now()) > 20 * 3_600_000
+  return far
+    ? `${at.toLocaleDateString('en-GB', { weekday: 'short', day: 'numeric', month: 'short' })} ${time}`
+    : time
+}
+
+/** `≈ 14:20 (13:50–15:10)` */
+export function etaText(eta: {
+  eta_s: number | null
+  low_s?: number | null
+  high_s?: number | null
+}): string {
+  if (eta.eta_s === null) return '–'
+  const at = (s: number): string => clock(Date.now() + s * 1000)
+  const range = eta.low_s != null && eta.high_s != null ? ` (${at(eta.low_s)}–${at(eta.high_s)})` : ''
+  return `≈ ${at(eta.eta_s)}${range}`
+}

@@ -1,0 +1,32 @@
+import { useMutation } from '@tanstack/react-query'
+import { rotateKey } from '../../lib/api/identity.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import { Button } from '../../ui/controls.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { Sheet } from '../../ui/table.tsx'
+
+export function Keys() {
+  const rotate = useMutation({ mutationFn: rotateKey })
+  return (
+    <Sheet title="Signing keys">
+      <p className="max-w-prose text-muted">
+        Sessions of programs are signed. A new key signs from now on; the newest two before it go on
+        verifying, so nobody is signed out.
+      </p>
+      <div>
+        <Button look="primary" disabled={rotate.isPending} onClick={() => rotate.mutate()}>
+          Sign with a new key
+        </Button>
+      </div>
+      {rotate.error && <Failure>{sayWhy(rotate.error)}</Failure>}
+      {rotate.data && (
+        <dl role="status" className="grid grid-cols-[8rem_1fr] gap-y-1">
+          <dt className="text-muted">signs now</dt>
+          <dd className="font-mono text-xs">{rotate.data.active_kid}</dd>
+          <dt className="text-muted">still verify</dt>
+          <dd className="font-mono text-xs">{rotate.data.verify_kids.join(', ') || 'none'}</dd>
+        </dl>
+      )}
+    </Sheet>
+  )
+}

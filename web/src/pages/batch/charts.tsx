@@ -1,0 +1,24 @@
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { readChartSearch } from '../../lib/charts/search.ts'
+import { links } from '../../lib/links.ts'
+import { ChartsView } from './charts-view.tsx'
+
+const route = getRouteApi('/b/$batchId/')
+
+export function BatchCharts() {
+  const { batchId } = route.useParams()
+  const search = route.useSearch()
+  const navigate = useNavigate()
+  return (
+    <ChartsView
+      search={search}
+      onSearch={(next) =>
+        void navigate({
+          ...links.batch(batchId, readChartSearch({ ...next })),
+          replace: true,
+          resetScroll: false,
+        })
+      }
+    />
+  )
+}

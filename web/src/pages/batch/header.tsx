@@ -1,0 +1,106 @@
+import { useQuery } from '@tanstack/react-query'
+import { fetchEta } from '../../lib/api/batches.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { count, duration, etaText } from '../../lib/words.ts'
+import { Progress, Tag } from '../../ui/controls.tsx'
+import { Copy } from '../../ui/copy.tsx'
+import { StatusBadge } from '../../ui/status.tsx'
+import { When } from '../../ui/when.tsx'
+import { BatchActions } from './actions.tsx'
+
+/** Is it alive, how far is it, when is it done; and what can be done about it. */
+export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: boolean }) {
+  const runs = batch.status === 'running'
+  return (
+    <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+        <h1 className="min-w-0 truncate text-base font-semibold" title={batch.id}>
+          {batch.id}
+        </h1>
+        <StatusBadge status={batch.status} stalled={batch.stalled} stopping={batch.stop_requested} />
+        <span className="flex-1" />
+        {!shared && <BatchActions batch={batch} />}
+      </div>
+      <dl className="flex flex-wrap items-center gap-x-6 gap-y-1">
+        <Fact name="Progress">
+          <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />
+        </Fact>
+        {batch.n_running > 0 && <Fact name="Running">{count(batch.n_running)}</Fact>}
+        {batch.n_failed > 0 && (
+          <Fact name="Failed">
+            <span className="text-failed">{count(batch.n_failed)}</span>
+          </Fact>
+        )}
+        <Fact name="Elapsed">{duration(batch.elapsed_s)}</Fact>
+        {runs && <Eta batch={batch} ask={!shared} />}
+        <Fact name="Started">
+          <When at={batch.started_at} />
+        </Fact>
+        {runs && (
+          <Fact name="Last seen">
+            <When at={batch.last_seen_at} />
+          </Fact>
+        )}
+        {batch.owner && <Fact name="Owner">{batch.owner.name}</Fact>}
+        {batch.host && <Fact name="Host">{batch.host}</Fact>}
+        {batch.commit && (
+          <Fact name="Commit">
+            <code className="font-mono text-xs">{batch.commit.slice(0, 10)}</code>
+          </Fact>
+        )}
+        {batch.tags.length > 0 && (
+          <Fact name="Tags">
+            <span className="flex gap-1">
+              {batch.tags.map((tag) => (
+                <Tag key={tag}>{tag}</Tag>
+              ))}
+            </span>
+          </Fact>
+        )}
+      </dl>
+      {batch.command && (
+        <div className="flex items-center gap-2">
+          <code className="min-w-0 truncate font-mono text-xs text-muted" title={batch.command}>
+            {batch.command}
+          </code>
+          <Copy text={batch.command} />
+        </div>
+      )}
+      {batch.failure_reason && (
+        <p className="rounded bg-failed-soft px-2 py-1 text-failed">{batch.failure_reason}</p>
+      )}
+      {runs && batch.stalled && (
+        <p className="rounded bg-amber-soft px-2 py-1 text-amber">
+          No event has come since <When at={batch.last_seen_at} />. Its process may be gone, or busy with
+          something that reports nothing.
+        </p>
+      )}
+      {batch.deleted_at && (
+        <p className="rounded bg-amber-soft px-2 py-1 text-amber">
+          It was deleted <When at={batch.deleted_at} /> and is kept for 30 days.
+        </p>
+      )}
+      {batch.notes && <p className="max-w-prose whitespace-pre-wrap text-muted">{batch.notes}</p>}
+    </header>
+  )
+}
+
+const Fact = ({ name, children }: { name: string; children: React.ReactNode }) => (
+  <div className="flex items-center gap-1.5">
+    <dt className="text-muted">{name}</dt>
+    <dd>{children}</dd>
+  </div>
+)
+
+/** The range comes from its own read, anew as jobs end. */
+function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
+  const { data } = useQuery({
+    queryKey: ['eta', batch.id, batch.slots.finished],
+    queryFn: () => fetchEta(batch.id),
+    enabled: ask,
+    refetchInterval: 30_000,
+    placeholderData: (before) => before,
+  })
+  const eta = data ?? { eta_s: batch.eta_s }
+  return eta.eta_s === null ? null : <Fact name="Done">{etaText(eta)}</Fact>
+}

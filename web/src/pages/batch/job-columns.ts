@@ -1,0 +1,84 @@
+import {
+  createColumnHelper,
+  createSortedRowModel,
+  rowSortingFeature,
+  sortFns,
+  tableFeatures,
+} from '@tanstack/react-table'
+import type { Job } from '../../lib/api/types.ts'
+import { duration, number } from '../../lib/words.ts'
+
+export const features = tableFeatures({
+  rowSortingFeature,
+  sortedRowModel: createSortedRowModel(),
+  sortFns,
+})
+const helper = createColumnHelper<typeof features, Job>()
+
+/** Numbers by size, words by letters, nothing last. */
+function order(a: unknown, b: unknown): number {
+  const [x, y] = [Number(a), Number(b)]
+  const [noX, noY] = [a === null || a === undefined || a === '', b === null || b === undefined || b === '']
+  if (noX || noY) return Number(noX) - Number(noY)
+  if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y
+  return String(a).localeCompare(String(b), undefined, { numeric: true })
+}
+
+/** What differs among the jobs, then what came of them. */
+export function columnsOf(jobs: readonly Job[]) {
+  const names = (pick: (job: Job) => object): string[] =>
+    [...new Set(jobs.flatMap((job) => Object.keys(pick(job))))].sort()
+  const varies = (name: string): boolean =>
+    jobs.length < 2 || new Set(jobs.map((job) => JSON.stringify(job.params[name]))).size > 1
+  const params = names((job) => job.params)
+    .filter(varies)
+    .slice(0, 40)
+  const metrics = names((job) => job.metrics).slice(0, 40)
+  const column = (
+    id: string,
+    header: string,
+    value: (job: Job) => unknown,
+    said: (value: unknown, job: Job) => string = number,
+  ) =>
+    helper.accessor((job) => value(job) as string | number | null, {
+      id,
+      header,
+      cell: (context) => said(context.getValue(), context.row.original),
+      sortFn: (a, b) => order(value(a.original), value(b.original)),
+    })
+  const word = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
+  return helper.columns([
+    column('id', 'Job', (job) => job.id, word),
+    column('status', 'Status', (job) => job.status, word),
+    column('epochs', 'Epochs', (job) => job.epochs),
+    column('train_loss', 'train_loss', (job) => job.latest.train_loss),
+    column('val_loss', 'val_loss', (job) => job.latest.val_loss),
+    ...params.map((name) =>
+      column(
+        `p.${name}`,
+        name,
+        (job) => job.params[name],
+        (value) =>
+          typeof value === 'number'
+            ? number(value)
+            : word(typeof value === 'object' && value !== null ? JSON.stringify(value) : value),
+      ),
+    ),
+    ...metrics.map((name) => column(`m.${name}`, `final ${name}`, (job) => job.metrics[name])),
+    column('model', 'Model', (job) => job.model, word),
+    column('dataset', 'Dataset', (job) => job.dataset, word),
+    column(
+      'elapsed',
+      'Elapsed',
+      (job) => job.elapsed_s,
+      (value) => duration(value as number),
+    ),
+    column(
+      'eta',
+      'Left',
+      (job) => job.eta_s,
+      (value) => (value === null ? '' : duration(value as number)),
+    ),
+    column('reason', 'Reason', (job) => job.failure_reason, word),
+  ])
+}

@@ -1,0 +1,124 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useRef, useState } from 'react'
+import { makeToken } from '../../lib/api/identity.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { links } from '../../lib/links.ts'
+import { batchStore } from '../../lib/live/batches.ts'
+import { useChannel } from '../../lib/live/stream.ts'
+import { projectsQuery } from '../../lib/queries.ts'
+import { Button } from '../../ui/controls.tsx'
+import { Code, Copy } from '../../ui/copy.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { pythonSnippet, shellSnippet } from './snippets.ts'
+
+/** From nothing to the first curve: a token, a script, and the page moves by itself. */
+export function Connect() {
+  const queries = useQueryClient()
+  const navigate = useNavigate()
+  const opened = useRef(Date.now())
+  const [kind, setKind] = useState<'python' | 'curl'>('python')
+  const make = useMutation({
+    mutationFn: () =>
+      makeToken({ name: `script of ${new Date().toLocaleDateString('en-GB')}`, scope: 'reporter' }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['tokens'] }),
+  })
+  // The rail follows the dashboard as well; here the first batch that is new moves the page.
+  useChannel('dashboard', ({ batches }) => {
+    const fresh = (batches as Batch[]).find(
+      (batch) =>
+        batchStore.get(batch.id)?.can === undefined &&
+        Date.parse(batch.last_seen_at) > opened.current - 600_000,
+    )
+    if (fresh === undefined || make.data === undefined) return
+    void queries.invalidateQueries({ queryKey: projectsQuery.queryKey })
+    void navigate(links.batch(fresh.id))
+  })
+  const token = make.data?.token
+  const url = location.origin
+  return (
+    <div className="mx-auto flex max-w-3xl flex-col gap-6 px-4 py-8">
+      <div>
+        <h1 className="text-lg font-semibold">Connect a training script</h1>
+        <p className="text-muted">Three steps; the page opens your run when its first event arrives.</p>
+      </div>
+      <Step n={1} title="Make a token" done={token !== undefined}>
+        {token === undefined ? (
+          <>
+            <p className="text-muted">It lets a script report as you. It is shown once, here.</p>
+            <div>
+              <Button look="primary" disabled={make.isPending} onClick={() => make.mutate()}>
+                Make a token
+              </Button>
+            </div>
+            {make.error && <Failure>{sayWhy(make.error)}</Failure>}
+          </>
+        ) : (
+          <div className="flex flex-wrap items-center gap-2">
+            <code
+              data-token
+              className="rounded border border-line bg-surface px-2 py-1 font-mono text-xs break-all"
+            >
+              {token}
+            </code>
+            <Copy text={token} />
+          </div>
+        )}
+      </Step>
+      <Step n={2} title="Run this" done={false} waits={token === undefined}>
+        {token !== undefined && (
+          <>
+            <div className="flex gap-1" role="group" aria-label="Language">
+              {(['python', 'curl'] as const).map((one) => (
+                <Button
+                  key={one}
+                  look={one === kind ? 'primary' : 'plain'}
+                  aria-pressed={one === kind}
+                  onClick={() => setKind(one)}
+                >
+                  {one === 'python' ? 'Python' : 'Shell with curl'}
+                </Button>
+              ))}
+            </div>
+            <Code
+              label={`Snippet for ${kind}`}
+              text={kind === 'python' ? pythonSnippet(url, token) : shellSnippet(url, token)}
+            />
+          </>
+        )}
+      </Step>
+      <Step n={3} title="Watch it arrive" done={false} waits={token === undefined}>
+        {token !== undefined && (
+          <p role="status" className="flex items-center gap-2 text-muted">
+            <span className="pulse size-2 rounded-full bg-running" aria-hidden="true" />
+            Waiting for the first event …
+          </p>
+        )}
+      </Step>
+    </div>
+  )
+}
+
+function Step(props: {
+  n: number
+  title: string
+  done: boolean
+  waits?: boolean
+  children: React.ReactNode
+}) {
+  return (
+    <section className="flex gap-3">
+      <span
+        aria-hidden="true"
+        className={`flex size-6 shrink-0 items-center justify-center rounded-full text-xs ${props.done ? 'bg-completed text-bg' : props.waits ? 'border border-line text-muted' : 'bg-accent text-accent-ink'}`}
+      >
+        {props.done ? '✓' : props.n}
+      </span>
+      <div className="flex min-w-0 flex-1 flex-col gap-2">
+        <h2 className={`font-medium ${props.waits ? 'text-muted' : ''}`}>{props.title}</h2>
+        {props.children}
+      </div>
+    </section>
+  )
+}

@@ -1,0 +1,92 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { metricsOf } from '../../lib/api/batches.ts'
+import type { Numeric } from '../../lib/api/types.ts'
+import { colourOf } from '../../lib/charts/colours.ts'
+import { links } from '../../lib/links.ts'
+import { useChannel } from '../../lib/live/stream.ts'
+import { useBatch } from '../../lib/queries.ts'
+import { useTheme } from '../../lib/theme.ts'
+import { clock, duration, number } from '../../lib/words.ts'
+import { Progress } from '../../ui/controls.tsx'
+import { Spark } from '../../ui/spark.tsx'
+import { StatusBadge } from '../../ui/status.tsx'
+
+const POINTS = 96
+const WATCHED = ['val_loss', 'train_loss'] as const
+interface Point {
+  job_id: string
+  values: Record<string, Numeric>
+}
+
+/** One batch that runs: is it alive, is it learning, when is it done. */
+export function RunningRow({ id, watched }: { id: string; watched: boolean }) {
+  const batch = useBatch(id)
+  if (batch === undefined) return null
+  return (
+    <div data-row className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 hover:bg-hover">
+      <span className="w-24">
+        <StatusBadge status={batch.status} stalled={batch.stalled} stopping={batch.stop_requested} />
+      </span>
+      <Link
+        {...links.batch(id)}
+        data-open
+        className="min-w-0 max-w-full truncate font-medium hover:underline sm:max-w-80"
+      >
+        {id}
+      </Link>
+      <span className="text-muted">{batch.project}</span>
+      <span className="flex-1" />
+      {watched && <Watched id={id} />}
+      <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />
+      <span className="w-20 whitespace-nowrap text-right text-muted" title="Expected end">
+        {batch.eta_s === null ? duration(batch.elapsed_s) : `≈ ${clock(Date.now() + batch.eta_s * 1000)}`}
+      </span>
+      <span className="hidden w-24 truncate text-muted lg:inline">{batch.host ?? ''}</span>
+    </div>
+  )
+}
+
+/** The loss of the job that reported last. */
+function Watched({ id }: { id: string }) {
+  const theme = useTheme()
+  const first = useQuery({
+    queryKey: ['spark', id],
+    queryFn: async () => {
+      const series = await metricsOf(id)({ keys: WATCHED, points: POINTS })
+      const key = WATCHED.find((one) => series.some((s) => s.key === one))
+      const newest = series.filter((s) => s.key === key).at(-1)
+      if (newest === undefined) return null
+      return { job: newest.job_id, key: newest.key, values: newest.values.map(Number) }
+    },
+  })
+  const [live, setLive] = useState<{ job: string; key: string; values: number[] } | null>(null)
+  useChannel(`metrics:${id}`, ({ points }) => {
+    setLive((before) => {
+      let now = before ?? (first.data ? { ...first.data, job: String(first.data.job) } : null)
+      for (const { job_id, values } of points as Point[]) {
+        const key = now?.key ?? WATCHED.find((one) => values[one] !== undefined)
+        const value = key === undefined ? undefined : values[key]
+        if (key === undefined || value === undefined) continue
+        const same = now !== null && now.job === job_id
+        now = { job: job_id, key, values: [...(same && now ? now.values : []), Number(value)].slice(-POINTS) }
+      }
+      return now
+    })
+  })
+  const shown = live ?? first.data
+  if (!shown) return null
+  return (
+    <span className="flex items-center gap-2">
+      <Spark
+        values={shown.values}
+        colour={colourOf(String(shown.job), theme)}
+        label={`${shown.key} of ${shown.job}`}
+      />
+      <span className="w-28 whitespace-nowrap text-xs text-muted">
+        {shown.key} <span className="text-ink">{number(shown.values.at(-1))}</span>
+      </span>
+    </span>
+  )
+}

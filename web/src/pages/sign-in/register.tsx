@@ -1,0 +1,53 @@
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { register } from '../../lib/api/identity.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import { links } from '../../lib/links.ts'
+import { Button, Field } from '../../ui/controls.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { SignInFrame } from './frame.tsx'
+import { useEnter } from './use-enter.ts'
+
+const route = getRouteApi('/register')
+
+export function Register() {
+  const enter = useEnter(register, route.useSearch().return_to)
+  return (
+    <SignInFrame title="Register">
+      <form
+        className="flex flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const form = new FormData(event.currentTarget)
+          const name = String(form.get('name')).trim()
+          enter.mutate({
+            email: String(form.get('email')),
+            password: String(form.get('password')),
+            ...(name && { name }),
+          })
+        }}
+      >
+        <Field label="E-mail address" name="email" type="email" autoComplete="username" required autoFocus />
+        <Field label="Name (optional)" name="name" autoComplete="name" maxLength={128} />
+        <Field
+          label="Password"
+          name="password"
+          type="password"
+          autoComplete="new-password"
+          minLength={8}
+          required
+          hint="At least 8 characters."
+        />
+        {enter.error && <Failure>{sayWhy(enter.error)}</Failure>}
+        <Button look="primary" type="submit" disabled={enter.isPending}>
+          {enter.isPending ? 'Making the account …' : 'Register'}
+        </Button>
+      </form>
+      <p className="text-muted">
+        You have an account?{' '}
+        <Link {...links.signIn()} className="text-accent underline">
+          Sign in
+        </Link>
+      </p>
+    </SignInFrame>
+  )
+}

@@ -1,0 +1,40 @@
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { signIn } from '../../lib/api/identity.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import { links } from '../../lib/links.ts'
+import { Button, Field } from '../../ui/controls.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { SignInFrame } from './frame.tsx'
+import { useEnter } from './use-enter.ts'
+
+const route = getRouteApi('/sign-in')
+
+export function SignIn() {
+  const enter = useEnter(signIn, route.useSearch().return_to)
+  return (
+    <SignInFrame title="Sign in">
+      <form
+        className="flex flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const form = new FormData(event.currentTarget)
+          enter.mutate({ email: String(form.get('email')), password: String(form.get('password')) })
+        }}
+      >
+        <Field label="E-mail address" name="email" type="email" autoComplete="username" required autoFocus />
+        <Field label="Password" name="password" type="password" autoComplete="current-password" required />
+        {enter.error && <Failure>{sayWhy(enter.error)}</Failure>}
+        <Button look="primary" type="submit" disabled={enter.isPending}>
+          {enter.isPending ? 'Signing in …' : 'Sign in'}
+        </Button>
+      </form>
+      <p className="text-muted">
+        No account yet?{' '}
+        <Link {...links.register()} className="text-accent underline">
+          Register
+        </Link>
+        . The first account is the administrator.
+      </p>
+    </SignInFrame>
+  )
+}

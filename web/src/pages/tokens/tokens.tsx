@@ -1,0 +1,112 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { fetchTokens, makeToken, revokeToken } from '../../lib/api/identity.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import type { Token } from '../../lib/api/types.ts'
+import { links } from '../../lib/links.ts'
+import { Button, Choice, Field } from '../../ui/controls.tsx'
+import { Copy } from '../../ui/copy.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { Sheet, Table } from '../../ui/table.tsx'
+import { When } from '../../ui/when.tsx'
+
+/** What scripts and notebooks come in with. */
+export function Tokens() {
+  const queries = useQueryClient()
+  const tokens = useQuery({ queryKey: ['tokens'], queryFn: fetchTokens })
+  const [scope, setScope] = useState<Token['scope']>('reporter')
+  const [leaving, setLeaving] = useState<Token | null>(null)
+  const renew = () => queries.invalidateQueries({ queryKey: ['tokens'] })
+  const make = useMutation({ mutationFn: (name: string) => makeToken({ name, scope }), onSuccess: renew })
+  const revoke = useMutation({ mutationFn: revokeToken, onSuccess: renew })
+  if (tokens.error) return <Notice title={sayWhy(tokens.error)} bad />
+  if (tokens.isPending) return <Waiting />
+  return (
+    <Sheet title="Tokens">
+      <p className="text-muted">
+        A reporter token lets a script send events as you; a read token lets a notebook read.{' '}
+        <Link {...links.connect()} className="text-accent underline">
+          A snippet to paste into a script
+        </Link>
+      </p>
+      <form
+        className="flex flex-wrap items-end gap-2"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const form = event.currentTarget
+          make.mutate(String(new FormData(form).get('name')).trim(), { onSuccess: () => form.reset() })
+        }}
+      >
+        <Field label="Name" name="name" required maxLength={128} placeholder="box7" />
+        <Choice
+          label="Scope"
+          value={scope}
+          onChange={setScope}
+          options={[
+            ['reporter', 'reporter: sends events'],
+            ['read', 'read: reads what I may read'],
+          ]}
+        />
+        <Button look="primary" type="submit" className="h-8" disabled={make.isPending}>
+          Make a token
+        </Button>
+      </form>
+      {make.error && <Failure>{sayWhy(make.error)}</Failure>}
+      {make.data && (
+        <div className="flex flex-wrap items-center gap-2 rounded border border-line bg-surface p-2">
+          <code data-token className="min-w-0 flex-1 font-mono text-xs break-all">
+            {make.data.token}
+          </code>
+          <Copy text={make.data.token} />
+          <p className="w-full text-xs text-muted">Shown this once: only its hash is kept.</p>
+        </div>
+      )}
+      {tokens.data.items.length === 0 ? (
+        <p className="text-muted">You have no tokens yet.</p>
+      ) : (
+        <Table heads={['Name', 'Scope', 'Ends in', 'Made', 'Last used', '']} label="Tokens">
+          {tokens.data.items.map((token) => (
+            <tr key={token.id}>
+              <td>{token.name}</td>
+              <td>{token.scope}</td>
+              <td>
+                <code className="font-mono text-xs">…{token.last4}</code>
+              </td>
+              <td>
+                <When at={token.created_at} />
+              </td>
+              <td>{token.last_used_at ? <When at={token.last_used_at} /> : 'never'}</td>
+              <td className="text-right">
+                <Button look="danger" aria-label={`Revoke ${token.name}`} onClick={() => setLeaving(token)}>
+                  Revoke
+                </Button>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {revoke.error && <Failure>{sayWhy(revoke.error)}</Failure>}
+      {leaving && (
+        <Dialog title={`Revoke ${leaving.name}?`} onClose={() => setLeaving(null)}>
+          <p className="text-muted">
+            Whatever uses it is refused at once; this cannot be undone. What it sent is kept.
+          </p>
+          <div className="flex justify-end gap-2">
+            <Button onClick={() => setLeaving(null)}>Keep it</Button>
+            <Button
+              look="danger"
+              onClick={() => {
+                revoke.mutate(leaving.id)
+                setLeaving(null)
+              }}
+            >
+              Revoke it
+            </Button>
+          </div>
+        </Dialog>
+      )}
+    </Sheet>
+  )
+}

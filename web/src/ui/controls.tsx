@@ -1,0 +1,94 @@
+import type { ButtonHTMLAttributes, InputHTMLAttributes, ReactNode } from 'react'
+import { useId } from 'react'
+
+const LOOK = {
+  plain: 'border border-line bg-raised text-ink hover:bg-hover',
+  primary: 'bg-accent text-accent-ink hover:opacity-90',
+  quiet: 'text-muted hover:bg-hover hover:text-ink',
+  danger: 'border border-line bg-raised text-failed hover:bg-failed-soft',
+}
+
+export const buttonLook = (look: keyof typeof LOOK = 'plain'): string =>
+  `inline-flex h-7 items-center justify-center gap-1.5 whitespace-nowrap rounded px-2.5 text-sm disabled:cursor-not-allowed disabled:opacity-50 ${LOOK[look]}`
+
+export function Button({
+  look = 'plain',
+  className = '',
+  ...rest
+}: { look?: keyof typeof LOOK } & ButtonHTMLAttributes<HTMLButtonElement>) {
+  return <button type="button" className={`${buttonLook(look)} ${className}`} {...rest} />
+}
+
+export const inputLook =
+  'h-8 w-full rounded border border-line-strong bg-bg px-2 text-sm text-ink outline-offset-0 disabled:opacity-60'
+
+export function Field({
+  label,
+  hint,
+  ...rest
+}: { label: string; hint?: ReactNode } & InputHTMLAttributes<HTMLInputElement>) {
+  const id = useId()
+  return (
+    <div className="flex flex-col gap-1">
+      <label htmlFor={id} className="text-muted">
+        {label}
+      </label>
+      <input id={id} className={inputLook} {...rest} />
+      {hint && <p className="text-xs text-muted">{hint}</p>}
+    </div>
+  )
+}
+
+export function Choice<T extends string>(props: {
+  label: string
+  value: T
+  options: readonly (readonly [T, string])[]
+  onChange: (value: T) => void
+  hideLabel?: boolean
+}) {
+  const id = useId()
+  return (
+    <div className={props.hideLabel ? '' : 'flex flex-col gap-1'}>
+      <label htmlFor={id} className={props.hideLabel ? 'sr-only' : 'text-muted'}>
+        {props.label}
+      </label>
+      <select
+        id={id}
+        className={`${inputLook} w-auto`}
+        value={props.value}
+        onChange={(event) => props.onChange(event.target.value as T)}
+      >
+        {props.options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
+  )
+}
+
+/** A bar with its words: 5 of 8. */
+export function Progress({ done, failed, total }: { done: number; failed: number; total: number | null }) {
+  const all = Math.max(total ?? 0, done + failed, 1)
+  const share = (n: number): string => `${(100 * n) / all}%`
+  const words = total === null ? `${done + failed} jobs ended` : `${done + failed} of ${total} jobs`
+  return (
+    <span className="flex items-center gap-2 whitespace-nowrap">
+      <span className="flex h-1.5 w-16 shrink-0 overflow-hidden rounded-full bg-line" aria-hidden="true">
+        <span className="bg-completed" style={{ width: share(done) }} />
+        <span className="bg-failed" style={{ width: share(failed) }} />
+      </span>
+      <span className="text-ink">
+        {total === null ? done + failed : `${done + failed} / ${total}`}
+        <span className="sr-only"> ({words})</span>
+      </span>
+    </span>
+  )
+}
+
+export const Tag = ({ children }: { children: string }) => (
+  <span className="max-w-40 truncate rounded border border-line bg-surface px-1.5 text-xs text-muted">
+    {children}
+  </span>
+)

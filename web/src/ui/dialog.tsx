@@ -1,0 +1,37 @@
+import { type ReactNode, useEffect, useId, useRef } from 'react'
+
+/** A modal window: the browser's own, which keeps the focus inside and closes on Escape. */
+export function Dialog(props: { title: string; onClose: () => void; children: ReactNode; wide?: boolean }) {
+  const ref = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    ref.current?.showModal()
+  }, [])
+  return (
+    <dialog
+      ref={ref}
+      aria-labelledby={id}
+      onClose={props.onClose}
+      onClick={(event) => event.target === ref.current && ref.current?.close()}
+      onKeyDown={(event) => event.stopPropagation()}
+      className={`w-[calc(100vw-2rem)] rounded-lg border border-line bg-raised p-0 shadow-xl ${props.wide ? 'max-w-2xl' : 'max-w-md'}`}
+    >
+      <div className="flex flex-col gap-3 p-4">
+        <div className="flex items-center justify-between gap-4">
+          <h2 id={id} className="text-base font-semibold">
+            {props.title}
+          </h2>
+          <button
+            type="button"
+            aria-label="Close"
+            className="rounded px-2 text-lg leading-none text-muted hover:bg-hover"
+            onClick={() => ref.current?.close()}
+          >
+            ×
+          </button>
+        </div>
+        {props.children}
+      </div>
+    </dialog>
+  )
+}

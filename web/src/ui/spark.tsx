@@ -1,0 +1,26 @@
+/** A curve without axes; the newest point is marked. */
+export function Spark({
+  values,
+  colour,
+  label,
+}: {
+  values: readonly number[]
+  colour: string
+  label: string
+}) {
+  const W = 96
+  const H = 24
+  const finite = values.filter(Number.isFinite)
+  if (finite.length < 2) return <span className="inline-block h-6 w-24" />
+  const low = Math.min(...finite)
+  const high = Math.max(...finite)
+  const x = (i: number): number => 2 + (i / (finite.length - 1)) * (W - 5)
+  const y = (v: number): number => 2 + (1 - (v - low) / (high - low || 1)) * (H - 4)
+  const points = finite.map((v, i) => `${x(i).toFixed(1)},${y(v).toFixed(1)}`).join(' ')
+  return (
+    <svg viewBox={`0 0 ${W} ${H}`} className="h-6 w-24 shrink-0" role="img" aria-label={label}>
+      <polyline points={points} fill="none" stroke={colour} strokeWidth="1.5" strokeLinejoin="round" />
+      <circle cx={x(finite.length - 1)} cy={y(finite.at(-1) as number)} r="2" fill={colour} />
+    </svg>
+  )
+}

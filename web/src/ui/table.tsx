@@ -1,0 +1,36 @@
+import type { ReactNode } from 'react'
+
+/** A page of text and small tables. */
+export const Sheet = ({ title, children }: { title: string; children: ReactNode }) => (
+  <div className="flex max-w-5xl flex-col gap-4 p-4">
+    <h1 className="text-base font-semibold">{title}</h1>
+    {children}
+  </div>
+)
+
+/** A small table as it stands in the page; a wide one scrolls by itself. */
+export const Table = ({
+  heads,
+  label,
+  children,
+}: {
+  heads: readonly string[]
+  label: string
+  children: ReactNode
+}) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+  <div className="overflow-x-auto" tabIndex={0} role="region" aria-label={label}>
+    <table className="w-full border-y border-line text-left [&_td]:px-2 [&_td]:py-1.5 [&_td]:whitespace-nowrap [&_tr]:border-t [&_tr]:border-line">
+      <thead className="bg-surface text-xs text-muted">
+        <tr>
+          {heads.map((head, i) => (
+            <th key={head || i} scope="col" className="px-2 py-1.5 font-normal whitespace-nowrap">
+              {head || <span className="sr-only">Actions</span>}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
+  </div>
+)
