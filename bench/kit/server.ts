@@ -44,7 +44,7 @@ export async function startProcess(
   // BENCH_PROFILE=folder has every process write a CPU profile there when it ends.
   const folder = process.env.BENCH_PROFILE
   const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
-  const runner = script.endsWith('.ts') ? ['--import', 'tsx'] : ['--max-semi-space-size=64']
+  const runner = script.endsWith('.ts') ? ['--import', 'tsx'] : ['--max-semi-space-size=32']
   const child = spawn(process.execPath, [...profile, ...runner, join(ROOT, script)], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
