@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { type ExecutionResult, GraphQLError, type GraphQLSchema, getOperationAST, parse } from 'graphql'
-import { createHandler, type Response } from 'graphql-sse'
+import type { ExecutionResult, GraphQLSchema } from 'graphql'
+import { createHandler } from 'graphql-sse'
 import type { Logger } from 'pino'
 import type { Caller } from '../domain/caller.ts'
 import type { Live } from '../domain/live/index.ts'
@@ -8,6 +8,7 @@ import type { Frame } from '../stream/frame.ts'
 import type { Subscription } from '../stream/subscription.ts'
 import type { Context } from './context.ts'
 import { maskWith } from './mask.ts'
+import { argumentsOf, frameOf, framesOf, type OperationContext, through } from './sse-sources.ts'
 
 /**
  * Server-sent events (contract §6; design.md §2 "SSE"), by graphql-sse's handler in two profiles:
@@ -58,11 +59,6 @@ const MOST_FRAMES = 64
 const MOST_BYTES = 64 * 1024
 /** Every so many pings tell the cursor, so that one of a quiet stream does not grow older than the log. */
 const CURSOR_EVERY_PINGS = 20
-/** A subscription has one field; a document that is longer wants something else. */
-const MOST_TOKENS = 1_000
-
-/** A context as graphql-sse's types want it. */
-type OperationContext = Record<PropertyKey, unknown> | undefined
 
 /** What graphql-sse is told of a request; what it holds was looked at before. */
 const HEADERS: Record<string, string> = { accept: 'text/event-stream', 'content-type': 'application/json' }
@@ -107,7 +103,9 @@ export function createSse(options: {
     authenticate: () => null,
     context: (req) => req.context.context as OperationContext,
     onSubscribe: (req) =>
-      req.context.profile === 'events' ? framesOf(req.context) : argumentsOf(schema, req.context),
+      req.context.profile === 'events'
+        ? framesOf(req.context.subscription as Subscription)
+        : argumentsOf(schema, req.context.params, req.context.context as OperationContext),
     async onNext(_context, req, result) {
       const stream = req.context
       const frame = stream.profile === 'events' ? frameOf(result) : stream.sourced.shift()
@@ -265,77 +263,3 @@ export function createSse(options: {
 
 const isFull = ({ marks, unwritten }: Stream): boolean =>
   marks.length >= MOST_FRAMES || (marks.length > 0 && unwritten > MOST_BYTES)
-
-interface FrameResult extends ExecutionResult {
-  frame: Frame
-}
-const frameOf = (result: object): Frame | undefined => (result as Partial<FrameResult>).frame
-
-/** The subscription's frames, disguised as results. graphql-sse frees a source only if it has all three methods. */
-function framesOf({ subscription }: Stream): AsyncIterableIterator<FrameResult> {
-  if (subscription === null) throw new Error('a stream of events without a subscription')
-  const over = { done: true, value: undefined } as const
-  return {
-    [Symbol.asyncIterator]() {
-      return this
-    },
-    async next() {
-      const { done, value } = await subscription.next()
-      return done ? over : { done: false, value: { frame: value } }
-    },
-    async return() {
-      await subscription.return()
-      return over
-    },
-    async throw(error) {
-      await subscription.return()
-      throw error
-    },
-  }
-}
-
-/** The same subscription; `seen` is told of each frame on its way. */
-const through = (subscription: Subscription, seen: (frame: Frame) => void): Subscription => ({
-  [Symbol.asyncIterator]() {
-    return this
-  },
-  async next() {
-    const result = await subscription.next()
-    if (result.done !== true) seen(result.value)
-    return result
-  },
-  return: () => subscription.return(),
-  throw: (error) => subscription.throw(error),
-  get caughtUpTo() {
-    return subscription.caughtUpTo
-  },
-})
-
-/** What graphql-sse executes; or its answer, where only subscriptions are served. */
-function argumentsOf(schema: GraphQLSchema, { params, context }: Stream) {
-  const { query, variables, operationName } = params
-  try {
-    const document = parse(String(query), { maxTokens: MOST_TOKENS })
-    const name = typeof operationName === 'string' ? operationName : undefined
-    if (getOperationAST(document, name)?.operation !== 'subscription') {
-      throw new GraphQLError('Only subscriptions are streamed: send queries to /graphql as JSON')
-    }
-    return {
-      schema,
-      document,
-      operationName: name,
-      variableValues: variables as Record<string, unknown> | undefined,
-      contextValue: context as OperationContext,
-    }
-  } catch (error) {
-    const refused: Response = [
-      JSON.stringify({ errors: [error] }),
-      {
-        status: 400,
-        statusText: 'Bad Request',
-        headers: { 'content-type': 'application/json; charset=utf-8' },
-      },
-    ]
-    return refused
-  }
-}
