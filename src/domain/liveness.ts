@@ -39,11 +39,16 @@ export function isStalled(batch: { status: string; lastSeenAt: string }, clock: 
 
 /**
  * Was the GPU of a running job below 5% for the threshold? The job's own snapshots decide; a job without any is judged
- * by those of its batch.
+ * by those of its batch, from its own start on.
  */
-export function isIdle(job: { status: string; gpu: GpuSeen }, batchGpu: GpuSeen, clock: Clock): boolean {
+export function isIdle(
+  job: { status: string; startedAt: string; gpu: GpuSeen },
+  batchGpu: GpuSeen,
+  clock: Clock,
+): boolean {
   if (job.status !== 'running' || !canJudge(clock.idleJobThresholdMin, clock)) return false
   const gpu = job.gpu.lastAt === null ? batchGpu : job.gpu
   if (gpu.firstAt === null || gpu.lastAt === gpu.busyAt) return false
-  return sinceMs(gpu.busyAt ?? gpu.firstAt, clock.now) >= clock.idleJobThresholdMin * MINUTE_MS
+  const idleMs = Math.min(sinceMs(gpu.busyAt ?? gpu.firstAt, clock.now), sinceMs(job.startedAt, clock.now))
+  return idleMs >= clock.idleJobThresholdMin * MINUTE_MS
 }

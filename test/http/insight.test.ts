@@ -172,6 +172,17 @@ describe('health', () => {
       reasons: [],
     })
   })
+
+  test("a job that has just started is not idle for its batch's GPU having waited", async () => {
+    await send(
+      start('waited', -3_600, 2),
+      snapshot('waited', null, -3_600, 1),
+      snapshot('waited', null, -60, 1),
+      job('waited', 'old', -3_600),
+      job('waited', 'new', -120),
+    )
+    expect(await get('/api/batches/waited/health')).toMatchObject({ idle_jobs: ['old'] })
+  })
 })
 
 describe('dashboard', () => {

@@ -49,21 +49,26 @@ export async function summaryOf(
         and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))`,
     db<Evidence[]>`/* dashboard.gpu_evidence */
       select j.gpu_first_at, j.gpu_last_at, j.gpu_busy_at, p.gpu_first_at batch_first_at, p.gpu_last_at batch_last_at,
-        p.gpu_busy_at batch_busy_at
+        p.gpu_busy_at batch_busy_at, r.started_at
       from batches b
       join batch_progress p on p.batch_key = b.key
       join job_progress j on j.batch_key = b.key
+      join jobs r on r.key = j.job_key
       where b.status = 'running' and b.deleted_at is null
         and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))
         and (j.gpu_last_at is not null or p.gpu_last_at is not null)
-        and (select status from jobs where key = j.job_key) = 'running'`,
+        and r.status = 'running'`,
     gpuHours.of(db, keys, clock.now),
   ])
   if (counts === undefined) throw new Error('counting gave no row')
   const stalled = running.filter((b) => isStalled({ status: 'running', lastSeenAt: b.last_seen_at }, clock))
   const idle = jobs.filter((j) =>
     isIdle(
-      { status: 'running', gpu: { firstAt: j.gpu_first_at, lastAt: j.gpu_last_at, busyAt: j.gpu_busy_at } },
+      {
+        status: 'running',
+        startedAt: j.started_at,
+        gpu: { firstAt: j.gpu_first_at, lastAt: j.gpu_last_at, busyAt: j.gpu_busy_at },
+      },
       { firstAt: j.batch_first_at, lastAt: j.batch_last_at, busyAt: j.batch_busy_at },
       clock,
     ),
@@ -78,6 +83,7 @@ export async function summaryOf(
 }
 
 interface Evidence {
+  started_at: string
   gpu_first_at: string | null
   gpu_last_at: string | null
   gpu_busy_at: string | null

@@ -25,6 +25,7 @@ interface BatchRow {
 }
 interface JobRow extends Omit<BatchRow, 'last_seen_at'> {
   id: string
+  started_at: string
 }
 
 /** Reasons about single jobs that are told; `idleJobs` names all of them. */
@@ -36,7 +37,7 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
       select b.status, p.last_seen_at, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
       from batches b join batch_progress p on p.batch_key = b.key where b.key = ${batchKey}`,
     db<JobRow[]>`/* health.jobs */
-      select j.id, j.status, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
+      select j.id, j.status, j.started_at, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
       from jobs j join job_progress p on p.job_key = j.key
       where j.batch_key = ${batchKey} and j.status = 'running' order by j.key`,
     livenessOf(db, [batchKey], clock),
@@ -44,7 +45,9 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
   if (batch === undefined) throw new Error('the batch is gone')
   const batchGpu = gpuOf(batch)
   const stalled = isStalled({ status: batch.status, lastSeenAt: batch.last_seen_at }, clock)
-  const idle = jobs.filter((job) => isIdle({ status: job.status, gpu: gpuOf(job) }, batchGpu, clock))
+  const idle = jobs.filter((job) =>
+    isIdle({ status: job.status, startedAt: job.started_at, gpu: gpuOf(job) }, batchGpu, clock),
+  )
   const silentS = Math.floor(sinceMs(batch.last_seen_at, clock.now) / 1000)
   const thresholdS = clock.stallTimeoutMin * 60
 

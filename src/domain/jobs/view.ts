@@ -71,6 +71,7 @@ export function jobView(row: JobRow, clock: Clock, extras: { etaS: number | null
     idle: isIdle(
       {
         status: row.status,
+        startedAt: row.started_at,
         gpu: { firstAt: row.gpu_first_at, lastAt: row.gpu_last_at, busyAt: row.gpu_busy_at },
       },
       { firstAt: row.batch_gpu_first_at, lastAt: row.batch_gpu_last_at, busyAt: row.batch_gpu_busy_at },
