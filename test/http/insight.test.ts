@@ -182,6 +182,8 @@ describe('health', () => {
       job('waited', 'new', -120),
     )
     expect(await get('/api/batches/waited/health')).toMatchObject({ idle_jobs: ['old'] })
+    const gone = await stage.app.call('DELETE', '/api/batches/waited', { token: stage.batchOwner.token })
+    expect(gone.status).toBe(204)
   })
 })
 
