@@ -14,6 +14,14 @@ test('every route of the server has a row, and every row a route', () => {
   expect(new Set(MATRIX.map((row) => row.route))).toEqual(new Set(live))
 })
 
+/** Of the batch's owner. */
+let agentToken: string
+beforeAll(async () => {
+  const body = { hostname: 'of-the-matrix', capabilities: {}, version: '1' }
+  const made = await stage.app.call('POST', '/api/agents/register', { token: stage.batchOwner.token, body })
+  agentToken = made.body.agent_token
+})
+
 let calls = 0
 async function credentialOf(caller: CallerName, ownSession: boolean): Promise<string | undefined> {
   switch (caller) {
@@ -21,6 +29,8 @@ async function credentialOf(caller: CallerName, ownSession: boolean): Promise<st
       return undefined
     case 'bad':
       return 'em_live_not-a-token'
+    case 'agent':
+      return agentToken
     case 'reporter':
     case 'read':
       return stage.batchOwner[caller]
@@ -38,7 +48,7 @@ describe.each(MATRIX)('$route ($project)', (row) => {
     const expected = row.answers.split(' ').map(Number)
     expect(expected).toHaveLength(CALLERS.length)
     const got: Record<string, number> = {}
-    for (const caller of CALLERS) {
+    for (const caller of [...CALLERS, 'agent'] as const) {
       const scene = await setScene(stage, caller, row, ++calls)
       const [method, url] = row.route.split(' ') as [string, string]
       const path = row.path === undefined ? url : await row.path(scene)
@@ -53,7 +63,8 @@ describe.each(MATRIX)('$route ($project)', (row) => {
         expect(answer.body).toMatchObject({ status: answer.status, code: expect.any(String) })
       expect(answer.headers['x-request-id']).toEqual(expect.any(String))
     }
-    expect(got).toEqual(Object.fromEntries(CALLERS.map((caller, i) => [caller, expected[i]])))
+    const wanted = Object.fromEntries(CALLERS.map((caller, i) => [caller, expected[i]]))
+    expect(got).toEqual({ ...wanted, agent: row.agent ?? wanted.reporter })
   })
 })
 

@@ -21,7 +21,7 @@ export const CALLERS = [
   'owner',
   'admin',
 ] as const
-export type CallerName = (typeof CALLERS)[number]
+export type CallerName = (typeof CALLERS)[number] | 'agent'
 
 /** What a row may name in its path and body; whatever a call might use up is made anew for each call. */
 export interface Scene {
@@ -43,6 +43,8 @@ export interface Row {
   body?: (scene: Scene) => unknown
   /** A status for each of CALLERS, in their order. */
   answers: string
+  /** What an agent of the batch's owner gets: the same as a reporter token, unless said. */
+  agent?: number
 }
 
 const ofBatch =
@@ -304,6 +306,7 @@ export const MATRIX: Row[] = [
     route: 'POST /api/agents/register',
     body: ({ caller }) => ({ hostname: `host-of-${caller}`, capabilities: {}, version: '1' }),
     answers: '401 401 200 403 200 200 200 200 200 200',
+    agent: 403,
   },
   ...(
     [
@@ -321,6 +324,8 @@ export const MATRIX: Row[] = [
         `/api/agents/${await agentOf(scene)}${suffix.replace(':cmd_id', scene.batch.id)}`,
       body: () => body,
       answers: '401 401 403 403 403 403 403 403 403 403',
+      // Another agent, of the same user.
+      agent: 404,
     }),
   ),
   { route: 'GET /api/hosts', answers: '401 401 403 200 200 200 200 200 200 200' },
