@@ -128,7 +128,7 @@ export async function startApp(
       contextFor: (caller) => contextFor(caller, live),
       log,
     })
-    graphqlRoutes(server, { ...graphql, page: schemaPage(schema) })
+    graphqlRoutes(server, { ...graphql, page: schemaPage(schema) }, { sse, log })
     const address = await server.listen({ host: config.host, port: config.port })
     const hasUsers = async (): Promise<boolean> =>
       (await sql`/* users.any */ select 1 from users limit 1`).length > 0

@@ -256,7 +256,11 @@ export function createSse(options: {
     },
     stop() {
       clearInterval(beating)
-      for (const stream of open) void stream.subscription?.return()
+      for (const stream of open) {
+        void stream.subscription?.return()
+        // Whoever does not read would not see a proper end either.
+        if (stream.blockedSince !== null) stream.res.destroy()
+      }
     },
   }
 }

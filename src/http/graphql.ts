@@ -2,7 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Caller } from '../domain/caller.ts'
 import { Problem } from '../problem.ts'
+import type { Services } from '../services.ts'
 import { readersOnly } from './credentials.ts'
+import { streamOperation } from './sse.ts'
 
 /** What stands behind the door: graphql/handlers.ts and graphql/page.ts, put here by app.ts. */
 export interface GraphqlDoor {
@@ -20,7 +22,11 @@ const MOST_BYTES = 64 * 1024
  * /graphql (contract §6): POST with JSON, GET for queries; and with GET, for a browser, a page to try it on. The hooks
  * of REST hold here as well: Host, the caller, and that the unsafe request of a cookie comes from our own pages.
  */
-export function graphqlRoutes(app: FastifyInstance, graphql: GraphqlDoor): void {
+export function graphqlRoutes(
+  app: FastifyInstance,
+  graphql: GraphqlDoor,
+  services: Pick<Services, 'sse' | 'log'>,
+): void {
   const hidden = { schema: { hide: true } }
 
   app.route({
@@ -45,6 +51,11 @@ export function graphqlRoutes(app: FastifyInstance, graphql: GraphqlDoor): void 
       // A browser sends no JSON across sites unasked, and nothing else is taken.
       const body = request.method === 'POST' ? objectIn(request.body) : undefined
       const { method, url, headers } = request
+      // Clients of graphql-sse ask for nothing else; what they subscribe to is streamed as at /api/sse.
+      if (body !== undefined && headers.accept === 'text/event-stream') {
+        await streamOperation(services, request, reply, body)
+        return reply
+      }
       const answer = await graphql.answer({ method, url, headers, body }, caller)
       return reply
         .code(answer.status)

@@ -81,15 +81,23 @@ export function sseRoutes(app: FastifyInstance, services: Services): void {
         response: eventStream('`next` with each result; errors of the operation as well'),
       },
     },
-    async (request, reply) => {
-      const caller = await request.caller()
-      const until = endOf(request, caller)
-      const headers = takeOver(reply)
-      await sse
-        .serveOperation(reply.raw, headers, request.body, caller, until)
-        .catch((err) => log.warn({ err, request_id: request.id }, 'a stream failed'))
-    },
+    (request, reply) => streamOperation(services, request, reply, request.body),
   )
+}
+
+/** Answers with the stream of a subscription; for /graphql too. What is wrong with it is said within the stream. */
+export async function streamOperation(
+  { sse, log }: Pick<Services, 'sse' | 'log'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  params: object,
+): Promise<void> {
+  const caller = await request.caller()
+  const until = endOf(request, caller)
+  const headers = takeOver(reply)
+  await sse
+    .serveOperation(reply.raw, headers, { ...params }, caller, until)
+    .catch((err) => log.warn({ err, request_id: request.id }, 'a stream failed'))
 }
 
 /** From here on the answer is written by the stream; the headers that were set so far go with it. */

@@ -124,8 +124,8 @@ describe('the client of graphql-sse', () => {
     plain.cut()
   })
 
-  test('is told of a reset as a message', async () => {
-    const messages = subscribe(connect(), ['dashboard'], '999999999')
+  test.each(['/api/sse', '/graphql'])('is told of a reset as a message, at %s', async (path) => {
+    const messages = subscribe(connect({ url: app.address + path }), ['dashboard'], '999999999')
     expect(await nextOf(messages)).toMatchObject({
       type: 'reset',
       channel: null,
