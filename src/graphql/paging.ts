@@ -28,7 +28,14 @@ export interface Connection<Node> {
 }
 
 /** The largest pages; a page of jobs is what a notebook reads whole. */
-export const MOST = { projects: 500, batches: 500, jobs: 5_000, logLines: 1_000 } as const
+export const MOST = {
+  projects: 500,
+  batches: 500,
+  jobs: 5_000,
+  logLines: 1_000,
+  hosts: 500,
+  commands: 500,
+} as const
 export const FIRST = 50
 
 export const firstUpTo = (most: number) =>

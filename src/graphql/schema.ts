@@ -8,6 +8,7 @@ import './job.ts'
 import './insight.ts'
 import './records.ts'
 import './share.ts'
+import './agents.ts'
 import './query.ts'
 import './live.ts'
 

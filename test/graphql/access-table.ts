@@ -18,7 +18,7 @@ const rows = (rule: Rule, type: string, fields: string): [string, Rule][] =>
 
 export const ACCESS: ReadonlyMap<string, Rule> = new Map([
   ...rows('known', 'Query', 'viewer'),
-  ...rows('everyone', 'Query', 'projects batches dashboard streamCursor nodes'),
+  ...rows('everyone', 'Query', 'projects batches hosts dashboard streamCursor nodes'),
   // Null for what the caller does not see.
   ...rows('reader', 'Query', 'project batch job node'),
   // The token is what lets in.
@@ -35,6 +35,7 @@ export const ACCESS: ReadonlyMap<string, Rule> = new Map([
      nDone nFailed nRunning slots startedAt endedAt lastSeenAt elapsedS failureReason envSnapshot rerunOf can jobs metrics
      eta health resources logLines`,
   ),
+  ...rows('inProject', 'Batch', 'agentCommands'),
   ...rows('sharer', 'Batch', 'shares'),
   ...rows(
     'reader',
@@ -46,6 +47,9 @@ export const ACCESS: ReadonlyMap<string, Rule> = new Map([
 
 /** Parts of the above, which nobody reaches by another way: seen by whoever sees the whole. */
 export const PARTS = new Set([
+  'AgentCommand',
+  'AgentCommandConnection',
+  'AgentCommandEdge',
   'BatchCan',
   'BatchConnection',
   'BatchEdge',
@@ -53,6 +57,9 @@ export const PARTS = new Set([
   'EnvSnapshot',
   'Eta',
   'Health',
+  'Host',
+  'HostConnection',
+  'HostEdge',
   'JobConnection',
   'JobEdge',
   'LiveMessage',
@@ -66,6 +73,7 @@ export const PARTS = new Set([
   'ProjectEdge',
   'ProjectMember',
   'Resource',
+  'RunningProcess',
   'Share',
   'Slots',
   'Viewer',

@@ -65,6 +65,7 @@ const snake = (name: string): string => name.replace(/[A-Z]/g, (capital) => `_${
 const TABLES: Partial<Record<string, string>> = {
   AuditEntry: 'audit_log',
   Batch: 'batches',
+  CommandBatch: 'command_batches',
   BatchProgress: 'batch_progress',
   Epoch: 'epochs',
   JobProgress: 'job_progress',

@@ -102,7 +102,7 @@ test('each of its levels is one statement', async () => {
   } } } } }`
   const { statements } = await run(query, { slug: 'large' })
   const names = statements.map(nameOf)
-  expect(names).toEqual(expect.arrayContaining(['prisma', 'batches.search', 'jobs.search', 'series.read']))
+  expect(names).toEqual(expect.arrayContaining(['prisma', 'batches.search', 'jobs.search', 'metrics.read']))
   expect(names).toHaveLength(new Set(names).size + names.filter((name) => name.startsWith('eta.')).length / 2)
   // Those of every list, of rights, of estimates and of the agents on the hosts.
   expect(names.length).toBeLessThanOrEqual(12)

@@ -131,3 +131,23 @@ export type Change = Prisma.ChangeModel
  * 
  */
 export type Share = Prisma.ShareModel
+/**
+ * Model Agent
+ * 
+ */
+export type Agent = Prisma.AgentModel
+/**
+ * Model AgentCommand
+ * 
+ */
+export type AgentCommand = Prisma.AgentCommandModel
+/**
+ * Model CommandBatch
+ * 
+ */
+export type CommandBatch = Prisma.CommandBatchModel
+/**
+ * Model ControlStep
+ * 
+ */
+export type ControlStep = Prisma.ControlStepModel

@@ -414,7 +414,11 @@ export const ModelName = {
   LogLine: 'LogLine',
   ResourceSnapshot: 'ResourceSnapshot',
   Change: 'Change',
-  Share: 'Share'
+  Share: 'Share',
+  Agent: 'Agent',
+  AgentCommand: 'AgentCommand',
+  CommandBatch: 'CommandBatch',
+  ControlStep: 'ControlStep'
 } as const
 
 export type ModelName = (typeof ModelName)[keyof typeof ModelName]
@@ -430,7 +434,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "user" | "session" | "signingKey" | "token" | "auditEntry" | "project" | "projectMember" | "batch" | "batchProgress" | "job" | "jobProgress" | "event" | "epoch" | "metricChunk" | "logLine" | "resourceSnapshot" | "change" | "share"
+    modelProps: "user" | "session" | "signingKey" | "token" | "auditEntry" | "project" | "projectMember" | "batch" | "batchProgress" | "job" | "jobProgress" | "event" | "epoch" | "metricChunk" | "logLine" | "resourceSnapshot" | "change" | "share" | "agent" | "agentCommand" | "commandBatch" | "controlStep"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1766,6 +1770,302 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         }
       }
     }
+    Agent: {
+      payload: Prisma.$AgentPayload<ExtArgs>
+      fields: Prisma.AgentFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.AgentFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.AgentFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentPayload>
+        }
+        findFirst: {
+          args: Prisma.AgentFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.AgentFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentPayload>
+        }
+        findMany: {
+          args: Prisma.AgentFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentPayload>[]
+        }
+        create: {
+          args: Prisma.AgentCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentPayload>
+        }
+        createMany: {
+          args: Prisma.AgentCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.AgentCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentPayload>[]
+        }
+        delete: {
+          args: Prisma.AgentDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentPayload>
+        }
+        update: {
+          args: Prisma.AgentUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentPayload>
+        }
+        deleteMany: {
+          args: Prisma.AgentDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.AgentUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.AgentUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentPayload>[]
+        }
+        upsert: {
+          args: Prisma.AgentUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentPayload>
+        }
+        aggregate: {
+          args: Prisma.AgentAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateAgent>
+        }
+        groupBy: {
+          args: Prisma.AgentGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AgentGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.AgentCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AgentCountAggregateOutputType> | number
+        }
+      }
+    }
+    AgentCommand: {
+      payload: Prisma.$AgentCommandPayload<ExtArgs>
+      fields: Prisma.AgentCommandFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.AgentCommandFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentCommandPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.AgentCommandFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentCommandPayload>
+        }
+        findFirst: {
+          args: Prisma.AgentCommandFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentCommandPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.AgentCommandFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentCommandPayload>
+        }
+        findMany: {
+          args: Prisma.AgentCommandFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentCommandPayload>[]
+        }
+        create: {
+          args: Prisma.AgentCommandCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentCommandPayload>
+        }
+        createMany: {
+          args: Prisma.AgentCommandCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.AgentCommandCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentCommandPayload>[]
+        }
+        delete: {
+          args: Prisma.AgentCommandDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentCommandPayload>
+        }
+        update: {
+          args: Prisma.AgentCommandUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentCommandPayload>
+        }
+        deleteMany: {
+          args: Prisma.AgentCommandDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.AgentCommandUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.AgentCommandUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentCommandPayload>[]
+        }
+        upsert: {
+          args: Prisma.AgentCommandUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$AgentCommandPayload>
+        }
+        aggregate: {
+          args: Prisma.AgentCommandAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateAgentCommand>
+        }
+        groupBy: {
+          args: Prisma.AgentCommandGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AgentCommandGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.AgentCommandCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AgentCommandCountAggregateOutputType> | number
+        }
+      }
+    }
+    CommandBatch: {
+      payload: Prisma.$CommandBatchPayload<ExtArgs>
+      fields: Prisma.CommandBatchFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.CommandBatchFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$CommandBatchPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.CommandBatchFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$CommandBatchPayload>
+        }
+        findFirst: {
+          args: Prisma.CommandBatchFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$CommandBatchPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.CommandBatchFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$CommandBatchPayload>
+        }
+        findMany: {
+          args: Prisma.CommandBatchFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$CommandBatchPayload>[]
+        }
+        create: {
+          args: Prisma.CommandBatchCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$CommandBatchPayload>
+        }
+        createMany: {
+          args: Prisma.CommandBatchCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.CommandBatchCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$CommandBatchPayload>[]
+        }
+        delete: {
+          args: Prisma.CommandBatchDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$CommandBatchPayload>
+        }
+        update: {
+          args: Prisma.CommandBatchUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$CommandBatchPayload>
+        }
+        deleteMany: {
+          args: Prisma.CommandBatchDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.CommandBatchUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.CommandBatchUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$CommandBatchPayload>[]
+        }
+        upsert: {
+          args: Prisma.CommandBatchUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$CommandBatchPayload>
+        }
+        aggregate: {
+          args: Prisma.CommandBatchAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateCommandBatch>
+        }
+        groupBy: {
+          args: Prisma.CommandBatchGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.CommandBatchGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.CommandBatchCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.CommandBatchCountAggregateOutputType> | number
+        }
+      }
+    }
+    ControlStep: {
+      payload: Prisma.$ControlStepPayload<ExtArgs>
+      fields: Prisma.ControlStepFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.ControlStepFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ControlStepPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.ControlStepFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ControlStepPayload>
+        }
+        findFirst: {
+          args: Prisma.ControlStepFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ControlStepPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.ControlStepFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ControlStepPayload>
+        }
+        findMany: {
+          args: Prisma.ControlStepFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ControlStepPayload>[]
+        }
+        create: {
+          args: Prisma.ControlStepCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ControlStepPayload>
+        }
+        createMany: {
+          args: Prisma.ControlStepCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.ControlStepCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ControlStepPayload>[]
+        }
+        delete: {
+          args: Prisma.ControlStepDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ControlStepPayload>
+        }
+        update: {
+          args: Prisma.ControlStepUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ControlStepPayload>
+        }
+        deleteMany: {
+          args: Prisma.ControlStepDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.ControlStepUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.ControlStepUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ControlStepPayload>[]
+        }
+        upsert: {
+          args: Prisma.ControlStepUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$ControlStepPayload>
+        }
+        aggregate: {
+          args: Prisma.ControlStepAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateControlStep>
+        }
+        groupBy: {
+          args: Prisma.ControlStepGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ControlStepGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.ControlStepCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.ControlStepCountAggregateOutputType> | number
+        }
+      }
+    }
   }
 } & {
   other: {
@@ -1859,7 +2159,8 @@ export const TokenScalarFieldEnum = {
   last4: 'last4',
   createdAt: 'createdAt',
   lastUsedAt: 'lastUsedAt',
-  revokedAt: 'revokedAt'
+  revokedAt: 'revokedAt',
+  commandId: 'commandId'
 } as const
 
 export type TokenScalarFieldEnum = (typeof TokenScalarFieldEnum)[keyof typeof TokenScalarFieldEnum]
@@ -1947,7 +2248,8 @@ export const BatchProgressScalarFieldEnum = {
   nLost: 'nLost',
   gpuFirstAt: 'gpuFirstAt',
   gpuLastAt: 'gpuLastAt',
-  gpuBusyAt: 'gpuBusyAt'
+  gpuBusyAt: 'gpuBusyAt',
+  nEvents: 'nEvents'
 } as const
 
 export type BatchProgressScalarFieldEnum = (typeof BatchProgressScalarFieldEnum)[keyof typeof BatchProgressScalarFieldEnum]
@@ -2092,6 +2394,77 @@ export const ShareScalarFieldEnum = {
 } as const
 
 export type ShareScalarFieldEnum = (typeof ShareScalarFieldEnum)[keyof typeof ShareScalarFieldEnum]
+
+
+export const AgentScalarFieldEnum = {
+  id: 'id',
+  key: 'key',
+  userId: 'userId',
+  hostname: 'hostname',
+  capabilities: 'capabilities',
+  version: 'version',
+  tokenHash: 'tokenHash',
+  tokenId: 'tokenId',
+  registeredAt: 'registeredAt',
+  lastSeenAt: 'lastSeenAt',
+  toldAt: 'toldAt',
+  running: 'running',
+  runningAt: 'runningAt',
+  revokedAt: 'revokedAt'
+} as const
+
+export type AgentScalarFieldEnum = (typeof AgentScalarFieldEnum)[keyof typeof AgentScalarFieldEnum]
+
+
+export const AgentCommandScalarFieldEnum = {
+  id: 'id',
+  number: 'number',
+  agentId: 'agentId',
+  kind: 'kind',
+  batchKey: 'batchKey',
+  targetId: 'targetId',
+  state: 'state',
+  command: 'command',
+  cwd: 'cwd',
+  env: 'env',
+  overridden: 'overridden',
+  jobs: 'jobs',
+  pid: 'pid',
+  exitCode: 'exitCode',
+  failureReason: 'failureReason',
+  outputTail: 'outputTail',
+  requestedBy: 'requestedBy',
+  createdAt: 'createdAt',
+  deliveredAt: 'deliveredAt',
+  claimedAt: 'claimedAt',
+  ackedAt: 'ackedAt',
+  finishedAt: 'finishedAt'
+} as const
+
+export type AgentCommandScalarFieldEnum = (typeof AgentCommandScalarFieldEnum)[keyof typeof AgentCommandScalarFieldEnum]
+
+
+export const CommandBatchScalarFieldEnum = {
+  batchKey: 'batchKey',
+  commandId: 'commandId',
+  linkedAt: 'linkedAt'
+} as const
+
+export type CommandBatchScalarFieldEnum = (typeof CommandBatchScalarFieldEnum)[keyof typeof CommandBatchScalarFieldEnum]
+
+
+export const ControlStepScalarFieldEnum = {
+  id: 'id',
+  batchKey: 'batchKey',
+  commandId: 'commandId',
+  step: 'step',
+  at: 'at',
+  actorKind: 'actorKind',
+  actorId: 'actorId',
+  detail: 'detail'
+} as const
+
+export type ControlStepScalarFieldEnum = (typeof ControlStepScalarFieldEnum)[keyof typeof ControlStepScalarFieldEnum]
 
 
 export const SortOrder = {
@@ -2421,6 +2794,10 @@ export type GlobalOmitConfig = {
   resourceSnapshot?: Prisma.ResourceSnapshotOmit
   change?: Prisma.ChangeOmit
   share?: Prisma.ShareOmit
+  agent?: Prisma.AgentOmit
+  agentCommand?: Prisma.AgentCommandOmit
+  commandBatch?: Prisma.CommandBatchOmit
+  controlStep?: Prisma.ControlStepOmit
 }
 
 /* Types for Logging */

@@ -68,7 +68,11 @@ export const ModelName = {
   LogLine: 'LogLine',
   ResourceSnapshot: 'ResourceSnapshot',
   Change: 'Change',
-  Share: 'Share'
+  Share: 'Share',
+  Agent: 'Agent',
+  AgentCommand: 'AgentCommand',
+  CommandBatch: 'CommandBatch',
+  ControlStep: 'ControlStep'
 } as const
 
 export type ModelName = (typeof ModelName)[keyof typeof ModelName]
@@ -141,7 +145,8 @@ export const TokenScalarFieldEnum = {
   last4: 'last4',
   createdAt: 'createdAt',
   lastUsedAt: 'lastUsedAt',
-  revokedAt: 'revokedAt'
+  revokedAt: 'revokedAt',
+  commandId: 'commandId'
 } as const
 
 export type TokenScalarFieldEnum = (typeof TokenScalarFieldEnum)[keyof typeof TokenScalarFieldEnum]
@@ -229,7 +234,8 @@ export const BatchProgressScalarFieldEnum = {
   nLost: 'nLost',
   gpuFirstAt: 'gpuFirstAt',
   gpuLastAt: 'gpuLastAt',
-  gpuBusyAt: 'gpuBusyAt'
+  gpuBusyAt: 'gpuBusyAt',
+  nEvents: 'nEvents'
 } as const
 
 export type BatchProgressScalarFieldEnum = (typeof BatchProgressScalarFieldEnum)[keyof typeof BatchProgressScalarFieldEnum]
@@ -374,6 +380,77 @@ export const ShareScalarFieldEnum = {
 } as const
 
 export type ShareScalarFieldEnum = (typeof ShareScalarFieldEnum)[keyof typeof ShareScalarFieldEnum]
+
+
+export const AgentScalarFieldEnum = {
+  id: 'id',
+  key: 'key',
+  userId: 'userId',
+  hostname: 'hostname',
+  capabilities: 'capabilities',
+  version: 'version',
+  tokenHash: 'tokenHash',
+  tokenId: 'tokenId',
+  registeredAt: 'registeredAt',
+  lastSeenAt: 'lastSeenAt',
+  toldAt: 'toldAt',
+  running: 'running',
+  runningAt: 'runningAt',
+  revokedAt: 'revokedAt'
+} as const
+
+export type AgentScalarFieldEnum = (typeof AgentScalarFieldEnum)[keyof typeof AgentScalarFieldEnum]
+
+
+export const AgentCommandScalarFieldEnum = {
+  id: 'id',
+  number: 'number',
+  agentId: 'agentId',
+  kind: 'kind',
+  batchKey: 'batchKey',
+  targetId: 'targetId',
+  state: 'state',
+  command: 'command',
+  cwd: 'cwd',
+  env: 'env',
+  overridden: 'overridden',
+  jobs: 'jobs',
+  pid: 'pid',
+  exitCode: 'exitCode',
+  failureReason: 'failureReason',
+  outputTail: 'outputTail',
+  requestedBy: 'requestedBy',
+  createdAt: 'createdAt',
+  deliveredAt: 'deliveredAt',
+  claimedAt: 'claimedAt',
+  ackedAt: 'ackedAt',
+  finishedAt: 'finishedAt'
+} as const
+
+export type AgentCommandScalarFieldEnum = (typeof AgentCommandScalarFieldEnum)[keyof typeof AgentCommandScalarFieldEnum]
+
+
+export const CommandBatchScalarFieldEnum = {
+  batchKey: 'batchKey',
+  commandId: 'commandId',
+  linkedAt: 'linkedAt'
+} as const
+
+export type CommandBatchScalarFieldEnum = (typeof CommandBatchScalarFieldEnum)[keyof typeof CommandBatchScalarFieldEnum]
+
+
+export const ControlStepScalarFieldEnum = {
+  id: 'id',
+  batchKey: 'batchKey',
+  commandId: 'commandId',
+  step: 'step',
+  at: 'at',
+  actorKind: 'actorKind',
+  actorId: 'actorId',
+  detail: 'detail'
+} as const
+
+export type ControlStepScalarFieldEnum = (typeof ControlStepScalarFieldEnum)[keyof typeof ControlStepScalarFieldEnum]
 
 
 export const SortOrder = {

@@ -394,6 +394,9 @@ export type BatchWhereInput = {
   progress?: Prisma.XOR<Prisma.BatchProgressNullableScalarRelationFilter, Prisma.BatchProgressWhereInput> | null
   jobs?: Prisma.JobListRelationFilter
   shares?: Prisma.ShareListRelationFilter
+  commands?: Prisma.AgentCommandListRelationFilter
+  startedBy?: Prisma.XOR<Prisma.CommandBatchNullableScalarRelationFilter, Prisma.CommandBatchWhereInput> | null
+  steps?: Prisma.ControlStepListRelationFilter
 }
 
 export type BatchOrderByWithRelationInput = {
@@ -431,6 +434,9 @@ export type BatchOrderByWithRelationInput = {
   progress?: Prisma.BatchProgressOrderByWithRelationInput
   jobs?: Prisma.JobOrderByRelationAggregateInput
   shares?: Prisma.ShareOrderByRelationAggregateInput
+  commands?: Prisma.AgentCommandOrderByRelationAggregateInput
+  startedBy?: Prisma.CommandBatchOrderByWithRelationInput
+  steps?: Prisma.ControlStepOrderByRelationAggregateInput
 }
 
 export type BatchWhereUniqueInput = Prisma.AtLeast<{
@@ -471,6 +477,9 @@ export type BatchWhereUniqueInput = Prisma.AtLeast<{
   progress?: Prisma.XOR<Prisma.BatchProgressNullableScalarRelationFilter, Prisma.BatchProgressWhereInput> | null
   jobs?: Prisma.JobListRelationFilter
   shares?: Prisma.ShareListRelationFilter
+  commands?: Prisma.AgentCommandListRelationFilter
+  startedBy?: Prisma.XOR<Prisma.CommandBatchNullableScalarRelationFilter, Prisma.CommandBatchWhereInput> | null
+  steps?: Prisma.ControlStepListRelationFilter
 }, "key" | "id">
 
 export type BatchOrderByWithAggregationInput = {
@@ -575,6 +584,9 @@ export type BatchCreateInput = {
   progress?: Prisma.BatchProgressCreateNestedOneWithoutBatchInput
   jobs?: Prisma.JobCreateNestedManyWithoutBatchInput
   shares?: Prisma.ShareCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepCreateNestedManyWithoutBatchInput
 }
 
 export type BatchUncheckedCreateInput = {
@@ -609,6 +621,9 @@ export type BatchUncheckedCreateInput = {
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
   jobs?: Prisma.JobUncheckedCreateNestedManyWithoutBatchInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchUncheckedCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepUncheckedCreateNestedManyWithoutBatchInput
 }
 
 export type BatchUpdateInput = {
@@ -643,6 +658,9 @@ export type BatchUpdateInput = {
   progress?: Prisma.BatchProgressUpdateOneWithoutBatchNestedInput
   jobs?: Prisma.JobUpdateManyWithoutBatchNestedInput
   shares?: Prisma.ShareUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchUncheckedUpdateInput = {
@@ -677,6 +695,9 @@ export type BatchUncheckedUpdateInput = {
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
   jobs?: Prisma.JobUncheckedUpdateManyWithoutBatchNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUncheckedUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUncheckedUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchCreateManyInput = {
@@ -1068,6 +1089,48 @@ export type BatchUpdateOneRequiredWithoutSharesNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.BatchUpdateToOneWithWhereWithoutSharesInput, Prisma.BatchUpdateWithoutSharesInput>, Prisma.BatchUncheckedUpdateWithoutSharesInput>
 }
 
+export type BatchCreateNestedOneWithoutCommandsInput = {
+  create?: Prisma.XOR<Prisma.BatchCreateWithoutCommandsInput, Prisma.BatchUncheckedCreateWithoutCommandsInput>
+  connectOrCreate?: Prisma.BatchCreateOrConnectWithoutCommandsInput
+  connect?: Prisma.BatchWhereUniqueInput
+}
+
+export type BatchUpdateOneRequiredWithoutCommandsNestedInput = {
+  create?: Prisma.XOR<Prisma.BatchCreateWithoutCommandsInput, Prisma.BatchUncheckedCreateWithoutCommandsInput>
+  connectOrCreate?: Prisma.BatchCreateOrConnectWithoutCommandsInput
+  upsert?: Prisma.BatchUpsertWithoutCommandsInput
+  connect?: Prisma.BatchWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.BatchUpdateToOneWithWhereWithoutCommandsInput, Prisma.BatchUpdateWithoutCommandsInput>, Prisma.BatchUncheckedUpdateWithoutCommandsInput>
+}
+
+export type BatchCreateNestedOneWithoutStartedByInput = {
+  create?: Prisma.XOR<Prisma.BatchCreateWithoutStartedByInput, Prisma.BatchUncheckedCreateWithoutStartedByInput>
+  connectOrCreate?: Prisma.BatchCreateOrConnectWithoutStartedByInput
+  connect?: Prisma.BatchWhereUniqueInput
+}
+
+export type BatchUpdateOneRequiredWithoutStartedByNestedInput = {
+  create?: Prisma.XOR<Prisma.BatchCreateWithoutStartedByInput, Prisma.BatchUncheckedCreateWithoutStartedByInput>
+  connectOrCreate?: Prisma.BatchCreateOrConnectWithoutStartedByInput
+  upsert?: Prisma.BatchUpsertWithoutStartedByInput
+  connect?: Prisma.BatchWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.BatchUpdateToOneWithWhereWithoutStartedByInput, Prisma.BatchUpdateWithoutStartedByInput>, Prisma.BatchUncheckedUpdateWithoutStartedByInput>
+}
+
+export type BatchCreateNestedOneWithoutStepsInput = {
+  create?: Prisma.XOR<Prisma.BatchCreateWithoutStepsInput, Prisma.BatchUncheckedCreateWithoutStepsInput>
+  connectOrCreate?: Prisma.BatchCreateOrConnectWithoutStepsInput
+  connect?: Prisma.BatchWhereUniqueInput
+}
+
+export type BatchUpdateOneRequiredWithoutStepsNestedInput = {
+  create?: Prisma.XOR<Prisma.BatchCreateWithoutStepsInput, Prisma.BatchUncheckedCreateWithoutStepsInput>
+  connectOrCreate?: Prisma.BatchCreateOrConnectWithoutStepsInput
+  upsert?: Prisma.BatchUpsertWithoutStepsInput
+  connect?: Prisma.BatchWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.BatchUpdateToOneWithWhereWithoutStepsInput, Prisma.BatchUpdateWithoutStepsInput>, Prisma.BatchUncheckedUpdateWithoutStepsInput>
+}
+
 export type BatchCreateWithoutOwnerInput = {
   key?: bigint | number
   id: string
@@ -1099,6 +1162,9 @@ export type BatchCreateWithoutOwnerInput = {
   progress?: Prisma.BatchProgressCreateNestedOneWithoutBatchInput
   jobs?: Prisma.JobCreateNestedManyWithoutBatchInput
   shares?: Prisma.ShareCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepCreateNestedManyWithoutBatchInput
 }
 
 export type BatchUncheckedCreateWithoutOwnerInput = {
@@ -1132,6 +1198,9 @@ export type BatchUncheckedCreateWithoutOwnerInput = {
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
   jobs?: Prisma.JobUncheckedCreateNestedManyWithoutBatchInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchUncheckedCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepUncheckedCreateNestedManyWithoutBatchInput
 }
 
 export type BatchCreateOrConnectWithoutOwnerInput = {
@@ -1175,6 +1244,9 @@ export type BatchCreateWithoutStopperInput = {
   progress?: Prisma.BatchProgressCreateNestedOneWithoutBatchInput
   jobs?: Prisma.JobCreateNestedManyWithoutBatchInput
   shares?: Prisma.ShareCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepCreateNestedManyWithoutBatchInput
 }
 
 export type BatchUncheckedCreateWithoutStopperInput = {
@@ -1208,6 +1280,9 @@ export type BatchUncheckedCreateWithoutStopperInput = {
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
   jobs?: Prisma.JobUncheckedCreateNestedManyWithoutBatchInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchUncheckedCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepUncheckedCreateNestedManyWithoutBatchInput
 }
 
 export type BatchCreateOrConnectWithoutStopperInput = {
@@ -1317,6 +1392,9 @@ export type BatchCreateWithoutProjectInput = {
   progress?: Prisma.BatchProgressCreateNestedOneWithoutBatchInput
   jobs?: Prisma.JobCreateNestedManyWithoutBatchInput
   shares?: Prisma.ShareCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepCreateNestedManyWithoutBatchInput
 }
 
 export type BatchUncheckedCreateWithoutProjectInput = {
@@ -1350,6 +1428,9 @@ export type BatchUncheckedCreateWithoutProjectInput = {
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
   jobs?: Prisma.JobUncheckedCreateNestedManyWithoutBatchInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchUncheckedCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepUncheckedCreateNestedManyWithoutBatchInput
 }
 
 export type BatchCreateOrConnectWithoutProjectInput = {
@@ -1409,6 +1490,9 @@ export type BatchCreateWithoutProgressInput = {
   stopper?: Prisma.UserCreateNestedOneWithoutStoppedInput
   jobs?: Prisma.JobCreateNestedManyWithoutBatchInput
   shares?: Prisma.ShareCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepCreateNestedManyWithoutBatchInput
 }
 
 export type BatchUncheckedCreateWithoutProgressInput = {
@@ -1442,6 +1526,9 @@ export type BatchUncheckedCreateWithoutProgressInput = {
   search?: string | null
   jobs?: Prisma.JobUncheckedCreateNestedManyWithoutBatchInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchUncheckedCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepUncheckedCreateNestedManyWithoutBatchInput
 }
 
 export type BatchCreateOrConnectWithoutProgressInput = {
@@ -1491,6 +1578,9 @@ export type BatchUpdateWithoutProgressInput = {
   stopper?: Prisma.UserUpdateOneWithoutStoppedNestedInput
   jobs?: Prisma.JobUpdateManyWithoutBatchNestedInput
   shares?: Prisma.ShareUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchUncheckedUpdateWithoutProgressInput = {
@@ -1524,6 +1614,9 @@ export type BatchUncheckedUpdateWithoutProgressInput = {
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   jobs?: Prisma.JobUncheckedUpdateManyWithoutBatchNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUncheckedUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUncheckedUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchCreateWithoutJobsInput = {
@@ -1557,6 +1650,9 @@ export type BatchCreateWithoutJobsInput = {
   stopper?: Prisma.UserCreateNestedOneWithoutStoppedInput
   progress?: Prisma.BatchProgressCreateNestedOneWithoutBatchInput
   shares?: Prisma.ShareCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepCreateNestedManyWithoutBatchInput
 }
 
 export type BatchUncheckedCreateWithoutJobsInput = {
@@ -1590,6 +1686,9 @@ export type BatchUncheckedCreateWithoutJobsInput = {
   search?: string | null
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchUncheckedCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepUncheckedCreateNestedManyWithoutBatchInput
 }
 
 export type BatchCreateOrConnectWithoutJobsInput = {
@@ -1639,6 +1738,9 @@ export type BatchUpdateWithoutJobsInput = {
   stopper?: Prisma.UserUpdateOneWithoutStoppedNestedInput
   progress?: Prisma.BatchProgressUpdateOneWithoutBatchNestedInput
   shares?: Prisma.ShareUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchUncheckedUpdateWithoutJobsInput = {
@@ -1672,6 +1774,9 @@ export type BatchUncheckedUpdateWithoutJobsInput = {
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUncheckedUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUncheckedUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchCreateWithoutSharesInput = {
@@ -1705,6 +1810,9 @@ export type BatchCreateWithoutSharesInput = {
   stopper?: Prisma.UserCreateNestedOneWithoutStoppedInput
   progress?: Prisma.BatchProgressCreateNestedOneWithoutBatchInput
   jobs?: Prisma.JobCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepCreateNestedManyWithoutBatchInput
 }
 
 export type BatchUncheckedCreateWithoutSharesInput = {
@@ -1738,6 +1846,9 @@ export type BatchUncheckedCreateWithoutSharesInput = {
   search?: string | null
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
   jobs?: Prisma.JobUncheckedCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchUncheckedCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepUncheckedCreateNestedManyWithoutBatchInput
 }
 
 export type BatchCreateOrConnectWithoutSharesInput = {
@@ -1787,6 +1898,9 @@ export type BatchUpdateWithoutSharesInput = {
   stopper?: Prisma.UserUpdateOneWithoutStoppedNestedInput
   progress?: Prisma.BatchProgressUpdateOneWithoutBatchNestedInput
   jobs?: Prisma.JobUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchUncheckedUpdateWithoutSharesInput = {
@@ -1820,6 +1934,489 @@ export type BatchUncheckedUpdateWithoutSharesInput = {
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
   jobs?: Prisma.JobUncheckedUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUncheckedUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUncheckedUpdateManyWithoutBatchNestedInput
+}
+
+export type BatchCreateWithoutCommandsInput = {
+  key?: bigint | number
+  id: string
+  status: string
+  startedAt: Date | string
+  endedAt?: Date | string | null
+  experimentType?: string | null
+  nTotal?: number | null
+  host?: string | null
+  username?: string | null
+  commitSha?: string | null
+  command?: string | null
+  envSnapshot?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  rerunOf?: string | null
+  failureReason?: string | null
+  reported?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  tags?: Prisma.BatchCreatetagsInput | string[]
+  tagsEdited?: boolean
+  notes?: string
+  stopRequestedAt?: Date | string | null
+  deletedAt?: Date | string | null
+  purgedAt?: Date | string | null
+  startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Date | string
+  search?: string | null
+  project: Prisma.ProjectCreateNestedOneWithoutBatchesInput
+  owner: Prisma.UserCreateNestedOneWithoutBatchesInput
+  stopper?: Prisma.UserCreateNestedOneWithoutStoppedInput
+  progress?: Prisma.BatchProgressCreateNestedOneWithoutBatchInput
+  jobs?: Prisma.JobCreateNestedManyWithoutBatchInput
+  shares?: Prisma.ShareCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepCreateNestedManyWithoutBatchInput
+}
+
+export type BatchUncheckedCreateWithoutCommandsInput = {
+  key?: bigint | number
+  id: string
+  projectKey: number
+  ownerId: string
+  status: string
+  startedAt: Date | string
+  endedAt?: Date | string | null
+  experimentType?: string | null
+  nTotal?: number | null
+  host?: string | null
+  username?: string | null
+  commitSha?: string | null
+  command?: string | null
+  envSnapshot?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  rerunOf?: string | null
+  failureReason?: string | null
+  reported?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  tags?: Prisma.BatchCreatetagsInput | string[]
+  tagsEdited?: boolean
+  notes?: string
+  stopRequestedAt?: Date | string | null
+  stopRequestedBy?: string | null
+  deletedAt?: Date | string | null
+  purgedAt?: Date | string | null
+  startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Date | string
+  search?: string | null
+  progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
+  jobs?: Prisma.JobUncheckedCreateNestedManyWithoutBatchInput
+  shares?: Prisma.ShareUncheckedCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchUncheckedCreateNestedOneWithoutBatchInput
+  steps?: Prisma.ControlStepUncheckedCreateNestedManyWithoutBatchInput
+}
+
+export type BatchCreateOrConnectWithoutCommandsInput = {
+  where: Prisma.BatchWhereUniqueInput
+  create: Prisma.XOR<Prisma.BatchCreateWithoutCommandsInput, Prisma.BatchUncheckedCreateWithoutCommandsInput>
+}
+
+export type BatchUpsertWithoutCommandsInput = {
+  update: Prisma.XOR<Prisma.BatchUpdateWithoutCommandsInput, Prisma.BatchUncheckedUpdateWithoutCommandsInput>
+  create: Prisma.XOR<Prisma.BatchCreateWithoutCommandsInput, Prisma.BatchUncheckedCreateWithoutCommandsInput>
+  where?: Prisma.BatchWhereInput
+}
+
+export type BatchUpdateToOneWithWhereWithoutCommandsInput = {
+  where?: Prisma.BatchWhereInput
+  data: Prisma.XOR<Prisma.BatchUpdateWithoutCommandsInput, Prisma.BatchUncheckedUpdateWithoutCommandsInput>
+}
+
+export type BatchUpdateWithoutCommandsInput = {
+  key?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  startedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  endedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  experimentType?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  nTotal?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  host?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  commitSha?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  command?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  envSnapshot?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  rerunOf?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  reported?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  tags?: Prisma.BatchUpdatetagsInput | string[]
+  tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  notes?: Prisma.StringFieldUpdateOperationsInput | string
+  stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  project?: Prisma.ProjectUpdateOneRequiredWithoutBatchesNestedInput
+  owner?: Prisma.UserUpdateOneRequiredWithoutBatchesNestedInput
+  stopper?: Prisma.UserUpdateOneWithoutStoppedNestedInput
+  progress?: Prisma.BatchProgressUpdateOneWithoutBatchNestedInput
+  jobs?: Prisma.JobUpdateManyWithoutBatchNestedInput
+  shares?: Prisma.ShareUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUpdateManyWithoutBatchNestedInput
+}
+
+export type BatchUncheckedUpdateWithoutCommandsInput = {
+  key?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  projectKey?: Prisma.IntFieldUpdateOperationsInput | number
+  ownerId?: Prisma.StringFieldUpdateOperationsInput | string
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  startedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  endedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  experimentType?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  nTotal?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  host?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  commitSha?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  command?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  envSnapshot?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  rerunOf?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  reported?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  tags?: Prisma.BatchUpdatetagsInput | string[]
+  tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  notes?: Prisma.StringFieldUpdateOperationsInput | string
+  stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
+  jobs?: Prisma.JobUncheckedUpdateManyWithoutBatchNestedInput
+  shares?: Prisma.ShareUncheckedUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUncheckedUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUncheckedUpdateManyWithoutBatchNestedInput
+}
+
+export type BatchCreateWithoutStartedByInput = {
+  key?: bigint | number
+  id: string
+  status: string
+  startedAt: Date | string
+  endedAt?: Date | string | null
+  experimentType?: string | null
+  nTotal?: number | null
+  host?: string | null
+  username?: string | null
+  commitSha?: string | null
+  command?: string | null
+  envSnapshot?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  rerunOf?: string | null
+  failureReason?: string | null
+  reported?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  tags?: Prisma.BatchCreatetagsInput | string[]
+  tagsEdited?: boolean
+  notes?: string
+  stopRequestedAt?: Date | string | null
+  deletedAt?: Date | string | null
+  purgedAt?: Date | string | null
+  startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Date | string
+  search?: string | null
+  project: Prisma.ProjectCreateNestedOneWithoutBatchesInput
+  owner: Prisma.UserCreateNestedOneWithoutBatchesInput
+  stopper?: Prisma.UserCreateNestedOneWithoutStoppedInput
+  progress?: Prisma.BatchProgressCreateNestedOneWithoutBatchInput
+  jobs?: Prisma.JobCreateNestedManyWithoutBatchInput
+  shares?: Prisma.ShareCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutBatchInput
+  steps?: Prisma.ControlStepCreateNestedManyWithoutBatchInput
+}
+
+export type BatchUncheckedCreateWithoutStartedByInput = {
+  key?: bigint | number
+  id: string
+  projectKey: number
+  ownerId: string
+  status: string
+  startedAt: Date | string
+  endedAt?: Date | string | null
+  experimentType?: string | null
+  nTotal?: number | null
+  host?: string | null
+  username?: string | null
+  commitSha?: string | null
+  command?: string | null
+  envSnapshot?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  rerunOf?: string | null
+  failureReason?: string | null
+  reported?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  tags?: Prisma.BatchCreatetagsInput | string[]
+  tagsEdited?: boolean
+  notes?: string
+  stopRequestedAt?: Date | string | null
+  stopRequestedBy?: string | null
+  deletedAt?: Date | string | null
+  purgedAt?: Date | string | null
+  startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Date | string
+  search?: string | null
+  progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
+  jobs?: Prisma.JobUncheckedCreateNestedManyWithoutBatchInput
+  shares?: Prisma.ShareUncheckedCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutBatchInput
+  steps?: Prisma.ControlStepUncheckedCreateNestedManyWithoutBatchInput
+}
+
+export type BatchCreateOrConnectWithoutStartedByInput = {
+  where: Prisma.BatchWhereUniqueInput
+  create: Prisma.XOR<Prisma.BatchCreateWithoutStartedByInput, Prisma.BatchUncheckedCreateWithoutStartedByInput>
+}
+
+export type BatchUpsertWithoutStartedByInput = {
+  update: Prisma.XOR<Prisma.BatchUpdateWithoutStartedByInput, Prisma.BatchUncheckedUpdateWithoutStartedByInput>
+  create: Prisma.XOR<Prisma.BatchCreateWithoutStartedByInput, Prisma.BatchUncheckedCreateWithoutStartedByInput>
+  where?: Prisma.BatchWhereInput
+}
+
+export type BatchUpdateToOneWithWhereWithoutStartedByInput = {
+  where?: Prisma.BatchWhereInput
+  data: Prisma.XOR<Prisma.BatchUpdateWithoutStartedByInput, Prisma.BatchUncheckedUpdateWithoutStartedByInput>
+}
+
+export type BatchUpdateWithoutStartedByInput = {
+  key?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  startedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  endedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  experimentType?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  nTotal?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  host?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  commitSha?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  command?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  envSnapshot?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  rerunOf?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  reported?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  tags?: Prisma.BatchUpdatetagsInput | string[]
+  tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  notes?: Prisma.StringFieldUpdateOperationsInput | string
+  stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  project?: Prisma.ProjectUpdateOneRequiredWithoutBatchesNestedInput
+  owner?: Prisma.UserUpdateOneRequiredWithoutBatchesNestedInput
+  stopper?: Prisma.UserUpdateOneWithoutStoppedNestedInput
+  progress?: Prisma.BatchProgressUpdateOneWithoutBatchNestedInput
+  jobs?: Prisma.JobUpdateManyWithoutBatchNestedInput
+  shares?: Prisma.ShareUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUpdateManyWithoutBatchNestedInput
+}
+
+export type BatchUncheckedUpdateWithoutStartedByInput = {
+  key?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  projectKey?: Prisma.IntFieldUpdateOperationsInput | number
+  ownerId?: Prisma.StringFieldUpdateOperationsInput | string
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  startedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  endedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  experimentType?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  nTotal?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  host?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  commitSha?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  command?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  envSnapshot?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  rerunOf?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  reported?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  tags?: Prisma.BatchUpdatetagsInput | string[]
+  tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  notes?: Prisma.StringFieldUpdateOperationsInput | string
+  stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
+  jobs?: Prisma.JobUncheckedUpdateManyWithoutBatchNestedInput
+  shares?: Prisma.ShareUncheckedUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUncheckedUpdateManyWithoutBatchNestedInput
+}
+
+export type BatchCreateWithoutStepsInput = {
+  key?: bigint | number
+  id: string
+  status: string
+  startedAt: Date | string
+  endedAt?: Date | string | null
+  experimentType?: string | null
+  nTotal?: number | null
+  host?: string | null
+  username?: string | null
+  commitSha?: string | null
+  command?: string | null
+  envSnapshot?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  rerunOf?: string | null
+  failureReason?: string | null
+  reported?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  tags?: Prisma.BatchCreatetagsInput | string[]
+  tagsEdited?: boolean
+  notes?: string
+  stopRequestedAt?: Date | string | null
+  deletedAt?: Date | string | null
+  purgedAt?: Date | string | null
+  startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Date | string
+  search?: string | null
+  project: Prisma.ProjectCreateNestedOneWithoutBatchesInput
+  owner: Prisma.UserCreateNestedOneWithoutBatchesInput
+  stopper?: Prisma.UserCreateNestedOneWithoutStoppedInput
+  progress?: Prisma.BatchProgressCreateNestedOneWithoutBatchInput
+  jobs?: Prisma.JobCreateNestedManyWithoutBatchInput
+  shares?: Prisma.ShareCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchCreateNestedOneWithoutBatchInput
+}
+
+export type BatchUncheckedCreateWithoutStepsInput = {
+  key?: bigint | number
+  id: string
+  projectKey: number
+  ownerId: string
+  status: string
+  startedAt: Date | string
+  endedAt?: Date | string | null
+  experimentType?: string | null
+  nTotal?: number | null
+  host?: string | null
+  username?: string | null
+  commitSha?: string | null
+  command?: string | null
+  envSnapshot?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  rerunOf?: string | null
+  failureReason?: string | null
+  reported?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  tags?: Prisma.BatchCreatetagsInput | string[]
+  tagsEdited?: boolean
+  notes?: string
+  stopRequestedAt?: Date | string | null
+  stopRequestedBy?: string | null
+  deletedAt?: Date | string | null
+  purgedAt?: Date | string | null
+  startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Date | string
+  search?: string | null
+  progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
+  jobs?: Prisma.JobUncheckedCreateNestedManyWithoutBatchInput
+  shares?: Prisma.ShareUncheckedCreateNestedManyWithoutBatchInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutBatchInput
+  startedBy?: Prisma.CommandBatchUncheckedCreateNestedOneWithoutBatchInput
+}
+
+export type BatchCreateOrConnectWithoutStepsInput = {
+  where: Prisma.BatchWhereUniqueInput
+  create: Prisma.XOR<Prisma.BatchCreateWithoutStepsInput, Prisma.BatchUncheckedCreateWithoutStepsInput>
+}
+
+export type BatchUpsertWithoutStepsInput = {
+  update: Prisma.XOR<Prisma.BatchUpdateWithoutStepsInput, Prisma.BatchUncheckedUpdateWithoutStepsInput>
+  create: Prisma.XOR<Prisma.BatchCreateWithoutStepsInput, Prisma.BatchUncheckedCreateWithoutStepsInput>
+  where?: Prisma.BatchWhereInput
+}
+
+export type BatchUpdateToOneWithWhereWithoutStepsInput = {
+  where?: Prisma.BatchWhereInput
+  data: Prisma.XOR<Prisma.BatchUpdateWithoutStepsInput, Prisma.BatchUncheckedUpdateWithoutStepsInput>
+}
+
+export type BatchUpdateWithoutStepsInput = {
+  key?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  startedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  endedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  experimentType?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  nTotal?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  host?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  commitSha?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  command?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  envSnapshot?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  rerunOf?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  reported?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  tags?: Prisma.BatchUpdatetagsInput | string[]
+  tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  notes?: Prisma.StringFieldUpdateOperationsInput | string
+  stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  project?: Prisma.ProjectUpdateOneRequiredWithoutBatchesNestedInput
+  owner?: Prisma.UserUpdateOneRequiredWithoutBatchesNestedInput
+  stopper?: Prisma.UserUpdateOneWithoutStoppedNestedInput
+  progress?: Prisma.BatchProgressUpdateOneWithoutBatchNestedInput
+  jobs?: Prisma.JobUpdateManyWithoutBatchNestedInput
+  shares?: Prisma.ShareUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUpdateOneWithoutBatchNestedInput
+}
+
+export type BatchUncheckedUpdateWithoutStepsInput = {
+  key?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  projectKey?: Prisma.IntFieldUpdateOperationsInput | number
+  ownerId?: Prisma.StringFieldUpdateOperationsInput | string
+  status?: Prisma.StringFieldUpdateOperationsInput | string
+  startedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  endedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  experimentType?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  nTotal?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
+  host?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  username?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  commitSha?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  command?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  envSnapshot?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  rerunOf?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  reported?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  tags?: Prisma.BatchUpdatetagsInput | string[]
+  tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  notes?: Prisma.StringFieldUpdateOperationsInput | string
+  stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
+  jobs?: Prisma.JobUncheckedUpdateManyWithoutBatchNestedInput
+  shares?: Prisma.ShareUncheckedUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUncheckedUpdateOneWithoutBatchNestedInput
 }
 
 export type BatchCreateManyOwnerInput = {
@@ -1913,6 +2510,9 @@ export type BatchUpdateWithoutOwnerInput = {
   progress?: Prisma.BatchProgressUpdateOneWithoutBatchNestedInput
   jobs?: Prisma.JobUpdateManyWithoutBatchNestedInput
   shares?: Prisma.ShareUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchUncheckedUpdateWithoutOwnerInput = {
@@ -1946,6 +2546,9 @@ export type BatchUncheckedUpdateWithoutOwnerInput = {
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
   jobs?: Prisma.JobUncheckedUpdateManyWithoutBatchNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUncheckedUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUncheckedUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchUncheckedUpdateManyWithoutOwnerInput = {
@@ -2009,6 +2612,9 @@ export type BatchUpdateWithoutStopperInput = {
   progress?: Prisma.BatchProgressUpdateOneWithoutBatchNestedInput
   jobs?: Prisma.JobUpdateManyWithoutBatchNestedInput
   shares?: Prisma.ShareUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchUncheckedUpdateWithoutStopperInput = {
@@ -2042,6 +2648,9 @@ export type BatchUncheckedUpdateWithoutStopperInput = {
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
   jobs?: Prisma.JobUncheckedUpdateManyWithoutBatchNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUncheckedUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUncheckedUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchUncheckedUpdateManyWithoutStopperInput = {
@@ -2135,6 +2744,9 @@ export type BatchUpdateWithoutProjectInput = {
   progress?: Prisma.BatchProgressUpdateOneWithoutBatchNestedInput
   jobs?: Prisma.JobUpdateManyWithoutBatchNestedInput
   shares?: Prisma.ShareUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchUncheckedUpdateWithoutProjectInput = {
@@ -2168,6 +2780,9 @@ export type BatchUncheckedUpdateWithoutProjectInput = {
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
   jobs?: Prisma.JobUncheckedUpdateManyWithoutBatchNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutBatchNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutBatchNestedInput
+  startedBy?: Prisma.CommandBatchUncheckedUpdateOneWithoutBatchNestedInput
+  steps?: Prisma.ControlStepUncheckedUpdateManyWithoutBatchNestedInput
 }
 
 export type BatchUncheckedUpdateManyWithoutProjectInput = {
@@ -2208,11 +2823,15 @@ export type BatchUncheckedUpdateManyWithoutProjectInput = {
 export type BatchCountOutputType = {
   jobs: number
   shares: number
+  commands: number
+  steps: number
 }
 
 export type BatchCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   jobs?: boolean | BatchCountOutputTypeCountJobsArgs
   shares?: boolean | BatchCountOutputTypeCountSharesArgs
+  commands?: boolean | BatchCountOutputTypeCountCommandsArgs
+  steps?: boolean | BatchCountOutputTypeCountStepsArgs
 }
 
 /**
@@ -2237,6 +2856,20 @@ export type BatchCountOutputTypeCountJobsArgs<ExtArgs extends runtime.Types.Exte
  */
 export type BatchCountOutputTypeCountSharesArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   where?: Prisma.ShareWhereInput
+}
+
+/**
+ * BatchCountOutputType without action
+ */
+export type BatchCountOutputTypeCountCommandsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.AgentCommandWhereInput
+}
+
+/**
+ * BatchCountOutputType without action
+ */
+export type BatchCountOutputTypeCountStepsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.ControlStepWhereInput
 }
 
 
@@ -2275,6 +2908,9 @@ export type BatchSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   progress?: boolean | Prisma.Batch$progressArgs<ExtArgs>
   jobs?: boolean | Prisma.Batch$jobsArgs<ExtArgs>
   shares?: boolean | Prisma.Batch$sharesArgs<ExtArgs>
+  commands?: boolean | Prisma.Batch$commandsArgs<ExtArgs>
+  startedBy?: boolean | Prisma.Batch$startedByArgs<ExtArgs>
+  steps?: boolean | Prisma.Batch$stepsArgs<ExtArgs>
   _count?: boolean | Prisma.BatchCountOutputTypeDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["batch"]>
 
@@ -2385,6 +3021,9 @@ export type BatchInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs =
   progress?: boolean | Prisma.Batch$progressArgs<ExtArgs>
   jobs?: boolean | Prisma.Batch$jobsArgs<ExtArgs>
   shares?: boolean | Prisma.Batch$sharesArgs<ExtArgs>
+  commands?: boolean | Prisma.Batch$commandsArgs<ExtArgs>
+  startedBy?: boolean | Prisma.Batch$startedByArgs<ExtArgs>
+  steps?: boolean | Prisma.Batch$stepsArgs<ExtArgs>
   _count?: boolean | Prisma.BatchCountOutputTypeDefaultArgs<ExtArgs>
 }
 export type BatchIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
@@ -2407,6 +3046,9 @@ export type $BatchPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     progress: Prisma.$BatchProgressPayload<ExtArgs> | null
     jobs: Prisma.$JobPayload<ExtArgs>[]
     shares: Prisma.$SharePayload<ExtArgs>[]
+    commands: Prisma.$AgentCommandPayload<ExtArgs>[]
+    startedBy: Prisma.$CommandBatchPayload<ExtArgs> | null
+    steps: Prisma.$ControlStepPayload<ExtArgs>[]
   }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     key: bigint
@@ -2837,6 +3479,9 @@ export interface Prisma__BatchClient<T, Null = never, ExtArgs extends runtime.Ty
   progress<T extends Prisma.Batch$progressArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Batch$progressArgs<ExtArgs>>): Prisma.Prisma__BatchProgressClient<runtime.Types.Result.GetResult<Prisma.$BatchProgressPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
   jobs<T extends Prisma.Batch$jobsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Batch$jobsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$JobPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   shares<T extends Prisma.Batch$sharesArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Batch$sharesArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SharePayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  commands<T extends Prisma.Batch$commandsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Batch$commandsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$AgentCommandPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  startedBy<T extends Prisma.Batch$startedByArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Batch$startedByArgs<ExtArgs>>): Prisma.Prisma__CommandBatchClient<runtime.Types.Result.GetResult<Prisma.$CommandBatchPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
+  steps<T extends Prisma.Batch$stepsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Batch$stepsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$ControlStepPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -3387,6 +4032,73 @@ export type Batch$sharesArgs<ExtArgs extends runtime.Types.Extensions.InternalAr
   take?: number
   skip?: number
   distinct?: Prisma.ShareScalarFieldEnum | Prisma.ShareScalarFieldEnum[]
+}
+
+/**
+ * Batch.commands
+ */
+export type Batch$commandsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the AgentCommand
+   */
+  select?: Prisma.AgentCommandSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the AgentCommand
+   */
+  omit?: Prisma.AgentCommandOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.AgentCommandInclude<ExtArgs> | null
+  where?: Prisma.AgentCommandWhereInput
+  orderBy?: Prisma.AgentCommandOrderByWithRelationInput | Prisma.AgentCommandOrderByWithRelationInput[]
+  cursor?: Prisma.AgentCommandWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.AgentCommandScalarFieldEnum | Prisma.AgentCommandScalarFieldEnum[]
+}
+
+/**
+ * Batch.startedBy
+ */
+export type Batch$startedByArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the CommandBatch
+   */
+  select?: Prisma.CommandBatchSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the CommandBatch
+   */
+  omit?: Prisma.CommandBatchOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.CommandBatchInclude<ExtArgs> | null
+  where?: Prisma.CommandBatchWhereInput
+}
+
+/**
+ * Batch.steps
+ */
+export type Batch$stepsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the ControlStep
+   */
+  select?: Prisma.ControlStepSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the ControlStep
+   */
+  omit?: Prisma.ControlStepOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.ControlStepInclude<ExtArgs> | null
+  where?: Prisma.ControlStepWhereInput
+  orderBy?: Prisma.ControlStepOrderByWithRelationInput | Prisma.ControlStepOrderByWithRelationInput[]
+  cursor?: Prisma.ControlStepWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.ControlStepScalarFieldEnum | Prisma.ControlStepScalarFieldEnum[]
 }
 
 /**

@@ -34,6 +34,7 @@ export type BatchProgressAvgAggregateOutputType = {
   nFailed: number | null
   nStopped: number | null
   nLost: number | null
+  nEvents: number | null
 }
 
 export type BatchProgressSumAggregateOutputType = {
@@ -44,6 +45,7 @@ export type BatchProgressSumAggregateOutputType = {
   nFailed: number | null
   nStopped: number | null
   nLost: number | null
+  nEvents: bigint | null
 }
 
 export type BatchProgressMinAggregateOutputType = {
@@ -59,6 +61,7 @@ export type BatchProgressMinAggregateOutputType = {
   gpuFirstAt: Date | null
   gpuLastAt: Date | null
   gpuBusyAt: Date | null
+  nEvents: bigint | null
 }
 
 export type BatchProgressMaxAggregateOutputType = {
@@ -74,6 +77,7 @@ export type BatchProgressMaxAggregateOutputType = {
   gpuFirstAt: Date | null
   gpuLastAt: Date | null
   gpuBusyAt: Date | null
+  nEvents: bigint | null
 }
 
 export type BatchProgressCountAggregateOutputType = {
@@ -89,6 +93,7 @@ export type BatchProgressCountAggregateOutputType = {
   gpuFirstAt: number
   gpuLastAt: number
   gpuBusyAt: number
+  nEvents: number
   _all: number
 }
 
@@ -101,6 +106,7 @@ export type BatchProgressAvgAggregateInputType = {
   nFailed?: true
   nStopped?: true
   nLost?: true
+  nEvents?: true
 }
 
 export type BatchProgressSumAggregateInputType = {
@@ -111,6 +117,7 @@ export type BatchProgressSumAggregateInputType = {
   nFailed?: true
   nStopped?: true
   nLost?: true
+  nEvents?: true
 }
 
 export type BatchProgressMinAggregateInputType = {
@@ -126,6 +133,7 @@ export type BatchProgressMinAggregateInputType = {
   gpuFirstAt?: true
   gpuLastAt?: true
   gpuBusyAt?: true
+  nEvents?: true
 }
 
 export type BatchProgressMaxAggregateInputType = {
@@ -141,6 +149,7 @@ export type BatchProgressMaxAggregateInputType = {
   gpuFirstAt?: true
   gpuLastAt?: true
   gpuBusyAt?: true
+  nEvents?: true
 }
 
 export type BatchProgressCountAggregateInputType = {
@@ -156,6 +165,7 @@ export type BatchProgressCountAggregateInputType = {
   gpuFirstAt?: true
   gpuLastAt?: true
   gpuBusyAt?: true
+  nEvents?: true
   _all?: true
 }
 
@@ -258,6 +268,7 @@ export type BatchProgressGroupByOutputType = {
   gpuFirstAt: Date | null
   gpuLastAt: Date | null
   gpuBusyAt: Date | null
+  nEvents: bigint
   _count: BatchProgressCountAggregateOutputType | null
   _avg: BatchProgressAvgAggregateOutputType | null
   _sum: BatchProgressSumAggregateOutputType | null
@@ -296,6 +307,7 @@ export type BatchProgressWhereInput = {
   gpuFirstAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
   gpuLastAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
   gpuBusyAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
+  nEvents?: Prisma.BigIntFilter<"BatchProgress"> | bigint | number
   batch?: Prisma.XOR<Prisma.BatchScalarRelationFilter, Prisma.BatchWhereInput>
 }
 
@@ -312,6 +324,7 @@ export type BatchProgressOrderByWithRelationInput = {
   gpuFirstAt?: Prisma.SortOrderInput | Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrderInput | Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  nEvents?: Prisma.SortOrder
   batch?: Prisma.BatchOrderByWithRelationInput
 }
 
@@ -331,6 +344,7 @@ export type BatchProgressWhereUniqueInput = Prisma.AtLeast<{
   gpuFirstAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
   gpuLastAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
   gpuBusyAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
+  nEvents?: Prisma.BigIntFilter<"BatchProgress"> | bigint | number
   batch?: Prisma.XOR<Prisma.BatchScalarRelationFilter, Prisma.BatchWhereInput>
 }, "batchKey">
 
@@ -347,6 +361,7 @@ export type BatchProgressOrderByWithAggregationInput = {
   gpuFirstAt?: Prisma.SortOrderInput | Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrderInput | Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  nEvents?: Prisma.SortOrder
   _count?: Prisma.BatchProgressCountOrderByAggregateInput
   _avg?: Prisma.BatchProgressAvgOrderByAggregateInput
   _max?: Prisma.BatchProgressMaxOrderByAggregateInput
@@ -370,6 +385,7 @@ export type BatchProgressScalarWhereWithAggregatesInput = {
   gpuFirstAt?: Prisma.DateTimeNullableWithAggregatesFilter<"BatchProgress"> | Date | string | null
   gpuLastAt?: Prisma.DateTimeNullableWithAggregatesFilter<"BatchProgress"> | Date | string | null
   gpuBusyAt?: Prisma.DateTimeNullableWithAggregatesFilter<"BatchProgress"> | Date | string | null
+  nEvents?: Prisma.BigIntWithAggregatesFilter<"BatchProgress"> | bigint | number
 }
 
 export type BatchProgressCreateInput = {
@@ -384,6 +400,7 @@ export type BatchProgressCreateInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  nEvents?: bigint | number
   batch: Prisma.BatchCreateNestedOneWithoutProgressInput
 }
 
@@ -400,6 +417,7 @@ export type BatchProgressUncheckedCreateInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  nEvents?: bigint | number
 }
 
 export type BatchProgressUpdateInput = {
@@ -414,6 +432,7 @@ export type BatchProgressUpdateInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  nEvents?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   batch?: Prisma.BatchUpdateOneRequiredWithoutProgressNestedInput
 }
 
@@ -430,6 +449,7 @@ export type BatchProgressUncheckedUpdateInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  nEvents?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
 
 export type BatchProgressCreateManyInput = {
@@ -445,6 +465,7 @@ export type BatchProgressCreateManyInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  nEvents?: bigint | number
 }
 
 export type BatchProgressUpdateManyMutationInput = {
@@ -459,6 +480,7 @@ export type BatchProgressUpdateManyMutationInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  nEvents?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
 
 export type BatchProgressUncheckedUpdateManyInput = {
@@ -474,6 +496,7 @@ export type BatchProgressUncheckedUpdateManyInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  nEvents?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
 
 export type BatchProgressNullableScalarRelationFilter = {
@@ -494,6 +517,7 @@ export type BatchProgressCountOrderByAggregateInput = {
   gpuFirstAt?: Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrder
+  nEvents?: Prisma.SortOrder
 }
 
 export type BatchProgressAvgOrderByAggregateInput = {
@@ -504,6 +528,7 @@ export type BatchProgressAvgOrderByAggregateInput = {
   nFailed?: Prisma.SortOrder
   nStopped?: Prisma.SortOrder
   nLost?: Prisma.SortOrder
+  nEvents?: Prisma.SortOrder
 }
 
 export type BatchProgressMaxOrderByAggregateInput = {
@@ -519,6 +544,7 @@ export type BatchProgressMaxOrderByAggregateInput = {
   gpuFirstAt?: Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrder
+  nEvents?: Prisma.SortOrder
 }
 
 export type BatchProgressMinOrderByAggregateInput = {
@@ -534,6 +560,7 @@ export type BatchProgressMinOrderByAggregateInput = {
   gpuFirstAt?: Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrder
+  nEvents?: Prisma.SortOrder
 }
 
 export type BatchProgressSumOrderByAggregateInput = {
@@ -544,6 +571,7 @@ export type BatchProgressSumOrderByAggregateInput = {
   nFailed?: Prisma.SortOrder
   nStopped?: Prisma.SortOrder
   nLost?: Prisma.SortOrder
+  nEvents?: Prisma.SortOrder
 }
 
 export type BatchProgressCreateNestedOneWithoutBatchInput = {
@@ -590,6 +618,7 @@ export type BatchProgressCreateWithoutBatchInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  nEvents?: bigint | number
 }
 
 export type BatchProgressUncheckedCreateWithoutBatchInput = {
@@ -604,6 +633,7 @@ export type BatchProgressUncheckedCreateWithoutBatchInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  nEvents?: bigint | number
 }
 
 export type BatchProgressCreateOrConnectWithoutBatchInput = {
@@ -634,6 +664,7 @@ export type BatchProgressUpdateWithoutBatchInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  nEvents?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
 
 export type BatchProgressUncheckedUpdateWithoutBatchInput = {
@@ -648,6 +679,7 @@ export type BatchProgressUncheckedUpdateWithoutBatchInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  nEvents?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
 
 
@@ -665,6 +697,7 @@ export type BatchProgressSelect<ExtArgs extends runtime.Types.Extensions.Interna
   gpuFirstAt?: boolean
   gpuLastAt?: boolean
   gpuBusyAt?: boolean
+  nEvents?: boolean
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["batchProgress"]>
 
@@ -681,6 +714,7 @@ export type BatchProgressSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   gpuFirstAt?: boolean
   gpuLastAt?: boolean
   gpuBusyAt?: boolean
+  nEvents?: boolean
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["batchProgress"]>
 
@@ -697,6 +731,7 @@ export type BatchProgressSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   gpuFirstAt?: boolean
   gpuLastAt?: boolean
   gpuBusyAt?: boolean
+  nEvents?: boolean
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["batchProgress"]>
 
@@ -713,9 +748,10 @@ export type BatchProgressSelectScalar = {
   gpuFirstAt?: boolean
   gpuLastAt?: boolean
   gpuBusyAt?: boolean
+  nEvents?: boolean
 }
 
-export type BatchProgressOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"batchKey" | "firstSeenAt" | "lastSeenAt" | "nJobs" | "nRunning" | "nCompleted" | "nFailed" | "nStopped" | "nLost" | "gpuFirstAt" | "gpuLastAt" | "gpuBusyAt", ExtArgs["result"]["batchProgress"]>
+export type BatchProgressOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"batchKey" | "firstSeenAt" | "lastSeenAt" | "nJobs" | "nRunning" | "nCompleted" | "nFailed" | "nStopped" | "nLost" | "gpuFirstAt" | "gpuLastAt" | "gpuBusyAt" | "nEvents", ExtArgs["result"]["batchProgress"]>
 export type BatchProgressInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
 }
@@ -744,6 +780,7 @@ export type $BatchProgressPayload<ExtArgs extends runtime.Types.Extensions.Inter
     gpuFirstAt: Date | null
     gpuLastAt: Date | null
     gpuBusyAt: Date | null
+    nEvents: bigint
   }, ExtArgs["result"]["batchProgress"]>
   composites: {}
 }
@@ -1180,6 +1217,7 @@ export interface BatchProgressFieldRefs {
   readonly gpuFirstAt: Prisma.FieldRef<"BatchProgress", 'DateTime'>
   readonly gpuLastAt: Prisma.FieldRef<"BatchProgress", 'DateTime'>
   readonly gpuBusyAt: Prisma.FieldRef<"BatchProgress", 'DateTime'>
+  readonly nEvents: Prisma.FieldRef<"BatchProgress", 'BigInt'>
 }
     
 

@@ -34,6 +34,7 @@ export type TokenMinAggregateOutputType = {
   createdAt: Date | null
   lastUsedAt: Date | null
   revokedAt: Date | null
+  commandId: string | null
 }
 
 export type TokenMaxAggregateOutputType = {
@@ -46,6 +47,7 @@ export type TokenMaxAggregateOutputType = {
   createdAt: Date | null
   lastUsedAt: Date | null
   revokedAt: Date | null
+  commandId: string | null
 }
 
 export type TokenCountAggregateOutputType = {
@@ -58,6 +60,7 @@ export type TokenCountAggregateOutputType = {
   createdAt: number
   lastUsedAt: number
   revokedAt: number
+  commandId: number
   _all: number
 }
 
@@ -72,6 +75,7 @@ export type TokenMinAggregateInputType = {
   createdAt?: true
   lastUsedAt?: true
   revokedAt?: true
+  commandId?: true
 }
 
 export type TokenMaxAggregateInputType = {
@@ -84,6 +88,7 @@ export type TokenMaxAggregateInputType = {
   createdAt?: true
   lastUsedAt?: true
   revokedAt?: true
+  commandId?: true
 }
 
 export type TokenCountAggregateInputType = {
@@ -96,6 +101,7 @@ export type TokenCountAggregateInputType = {
   createdAt?: true
   lastUsedAt?: true
   revokedAt?: true
+  commandId?: true
   _all?: true
 }
 
@@ -181,6 +187,7 @@ export type TokenGroupByOutputType = {
   createdAt: Date
   lastUsedAt: Date | null
   revokedAt: Date | null
+  commandId: string | null
   _count: TokenCountAggregateOutputType | null
   _min: TokenMinAggregateOutputType | null
   _max: TokenMaxAggregateOutputType | null
@@ -214,7 +221,9 @@ export type TokenWhereInput = {
   createdAt?: Prisma.DateTimeFilter<"Token"> | Date | string
   lastUsedAt?: Prisma.DateTimeNullableFilter<"Token"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableFilter<"Token"> | Date | string | null
+  commandId?: Prisma.UuidNullableFilter<"Token"> | string | null
   user?: Prisma.XOR<Prisma.UserScalarRelationFilter, Prisma.UserWhereInput>
+  command?: Prisma.XOR<Prisma.AgentCommandNullableScalarRelationFilter, Prisma.AgentCommandWhereInput> | null
 }
 
 export type TokenOrderByWithRelationInput = {
@@ -227,7 +236,9 @@ export type TokenOrderByWithRelationInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   revokedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  commandId?: Prisma.SortOrderInput | Prisma.SortOrder
   user?: Prisma.UserOrderByWithRelationInput
+  command?: Prisma.AgentCommandOrderByWithRelationInput
 }
 
 export type TokenWhereUniqueInput = Prisma.AtLeast<{
@@ -243,7 +254,9 @@ export type TokenWhereUniqueInput = Prisma.AtLeast<{
   createdAt?: Prisma.DateTimeFilter<"Token"> | Date | string
   lastUsedAt?: Prisma.DateTimeNullableFilter<"Token"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableFilter<"Token"> | Date | string | null
+  commandId?: Prisma.UuidNullableFilter<"Token"> | string | null
   user?: Prisma.XOR<Prisma.UserScalarRelationFilter, Prisma.UserWhereInput>
+  command?: Prisma.XOR<Prisma.AgentCommandNullableScalarRelationFilter, Prisma.AgentCommandWhereInput> | null
 }, "id" | "hash">
 
 export type TokenOrderByWithAggregationInput = {
@@ -256,6 +269,7 @@ export type TokenOrderByWithAggregationInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   revokedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  commandId?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.TokenCountOrderByAggregateInput
   _max?: Prisma.TokenMaxOrderByAggregateInput
   _min?: Prisma.TokenMinOrderByAggregateInput
@@ -274,6 +288,7 @@ export type TokenScalarWhereWithAggregatesInput = {
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"Token"> | Date | string
   lastUsedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Token"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Token"> | Date | string | null
+  commandId?: Prisma.UuidNullableWithAggregatesFilter<"Token"> | string | null
 }
 
 export type TokenCreateInput = {
@@ -286,6 +301,7 @@ export type TokenCreateInput = {
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
   user: Prisma.UserCreateNestedOneWithoutTokensInput
+  command?: Prisma.AgentCommandCreateNestedOneWithoutTokensInput
 }
 
 export type TokenUncheckedCreateInput = {
@@ -298,6 +314,7 @@ export type TokenUncheckedCreateInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
+  commandId?: string | null
 }
 
 export type TokenUpdateInput = {
@@ -310,6 +327,7 @@ export type TokenUpdateInput = {
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   user?: Prisma.UserUpdateOneRequiredWithoutTokensNestedInput
+  command?: Prisma.AgentCommandUpdateOneWithoutTokensNestedInput
 }
 
 export type TokenUncheckedUpdateInput = {
@@ -322,6 +340,7 @@ export type TokenUncheckedUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  commandId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type TokenCreateManyInput = {
@@ -334,6 +353,7 @@ export type TokenCreateManyInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
+  commandId?: string | null
 }
 
 export type TokenUpdateManyMutationInput = {
@@ -357,6 +377,7 @@ export type TokenUncheckedUpdateManyInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  commandId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type TokenListRelationFilter = {
@@ -379,6 +400,7 @@ export type TokenCountOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   revokedAt?: Prisma.SortOrder
+  commandId?: Prisma.SortOrder
 }
 
 export type TokenMaxOrderByAggregateInput = {
@@ -391,6 +413,7 @@ export type TokenMaxOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   revokedAt?: Prisma.SortOrder
+  commandId?: Prisma.SortOrder
 }
 
 export type TokenMinOrderByAggregateInput = {
@@ -403,6 +426,7 @@ export type TokenMinOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   revokedAt?: Prisma.SortOrder
+  commandId?: Prisma.SortOrder
 }
 
 export type TokenCreateNestedManyWithoutUserInput = {
@@ -447,6 +471,48 @@ export type TokenUncheckedUpdateManyWithoutUserNestedInput = {
   deleteMany?: Prisma.TokenScalarWhereInput | Prisma.TokenScalarWhereInput[]
 }
 
+export type TokenCreateNestedManyWithoutCommandInput = {
+  create?: Prisma.XOR<Prisma.TokenCreateWithoutCommandInput, Prisma.TokenUncheckedCreateWithoutCommandInput> | Prisma.TokenCreateWithoutCommandInput[] | Prisma.TokenUncheckedCreateWithoutCommandInput[]
+  connectOrCreate?: Prisma.TokenCreateOrConnectWithoutCommandInput | Prisma.TokenCreateOrConnectWithoutCommandInput[]
+  createMany?: Prisma.TokenCreateManyCommandInputEnvelope
+  connect?: Prisma.TokenWhereUniqueInput | Prisma.TokenWhereUniqueInput[]
+}
+
+export type TokenUncheckedCreateNestedManyWithoutCommandInput = {
+  create?: Prisma.XOR<Prisma.TokenCreateWithoutCommandInput, Prisma.TokenUncheckedCreateWithoutCommandInput> | Prisma.TokenCreateWithoutCommandInput[] | Prisma.TokenUncheckedCreateWithoutCommandInput[]
+  connectOrCreate?: Prisma.TokenCreateOrConnectWithoutCommandInput | Prisma.TokenCreateOrConnectWithoutCommandInput[]
+  createMany?: Prisma.TokenCreateManyCommandInputEnvelope
+  connect?: Prisma.TokenWhereUniqueInput | Prisma.TokenWhereUniqueInput[]
+}
+
+export type TokenUpdateManyWithoutCommandNestedInput = {
+  create?: Prisma.XOR<Prisma.TokenCreateWithoutCommandInput, Prisma.TokenUncheckedCreateWithoutCommandInput> | Prisma.TokenCreateWithoutCommandInput[] | Prisma.TokenUncheckedCreateWithoutCommandInput[]
+  connectOrCreate?: Prisma.TokenCreateOrConnectWithoutCommandInput | Prisma.TokenCreateOrConnectWithoutCommandInput[]
+  upsert?: Prisma.TokenUpsertWithWhereUniqueWithoutCommandInput | Prisma.TokenUpsertWithWhereUniqueWithoutCommandInput[]
+  createMany?: Prisma.TokenCreateManyCommandInputEnvelope
+  set?: Prisma.TokenWhereUniqueInput | Prisma.TokenWhereUniqueInput[]
+  disconnect?: Prisma.TokenWhereUniqueInput | Prisma.TokenWhereUniqueInput[]
+  delete?: Prisma.TokenWhereUniqueInput | Prisma.TokenWhereUniqueInput[]
+  connect?: Prisma.TokenWhereUniqueInput | Prisma.TokenWhereUniqueInput[]
+  update?: Prisma.TokenUpdateWithWhereUniqueWithoutCommandInput | Prisma.TokenUpdateWithWhereUniqueWithoutCommandInput[]
+  updateMany?: Prisma.TokenUpdateManyWithWhereWithoutCommandInput | Prisma.TokenUpdateManyWithWhereWithoutCommandInput[]
+  deleteMany?: Prisma.TokenScalarWhereInput | Prisma.TokenScalarWhereInput[]
+}
+
+export type TokenUncheckedUpdateManyWithoutCommandNestedInput = {
+  create?: Prisma.XOR<Prisma.TokenCreateWithoutCommandInput, Prisma.TokenUncheckedCreateWithoutCommandInput> | Prisma.TokenCreateWithoutCommandInput[] | Prisma.TokenUncheckedCreateWithoutCommandInput[]
+  connectOrCreate?: Prisma.TokenCreateOrConnectWithoutCommandInput | Prisma.TokenCreateOrConnectWithoutCommandInput[]
+  upsert?: Prisma.TokenUpsertWithWhereUniqueWithoutCommandInput | Prisma.TokenUpsertWithWhereUniqueWithoutCommandInput[]
+  createMany?: Prisma.TokenCreateManyCommandInputEnvelope
+  set?: Prisma.TokenWhereUniqueInput | Prisma.TokenWhereUniqueInput[]
+  disconnect?: Prisma.TokenWhereUniqueInput | Prisma.TokenWhereUniqueInput[]
+  delete?: Prisma.TokenWhereUniqueInput | Prisma.TokenWhereUniqueInput[]
+  connect?: Prisma.TokenWhereUniqueInput | Prisma.TokenWhereUniqueInput[]
+  update?: Prisma.TokenUpdateWithWhereUniqueWithoutCommandInput | Prisma.TokenUpdateWithWhereUniqueWithoutCommandInput[]
+  updateMany?: Prisma.TokenUpdateManyWithWhereWithoutCommandInput | Prisma.TokenUpdateManyWithWhereWithoutCommandInput[]
+  deleteMany?: Prisma.TokenScalarWhereInput | Prisma.TokenScalarWhereInput[]
+}
+
 export type TokenCreateWithoutUserInput = {
   id?: string
   name: string
@@ -456,6 +522,7 @@ export type TokenCreateWithoutUserInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
+  command?: Prisma.AgentCommandCreateNestedOneWithoutTokensInput
 }
 
 export type TokenUncheckedCreateWithoutUserInput = {
@@ -467,6 +534,7 @@ export type TokenUncheckedCreateWithoutUserInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
+  commandId?: string | null
 }
 
 export type TokenCreateOrConnectWithoutUserInput = {
@@ -508,6 +576,57 @@ export type TokenScalarWhereInput = {
   createdAt?: Prisma.DateTimeFilter<"Token"> | Date | string
   lastUsedAt?: Prisma.DateTimeNullableFilter<"Token"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableFilter<"Token"> | Date | string | null
+  commandId?: Prisma.UuidNullableFilter<"Token"> | string | null
+}
+
+export type TokenCreateWithoutCommandInput = {
+  id?: string
+  name: string
+  scope: string
+  hash: runtime.Bytes
+  last4: string
+  createdAt?: Date | string
+  lastUsedAt?: Date | string | null
+  revokedAt?: Date | string | null
+  user: Prisma.UserCreateNestedOneWithoutTokensInput
+}
+
+export type TokenUncheckedCreateWithoutCommandInput = {
+  id?: string
+  userId: string
+  name: string
+  scope: string
+  hash: runtime.Bytes
+  last4: string
+  createdAt?: Date | string
+  lastUsedAt?: Date | string | null
+  revokedAt?: Date | string | null
+}
+
+export type TokenCreateOrConnectWithoutCommandInput = {
+  where: Prisma.TokenWhereUniqueInput
+  create: Prisma.XOR<Prisma.TokenCreateWithoutCommandInput, Prisma.TokenUncheckedCreateWithoutCommandInput>
+}
+
+export type TokenCreateManyCommandInputEnvelope = {
+  data: Prisma.TokenCreateManyCommandInput | Prisma.TokenCreateManyCommandInput[]
+  skipDuplicates?: boolean
+}
+
+export type TokenUpsertWithWhereUniqueWithoutCommandInput = {
+  where: Prisma.TokenWhereUniqueInput
+  update: Prisma.XOR<Prisma.TokenUpdateWithoutCommandInput, Prisma.TokenUncheckedUpdateWithoutCommandInput>
+  create: Prisma.XOR<Prisma.TokenCreateWithoutCommandInput, Prisma.TokenUncheckedCreateWithoutCommandInput>
+}
+
+export type TokenUpdateWithWhereUniqueWithoutCommandInput = {
+  where: Prisma.TokenWhereUniqueInput
+  data: Prisma.XOR<Prisma.TokenUpdateWithoutCommandInput, Prisma.TokenUncheckedUpdateWithoutCommandInput>
+}
+
+export type TokenUpdateManyWithWhereWithoutCommandInput = {
+  where: Prisma.TokenScalarWhereInput
+  data: Prisma.XOR<Prisma.TokenUpdateManyMutationInput, Prisma.TokenUncheckedUpdateManyWithoutCommandInput>
 }
 
 export type TokenCreateManyUserInput = {
@@ -519,6 +638,7 @@ export type TokenCreateManyUserInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
+  commandId?: string | null
 }
 
 export type TokenUpdateWithoutUserInput = {
@@ -530,6 +650,7 @@ export type TokenUpdateWithoutUserInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  command?: Prisma.AgentCommandUpdateOneWithoutTokensNestedInput
 }
 
 export type TokenUncheckedUpdateWithoutUserInput = {
@@ -541,10 +662,60 @@ export type TokenUncheckedUpdateWithoutUserInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  commandId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type TokenUncheckedUpdateManyWithoutUserInput = {
   id?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  scope?: Prisma.StringFieldUpdateOperationsInput | string
+  hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  last4?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  commandId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+}
+
+export type TokenCreateManyCommandInput = {
+  id?: string
+  userId: string
+  name: string
+  scope: string
+  hash: runtime.Bytes
+  last4: string
+  createdAt?: Date | string
+  lastUsedAt?: Date | string | null
+  revokedAt?: Date | string | null
+}
+
+export type TokenUpdateWithoutCommandInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  scope?: Prisma.StringFieldUpdateOperationsInput | string
+  hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  last4?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  user?: Prisma.UserUpdateOneRequiredWithoutTokensNestedInput
+}
+
+export type TokenUncheckedUpdateWithoutCommandInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  userId?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  scope?: Prisma.StringFieldUpdateOperationsInput | string
+  hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
+  last4?: Prisma.StringFieldUpdateOperationsInput | string
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+}
+
+export type TokenUncheckedUpdateManyWithoutCommandInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  userId?: Prisma.StringFieldUpdateOperationsInput | string
   name?: Prisma.StringFieldUpdateOperationsInput | string
   scope?: Prisma.StringFieldUpdateOperationsInput | string
   hash?: Prisma.BytesFieldUpdateOperationsInput | runtime.Bytes
@@ -566,7 +737,9 @@ export type TokenSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   createdAt?: boolean
   lastUsedAt?: boolean
   revokedAt?: boolean
+  commandId?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
+  command?: boolean | Prisma.Token$commandArgs<ExtArgs>
 }, ExtArgs["result"]["token"]>
 
 export type TokenSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -579,7 +752,9 @@ export type TokenSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   createdAt?: boolean
   lastUsedAt?: boolean
   revokedAt?: boolean
+  commandId?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
+  command?: boolean | Prisma.Token$commandArgs<ExtArgs>
 }, ExtArgs["result"]["token"]>
 
 export type TokenSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -592,7 +767,9 @@ export type TokenSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   createdAt?: boolean
   lastUsedAt?: boolean
   revokedAt?: boolean
+  commandId?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
+  command?: boolean | Prisma.Token$commandArgs<ExtArgs>
 }, ExtArgs["result"]["token"]>
 
 export type TokenSelectScalar = {
@@ -605,23 +782,28 @@ export type TokenSelectScalar = {
   createdAt?: boolean
   lastUsedAt?: boolean
   revokedAt?: boolean
+  commandId?: boolean
 }
 
-export type TokenOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "userId" | "name" | "scope" | "hash" | "last4" | "createdAt" | "lastUsedAt" | "revokedAt", ExtArgs["result"]["token"]>
+export type TokenOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "userId" | "name" | "scope" | "hash" | "last4" | "createdAt" | "lastUsedAt" | "revokedAt" | "commandId", ExtArgs["result"]["token"]>
 export type TokenInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
+  command?: boolean | Prisma.Token$commandArgs<ExtArgs>
 }
 export type TokenIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
+  command?: boolean | Prisma.Token$commandArgs<ExtArgs>
 }
 export type TokenIncludeUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
+  command?: boolean | Prisma.Token$commandArgs<ExtArgs>
 }
 
 export type $TokenPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Token"
   objects: {
     user: Prisma.$UserPayload<ExtArgs>
+    command: Prisma.$AgentCommandPayload<ExtArgs> | null
   }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     id: string
@@ -633,6 +815,7 @@ export type $TokenPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     createdAt: Date
     lastUsedAt: Date | null
     revokedAt: Date | null
+    commandId: string | null
   }, ExtArgs["result"]["token"]>
   composites: {}
 }
@@ -1028,6 +1211,7 @@ readonly fields: TokenFieldRefs;
 export interface Prisma__TokenClient<T, Null = never, ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs, GlobalOmitOptions = {}> extends Prisma.PrismaPromise<T> {
   readonly [Symbol.toStringTag]: "PrismaPromise"
   user<T extends Prisma.UserDefaultArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.UserDefaultArgs<ExtArgs>>): Prisma.Prisma__UserClient<runtime.Types.Result.GetResult<Prisma.$UserPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | Null, Null, ExtArgs, GlobalOmitOptions>
+  command<T extends Prisma.Token$commandArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.Token$commandArgs<ExtArgs>>): Prisma.Prisma__AgentCommandClient<runtime.Types.Result.GetResult<Prisma.$AgentCommandPayload<ExtArgs>, T, "findUniqueOrThrow", GlobalOmitOptions> | null, null, ExtArgs, GlobalOmitOptions>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -1066,6 +1250,7 @@ export interface TokenFieldRefs {
   readonly createdAt: Prisma.FieldRef<"Token", 'DateTime'>
   readonly lastUsedAt: Prisma.FieldRef<"Token", 'DateTime'>
   readonly revokedAt: Prisma.FieldRef<"Token", 'DateTime'>
+  readonly commandId: Prisma.FieldRef<"Token", 'String'>
 }
     
 
@@ -1473,6 +1658,25 @@ export type TokenDeleteManyArgs<ExtArgs extends runtime.Types.Extensions.Interna
    * Limit how many Tokens to delete.
    */
   limit?: number
+}
+
+/**
+ * Token.command
+ */
+export type Token$commandArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the AgentCommand
+   */
+  select?: Prisma.AgentCommandSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the AgentCommand
+   */
+  omit?: Prisma.AgentCommandOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.AgentCommandInclude<ExtArgs> | null
+  where?: Prisma.AgentCommandWhereInput
 }
 
 /**

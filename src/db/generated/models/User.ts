@@ -214,6 +214,8 @@ export type UserWhereInput = {
   batches?: Prisma.BatchListRelationFilter
   stopped?: Prisma.BatchListRelationFilter
   shares?: Prisma.ShareListRelationFilter
+  agents?: Prisma.AgentListRelationFilter
+  commands?: Prisma.AgentCommandListRelationFilter
 }
 
 export type UserOrderByWithRelationInput = {
@@ -233,6 +235,8 @@ export type UserOrderByWithRelationInput = {
   batches?: Prisma.BatchOrderByRelationAggregateInput
   stopped?: Prisma.BatchOrderByRelationAggregateInput
   shares?: Prisma.ShareOrderByRelationAggregateInput
+  agents?: Prisma.AgentOrderByRelationAggregateInput
+  commands?: Prisma.AgentCommandOrderByRelationAggregateInput
 }
 
 export type UserWhereUniqueInput = Prisma.AtLeast<{
@@ -255,6 +259,8 @@ export type UserWhereUniqueInput = Prisma.AtLeast<{
   batches?: Prisma.BatchListRelationFilter
   stopped?: Prisma.BatchListRelationFilter
   shares?: Prisma.ShareListRelationFilter
+  agents?: Prisma.AgentListRelationFilter
+  commands?: Prisma.AgentCommandListRelationFilter
 }, "id" | "emailKey">
 
 export type UserOrderByWithAggregationInput = {
@@ -302,6 +308,8 @@ export type UserCreateInput = {
   batches?: Prisma.BatchCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutUserInput
 }
 
 export type UserUncheckedCreateInput = {
@@ -321,6 +329,8 @@ export type UserUncheckedCreateInput = {
   batches?: Prisma.BatchUncheckedCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchUncheckedCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentUncheckedCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutUserInput
 }
 
 export type UserUpdateInput = {
@@ -340,6 +350,8 @@ export type UserUpdateInput = {
   batches?: Prisma.BatchUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateInput = {
@@ -359,6 +371,8 @@ export type UserUncheckedUpdateInput = {
   batches?: Prisma.BatchUncheckedUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUncheckedUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUncheckedUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutUserNestedInput
 }
 
 export type UserCreateManyInput = {
@@ -569,6 +583,36 @@ export type UserUpdateOneRequiredWithoutSharesNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutSharesInput, Prisma.UserUpdateWithoutSharesInput>, Prisma.UserUncheckedUpdateWithoutSharesInput>
 }
 
+export type UserCreateNestedOneWithoutAgentsInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutAgentsInput, Prisma.UserUncheckedCreateWithoutAgentsInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutAgentsInput
+  connect?: Prisma.UserWhereUniqueInput
+}
+
+export type UserUpdateOneRequiredWithoutAgentsNestedInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutAgentsInput, Prisma.UserUncheckedCreateWithoutAgentsInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutAgentsInput
+  upsert?: Prisma.UserUpsertWithoutAgentsInput
+  connect?: Prisma.UserWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutAgentsInput, Prisma.UserUpdateWithoutAgentsInput>, Prisma.UserUncheckedUpdateWithoutAgentsInput>
+}
+
+export type UserCreateNestedOneWithoutCommandsInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutCommandsInput, Prisma.UserUncheckedCreateWithoutCommandsInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutCommandsInput
+  connect?: Prisma.UserWhereUniqueInput
+}
+
+export type UserUpdateOneWithoutCommandsNestedInput = {
+  create?: Prisma.XOR<Prisma.UserCreateWithoutCommandsInput, Prisma.UserUncheckedCreateWithoutCommandsInput>
+  connectOrCreate?: Prisma.UserCreateOrConnectWithoutCommandsInput
+  upsert?: Prisma.UserUpsertWithoutCommandsInput
+  disconnect?: Prisma.UserWhereInput | boolean
+  delete?: Prisma.UserWhereInput | boolean
+  connect?: Prisma.UserWhereUniqueInput
+  update?: Prisma.XOR<Prisma.XOR<Prisma.UserUpdateToOneWithWhereWithoutCommandsInput, Prisma.UserUpdateWithoutCommandsInput>, Prisma.UserUncheckedUpdateWithoutCommandsInput>
+}
+
 export type UserCreateWithoutSessionsInput = {
   id?: string
   email: string
@@ -585,6 +629,8 @@ export type UserCreateWithoutSessionsInput = {
   batches?: Prisma.BatchCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutSessionsInput = {
@@ -603,6 +649,8 @@ export type UserUncheckedCreateWithoutSessionsInput = {
   batches?: Prisma.BatchUncheckedCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchUncheckedCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentUncheckedCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutSessionsInput = {
@@ -637,6 +685,8 @@ export type UserUpdateWithoutSessionsInput = {
   batches?: Prisma.BatchUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutSessionsInput = {
@@ -655,6 +705,8 @@ export type UserUncheckedUpdateWithoutSessionsInput = {
   batches?: Prisma.BatchUncheckedUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUncheckedUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUncheckedUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutUserNestedInput
 }
 
 export type UserCreateWithoutTokensInput = {
@@ -673,6 +725,8 @@ export type UserCreateWithoutTokensInput = {
   batches?: Prisma.BatchCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutTokensInput = {
@@ -691,6 +745,8 @@ export type UserUncheckedCreateWithoutTokensInput = {
   batches?: Prisma.BatchUncheckedCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchUncheckedCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentUncheckedCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutTokensInput = {
@@ -725,6 +781,8 @@ export type UserUpdateWithoutTokensInput = {
   batches?: Prisma.BatchUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutTokensInput = {
@@ -743,6 +801,8 @@ export type UserUncheckedUpdateWithoutTokensInput = {
   batches?: Prisma.BatchUncheckedUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUncheckedUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUncheckedUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutUserNestedInput
 }
 
 export type UserCreateWithoutAuditLogInput = {
@@ -761,6 +821,8 @@ export type UserCreateWithoutAuditLogInput = {
   batches?: Prisma.BatchCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutAuditLogInput = {
@@ -779,6 +841,8 @@ export type UserUncheckedCreateWithoutAuditLogInput = {
   batches?: Prisma.BatchUncheckedCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchUncheckedCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentUncheckedCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutAuditLogInput = {
@@ -813,6 +877,8 @@ export type UserUpdateWithoutAuditLogInput = {
   batches?: Prisma.BatchUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutAuditLogInput = {
@@ -831,6 +897,8 @@ export type UserUncheckedUpdateWithoutAuditLogInput = {
   batches?: Prisma.BatchUncheckedUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUncheckedUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUncheckedUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutUserNestedInput
 }
 
 export type UserCreateWithoutProjectsInput = {
@@ -849,6 +917,8 @@ export type UserCreateWithoutProjectsInput = {
   batches?: Prisma.BatchCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutProjectsInput = {
@@ -867,6 +937,8 @@ export type UserUncheckedCreateWithoutProjectsInput = {
   batches?: Prisma.BatchUncheckedCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchUncheckedCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentUncheckedCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutProjectsInput = {
@@ -901,6 +973,8 @@ export type UserUpdateWithoutProjectsInput = {
   batches?: Prisma.BatchUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutProjectsInput = {
@@ -919,6 +993,8 @@ export type UserUncheckedUpdateWithoutProjectsInput = {
   batches?: Prisma.BatchUncheckedUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUncheckedUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUncheckedUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutUserNestedInput
 }
 
 export type UserCreateWithoutMembershipsInput = {
@@ -937,6 +1013,8 @@ export type UserCreateWithoutMembershipsInput = {
   batches?: Prisma.BatchCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutMembershipsInput = {
@@ -955,6 +1033,8 @@ export type UserUncheckedCreateWithoutMembershipsInput = {
   batches?: Prisma.BatchUncheckedCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchUncheckedCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentUncheckedCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutMembershipsInput = {
@@ -989,6 +1069,8 @@ export type UserUpdateWithoutMembershipsInput = {
   batches?: Prisma.BatchUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutMembershipsInput = {
@@ -1007,6 +1089,8 @@ export type UserUncheckedUpdateWithoutMembershipsInput = {
   batches?: Prisma.BatchUncheckedUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUncheckedUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUncheckedUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutUserNestedInput
 }
 
 export type UserCreateWithoutBatchesInput = {
@@ -1025,6 +1109,8 @@ export type UserCreateWithoutBatchesInput = {
   memberships?: Prisma.ProjectMemberCreateNestedManyWithoutUserInput
   stopped?: Prisma.BatchCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutBatchesInput = {
@@ -1043,6 +1129,8 @@ export type UserUncheckedCreateWithoutBatchesInput = {
   memberships?: Prisma.ProjectMemberUncheckedCreateNestedManyWithoutUserInput
   stopped?: Prisma.BatchUncheckedCreateNestedManyWithoutStopperInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentUncheckedCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutBatchesInput = {
@@ -1066,6 +1154,8 @@ export type UserCreateWithoutStoppedInput = {
   memberships?: Prisma.ProjectMemberCreateNestedManyWithoutUserInput
   batches?: Prisma.BatchCreateNestedManyWithoutOwnerInput
   shares?: Prisma.ShareCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutStoppedInput = {
@@ -1084,6 +1174,8 @@ export type UserUncheckedCreateWithoutStoppedInput = {
   memberships?: Prisma.ProjectMemberUncheckedCreateNestedManyWithoutUserInput
   batches?: Prisma.BatchUncheckedCreateNestedManyWithoutOwnerInput
   shares?: Prisma.ShareUncheckedCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentUncheckedCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutStoppedInput = {
@@ -1118,6 +1210,8 @@ export type UserUpdateWithoutBatchesInput = {
   memberships?: Prisma.ProjectMemberUpdateManyWithoutUserNestedInput
   stopped?: Prisma.BatchUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutBatchesInput = {
@@ -1136,6 +1230,8 @@ export type UserUncheckedUpdateWithoutBatchesInput = {
   memberships?: Prisma.ProjectMemberUncheckedUpdateManyWithoutUserNestedInput
   stopped?: Prisma.BatchUncheckedUpdateManyWithoutStopperNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUncheckedUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutUserNestedInput
 }
 
 export type UserUpsertWithoutStoppedInput = {
@@ -1165,6 +1261,8 @@ export type UserUpdateWithoutStoppedInput = {
   memberships?: Prisma.ProjectMemberUpdateManyWithoutUserNestedInput
   batches?: Prisma.BatchUpdateManyWithoutOwnerNestedInput
   shares?: Prisma.ShareUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutStoppedInput = {
@@ -1183,6 +1281,8 @@ export type UserUncheckedUpdateWithoutStoppedInput = {
   memberships?: Prisma.ProjectMemberUncheckedUpdateManyWithoutUserNestedInput
   batches?: Prisma.BatchUncheckedUpdateManyWithoutOwnerNestedInput
   shares?: Prisma.ShareUncheckedUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUncheckedUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutUserNestedInput
 }
 
 export type UserCreateWithoutSharesInput = {
@@ -1201,6 +1301,8 @@ export type UserCreateWithoutSharesInput = {
   memberships?: Prisma.ProjectMemberCreateNestedManyWithoutUserInput
   batches?: Prisma.BatchCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchCreateNestedManyWithoutStopperInput
+  agents?: Prisma.AgentCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutUserInput
 }
 
 export type UserUncheckedCreateWithoutSharesInput = {
@@ -1219,6 +1321,8 @@ export type UserUncheckedCreateWithoutSharesInput = {
   memberships?: Prisma.ProjectMemberUncheckedCreateNestedManyWithoutUserInput
   batches?: Prisma.BatchUncheckedCreateNestedManyWithoutOwnerInput
   stopped?: Prisma.BatchUncheckedCreateNestedManyWithoutStopperInput
+  agents?: Prisma.AgentUncheckedCreateNestedManyWithoutUserInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutUserInput
 }
 
 export type UserCreateOrConnectWithoutSharesInput = {
@@ -1253,6 +1357,8 @@ export type UserUpdateWithoutSharesInput = {
   memberships?: Prisma.ProjectMemberUpdateManyWithoutUserNestedInput
   batches?: Prisma.BatchUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUpdateManyWithoutStopperNestedInput
+  agents?: Prisma.AgentUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutUserNestedInput
 }
 
 export type UserUncheckedUpdateWithoutSharesInput = {
@@ -1271,6 +1377,200 @@ export type UserUncheckedUpdateWithoutSharesInput = {
   memberships?: Prisma.ProjectMemberUncheckedUpdateManyWithoutUserNestedInput
   batches?: Prisma.BatchUncheckedUpdateManyWithoutOwnerNestedInput
   stopped?: Prisma.BatchUncheckedUpdateManyWithoutStopperNestedInput
+  agents?: Prisma.AgentUncheckedUpdateManyWithoutUserNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutUserNestedInput
+}
+
+export type UserCreateWithoutAgentsInput = {
+  id?: string
+  email: string
+  emailKey: string
+  name: string
+  role?: string
+  passwordHash?: string | null
+  disabledAt?: Date | string | null
+  createdAt?: Date | string
+  sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
+  tokens?: Prisma.TokenCreateNestedManyWithoutUserInput
+  auditLog?: Prisma.AuditEntryCreateNestedManyWithoutActorInput
+  projects?: Prisma.ProjectCreateNestedManyWithoutOwnerInput
+  memberships?: Prisma.ProjectMemberCreateNestedManyWithoutUserInput
+  batches?: Prisma.BatchCreateNestedManyWithoutOwnerInput
+  stopped?: Prisma.BatchCreateNestedManyWithoutStopperInput
+  shares?: Prisma.ShareCreateNestedManyWithoutCreatorInput
+  commands?: Prisma.AgentCommandCreateNestedManyWithoutUserInput
+}
+
+export type UserUncheckedCreateWithoutAgentsInput = {
+  id?: string
+  email: string
+  emailKey: string
+  name: string
+  role?: string
+  passwordHash?: string | null
+  disabledAt?: Date | string | null
+  createdAt?: Date | string
+  sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
+  tokens?: Prisma.TokenUncheckedCreateNestedManyWithoutUserInput
+  auditLog?: Prisma.AuditEntryUncheckedCreateNestedManyWithoutActorInput
+  projects?: Prisma.ProjectUncheckedCreateNestedManyWithoutOwnerInput
+  memberships?: Prisma.ProjectMemberUncheckedCreateNestedManyWithoutUserInput
+  batches?: Prisma.BatchUncheckedCreateNestedManyWithoutOwnerInput
+  stopped?: Prisma.BatchUncheckedCreateNestedManyWithoutStopperInput
+  shares?: Prisma.ShareUncheckedCreateNestedManyWithoutCreatorInput
+  commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutUserInput
+}
+
+export type UserCreateOrConnectWithoutAgentsInput = {
+  where: Prisma.UserWhereUniqueInput
+  create: Prisma.XOR<Prisma.UserCreateWithoutAgentsInput, Prisma.UserUncheckedCreateWithoutAgentsInput>
+}
+
+export type UserUpsertWithoutAgentsInput = {
+  update: Prisma.XOR<Prisma.UserUpdateWithoutAgentsInput, Prisma.UserUncheckedUpdateWithoutAgentsInput>
+  create: Prisma.XOR<Prisma.UserCreateWithoutAgentsInput, Prisma.UserUncheckedCreateWithoutAgentsInput>
+  where?: Prisma.UserWhereInput
+}
+
+export type UserUpdateToOneWithWhereWithoutAgentsInput = {
+  where?: Prisma.UserWhereInput
+  data: Prisma.XOR<Prisma.UserUpdateWithoutAgentsInput, Prisma.UserUncheckedUpdateWithoutAgentsInput>
+}
+
+export type UserUpdateWithoutAgentsInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailKey?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
+  tokens?: Prisma.TokenUpdateManyWithoutUserNestedInput
+  auditLog?: Prisma.AuditEntryUpdateManyWithoutActorNestedInput
+  projects?: Prisma.ProjectUpdateManyWithoutOwnerNestedInput
+  memberships?: Prisma.ProjectMemberUpdateManyWithoutUserNestedInput
+  batches?: Prisma.BatchUpdateManyWithoutOwnerNestedInput
+  stopped?: Prisma.BatchUpdateManyWithoutStopperNestedInput
+  shares?: Prisma.ShareUpdateManyWithoutCreatorNestedInput
+  commands?: Prisma.AgentCommandUpdateManyWithoutUserNestedInput
+}
+
+export type UserUncheckedUpdateWithoutAgentsInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailKey?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
+  tokens?: Prisma.TokenUncheckedUpdateManyWithoutUserNestedInput
+  auditLog?: Prisma.AuditEntryUncheckedUpdateManyWithoutActorNestedInput
+  projects?: Prisma.ProjectUncheckedUpdateManyWithoutOwnerNestedInput
+  memberships?: Prisma.ProjectMemberUncheckedUpdateManyWithoutUserNestedInput
+  batches?: Prisma.BatchUncheckedUpdateManyWithoutOwnerNestedInput
+  stopped?: Prisma.BatchUncheckedUpdateManyWithoutStopperNestedInput
+  shares?: Prisma.ShareUncheckedUpdateManyWithoutCreatorNestedInput
+  commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutUserNestedInput
+}
+
+export type UserCreateWithoutCommandsInput = {
+  id?: string
+  email: string
+  emailKey: string
+  name: string
+  role?: string
+  passwordHash?: string | null
+  disabledAt?: Date | string | null
+  createdAt?: Date | string
+  sessions?: Prisma.SessionCreateNestedManyWithoutUserInput
+  tokens?: Prisma.TokenCreateNestedManyWithoutUserInput
+  auditLog?: Prisma.AuditEntryCreateNestedManyWithoutActorInput
+  projects?: Prisma.ProjectCreateNestedManyWithoutOwnerInput
+  memberships?: Prisma.ProjectMemberCreateNestedManyWithoutUserInput
+  batches?: Prisma.BatchCreateNestedManyWithoutOwnerInput
+  stopped?: Prisma.BatchCreateNestedManyWithoutStopperInput
+  shares?: Prisma.ShareCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentCreateNestedManyWithoutUserInput
+}
+
+export type UserUncheckedCreateWithoutCommandsInput = {
+  id?: string
+  email: string
+  emailKey: string
+  name: string
+  role?: string
+  passwordHash?: string | null
+  disabledAt?: Date | string | null
+  createdAt?: Date | string
+  sessions?: Prisma.SessionUncheckedCreateNestedManyWithoutUserInput
+  tokens?: Prisma.TokenUncheckedCreateNestedManyWithoutUserInput
+  auditLog?: Prisma.AuditEntryUncheckedCreateNestedManyWithoutActorInput
+  projects?: Prisma.ProjectUncheckedCreateNestedManyWithoutOwnerInput
+  memberships?: Prisma.ProjectMemberUncheckedCreateNestedManyWithoutUserInput
+  batches?: Prisma.BatchUncheckedCreateNestedManyWithoutOwnerInput
+  stopped?: Prisma.BatchUncheckedCreateNestedManyWithoutStopperInput
+  shares?: Prisma.ShareUncheckedCreateNestedManyWithoutCreatorInput
+  agents?: Prisma.AgentUncheckedCreateNestedManyWithoutUserInput
+}
+
+export type UserCreateOrConnectWithoutCommandsInput = {
+  where: Prisma.UserWhereUniqueInput
+  create: Prisma.XOR<Prisma.UserCreateWithoutCommandsInput, Prisma.UserUncheckedCreateWithoutCommandsInput>
+}
+
+export type UserUpsertWithoutCommandsInput = {
+  update: Prisma.XOR<Prisma.UserUpdateWithoutCommandsInput, Prisma.UserUncheckedUpdateWithoutCommandsInput>
+  create: Prisma.XOR<Prisma.UserCreateWithoutCommandsInput, Prisma.UserUncheckedCreateWithoutCommandsInput>
+  where?: Prisma.UserWhereInput
+}
+
+export type UserUpdateToOneWithWhereWithoutCommandsInput = {
+  where?: Prisma.UserWhereInput
+  data: Prisma.XOR<Prisma.UserUpdateWithoutCommandsInput, Prisma.UserUncheckedUpdateWithoutCommandsInput>
+}
+
+export type UserUpdateWithoutCommandsInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailKey?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  sessions?: Prisma.SessionUpdateManyWithoutUserNestedInput
+  tokens?: Prisma.TokenUpdateManyWithoutUserNestedInput
+  auditLog?: Prisma.AuditEntryUpdateManyWithoutActorNestedInput
+  projects?: Prisma.ProjectUpdateManyWithoutOwnerNestedInput
+  memberships?: Prisma.ProjectMemberUpdateManyWithoutUserNestedInput
+  batches?: Prisma.BatchUpdateManyWithoutOwnerNestedInput
+  stopped?: Prisma.BatchUpdateManyWithoutStopperNestedInput
+  shares?: Prisma.ShareUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUpdateManyWithoutUserNestedInput
+}
+
+export type UserUncheckedUpdateWithoutCommandsInput = {
+  id?: Prisma.StringFieldUpdateOperationsInput | string
+  email?: Prisma.StringFieldUpdateOperationsInput | string
+  emailKey?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.StringFieldUpdateOperationsInput | string
+  role?: Prisma.StringFieldUpdateOperationsInput | string
+  passwordHash?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  disabledAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
+  sessions?: Prisma.SessionUncheckedUpdateManyWithoutUserNestedInput
+  tokens?: Prisma.TokenUncheckedUpdateManyWithoutUserNestedInput
+  auditLog?: Prisma.AuditEntryUncheckedUpdateManyWithoutActorNestedInput
+  projects?: Prisma.ProjectUncheckedUpdateManyWithoutOwnerNestedInput
+  memberships?: Prisma.ProjectMemberUncheckedUpdateManyWithoutUserNestedInput
+  batches?: Prisma.BatchUncheckedUpdateManyWithoutOwnerNestedInput
+  stopped?: Prisma.BatchUncheckedUpdateManyWithoutStopperNestedInput
+  shares?: Prisma.ShareUncheckedUpdateManyWithoutCreatorNestedInput
+  agents?: Prisma.AgentUncheckedUpdateManyWithoutUserNestedInput
 }
 
 
@@ -1287,6 +1587,8 @@ export type UserCountOutputType = {
   batches: number
   stopped: number
   shares: number
+  agents: number
+  commands: number
 }
 
 export type UserCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
@@ -1298,6 +1600,8 @@ export type UserCountOutputTypeSelect<ExtArgs extends runtime.Types.Extensions.I
   batches?: boolean | UserCountOutputTypeCountBatchesArgs
   stopped?: boolean | UserCountOutputTypeCountStoppedArgs
   shares?: boolean | UserCountOutputTypeCountSharesArgs
+  agents?: boolean | UserCountOutputTypeCountAgentsArgs
+  commands?: boolean | UserCountOutputTypeCountCommandsArgs
 }
 
 /**
@@ -1366,6 +1670,20 @@ export type UserCountOutputTypeCountSharesArgs<ExtArgs extends runtime.Types.Ext
   where?: Prisma.ShareWhereInput
 }
 
+/**
+ * UserCountOutputType without action
+ */
+export type UserCountOutputTypeCountAgentsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.AgentWhereInput
+}
+
+/**
+ * UserCountOutputType without action
+ */
+export type UserCountOutputTypeCountCommandsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  where?: Prisma.AgentCommandWhereInput
+}
+
 
 export type UserSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
   id?: boolean
@@ -1384,6 +1702,8 @@ export type UserSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = r
   batches?: boolean | Prisma.User$batchesArgs<ExtArgs>
   stopped?: boolean | Prisma.User$stoppedArgs<ExtArgs>
   shares?: boolean | Prisma.User$sharesArgs<ExtArgs>
+  agents?: boolean | Prisma.User$agentsArgs<ExtArgs>
+  commands?: boolean | Prisma.User$commandsArgs<ExtArgs>
   _count?: boolean | Prisma.UserCountOutputTypeDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["user"]>
 
@@ -1430,6 +1750,8 @@ export type UserInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   batches?: boolean | Prisma.User$batchesArgs<ExtArgs>
   stopped?: boolean | Prisma.User$stoppedArgs<ExtArgs>
   shares?: boolean | Prisma.User$sharesArgs<ExtArgs>
+  agents?: boolean | Prisma.User$agentsArgs<ExtArgs>
+  commands?: boolean | Prisma.User$commandsArgs<ExtArgs>
   _count?: boolean | Prisma.UserCountOutputTypeDefaultArgs<ExtArgs>
 }
 export type UserIncludeCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {}
@@ -1446,6 +1768,8 @@ export type $UserPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs =
     batches: Prisma.$BatchPayload<ExtArgs>[]
     stopped: Prisma.$BatchPayload<ExtArgs>[]
     shares: Prisma.$SharePayload<ExtArgs>[]
+    agents: Prisma.$AgentPayload<ExtArgs>[]
+    commands: Prisma.$AgentCommandPayload<ExtArgs>[]
   }
   scalars: runtime.Types.Extensions.GetPayloadResult<{
     id: string
@@ -1858,6 +2182,8 @@ export interface Prisma__UserClient<T, Null = never, ExtArgs extends runtime.Typ
   batches<T extends Prisma.User$batchesArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$batchesArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$BatchPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   stopped<T extends Prisma.User$stoppedArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$stoppedArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$BatchPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   shares<T extends Prisma.User$sharesArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$sharesArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$SharePayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  agents<T extends Prisma.User$agentsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$agentsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$AgentPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
+  commands<T extends Prisma.User$commandsArgs<ExtArgs> = {}>(args?: Prisma.Subset<T, Prisma.User$commandsArgs<ExtArgs>>): Prisma.PrismaPromise<runtime.Types.Result.GetResult<Prisma.$AgentCommandPayload<ExtArgs>, T, "findMany", GlobalOmitOptions> | Null>
   /**
    * Attaches callbacks for the resolution and/or rejection of the Promise.
    * @param onfulfilled The callback to execute when the Promise is resolved.
@@ -2486,6 +2812,54 @@ export type User$sharesArgs<ExtArgs extends runtime.Types.Extensions.InternalArg
   take?: number
   skip?: number
   distinct?: Prisma.ShareScalarFieldEnum | Prisma.ShareScalarFieldEnum[]
+}
+
+/**
+ * User.agents
+ */
+export type User$agentsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the Agent
+   */
+  select?: Prisma.AgentSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the Agent
+   */
+  omit?: Prisma.AgentOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.AgentInclude<ExtArgs> | null
+  where?: Prisma.AgentWhereInput
+  orderBy?: Prisma.AgentOrderByWithRelationInput | Prisma.AgentOrderByWithRelationInput[]
+  cursor?: Prisma.AgentWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.AgentScalarFieldEnum | Prisma.AgentScalarFieldEnum[]
+}
+
+/**
+ * User.commands
+ */
+export type User$commandsArgs<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
+  /**
+   * Select specific fields to fetch from the AgentCommand
+   */
+  select?: Prisma.AgentCommandSelect<ExtArgs> | null
+  /**
+   * Omit specific fields from the AgentCommand
+   */
+  omit?: Prisma.AgentCommandOmit<ExtArgs> | null
+  /**
+   * Choose, which related nodes to fetch as well
+   */
+  include?: Prisma.AgentCommandInclude<ExtArgs> | null
+  where?: Prisma.AgentCommandWhereInput
+  orderBy?: Prisma.AgentCommandOrderByWithRelationInput | Prisma.AgentCommandOrderByWithRelationInput[]
+  cursor?: Prisma.AgentCommandWhereUniqueInput
+  take?: number
+  skip?: number
+  distinct?: Prisma.AgentCommandScalarFieldEnum | Prisma.AgentCommandScalarFieldEnum[]
 }
 
 /**

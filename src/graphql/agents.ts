@@ -1,0 +1,178 @@
+import { z } from 'zod'
+import { type CommandView, commandsOf, type HostView, hostView, listHosts } from '../domain/agents/index.ts'
+import { isAdmin } from '../domain/caller.ts'
+import { Problem } from '../problem.ts'
+import { BatchType } from './batch.ts'
+import { builder } from './builder.ts'
+import { connectionCost } from './costs.ts'
+import type { BatchNode } from './nodes.ts'
+import { connectionType, cursorsOf, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
+import { PersonType } from './person.ts'
+
+/** Agents on hosts, and what they were told to do (contract §5); as REST shows them. */
+
+const RunningType = builder.objectRef<HostView['running'][number]>('RunningProcess')
+builder.objectType(RunningType, {
+  fields: (t) => ({
+    cmdId: t.id({ resolve: ({ cmd_id }) => cmd_id }),
+    pid: t.float({ resolve: ({ pid }) => pid }),
+  }),
+})
+
+const HostType = builder.objectRef<HostView>('Host')
+builder.objectType(HostType, {
+  description: 'An agent on a host. Yours only; all of them for administrators.',
+  fields: (t) => ({
+    id: t.id({ description: 'The agent_id', resolve: ({ id }) => id }),
+    hostname: t.string({ resolve: ({ hostname }) => hostname }),
+    capabilities: t.field({ type: 'JSON', resolve: ({ capabilities }) => capabilities }),
+    version: t.string({ resolve: ({ version }) => version }),
+    owner: t.field({ type: PersonType, resolve: ({ owner }) => owner }),
+    online: t.boolean({ resolve: ({ online }) => online }),
+    lastSeenAt: t.field({ type: 'DateTime', resolve: (host) => host.last_seen_at }),
+    registeredAt: t.field({ type: 'DateTime', resolve: (host) => host.registered_at }),
+    revokedAt: t.field({ type: 'DateTime', nullable: true, resolve: (host) => host.revoked_at }),
+    pollIntervalS: t.int({ resolve: (host) => host.poll_interval_s }),
+    running: t.field({
+      type: [RunningType],
+      description: 'What its last heartbeat said',
+      resolve: ({ running }) => running,
+    }),
+    pendingCommands: t.int({ resolve: (host) => host.pending_commands }),
+  }),
+})
+const HostConnection = connectionType<typeof HostType, HostView>('Host', HostType)
+
+interface HostPosition {
+  createdAt: string
+  id: string
+}
+const hostCursors = cursorsOf(
+  'hosts',
+  z.tuple([z.iso.datetime(), z.uuid()]),
+  ({ createdAt, id }: HostPosition) => [createdAt, id] as [string, string],
+  ([createdAt, id]) => ({ createdAt, id }),
+)
+
+builder.queryField('hosts', (t) =>
+  t.field({
+    type: HostConnection,
+    complexity: connectionCost,
+    description:
+      'Your hosts, newest first; all hosts for an administrator; none for whoever is not signed in',
+    args: {
+      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.hosts) }),
+      after: t.arg.string(),
+    },
+    resolve: async (_root, args, { caller, db, prisma, clock }) => {
+      const { first } = args
+      const after = hostCursors.read(args.after)
+      const known = caller.kind === 'known'
+      const rows = known && first > 0 ? await listHosts(db, caller, { limit: first + 1, after }) : []
+      return pageOf(
+        rows,
+        rows.map((row) => hostView(row, clock.now)),
+        {
+          first,
+          after,
+          cursorOf: (row) => hostCursors.write({ createdAt: row.registered_at, id: row.id }),
+          total: () =>
+            known ? prisma.agent.count({ where: isAdmin(caller) ? {} : { userId: caller.user.id } }) : 0,
+        },
+      )
+    },
+  }),
+)
+
+const KindType = builder.enumType('AgentCommandKind', {
+  values: { RERUN: { value: 'rerun' }, STOP: { value: 'stop' } } as const,
+})
+const StateType = builder.enumType('AgentCommandState', {
+  values: {
+    PENDING: { value: 'pending' },
+    IN_FLIGHT: { value: 'in_flight' },
+    DONE: { value: 'done' },
+    FAILED: { value: 'failed' },
+    EXPIRED: { value: 'expired', description: 'No agent took it for a day' },
+    CANCELLED: { value: 'cancelled' },
+  } as const,
+})
+
+const CommandType = builder.objectRef<CommandView>('AgentCommand')
+builder.objectType(CommandType, {
+  description: 'A rerun or a stop that was given to an agent.',
+  fields: (t) => ({
+    cmdId: t.id({ resolve: (command) => command.cmd_id }),
+    kind: t.field({ type: KindType, resolve: ({ kind }) => kind }),
+    state: t.field({ type: StateType, resolve: ({ state }) => state }),
+    batchId: t.id({ resolve: (command) => command.batch_id }),
+    linkedBatchIds: t.idList({
+      description: 'The batches that the process of a rerun reports',
+      resolve: (command) => command.linked_batch_ids,
+    }),
+    hostId: t.id({ resolve: (command) => command.host_id }),
+    hostname: t.string({ resolve: ({ hostname }) => hostname }),
+    command: t.string({ nullable: true, resolve: ({ command }) => command }),
+    cwd: t.string({ nullable: true, resolve: ({ cwd }) => cwd }),
+    pid: t.float({ nullable: true, resolve: ({ pid }) => pid }),
+    exitCode: t.int({ nullable: true, resolve: (command) => command.exit_code }),
+    failureReason: t.string({ nullable: true, resolve: (command) => command.failure_reason }),
+    outputTail: t.string({
+      nullable: true,
+      description: 'The end of what the process wrote',
+      resolve: (command) => command.output_tail,
+    }),
+    requestedBy: t.field({
+      type: PersonType,
+      nullable: true,
+      resolve: (command) => command.requested_by,
+    }),
+    createdAt: t.field({ type: 'DateTime', resolve: (command) => command.created_at }),
+    ackedAt: t.field({ type: 'DateTime', nullable: true, resolve: (command) => command.acked_at }),
+    finishedAt: t.field({ type: 'DateTime', nullable: true, resolve: (command) => command.finished_at }),
+  }),
+})
+const CommandConnection = connectionType<typeof CommandType, CommandView>('AgentCommand', CommandType)
+
+const commandCursors = cursorsOf(
+  'commands',
+  z.uuid(),
+  (id: string) => id,
+  (id) => id,
+)
+
+builder.objectField(BatchType, 'agentCommands', (t) =>
+  t.loadable({
+    type: CommandConnection,
+    byPath: true,
+    nullable: true,
+    complexity: connectionCost,
+    description: 'About the batch, and the rerun that reports it; newest first; null for visitors',
+    args: {
+      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.commands) }),
+      after: t.arg.string(),
+    },
+    authScopes: async ({ row, share }, _args, { standings }) =>
+      share === null && (await standings.load(row.project_key)).may('know_commands'),
+    unauthorizedResolver: () => null,
+    load: async (batches: BatchNode[], { db, clock }, { first, ...args }) => {
+      const keys = batches.map(({ row }) => row.key)
+      const found = await commandsOf(db, keys, clock.now)
+      const after = commandCursors.read(args.after)
+      return keys.map((key) => {
+        // There are few of a batch: whoever asks for some has all of them read.
+        const all = found.get(key) ?? []
+        const from = after === undefined ? 0 : all.findIndex(({ cmd_id }) => cmd_id === after) + 1
+        if (after !== undefined && from === 0) throw new Problem('invalid_cursor')
+        const rows = all.slice(from)
+        return pageOf(rows, rows, {
+          first,
+          after,
+          cursorOf: ({ cmd_id }) => commandCursors.write(cmd_id),
+          total: () => all.length,
+        })
+      })
+    },
+    resolve: (batch) => batch,
+  }),
+)
