@@ -20,6 +20,7 @@ import { jobRoutes } from './jobs.ts'
 import { openapiRoutes } from './openapi.ts'
 import { opsRoutes } from './ops.ts'
 import { projectRoutes } from './projects.ts'
+import { rerunRoutes } from './reruns.ts'
 import { sendProblem, toProblem } from './respond.ts'
 import { secureAnswers } from './security-headers.ts'
 import { seriesRoutes } from './series.ts'
@@ -115,6 +116,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   tokenRoutes(app, services)
   adminRoutes(app, services)
   batchRoutes(app, services)
+  rerunRoutes(app, services)
   agentRoutes(app, services)
   hostRoutes(app, services)
   jobRoutes(app, services)

@@ -7,8 +7,10 @@ export const ONLINE_MS = 90_000
 /** A command that no agent took within a day is of no use to anybody any more. */
 export const EXPIRES_MS = 24 * 60 * 60 * 1000
 
-export type CommandKind = 'rerun' | 'stop'
-export type CommandState = 'pending' | 'in_flight' | 'done' | 'failed' | 'expired' | 'cancelled'
+export const COMMAND_KINDS = ['rerun', 'stop'] as const
+export type CommandKind = (typeof COMMAND_KINDS)[number]
+export const COMMAND_STATES = ['pending', 'in_flight', 'done', 'failed', 'expired', 'cancelled'] as const
+export type CommandState = (typeof COMMAND_STATES)[number]
 
 /** An agent that asks, as its token proved. */
 export interface AgentCaller {

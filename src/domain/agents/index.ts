@@ -1,6 +1,8 @@
 /** Agents on the hosts that run what batches recorded (specification §3.3, §3.4, §4.3; contract §2 "Rerun", §5). */
 export {
   type AgentCaller,
+  COMMAND_KINDS,
+  COMMAND_STATES,
   type CommandKind,
   type CommandState,
   POLL_INTERVAL_S,
