@@ -219,10 +219,10 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
             .int()
             .min(-2_147_483_648)
             .max(2_147_483_647)
-            .nullable()
+            .nullish()
             .describe('Null when it cannot be known any more'),
-          failure_reason: reason.optional(),
-          output_tail: z.string().max(65_536).optional().describe('The end of what the process wrote'),
+          failure_reason: reason.nullish(),
+          output_tail: z.string().max(65_536).nullish().describe('The end of what the process wrote'),
           ago_s: agoS,
         }),
         response: { 200: state },
@@ -230,7 +230,8 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
     },
     async (request) => {
       const agent = await agentOf(request)
-      const { exit_code: exitCode, failure_reason: failureReason, output_tail: tail, ago_s } = request.body
+      const { exit_code: exitCode = null, output_tail: tail, ago_s } = request.body
+      const failureReason = request.body.failure_reason ?? undefined
       if (exitCode === null && failureReason === undefined) {
         throw new Problem('invalid_body', {
           errors: [{ path: 'failure_reason', message: 'must be given when there is no exit_code' }],
@@ -254,7 +255,7 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
         body: z
           .object({
             running: z
-              .array(z.object({ cmd_id: z.uuid(), pid }))
+              .array(z.object({ cmd_id: storable.min(1).max(64), pid }))
               .max(1_000)
               .optional(),
           })

@@ -278,7 +278,9 @@ describe('a rerun', () => {
     const result = (body: unknown) => agent.say(`jobs/${cmd_id}/result`, body)
     expect(await result({ exit_code: 3 })).toMatchObject({ status: 200, body: { state: 'failed' } })
     expect(await result({ exit_code: 3 })).toMatchObject({ status: 200, body: { state: 'failed' } })
+    expect((await result({ exit_code: 3, failure_reason: null })).status).toBe(200)
     expect((await result({ exit_code: 0 })).status).toBe(409)
+    expect((await result({})).body.errors).toMatchObject([{ path: 'failure_reason' }])
     expect((await ack({ pid: 10 })).body).toEqual({ state: 'failed' })
   })
 
