@@ -10,7 +10,7 @@ import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { drawFrom } from '../kit/effort.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { openStream } from './stream.ts'
+import { openStream, SOON } from './stream.ts'
 
 /** The stream with the clients that people use. */
 let door: Door
@@ -168,9 +168,9 @@ describe('the client of graphql-sse', () => {
     })
     const messages = client.iterate({ query: 'subscription { live(channels: ["dashboard"]) { cursor } }' })
     const ended = messages.next()
-    await expect.poll(() => attempts).toBe(1)
+    await expect.poll(() => attempts, SOON).toBe(1)
     await expect
-      .poll(() => door.app.call('POST', '/api/auth/logout', { token }).then((a) => a.status))
+      .poll(() => door.app.call('POST', '/api/auth/logout', { token }).then((a) => a.status), SOON)
       .toBe(204)
     await expect(ended).rejects.toMatchObject({ message: expect.stringContaining('401') })
     // It tries again whatever the answer is, as often as it was told to.
@@ -222,7 +222,7 @@ describe('Chromium', () => {
       })
     }`)
     const seen = (): Promise<{ epochs: number[]; resets: number; opens: number }> => page.evaluate('seen')
-    await expect.poll(async () => (await seen()).opens).toBeGreaterThan(0)
+    await expect.poll(async () => (await seen()).opens, SOON).toBeGreaterThan(0)
     for (let at = 1; at <= 80; at++) {
       await epoch(id, at)
       await sleep(20)
@@ -245,11 +245,11 @@ describe('Chromium', () => {
     const said: string[] = []
     page.on('console', (message) => void said.push(message.text()))
     await page.evaluate(`(async () => { ${example.replace('my-batch', id)} })()`)
-    await expect.poll(() => said).toContain('RUNNING 1 jobs')
+    await expect.poll(() => said, SOON).toContain('RUNNING 1 jobs')
     await epoch(id, 2)
-    await expect.poll(() => said).toContain('job-1 2 {loss: 0.5}')
+    await expect.poll(() => said, SOON).toContain('job-1 2 {loss: 0.5}')
     await door.send(makeEvent('batch_done', { batch_id: id, timestamp: '2026-03-01T11:00:00Z' }))
-    await expect.poll(() => said).toContain('completed')
+    await expect.poll(() => said, SOON).toContain('completed')
     await page.close()
   })
 })

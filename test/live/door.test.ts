@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { startTestApp } from '../kit/app.ts'
-import { channelsQuery, openStream } from './stream.ts'
+import { channelsQuery, openStream, SOON } from './stream.ts'
 
 /** What /api/sse takes and refuses, before a stream begins (contract §6, "General rules"). */
 let stage: Stage
@@ -122,9 +122,9 @@ test('a comment comes now and then, and tells the cursor at times, also where no
   const body = { slug: 'elsewhere' }
   await quiet.call('POST', '/api/projects', { token, body })
   await quiet.call('PATCH', '/api/projects/elsewhere', { token, body: { display_name: 'x' } })
-  await expect.poll(() => stream.text().match(/: ping\n/g)?.length ?? 0).toBeGreaterThan(25)
+  await expect.poll(() => stream.text().match(/: ping\n/g)?.length ?? 0, SOON).toBeGreaterThan(25)
   expect(stream.messages).toEqual([])
-  await expect.poll(() => stream.lastId()).toBeGreaterThan(begun)
+  await expect.poll(() => stream.lastId(), SOON).toBeGreaterThan(begun)
   stream.cut()
   await quiet.stop()
 })

@@ -6,6 +6,7 @@ import { commit, createWriter, type Writer } from '../../src/stream/commit.ts'
 import type { Frame } from '../../src/stream/frame.ts'
 import { createHub, type Hub } from '../../src/stream/hub.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
+import { SOON } from './stream.ts'
 
 /** The bell and the poll behind it, on a hub of the test's own that tells the keys of each change. */
 let database: TestDatabase
@@ -62,7 +63,7 @@ const keysOf = (result: IteratorResult<Frame, undefined>) =>
 const listeners = () => database.sql<{ pid: number }[]>`
   select pid from pg_stat_activity where datname = current_database() and application_name = 'svc listen'`
 const killListener = async () => {
-  await expect.poll(async () => (await listeners()).length).toBe(1)
+  await expect.poll(async () => (await listeners()).length, SOON).toBe(1)
   const [{ pid } = { pid: 0 }] = await listeners()
   await database.sql`select pg_terminate_backend(${pid})`
   return pid
@@ -70,7 +71,7 @@ const killListener = async () => {
 
 test('a change rings the bell and is told at once, long before any poll', async () => {
   await withHub({ pollMs: HOUR }, async (hub) => {
-    await expect.poll(async () => (await listeners()).length).toBe(1)
+    await expect.poll(async () => (await listeners()).length, SOON).toBe(1)
     const subscription = follow(hub)
     const begun = performance.now()
     await write(1)
@@ -87,7 +88,7 @@ test('a killed LISTEN connection is replaced within 5 s, and what was written me
       const begun = performance.now()
       await write(round)
       expect(keysOf(await subscription.next())).toEqual([round])
-      await expect.poll(async () => (await listeners()).some((other) => other.pid !== pid)).toBe(true)
+      await expect.poll(async () => (await listeners()).some((other) => other.pid !== pid), SOON).toBe(true)
       expect(performance.now() - begun).toBeLessThan(5_000)
     }
   })
@@ -131,7 +132,7 @@ test('a change is made into a message once, however many follow it, and once mor
   const described: number[] = []
   const describe = async (keys: number[]) => void described.push(...keys)
   await withHub({ pollMs: HOUR, describe }, async (hub) => {
-    await expect.poll(async () => (await listeners()).length).toBe(1)
+    await expect.poll(async () => (await listeners()).length, SOON).toBe(1)
     await write(1)
     await sleep(200)
     const subscriptions = Array.from({ length: 50 }, () => follow(hub))

@@ -1,5 +1,8 @@
 import { type IncomingMessage, request } from 'node:http'
 
+/** Patience for what is to happen in a moment, on a machine that may be busy. */
+export const SOON = { timeout: 10_000 }
+
 /** One message as it came over the wire. */
 export interface Message {
   id: number
