@@ -15,7 +15,17 @@ const STEPS = [
   ...(existsSync(resolve(ROOT, 'web/tsconfig.json'))
     ? [['types of the page', 'tsc', '--noEmit', '-p', 'web']]
     : []),
-  ['rooms', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src'],
+  [
+    'types of the page',
+    'tsc',
+    '--noEmit',
+    '-p',
+    'web',
+    '--incremental',
+    '--tsBuildInfoFile',
+    'node_modules/.cache/check-web.tsbuildinfo',
+  ],
+  ['rooms', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'web'],
   ['generated files', 'tsx', 'scripts/generate.ts', '--check'],
   ['format and lint', 'biome', 'check', '--error-on-warnings', '.'],
   ['dead code', 'knip', '--no-progress'],

@@ -1,6 +1,6 @@
 import uPlot from 'uplot'
 import { align } from '../lib/charts/align.ts'
-import { colourOf } from '../lib/charts/colours.ts'
+import type { ColourOf } from '../lib/charts/colours.ts'
 import { type Line, nearest, smoothed } from '../lib/charts/line.ts'
 import type { Theme } from '../lib/theme.ts'
 import { exact, number } from '../lib/words.ts'
@@ -11,6 +11,7 @@ export interface PlotOptions {
   log: boolean
   smooth: number
   theme: Theme
+  colourOf: ColourOf
   /** Shared by the plots whose cursors go together. */
   sync: string
   onZoom: (range: [number, number]) => void
@@ -42,7 +43,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
 
   const curve = (line: Line, raw: boolean): uPlot.Series => ({
     label: line.name,
-    stroke: colourOf(line.name, options.theme),
+    stroke: options.colourOf(line.name, options.theme),
     alpha: raw && faded ? 0.25 : 1,
     width,
     points: { show: line.steps.length < 2, size: 5 },
@@ -59,6 +60,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
       height: PLOT_HEIGHT,
       legend: { show: false },
       focus: { alpha: 0.2 },
+      padding: [8, 8, 0, 0],
       cursor: {
         sync: { key: options.sync, scales: ['x', null] },
         drag: { x: true, y: false, setScale: false },
@@ -81,6 +83,11 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
         {
           ...axis,
           space: 60,
+          size: 28,
+          ...(options.x === 'time' && {
+            values: (_: uPlot, splits: number[], __: number, ___: number, step: number) =>
+              splits.map((s) => timeOf(s, step)),
+          }),
           ...(options.x === 'epoch' && {
             incrs: [1, 2, 5]
               .flatMap((n) => [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].map((ten) => n * ten))
@@ -106,7 +113,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
           },
         ],
         setCursor: [(u) => tell(u)],
-        draw: [(u) => markNonFinite(u, shown, options.theme)],
+        draw: [(u) => markNonFinite(u, shown, (name) => options.colourOf(name, options.theme))],
         ready: [(u) => u.over.append(tip)],
       },
     },
@@ -146,7 +153,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
       : null
     if (here) options.onNear(near?.name ?? null)
     rows.sort((a, b) => (Number.isNaN(b.value) ? -1 : Number.isNaN(a.value) ? 1 : b.value - a.value))
-    const place = rows.findIndex((row) => row === near)
+    const place = near === null ? -1 : rows.indexOf(near)
     const from = Math.max(0, Math.min(rows.length - MOST_TOLD, place - MOST_TOLD / 2))
     const head = document.createElement('div')
     head.className = 'text-muted'
@@ -164,7 +171,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
         item.className = `flex items-center gap-2 whitespace-nowrap ${row === near ? 'font-semibold' : ''}`
         const dot = document.createElement('span')
         dot.className = 'size-2 shrink-0 rounded-full'
-        dot.style.background = colourOf(row.name, options.theme)
+        dot.style.background = options.colourOf(row.name, options.theme)
         const value = document.createElement('span')
         value.textContent = number(row.value)
         const name = document.createElement('span')
@@ -208,12 +215,12 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
 }
 
 /** NaN and negative infinity at the foot, infinity at the head of the plot: a triangle at their epoch. */
-function markNonFinite(u: uPlot, lines: readonly Line[], theme: Theme): void {
+function markNonFinite(u: uPlot, lines: readonly Line[], colour: (name: string) => string): void {
   const { ctx, bbox } = u
   const size = 4 * devicePixelRatio
   ctx.save()
   for (const { name, steps, values } of lines) {
-    ctx.fillStyle = colourOf(name, theme)
+    ctx.fillStyle = colour(name)
     for (let i = 0; i < values.length; i++) {
       const value = values[i] as number
       if (Number.isFinite(value)) continue
@@ -230,4 +237,15 @@ function markNonFinite(u: uPlot, lines: readonly Line[], theme: Theme): void {
     }
   }
   ctx.restore()
+}
+
+/** A day where the marks are days apart, else the time, with seconds where they matter. */
+const timeOf = (seconds: number, step: number): string => {
+  const at = new Date(seconds * 1000)
+  if (step >= 86_400) return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+  return at.toLocaleTimeString('en-GB', {
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(step < 60 && { second: '2-digit' }),
+  })
 }

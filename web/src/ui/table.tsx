@@ -19,7 +19,7 @@ export const Table = ({
   children: ReactNode
 }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-  <div className="overflow-x-auto" tabIndex={0} role="region" aria-label={label}>
+  <section className="relative overflow-x-auto" tabIndex={0} aria-label={label}>
     <table className="w-full border-y border-line text-left [&_td]:px-2 [&_td]:py-1.5 [&_td]:whitespace-nowrap [&_tr]:border-t [&_tr]:border-line">
       <thead className="bg-surface text-xs text-muted">
         <tr>
@@ -32,5 +32,5 @@ export const Table = ({
       </thead>
       <tbody>{children}</tbody>
     </table>
-  </div>
+  </section>
 )

@@ -134,7 +134,7 @@ interface Columns {
   sampled: boolean
   nonFinite: number
 }
-const SHARED_METRICS = `query SharedMetrics($token: String!, $keys: [String!], $jobs: [String!], $range: EpochRange, $sampling: Sampling) {
+const SHARED_METRICS = `query SharedMetrics($token: String!, $keys: [String!], $jobs: [ID!], $range: EpochRange, $sampling: Sampling) {
   sharedBatch(token: $token) {
     metrics(keys: $keys, jobs: $jobs, range: $range, sampling: $sampling) {
       job key steps values totalPoints returnedPoints sampled nonFinite

@@ -38,13 +38,42 @@ const DARK = [
   '#f5b26b',
 ]
 
+export type ColourOf = (name: string, theme: Theme) => string
+
 /** The same name has the same colour on every page, in every share, in both themes. */
-export function colourOf(name: string, theme: Theme): string {
+export const colourOf: ColourOf = (name, theme) => paletteOf(theme)[placeOf(name)] as string
+
+/**
+ * As `colourOf`, but of names that stand side by side no two share a colour while there are unused ones. The names come
+ * in the order in which their jobs started, so one that is added takes no colour from those before it.
+ */
+export function coloursAmong(names: () => readonly string[]): ColourOf {
+  const places = new Map<string, number>()
+  const taken = new Map<number, number>()
+  let seen: readonly string[] = []
+  return (name, theme) => {
+    if (seen !== names()) {
+      seen = names()
+      for (const one of seen) {
+        if (places.has(one)) continue
+        let place = placeOf(one)
+        const round = Math.floor(places.size / LIGHT.length)
+        while ((taken.get(place) ?? 0) > round) place = (place + 1) % LIGHT.length
+        places.set(one, place)
+        taken.set(place, (taken.get(place) ?? 0) + 1)
+      }
+    }
+    return paletteOf(theme)[places.get(name) ?? placeOf(name)] as string
+  }
+}
+
+const paletteOf = (theme: Theme): readonly string[] => (theme === 'dark' ? DARK : LIGHT)
+
+function placeOf(name: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)
   hash ^= hash >>> 15
   hash = Math.imul(hash, 0x85ebca6b)
   hash ^= hash >>> 13
-  const palette = theme === 'dark' ? DARK : LIGHT
-  return palette[(hash >>> 0) % palette.length] as string
+  return (hash >>> 0) % LIGHT.length
 }

@@ -20,7 +20,7 @@ export function Keys() {
       </div>
       {rotate.error && <Failure>{sayWhy(rotate.error)}</Failure>}
       {rotate.data && (
-        <dl role="status" className="grid grid-cols-[8rem_1fr] gap-y-1">
+        <dl className="grid grid-cols-[8rem_1fr] gap-y-1">
           <dt className="text-muted">signs now</dt>
           <dd className="font-mono text-xs">{rotate.data.active_kid}</dd>
           <dt className="text-muted">still verify</dt>

@@ -5,14 +5,12 @@ import { metricsOf } from '../../lib/api/batches.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Batch, Job, Numeric } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
-import { batchStore, createJobStore } from '../../lib/live/batches.ts'
-import { createFocus } from '../../lib/live/focus.ts'
-import { createPointBus } from '../../lib/live/points.ts'
+import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { batchQuery, jobsQuery, useBatch, useMe } from '../../lib/queries.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
-import { InBatch } from './context.ts'
+import { createBatchContext, InBatch } from './context.ts'
 import { BatchHeader } from './header.tsx'
 
 const route = getRouteApi('/b/$batchId')
@@ -34,16 +32,7 @@ function OneBatch({ batchId }: { batchId: string }) {
   const read = useQuery(batchQuery(batchId))
   const jobs = useQuery(jobsQuery(batchId))
   const batch = useBatch(batchId)
-  const context = useMemo(
-    () => ({
-      of: `batch ${batchId}`,
-      jobs: createJobStore(),
-      source: metricsOf(batchId),
-      bus: createPointBus(),
-      focus: createFocus(),
-    }),
-    [batchId],
-  )
+  const context = useMemo(() => createBatchContext(`batch ${batchId}`, metricsOf(batchId)), [batchId])
   useEffect(() => {
     if (jobs.data) context.jobs.put(jobs.data)
   }, [jobs.data, context])

@@ -3,6 +3,7 @@ import { DropdownMenu } from 'radix-ui'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { SeriesSource } from '../../lib/api/batches.ts'
 import { sayWhy } from '../../lib/api/request.ts'
+import type { ColourOf } from '../../lib/charts/colours.ts'
 import { addPoint, type Line, lineOf } from '../../lib/charts/line.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import type { PointBus } from '../../lib/live/points.ts'
@@ -19,6 +20,7 @@ export interface ChartView {
   source: SeriesSource
   bus: PointBus
   focus: Focus
+  colourOf: ColourOf
   log: boolean
   smooth: number
   zoom: [number, number] | undefined
@@ -105,6 +107,7 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
       log: view.log,
       smooth: view.smooth,
       theme,
+      colourOf: view.colourOf,
       sync: view.of,
       onZoom: (range) => latest.current.onZoom(range),
       onZoomOut: () => latest.current.onZoomOut(),
@@ -117,7 +120,7 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
       made.destroy()
       plot.current = null
     }
-  }, [names, view.x, view.log, view.smooth, view.of, view.focus, theme])
+  }, [names, view.x, view.log, view.smooth, view.of, view.focus, view.colourOf, theme])
   // biome-ignore lint/correctness/useExhaustiveDependencies: a plot that was made anew is drawn
   useEffect(draw, [draw, names, view.log, view.smooth, theme])
 

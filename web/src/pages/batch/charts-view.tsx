@@ -21,7 +21,7 @@ export function ChartsView({
   search: ChartSearch
   onSearch: (next: ChartSearch) => void
 }) {
-  const { of, jobs: store, source, bus, focus } = useBatchContext()
+  const { of, jobs: store, source, bus, focus, colourOf } = useBatchContext()
   const ids = useIds(store)
   const keys = useKeys(store)
   const zooms = useRef<[number, number][]>([])
@@ -45,7 +45,7 @@ export function ChartsView({
   }
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-3 p-3 lg:flex-row">
-      <aside aria-label="Jobs" className="shrink-0 lg:w-64">
+      <aside aria-label="Jobs" className="shrink-0 lg:w-72">
         <div className="lg:sticky lg:top-3 lg:max-h-[calc(100vh-8rem)] lg:overflow-y-auto">
           <div className="flex gap-2 pb-1">
             <input
@@ -135,6 +135,7 @@ export function ChartsView({
           source={source}
           bus={bus}
           focus={focus}
+          colourOf={colourOf}
           keys={shownKeys}
           jobs={drawn}
           whole={drawn.length === ids.length || drawn.length > 100}

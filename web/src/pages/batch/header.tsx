@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { fetchEta } from '../../lib/api/batches.ts'
+import { fetchEta, fetchHealth } from '../../lib/api/batches.ts'
 import type { Batch } from '../../lib/api/types.ts'
-import { count, duration, etaText } from '../../lib/words.ts'
+import { count, duration, etaText, some } from '../../lib/words.ts'
 import { Progress, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
@@ -69,12 +69,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
       {batch.failure_reason && (
         <p className="rounded bg-failed-soft px-2 py-1 text-failed">{batch.failure_reason}</p>
       )}
-      {runs && batch.stalled && (
-        <p className="rounded bg-amber-soft px-2 py-1 text-amber">
-          No event has come since <When at={batch.last_seen_at} />. Its process may be gone, or busy with
-          something that reports nothing.
-        </p>
-      )}
+      {runs && <Signs batch={batch} ask={!shared} />}
       {batch.deleted_at && (
         <p className="rounded bg-amber-soft px-2 py-1 text-amber">
           It was deleted <When at={batch.deleted_at} /> and is kept for 30 days.
@@ -103,4 +98,31 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
   })
   const eta = data ?? { eta_s: batch.eta_s }
   return eta.eta_s === null ? null : <Fact name="Done">{etaText(eta)}</Fact>
+}
+
+/** What the signs of life say, in words; nothing while all is well. */
+function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
+  const { data } = useQuery({
+    queryKey: ['health', batch.id, batch.stalled],
+    queryFn: () => fetchHealth(batch.id),
+    enabled: ask,
+    refetchInterval: 60_000,
+    placeholderData: (before) => before,
+  })
+  const idle = data?.idle_jobs.length ?? 0
+  if (!batch.stalled && !data?.reasons.length && idle === 0) return null
+  return (
+    <div className="rounded bg-amber-soft px-2 py-1 text-amber">
+      {batch.stalled && (
+        <p>
+          No event has come since <When at={batch.last_seen_at} />. Its process may be gone, or busy with
+          something that reports nothing.
+        </p>
+      )}
+      {data?.reasons.map((reason) => (
+        <p key={reason}>{reason}</p>
+      ))}
+      {idle > 0 && <p>{some(idle, 'job')} leave a GPU idle.</p>}
+    </div>
+  )
 }

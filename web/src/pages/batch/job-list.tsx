@@ -1,10 +1,10 @@
-import { colourOf } from '../../lib/charts/colours.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { type Focus, useFocused } from '../../lib/live/focus.ts'
 import { useRow } from '../../lib/live/row-store.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { number } from '../../lib/words.ts'
 import { StatusShape } from '../../ui/status.tsx'
+import { useBatchContext } from './context.ts'
 
 /** The legend of all charts: each job with its colour. */
 export function JobLegend(props: {
@@ -37,7 +37,7 @@ function Entry(props: {
   const { job, focus } = props
   const row = useRow(props.store, job)
   const lit = useFocused(focus, job)
-  const colour = colourOf(job, useTheme())
+  const colour = useBatchContext().colourOf(job, useTheme())
   const off = props.solo !== undefined ? props.solo !== job : props.hidden.has(job)
   if (row === undefined) return null
   const loss = row.latest.val_loss ?? row.latest.train_loss

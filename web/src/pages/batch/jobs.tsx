@@ -3,7 +3,6 @@ import { useTable } from '@tanstack/react-table'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import type { Job } from '../../lib/api/types.ts'
-import { colourOf } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { type Focus, useFocused } from '../../lib/live/focus.ts'
@@ -39,7 +38,6 @@ export function BatchJobs() {
   const table = useTable({ features, columns, data: jobs as Job[], state: { sorting } })
   const rows = table.getRowModel().rows
   const scroller = useRef<HTMLDivElement>(null)
-  // biome-ignore lint/correctness/useHookAtTopLevel: it is at the top level
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -172,7 +170,7 @@ function Row(props: {
 }
 
 function Cell({ job, column, children }: { job: Job; column: string; children: React.ReactNode }) {
-  const colour = colourOf(job.id, useTheme())
+  const colour = useBatchContext().colourOf(job.id, useTheme())
   if (column === 'id') {
     return (
       <span className="flex items-center gap-1.5">

@@ -115,7 +115,6 @@ function Lines(props: {
 }) {
   const { lines, follow } = props
   const scroller = useRef<HTMLDivElement>(null)
-  // biome-ignore lint/correctness/useHookAtTopLevel: it is at the top level
   const rows = useVirtualizer({
     count: lines.length,
     getScrollElement: () => scroller.current,

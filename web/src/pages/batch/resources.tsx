@@ -27,7 +27,7 @@ export function BatchResources() {
   const { batchId } = route.useParams()
   const { zoom } = route.useSearch()
   const navigate = useNavigate()
-  const { focus } = useBatchContext()
+  const { focus, colourOf } = useBatchContext()
   const zooms = useRef<[number, number][]>([])
   const { source, bus } = useMemo(() => ({ source: resourcesOf(batchId), bus: createPointBus() }), [batchId])
   // What there is: a few points of each are enough to know its name.
@@ -86,6 +86,7 @@ export function BatchResources() {
         source={source}
         bus={bus}
         focus={focus}
+        colourOf={colourOf}
         keys={keys}
         jobs={jobs}
         whole

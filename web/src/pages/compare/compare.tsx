@@ -4,6 +4,7 @@ import { useMemo, useRef, useState } from 'react'
 import { metricsOf, type SeriesSource } from '../../lib/api/batches.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
+import { coloursAmong } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
@@ -25,7 +26,15 @@ export function Compare() {
   const navigate = useNavigate()
   const batches = useQueries({ queries: ids.map((id) => batchQuery(id)) })
   const jobs = useQueries({ queries: ids.map((id) => jobsQuery(id)) })
-  const view = useMemo(() => ({ bus: createPointBus(), focus: createFocus() }), [])
+  const curves = useRef<readonly string[]>([])
+  const view = useMemo(
+    () => ({
+      bus: createPointBus(),
+      focus: createFocus(),
+      colourOf: coloursAmong(() => curves.current),
+    }),
+    [],
+  )
   const [zoom, setZoom] = useState<[number, number] | undefined>()
   const zooms = useRef<[number, number][]>([])
   const of = ids.join('\n')
@@ -46,16 +55,13 @@ export function Compare() {
     [of],
   )
   const loaded = jobs.every((one) => one.data) && batches.every((one) => one.data)
-  const names = useMemo(
-    () =>
-      loaded
-        ? ids.flatMap((id, i) =>
-            (jobs[i]?.data ?? []).slice(0, JOBS_OF_ONE).map((job) => `${id} / ${job.id}`),
-          )
-        : [],
-    // biome-ignore lint/correctness/useExhaustiveDependencies: read once they are there
-    [of, loaded],
-  )
+  const list = loaded
+    ? ids.flatMap((id, i) => (jobs[i]?.data ?? []).slice(0, JOBS_OF_ONE).map((job) => `${id} / ${job.id}`))
+    : []
+  const text = list.join('\n')
+  // One list as long as it names the same curves.
+  const names = useMemo(() => (text === '' ? [] : text.split('\n')), [text])
+  curves.current = names
   const failed = [...batches, ...jobs].find((one) => one.error)?.error
   if (ids.length === 0) {
     return <Notice title="Nothing to compare">Select batches in a project, then choose Compare.</Notice>

@@ -168,13 +168,13 @@ function Row({ batch, said }: { batch: Batch; said: React.ReactNode }) {
       <Link
         {...links.batch(batch.id)}
         data-open
-        className="min-w-0 max-w-96 truncate font-medium hover:underline"
+        className="min-w-0 truncate font-medium hover:underline sm:w-72"
       >
         {batch.id}
       </Link>
-      <span className="text-muted">{batch.project}</span>
-      <span className="flex min-w-0 flex-1">{said}</span>
-      <span className="text-muted">{duration(batch.elapsed_s)}</span>
+      <span className="truncate text-muted sm:w-28">{batch.project}</span>
+      <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full">{said}</span>
+      <span className="text-muted max-sm:hidden">{duration(batch.elapsed_s)}</span>
       <span className="w-20 text-right text-muted">
         <When at={batch.ended_at ?? batch.last_seen_at} />
       </span>

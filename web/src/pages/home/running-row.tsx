@@ -32,11 +32,11 @@ export function RunningRow({ id, watched }: { id: string; watched: boolean }) {
       <Link
         {...links.batch(id)}
         data-open
-        className="min-w-0 max-w-full truncate font-medium hover:underline sm:max-w-80"
+        className="min-w-0 max-w-full truncate font-medium hover:underline sm:w-72"
       >
         {id}
       </Link>
-      <span className="text-muted">{batch.project}</span>
+      <span className="truncate text-muted sm:w-28">{batch.project}</span>
       <span className="flex-1" />
       {watched && <Watched id={id} />}
       <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />

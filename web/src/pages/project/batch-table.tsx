@@ -26,7 +26,6 @@ export function BatchTable(props: {
 }) {
   const { list, selected, onSelect } = props
   const scroller = useRef<HTMLDivElement>(null)
-  // biome-ignore lint/correctness/useHookAtTopLevel: it is at the top level
   const rows = useVirtualizer({
     count: list.ids.length,
     getScrollElement: () => scroller.current,

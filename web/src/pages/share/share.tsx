@@ -5,14 +5,12 @@ import { fetchShared, sharedMetricsOf } from '../../lib/api/batches.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Batch, Job, Numeric } from '../../lib/api/types.ts'
 import { readChartSearch } from '../../lib/charts/search.ts'
-import { batchStore, createJobStore } from '../../lib/live/batches.ts'
-import { createFocus } from '../../lib/live/focus.ts'
-import { createPointBus } from '../../lib/live/points.ts'
+import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { ChartsView } from '../batch/charts-view.tsx'
-import { InBatch } from '../batch/context.ts'
+import { createBatchContext, InBatch } from '../batch/context.ts'
 import { BatchHeader } from '../batch/header.tsx'
 
 const route = getRouteApi('/s/$token')
@@ -23,16 +21,7 @@ export function SharedPage() {
   const search = route.useSearch()
   const navigate = useNavigate()
   const shared = useQuery({ queryKey: ['share', token], queryFn: () => fetchShared(token) })
-  const context = useMemo(
-    () => ({
-      of: `share ${token}`,
-      jobs: createJobStore(),
-      source: sharedMetricsOf(token),
-      bus: createPointBus(),
-      focus: createFocus(),
-    }),
-    [token],
-  )
+  const context = useMemo(() => createBatchContext(`share ${token}`, sharedMetricsOf(token)), [token])
   useEffect(() => {
     if (shared.data === undefined) return
     batchStore.put([shared.data.batch])

@@ -1,0 +1,225 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { type Event, recordedSweep, send, seriousFindings, signIn, visit } from './visit.ts'
+
+let app: TestApp
+let browser: Browser
+let ada: { email: string; token: string; cookie: string }
+let reporter: string
+const DONE = 'sweep-done'
+const LIVE = 'sweep-live'
+/** Of the live sweep, what is sent only while somebody looks. */
+let rest: Event[]
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  reporter = await app.reporterToken(ada.token)
+  await send(app, reporter, recordedSweep(DONE))
+  const live = recordedSweep(LIVE)
+  await send(app, reporter, live.slice(0, 220))
+  rest = live.slice(220)
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
+  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
+
+test('whoever is nobody is asked to sign in, and comes to where he wanted to go', async () => {
+  const { page, context, complaints } = await visit(browser, { address: app.address })
+  await page.goto('/tokens')
+  await page.waitForURL(/\/sign-in\?return_to=/)
+  await page.getByLabel('E-mail address').fill(ada.email)
+  await page.getByLabel('Password').fill('not the password')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('The address or the password is wrong').waitFor()
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL('/tokens')
+  await page.getByRole('heading', { name: 'Tokens' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a new account makes a token, and the first event moves its page to the batch', async () => {
+  const { page, context, complaints } = await visit(browser, { address: app.address })
+  await page.goto('/register')
+  await page.getByLabel('E-mail address').fill('grace@example.org')
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Register' }).click()
+  await page.getByRole('link', { name: 'Connect a script' }).first().click()
+  await page.waitForURL('/connect')
+  await page.getByRole('button', { name: 'Make a token' }).click()
+  const token = (await page.locator('[data-token]').textContent())?.trim() ?? ''
+  expect(token).toMatch(/^em_live_/)
+  const snippet = await page.getByLabel('Snippet for python').textContent()
+  expect(snippet).toContain(`url="${app.address}", token="${token}"`)
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  const [first] = recordedSweep('first-ever')
+  await send(app, token, [{ ...first, source: { project: 'first-steps' } } as unknown as Event])
+  await page.waitForURL(`/b/first-ever`)
+  await page.getByRole('heading', { name: 'first-ever' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a project lists its batches; the query field filters them and stands in the address', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/p/digits')
+  await page.getByRole('link', { name: DONE }).waitFor()
+  await page.getByRole('link', { name: LIVE, exact: true }).waitFor()
+  await page.keyboard.press('/')
+  await page.keyboard.type('status:completed')
+  await page.waitForURL(/q=status/)
+  await page.getByRole('link', { name: LIVE, exact: true }).waitFor({ state: 'detached' })
+  expect(await page.getByRole('link', { name: DONE }).count()).toBe(1)
+  await page.reload()
+  await page.getByRole('link', { name: DONE }).waitFor()
+  expect(await page.getByLabel('Search batches').inputValue()).toBe('status:completed')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a deleted batch leaves the list at once and comes back by undo', async () => {
+  await send(app, reporter, recordedSweep('to-delete').slice(0, 30))
+  const { page, context } = await asAda()
+  await page.goto('/p/digits')
+  await page.getByLabel('Select to-delete').check()
+  await page
+    .getByRole('toolbar')
+    .getByRole('button', { name: /Delete/ })
+    .click()
+  await page.getByRole('link', { name: 'to-delete' }).waitFor({ state: 'detached' })
+  await page.getByText('1 batch deleted; kept for 30 days.').waitFor()
+  const stands = async () =>
+    (await app.call('GET', '/api/batches?q=to-delete', { token: ada.token })).body.items.length
+  expect(await stands()).toBe(0)
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByRole('link', { name: 'to-delete' }).waitFor()
+  expect(await stands()).toBe(1)
+  await context.close()
+})
+
+test('charts are drawn, say how many points they show, and a zoom stands in the address', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto(`/b/${DONE}`)
+  const chart = page.locator('[data-chart="val_loss"]')
+  await chart.locator('[data-points]', { hasText: '298 of 298 points' }).waitFor()
+  const inked = await chart.locator('canvas').evaluate((canvas: HTMLCanvasElement) => {
+    const data = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data ?? []
+    const colours = new Set<string>()
+    for (let i = 0; i < data.length; i += 4) {
+      if (data[i + 3] === 255) colours.add(`${data[i]},${data[i + 1]},${data[i + 2]}`)
+    }
+    return colours.size
+  })
+  // One colour a job at least, beside the axes.
+  expect(inked).toBeGreaterThan(8)
+  const over = await chart.locator('.u-over').boundingBox()
+  if (over === null) throw new Error('the plot has no place')
+  await page.mouse.move(over.x + over.width * 0.25, over.y + 40)
+  await page.mouse.down()
+  await page.mouse.move(over.x + over.width * 0.75, over.y + 60, { steps: 5 })
+  await page.mouse.up()
+  await page.waitForURL(/zoom=/)
+  await chart.locator('[data-points]', { hasText: /^1\d\d of 1\d\d points$/ }).waitFor()
+  await page.mouse.dblclick(over.x + over.width / 2, over.y + 40)
+  await chart.locator('[data-points]', { hasText: '298 of 298 points' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('what arrives is drawn in a browser that merely looks on', async () => {
+  const looking = await asAda()
+  const { page } = looking
+  await page.goto(`/b/${LIVE}`)
+  const label = page.locator('[data-chart="val_loss"] [data-points]')
+  await label.filter({ hasText: /\d/ }).waitFor()
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  const before = await label.textContent()
+  await send(app, reporter, rest.slice(0, 100))
+  await expect.poll(() => label.textContent(), { timeout: 10_000 }).not.toBe(before)
+  await send(app, reporter, rest.slice(100))
+  await label.filter({ hasText: '298 of 298 points' }).waitFor({ timeout: 20_000 })
+  await page.getByText('completed', { exact: true }).waitFor()
+  await looking.context.close()
+})
+
+test('a shared batch opens for whoever is signed out, with its curves', async () => {
+  const owner = await asAda()
+  await owner.page.goto(`/b/${DONE}`)
+  await owner.page.getByRole('button', { name: 'Share' }).click()
+  await owner.page.getByRole('button', { name: 'Make a link' }).click()
+  const url = (await owner.page.locator('[data-share-url]').textContent())?.trim() ?? ''
+  const stranger = await visit(browser, { address: app.address })
+  await stranger.page.goto(url)
+  await stranger.page.locator('[data-chart="val_loss"] [data-points]', { hasText: '298 of 298' }).waitFor()
+  expect(await stranger.page.getByRole('button', { name: 'Delete' }).count()).toBe(0)
+  expect(stranger.complaints).toEqual([])
+  await owner.context.close()
+  await stranger.context.close()
+})
+
+test.each([
+  'light',
+  'dark',
+] as const)('axe finds nothing serious on any page in %s colours', async (theme) => {
+  const { page, context, complaints } = await visit(browser, { address: app.address, theme })
+  await page.goto('/register')
+  await page.getByRole('heading', { name: 'Register' }).waitFor()
+  const found: Record<string, string[]> = { '/register': await seriousFindings(page) }
+  await signIn(page, ada.email)
+  const pages = [
+    '/',
+    '/connect',
+    '/tokens',
+    '/p/digits',
+    '/p/digits/members',
+    `/b/${DONE}`,
+    `/b/${DONE}/jobs`,
+    `/b/${DONE}/logs`,
+    `/b/${DONE}/resources`,
+    `/b/${DONE}/environment`,
+    `/compare?batches=${encodeURIComponent(JSON.stringify([DONE, LIVE]))}`,
+    '/admin/users',
+    '/admin/keys',
+    '/admin/audit',
+  ]
+  for (const path of pages) {
+    await page.goto(path)
+    await page.locator('main h1').first().waitFor({ state: 'attached' })
+    found[path] = await seriousFindings(page)
+  }
+  expect(Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0))).toEqual({})
+  expect(complaints).toEqual([])
+  await context.close()
+}, 120_000)
+
+test('no page is wider than a phone', async () => {
+  const { page, context } = await asAda({ width: 390 })
+  const wide: string[] = []
+  for (const path of [
+    '/',
+    '/p/digits',
+    `/b/${DONE}`,
+    `/b/${DONE}/jobs`,
+    `/b/${DONE}/logs`,
+    '/tokens',
+    '/admin/users',
+  ]) {
+    await page.goto(path)
+    await page.locator('main h1').first().waitFor({ state: 'attached' })
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    if (over > 0) wide.push(`${path}: ${over} px`)
+  }
+  expect(wide).toEqual([])
+  await context.close()
+})

@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { Browser, BrowserContext, Page } from '@playwright/test'
+import { PASSWORD, type TestApp } from '../kit/app.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const RECORDED = join(import.meta.dirname, '../../schemas/examples/recorded/digits-sweep.jsonl')
+
+export interface Visit {
+  page: Page
+  context: BrowserContext
+  /** What the browser refused or the page threw. */
+  complaints: string[]
+}
+
+/** A browser of its own; whatever the content security policy refuses is a complaint. */
+export async function visit(
+  browser: Browser,
+  options: { theme?: 'light' | 'dark'; width?: number; cookie?: string; address: string },
+): Promise<Visit> {
+  const context = await browser.newContext({
+    viewport: { width: options.width ?? 1280, height: 900 },
+    colorScheme: options.theme ?? 'light',
+    baseURL: options.address,
+  })
+  if (options.cookie !== undefined) {
+    const [name = '', value = ''] = options.cookie.split('=', 2)
+    await context.addCookies([{ name, value, url: options.address }])
+  }
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    const text = message.text()
+    // Nobody is signed in at first: the browser notes the 401 by itself.
+    if (message.type() === 'error' && !/status of 401/.test(text)) complaints.push(text)
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  return { page, context, complaints }
+}
+
+export async function signIn(page: Page, email: string): Promise<void> {
+  await page.goto('/sign-in')
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL('/')
+}
+
+/** What axe finds serious or worse, as `rule: where`. It is run in the page's own world, past its policy. */
+export async function seriousFindings(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  return page.evaluate(async () => {
+    interface Found {
+      violations: { id: string; impact: string; nodes: { target: string[]; failureSummary: string }[] }[]
+    }
+    const { axe } = globalThis as unknown as { axe: { run(): Promise<Found> } }
+    const { violations } = await axe.run()
+    return violations
+      .filter((one) => one.impact === 'serious' || one.impact === 'critical')
+      .flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.target.join(' ')} ${node.failureSummary}`))
+  })
+}
+
+export type Event = Record<string, unknown> & {
+  event_type: string
+  job_id: string | null
+  data: Record<string, unknown>
+}
+
+/** The recorded sweep, as if it had ended now, under an id of its own. */
+export function recordedSweep(batchId: string): Event[] {
+  const events = readFileSync(RECORDED, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const offset = Date.now() - Date.parse(events.at(-1).timestamp)
+  return events.map((event) => ({
+    ...event,
+    event_id: crypto.randomUUID(),
+    batch_id: batchId,
+    timestamp: new Date(Date.parse(event.timestamp) + offset).toISOString(),
+  }))
+}
+
+export async function send(app: TestApp, token: string, events: readonly Event[]): Promise<void> {
+  for (let i = 0; i < events.length; i += 500) {
+    const answer = await app.call('POST', '/api/events/batch', { token, body: events.slice(i, i + 500) })
+    if (answer.status !== 200) throw new Error(`events: ${answer.status} ${JSON.stringify(answer.body)}`)
+  }
+}
