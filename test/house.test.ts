@@ -14,7 +14,6 @@ const LONG_WITH_REASON: Record<string, string> = {
   'src/domain/access.ts':
     'the whole table of rights with the look-ups that feed it; split, no one could check it',
   'src/domain/eta/estimate.ts': 'one argument in pure functions, in the order in which it is made',
-  'src/graphql/sse.ts': 'one handler with its two profiles; the state of a stream is shared by all of it',
   'scripts/record-digits.py':
     'a script of its own, run once: the training and its recorder, without a package around',
   'python/reporter/scripts/generate_validator.py': 'one generator, read beside its output',

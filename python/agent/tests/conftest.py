@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from .kit.host import Host
-from .kit.service import Service
+from .kit.real_server import Service
 
 _numbers = itertools.count(1)
 

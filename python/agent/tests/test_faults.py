@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from .kit.host import Host
-from .kit.service import Service
+from .kit.real_server import Service
 from .kit.wait import until
 
 COUNTED = 'echo "$SVC_CMD_ID" >> started; sleep {seconds}; echo "$SVC_CMD_ID" >> finished'

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .service import Person, Service
+from .real_server import Person, Service
 from .wait import until
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
