@@ -125,7 +125,7 @@ def test_a_stop_gives_time_to_clean_up_and_then_kills_the_whole_group(host: Host
     assert steps["sigkill"]["actor"] == {"kind": "agent", "id": host.token_file()["agent_id"], "name": host.name}
 
 
-def test_the_reporter_of_a_rerun_of_failed_lost_and_missing_jobs_runs_those_alone_in_a_batch_of_its_own(host: Host) -> None:
+def test_a_rerun_of_failed_lost_and_missing_jobs_runs_those_alone_in_a_batch_of_its_own(host: Host) -> None:
     (host.work / "train.py").write_text(TRAIN.replace("PROJECT", f"of-{host.name}"))
     batch = host.ran(f"{sys.executable} train.py", n_total=4)
     report = host.service.report
