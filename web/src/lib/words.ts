@@ -64,14 +64,15 @@ export const clock = (ms: number): string => {
     : time
 }
 
-/** `≈ 14:20 (13:50–15:10)` */
-export function etaText(eta: {
-  eta_s: number | null
-  low_s?: number | null
-  high_s?: number | null
-}): string {
+/** `≈ 14:20 (13:50–15:10)`; an end that has passed is only that. `at` is when it was estimated. */
+export function etaText(
+  eta: { eta_s: number | null; low_s?: number | null; high_s?: number | null },
+  at: number,
+): string {
   if (eta.eta_s === null) return '–'
-  const at = (s: number): string => clock(Date.now() + s * 1000)
-  const range = eta.low_s != null && eta.high_s != null ? ` (${at(eta.low_s)}–${at(eta.high_s)})` : ''
-  return `≈ ${at(eta.eta_s)}${range}`
+  const end = at + eta.eta_s * 1000
+  if (end < Date.now() - 60_000) return 'any moment'
+  const said = (s: number): string => clock(at + s * 1000)
+  const range = eta.low_s != null && eta.high_s != null ? ` (${said(eta.low_s)}–${said(eta.high_s)})` : ''
+  return `≈ ${clock(end)}${range}`
 }

@@ -18,6 +18,8 @@ export interface PlotOptions {
   onZoomOut: () => void
   /** The curve nearest to the cursor. */
   onNear: (name: string | null) => void
+  /** The curve that is lit up on the page; plots that only follow the cursor tell of it alone. */
+  focused: () => string | null
 }
 export interface Plot {
   draw(lines: readonly Line[], zoom: [number, number] | undefined): { unshown: number }
@@ -65,6 +67,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
         sync: { key: options.sync, scales: ['x', null] },
         drag: { x: true, y: false, setScale: false },
         points: { show: false },
+        y: false,
         bind: {
           dblclick: () => () => {
             options.onZoomOut()
@@ -133,13 +136,18 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
       return
     }
     const at = u.posToVal(left, 'x')
-    const rows = shown.flatMap((line) => {
+    const here = u.over.matches(':hover') && top !== undefined && top >= 0
+    const told = here ? shown : shown.filter((line) => line.name === options.focused())
+    if (told.length === 0) {
+      tip.classList.add('hidden')
+      return
+    }
+    const rows = told.flatMap((line) => {
       const i = nearest(line.steps, at)
       return i < 0
         ? []
         : [{ name: line.name, step: line.steps[i] as number, value: line.values[i] as number }]
     })
-    const here = u.over.matches(':hover') && top !== undefined && top >= 0
     const near = here
       ? rows.reduce<(typeof rows)[number] | null>((best, row) => {
           const far = (one: typeof row): number => {

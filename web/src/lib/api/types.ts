@@ -41,6 +41,8 @@ export interface Batch {
   deleted_at?: string
   /** The stream leaves it out: it is another one for each reader. */
   can?: Can
+  /** When this page was told, in milliseconds: estimates count from then. */
+  told_at?: number
 }
 export interface Job {
   batch_id: string

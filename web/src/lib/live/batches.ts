@@ -1,10 +1,12 @@
-import type { Batch, Job } from '../api/types.ts'
+import type { Batch, Job, Numeric } from '../api/types.ts'
 import { createRowStore } from './row-store.ts'
 
 /** All batches that any page has read, kept fresh by whatever channel speaks of them. */
 export const batchStore = createRowStore<Batch>(
   (batch) => batch.id,
-  (old, fresh) => {
+  (old, told) => {
+    const fresh = { ...told, told_at: told.told_at ?? Date.now() }
+    if (old === undefined) return fresh
     // An answer may overtake a message that was told after it was read: the later sign of life wins.
     const newer = fresh.last_seen_at < old.last_seen_at ? old : fresh
     // Who may do what is not on the stream; an end takes the right to stop away, which the next read settles.
@@ -13,10 +15,21 @@ export const batchStore = createRowStore<Batch>(
   },
 )
 
+/** Seconds that it runs, or ran. */
+export const elapsedOf = (batch: Batch, now: number): Numeric =>
+  batch.status === 'running' ? Math.max(0, (now - Date.parse(batch.started_at)) / 1000) : batch.elapsed_s
+/** When it is expected to end: what was estimated counts from when it was told. Milliseconds; null without. */
+export const endOf = (batch: Batch): number | null =>
+  batch.status !== 'running' || batch.eta_s === null
+    ? null
+    : (batch.told_at ?? Date.now()) + batch.eta_s * 1000
+
 export const createJobStore = () =>
   createRowStore<Job>(
     (job) => job.id,
     (old, fresh) =>
-      old.epochs > fresh.epochs || (old.ended_at !== null && fresh.ended_at === null) ? old : fresh,
+      old !== undefined && (old.epochs > fresh.epochs || (old.ended_at !== null && fresh.ended_at === null))
+        ? old
+        : fresh,
   )
 export type JobStore = ReturnType<typeof createJobStore>

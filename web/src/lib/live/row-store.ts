@@ -18,7 +18,7 @@ export interface RowStore<T> {
 
 export function createRowStore<T>(
   idOf: (row: T) => string,
-  merge: (old: T, fresh: T) => T = (_, fresh) => fresh,
+  merge: (old: T | undefined, fresh: T) => T = (_, fresh) => fresh,
 ): RowStore<T> {
   const rows = new Map<string, T>()
   const watchers = new Map<string, Set<() => void>>()
@@ -43,8 +43,7 @@ export function createRowStore<T>(
       const before = rows.size
       for (const row of fresh) {
         const id = idOf(row)
-        const old = rows.get(id)
-        rows.set(id, old === undefined ? row : merge(old, row))
+        rows.set(id, merge(rows.get(id), row))
         for (const watcher of watchers.get(id) ?? []) watcher()
       }
       if (rows.size !== before) {

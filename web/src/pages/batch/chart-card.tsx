@@ -112,6 +112,7 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
       onZoom: (range) => latest.current.onZoom(range),
       onZoomOut: () => latest.current.onZoomOut(),
       onNear: (job) => latest.current.focus.set(job),
+      focused: () => latest.current.focus.get(),
     })
     plot.current = made
     const unlight = view.focus.on(() => made.light(view.focus.get()))

@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { fetchEta, fetchHealth } from '../../lib/api/batches.ts'
 import type { Batch } from '../../lib/api/types.ts'
+import { elapsedOf } from '../../lib/live/batches.ts'
 import { count, duration, etaText, some } from '../../lib/words.ts'
 import { Progress, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
-import { When } from '../../ui/when.tsx'
+import { useNow, When } from '../../ui/when.tsx'
 import { BatchActions } from './actions.tsx'
 
 /** Is it alive, how far is it, when is it done; and what can be done about it. */
@@ -31,7 +32,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
             <span className="text-failed">{count(batch.n_failed)}</span>
           </Fact>
         )}
-        <Fact name="Elapsed">{duration(batch.elapsed_s)}</Fact>
+        <Fact name="Elapsed">{duration(elapsedOf(batch, useNow()))}</Fact>
         {runs && <Eta batch={batch} ask={!shared} />}
         <Fact name="Started">
           <When at={batch.started_at} />
@@ -89,7 +90,7 @@ const Fact = ({ name, children }: { name: string; children: React.ReactNode }) =
 
 /** The range comes from its own read, anew as jobs end. */
 function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
-  const { data } = useQuery({
+  const { data, dataUpdatedAt } = useQuery({
     queryKey: ['eta', batch.id, batch.slots.finished],
     queryFn: () => fetchEta(batch.id),
     enabled: ask,
@@ -97,9 +98,12 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
     placeholderData: (before) => before,
   })
   const eta = data ?? { eta_s: batch.eta_s }
-  return eta.eta_s === null ? null : <Fact name="Done">{etaText(eta)}</Fact>
+  return eta.eta_s === null ? null : (
+    <Fact name="Done">{etaText(eta, data ? dataUpdatedAt : (batch.told_at ?? 0))}</Fact>
+  )
 }
 
+const SAID = 2
 /** What the signs of life say, in words; nothing while all is well. */
 function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
   const { data } = useQuery({
@@ -119,9 +123,17 @@ function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
           something that reports nothing.
         </p>
       )}
-      {data?.reasons.map((reason) => (
+      {data?.reasons.slice(0, SAID).map((reason) => (
         <p key={reason}>{reason}</p>
       ))}
+      {data !== undefined && data.reasons.length > SAID && (
+        <details>
+          <summary>and {data.reasons.length - SAID} more signs</summary>
+          {data.reasons.slice(SAID).map((reason) => (
+            <p key={reason}>{reason}</p>
+          ))}
+        </details>
+      )}
       {idle > 0 && <p>{some(idle, 'job')} leave a GPU idle.</p>}
     </div>
   )

@@ -4,7 +4,7 @@ import { fetchBatches, fetchRunningJobs } from '../../lib/api/batches.ts'
 import { fetchSummary } from '../../lib/api/dashboard.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
-import { batchStore } from '../../lib/live/batches.ts'
+import { batchStore, elapsedOf } from '../../lib/live/batches.ts'
 import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
 import { count, duration, number, some } from '../../lib/words.ts'
 import { buttonLook, Progress } from '../../ui/controls.tsx'
@@ -174,7 +174,7 @@ function Row({ batch, said }: { batch: Batch; said: React.ReactNode }) {
       </Link>
       <span className="truncate text-muted sm:w-28">{batch.project}</span>
       <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full">{said}</span>
-      <span className="text-muted max-sm:hidden">{duration(batch.elapsed_s)}</span>
+      <span className="text-muted max-sm:hidden">{duration(elapsedOf(batch, Date.now()))}</span>
       <span className="w-20 text-right text-muted">
         <When at={batch.ended_at ?? batch.last_seen_at} />
       </span>

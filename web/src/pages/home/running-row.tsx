@@ -5,6 +5,7 @@ import { metricsOf } from '../../lib/api/batches.ts'
 import type { Numeric } from '../../lib/api/types.ts'
 import { colourOf } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
+import { elapsedOf, endOf } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { useTheme } from '../../lib/theme.ts'
@@ -12,6 +13,7 @@ import { clock, duration, number } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
 import { Spark } from '../../ui/spark.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
+import { useNow } from '../../ui/when.tsx'
 
 const POINTS = 96
 const WATCHED = ['val_loss', 'train_loss'] as const
@@ -23,7 +25,9 @@ interface Point {
 /** One batch that runs: is it alive, is it learning, when is it done. */
 export function RunningRow({ id, watched }: { id: string; watched: boolean }) {
   const batch = useBatch(id)
+  const now = useNow()
   if (batch === undefined) return null
+  const end = endOf(batch)
   return (
     <div data-row className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 hover:bg-hover">
       <span className="w-24">
@@ -40,8 +44,11 @@ export function RunningRow({ id, watched }: { id: string; watched: boolean }) {
       <span className="flex-1" />
       {watched && <Watched id={id} />}
       <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />
-      <span className="w-20 whitespace-nowrap text-right text-muted" title="Expected end">
-        {batch.eta_s === null ? duration(batch.elapsed_s) : `≈ ${clock(Date.now() + batch.eta_s * 1000)}`}
+      <span
+        className="w-20 whitespace-nowrap text-right text-muted"
+        title={end === null ? 'Elapsed' : 'Expected end'}
+      >
+        {end === null || end < Date.now() ? duration(elapsedOf(batch, now)) : `≈ ${clock(end)}`}
       </span>
       <span className="hidden w-24 truncate text-muted lg:inline">{batch.host ?? ''}</span>
     </div>

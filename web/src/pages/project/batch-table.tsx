@@ -3,11 +3,12 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { memo, useEffect, useRef } from 'react'
 import { toggle } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
+import { elapsedOf, endOf } from '../../lib/live/batches.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { clock, duration, some } from '../../lib/words.ts'
 import { Button, Progress } from '../../ui/controls.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
-import { When } from '../../ui/when.tsx'
+import { useNow, When } from '../../ui/when.tsx'
 import type { BatchList } from './use-batch-list.ts'
 
 const ROW_PX = 34
@@ -118,7 +119,9 @@ const Row = memo(
     onCheck: (on: boolean) => void
   }) {
     const batch = useBatch(props.id)
+    const now = useNow()
     if (batch === undefined) return null
+    const end = endOf(batch)
     return (
       <>
         <span role="cell">
@@ -149,12 +152,10 @@ const Row = memo(
           <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />
         </span>
         <span role="cell" className={WIDE}>
-          {duration(batch.elapsed_s)}
+          {duration(elapsedOf(batch, now))}
         </span>
         <span role="cell" className={`${WIDE} whitespace-nowrap`}>
-          {batch.status === 'running' && batch.eta_s !== null
-            ? `≈ ${clock(Date.now() + batch.eta_s * 1000)}`
-            : ''}
+          {end !== null && end > Date.now() && `≈ ${clock(end)}`}
         </span>
         <span role="cell" className={`${WIDE} truncate text-muted`}>
           {batch.owner?.name}
