@@ -45,7 +45,7 @@ export async function demo(options: {
     await send(api, reporter.token, events)
     const batch = `/api/batches/${encodeURIComponent(events[0]?.batch_id ?? '')}`
     console.log(await table(api, session, batch))
-    console.log(`  Address   ${api.url}${batch}\n`)
+    console.log(`  Address   ${api.url}/b/${encodeURIComponent(events[0]?.batch_id ?? '')}\n`)
     await live(api.url, reporter.token, options)
   } finally {
     await api('DELETE', `/api/tokens/${reporter.id}`, session)

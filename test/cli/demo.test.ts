@@ -35,7 +35,9 @@ test('the demo makes an account, sends the recorded sweep and prints its jobs as
   const [, email, password] = /: (\S+), password (\S+)/.exec(out) ?? []
   const session = await app.call('POST', '/api/auth/login', { body: { email, password } })
   const address = /Address +(\S+)/.exec(out)?.[1] as string
-  const batch = await app.call('GET', new URL(address).pathname, { token: session.body.token })
+  const batch = await app.call('GET', new URL(address).pathname.replace(/^\/b\//, '/api/batches/'), {
+    token: session.body.token,
+  })
   expect(batch.body).toMatchObject({
     project: 'digits',
     status: 'completed',
