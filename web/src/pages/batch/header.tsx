@@ -117,9 +117,9 @@ function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
   if (!batch.stalled && !data?.reasons.length && idle === 0) return null
   return (
     <div className="rounded bg-amber-soft px-2 py-1 text-amber">
-      {batch.stalled && (
+      {batch.stalled && !data?.reasons.length && (
         <p>
-          No event has come since <When at={batch.last_seen_at} />. Its process may be gone, or busy with
+          The last event came <When at={batch.last_seen_at} />. Its process may be gone, or busy with
           something that reports nothing.
         </p>
       )}

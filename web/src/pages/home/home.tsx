@@ -125,7 +125,7 @@ function Attention({ batches }: { batches: readonly Batch[] }) {
           batch={batch}
           said={
             <span className="text-amber">
-              No event since <When at={batch.last_seen_at} />
+              The last event came <When at={batch.last_seen_at} />
             </span>
           }
         />
@@ -162,7 +162,7 @@ function Attention({ batches }: { batches: readonly Batch[] }) {
 function Row({ batch, said }: { batch: Batch; said: React.ReactNode }) {
   return (
     <div data-row className="flex flex-wrap items-center gap-x-4 gap-y-0.5 px-3 py-1.5 hover:bg-hover">
-      <span className="w-24">
+      <span className="w-32">
         <StatusBadge status={batch.status} />
       </span>
       <Link

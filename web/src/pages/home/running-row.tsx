@@ -30,7 +30,7 @@ export function RunningRow({ id, watched }: { id: string; watched: boolean }) {
   const end = endOf(batch)
   return (
     <div data-row className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 hover:bg-hover">
-      <span className="w-24">
+      <span className="w-32">
         <StatusBadge status={batch.status} stalled={batch.stalled} stopping={batch.stop_requested} />
       </span>
       <Link
