@@ -2,7 +2,6 @@
 // What `npm run check` runs: all that can be said of the sources without running them. Two steps at a time; the
 // output of a step is shown when it fails, and every step is always run.
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,9 +11,6 @@ const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 /** The longest first, so that the short ones fill the gaps. */
 const STEPS = [
   ['types', 'tsc', '--noEmit', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/check.tsbuildinfo'],
-  ...(existsSync(resolve(ROOT, 'web/tsconfig.json'))
-    ? [['types of the page', 'tsc', '--noEmit', '-p', 'web']]
-    : []),
   [
     'types of the page',
     'tsc',
