@@ -18,10 +18,14 @@ export interface Grant {
 
 /**
  * Which of these grants no longer hold: session closed or expired, token revoked, user disabled or of another role,
- * project no longer visible, batch deleted, share revoked or ended. However many streams, it is a handful of
- * statements.
+ * project no longer visible, share revoked or ended; or, `gone`, only its batch was deleted, which its followers may
+ * still be told. However many streams, it is a handful of statements.
  */
-export async function lapsedGrants(db: Db, grants: readonly Grant[], now: Date): Promise<Set<Grant>> {
+export async function lapsedGrants(
+  db: Db,
+  grants: readonly Grant[],
+  now: Date,
+): Promise<Map<Grant, 'forbidden' | 'gone'>> {
   const credentials = (kind: 'session' | 'token') =>
     unique(grants.flatMap(({ credential }) => (credential?.kind === kind ? [credential.id] : [])))
   const [sessions, tokens, users, projects, members, batches, shares] = await Promise.all([
@@ -37,12 +41,11 @@ export async function lapsedGrants(db: Db, grants: readonly Grant[], now: Date):
     standingShares(db, unique(grants.flatMap((grant) => grant.shares)), now),
   ])
 
-  function holds({ credential, user, ...rests }: Grant): boolean {
+  function isPermitted({ credential, user, ...rests }: Grant): boolean {
     if (credential !== null && !(credential.kind === 'session' ? sessions : tokens).has(credential.id))
       return false
     if (user !== null && users.get(user.id) !== user.role) return false
     return (
-      rests.batches.every((key) => batches.has(key)) &&
       rests.shares.every((id) => shares.has(id)) &&
       rests.projects.every((key) => {
         const facts = projects.get(key)
@@ -51,7 +54,12 @@ export async function lapsedGrants(db: Db, grants: readonly Grant[], now: Date):
       })
     )
   }
-  return new Set(grants.filter((grant) => !holds(grant)))
+  const lapsed = new Map<Grant, 'forbidden' | 'gone'>()
+  for (const grant of grants) {
+    if (!isPermitted(grant)) lapsed.set(grant, 'forbidden')
+    else if (!grant.batches.every((key) => batches.has(key))) lapsed.set(grant, 'gone')
+  }
+  return lapsed
 }
 
 const unique = <T>(values: T[]): T[] => [...new Set(values)]

@@ -45,6 +45,9 @@ const ASK_EVERY_MS = 2_000
  */
 const MOST_AGE_MS = 6 * 3_600_000
 
+/** Whoever follows a batch that is deleted is still told so. */
+const LAST_WORD_MS = 1_000
+
 interface OpenStream {
   grant: Grant
   subscription: Subscription
@@ -96,7 +99,9 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
       at,
     )
     for (const { grant, until, subscription } of open) {
-      if (lapsed.has(grant) || until <= at.getTime()) await subscription.return()
+      const why = until <= at.getTime() ? 'forbidden' : lapsed.get(grant)
+      if (why === 'forbidden') await subscription.return()
+      else if (why === 'gone') setTimeout(() => void subscription.return(), LAST_WORD_MS).unref()
     }
   }
 
