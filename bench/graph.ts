@@ -3,7 +3,9 @@
  * json_agg (goals.md), and where its time goes. `npx tsx bench/graph.ts` after `npm run build`.
  * BENCH_POSTGRAPHILE=<folder with node_modules> adds PostGraphile on the same database.
  */
-import { connect } from 'node:net'
+import { spawn } from 'node:child_process'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
 import { openSql, type Sql } from '../src/db/sql.ts'
 import { cpuMsOf } from './kit/cpu.ts'
 import { type Figure, median, printFigures } from './kit/report.ts'
@@ -23,6 +25,18 @@ const MANY = `{ batch(id: "many") { id status host startedAt tags nTotal
 const MANY_ROWS = `{ batch(id: "many") { id status host startedAt tags nTotal
   jobs(first: 5000) { edges { node { ${JOB_FIELDS} } } }
 } }`
+
+/** What PostGraphile makes of the tables; its metrics are rows, because it knows no columns. */
+const PG_JOBS = (
+  first: number,
+  metrics: boolean,
+) => `jobsByBatchKey(first: ${first}, orderBy: [STARTED_AT_DESC, KEY_DESC]) { nodes {
+    id status model dataset startedAt endedAt failureReason params jobProgressByJobKey { epochs series lastValue }
+    ${metrics ? 'epochesByJobKey(orderBy: EPOCH_ASC) { nodes { epoch vals } }' : ''} } }`
+const PG_BATCH = 'id status host startedAt tags nTotal'
+const PG_NESTED = `{ projectBySlug(slug: "fifty") { slug batchesByProjectKey(first: 50, orderBy: [STARTED_AT_DESC, KEY_DESC]) { nodes {
+  ${PG_BATCH} ${PG_JOBS(20, true)} } } } }`
+const pgMany = (metrics: boolean) => `{ batchById(id: "many") { ${PG_BATCH} ${PG_JOBS(5000, metrics)} } }`
 
 const latest = `(select json_object_agg(n, v) from unnest(p.series, p.last_value) as u (n, v))`
 const jobObject = (
@@ -60,20 +74,28 @@ const manySql = (metrics: boolean) =>
 const database = await startDatabase()
 const server = await startServer(database.url)
 const sql = openSql(database.url, { name: 'bench', max: 2 })
+let other: { address: string; stop: () => void } | undefined
 try {
   await fill(sql)
   const token = await readToken()
   const figures: Figure[] = []
-  for (const [what, query, bare] of [
-    ['50 batches × 20 jobs × 2 series of 50', NESTED, NESTED_SQL],
-    ['5,000 jobs × 2 series of 50', MANY, manySql(true)],
-    ['5,000 jobs, no series', MANY_ROWS, manySql(false)],
+  other = await startPostgraphile(database.url)
+  for (const [what, query, bare, pgQuery] of [
+    ['50 batches × 20 jobs × 2 series of 50', NESTED, NESTED_SQL, PG_NESTED],
+    ['5,000 jobs × 2 series of 50', MANY, manySql(true), pgMany(true)],
+    ['5,000 jobs, no series', MANY_ROWS, manySql(false), pgMany(false)],
   ] as const) {
     const body = Buffer.from(JSON.stringify({ query }))
     const ask = () => post(server.address, body, token)
     const run = async () => (await sql.unsafe(bare))[0]?.answer.length as number
     // They take turns, so that whatever else the machine does meets both.
-    const times = { graphql: [] as number[], bare: [] as number[], node: 0, database: 0 }
+    const times = {
+      graphql: [] as number[],
+      bare: [] as number[],
+      other: [] as number[],
+      node: 0,
+      database: 0,
+    }
     let size = 0
     for (let i = -3; i < ROUNDS; i++) {
       const cpu = { node: cpuMsOf(server.pid), database: cpuMsOf(database.pid) }
@@ -86,6 +108,12 @@ try {
         times.graphql.push(graphql.ms)
         times.bare.push(direct.ms)
       }
+      const rival = other?.address
+      if (rival !== undefined && i < 3) {
+        const body = Buffer.from(JSON.stringify({ query: pgQuery }))
+        const { ms } = await timed(() => post(rival, body))
+        if (i >= 0) times.other.push(ms)
+      }
     }
     const [a, b] = [median(times.graphql), median(times.bare)]
     figures.push({
@@ -95,9 +123,14 @@ try {
       ratio: a / b,
       aim: { most: 2 },
     })
+    if (other !== undefined) {
+      const c = median(times.other)
+      figures.push({ what: '  PostGraphile', value: `${c.toFixed(1)} ms`, limit: 'json_agg', ratio: c / b })
+    }
   }
   printFigures('Nested queries', figures)
 } finally {
+  other?.stop()
   await sql.end()
   await server.stop()
   await database.stop()
@@ -110,7 +143,7 @@ async function timed<T>(work: () => Promise<T>): Promise<{ ms: number; value: T 
 }
 
 /** A bare client, so that the time is the server's. @returns the bytes of the answer */
-function post(address: string, body: Buffer, token: string): Promise<number> {
+function post(address: string, body: Buffer, token = 'none'): Promise<number> {
   const { hostname, port, host } = new URL(address)
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname)
@@ -130,6 +163,33 @@ function post(address: string, body: Buffer, token: string): Promise<number> {
     )
     socket.write(body)
   })
+}
+
+/** Of the folder that BENCH_POSTGRAPHILE names; undefined without one. */
+async function startPostgraphile(url: string): Promise<{ address: string; stop: () => void } | undefined> {
+  const folder = process.env.BENCH_POSTGRAPHILE
+  if (folder === undefined) return undefined
+  await sql`comment on table epochs is '@foreignKey (job_key) references jobs (key)'`
+  const port = await new Promise<number>((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number }
+      probe.close(() => resolve(port))
+    })
+  })
+  const args = ['-c', url, '-s', 'public', '-n', '127.0.0.1', '-p', String(port), '-M']
+  const child = spawn(join(folder, 'node_modules/.bin/postgraphile'), args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_ENV: 'production' },
+  })
+  let told = ''
+  await new Promise<void>((resolve, reject) => {
+    child.stdout.on('data', (chunk) => {
+      told += chunk
+      if (told.includes('GraphQL API')) resolve()
+    })
+    child.once('exit', () => reject(new Error(told)))
+  })
+  return { address: `http://127.0.0.1:${port}`, stop: () => child.kill() }
 }
 
 async function readToken(): Promise<string> {
