@@ -7,8 +7,7 @@ import type { Item, Outcome } from './outcome.ts'
 
 /**
  * Group commit: requests that arrive while a transaction runs wait together and become the next one. There is one
- * transaction at a time, started as soon as the writer is free; waiting longer for company was measured and gains
- * nothing (docs/decisions).
+ * transaction at a time, started as soon as the writer is free (docs/decisions/0002).
  */
 const MOST_EVENTS = 1_000
 const MOST_CHARACTERS = 8 * 1024 * 1024
