@@ -5,16 +5,25 @@ const ROOMS = {
   stream: { rooms: ['db'], leaves: ['problem'] },
   domain: { rooms: ['stream', 'db'], leaves: ['problem'] },
   ingest: { rooms: ['domain', 'stream', 'db'], leaves: ['problem'] },
-  graphql: { rooms: ['ingest', 'domain', 'stream', 'db'], leaves: ['problem', 'config', 'services'] },
-  http: { rooms: ['ingest', 'domain', 'stream', 'db'], leaves: ['problem', 'config', 'services'] },
+  graphql: {
+    rooms: ['ingest', 'domain', 'stream', 'db'],
+    leaves: ['problem', 'secrets', 'config', 'services'],
+  },
+  http: {
+    rooms: ['ingest', 'domain', 'stream', 'db'],
+    leaves: ['problem', 'secrets', 'config', 'oauth-config', 'services'],
+  },
   workers: { rooms: ['domain', 'stream', 'db'], leaves: ['problem', 'config', 'services'] },
-  cli: { rooms: [], leaves: ['app', 'config'] },
+  cli: { rooms: ['domain', 'stream', 'db'], leaves: ['app', 'config', 'problem'] },
 }
 const LEAVES = {
-  config: { rooms: [], leaves: [] },
+  config: { rooms: [], leaves: ['oauth-config'] },
+  'oauth-config': { rooms: [], leaves: [] },
   problem: { rooms: [], leaves: [] },
+  secrets: { rooms: [], leaves: [] },
+  log: { rooms: ['db'], leaves: ['config', 'secrets'] },
   // What app.ts hands to the doors: types (of graphql too, whose streams http serves), and what follows from them.
-  services: { rooms: ['graphql', 'ingest', 'domain', 'stream', 'db'], leaves: ['config'] },
+  services: { rooms: ['graphql', 'ingest', 'domain', 'stream', 'db'], leaves: ['config', 'log'] },
 }
 /** Packages that only some rooms may know. */
 const PACKAGES = {
@@ -44,7 +53,13 @@ const allowed = (name, { rooms, leaves }) => [place(name), ...rooms.map(room), .
 module.exports = {
   forbidden: [
     { name: 'no-cycle', severity: 'error', from: {}, to: { circular: true } },
-    { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'no-unresolved',
+      severity: 'error',
+      from: {},
+      // The generated documents take a type from a package that has no code to resolve to.
+      to: { couldNotResolve: true, pathNot: '^@graphql-typed-document-node/core$' },
+    },
     ...Object.entries({ ...ROOMS, ...LEAVES }).map(([name, may]) => ({
       name: `room-${name}`,
       severity: 'error',

@@ -1,12 +1,13 @@
 import type { CodegenConfig } from '@graphql-codegen/cli'
 
 /**
- * Typed documents for the pages, from the schema that is checked in: `npx graphql-codegen`. Documents stay text, so the
- * pages carry no parser.
+ * Typed documents for the page: `npm run generate` reads the .graphql files that stand beside the code that asks, and the
+ * schema as the code builds it. Documents stay text, so the page carries no parser, and each is an export of its own, so
+ * that a page loads only those it asks.
  */
 export default {
   schema: 'schemas/schema.graphql',
-  documents: ['web/src/**/*.{ts,tsx}', '!web/src/__generated__/**'],
+  documents: 'web/src/**/*.graphql',
   ignoreNoDocuments: true,
   generates: {
     'web/src/__generated__/': {

@@ -23,7 +23,17 @@ interface Taken {
   httpMs: number
   httpCpuMs: number
   bytes: number
+  /** What charts ask for besides: by its name in `ASKED`. */
+  askedMs: Record<string, number>
 }
+
+/** Ways to draw the same points: all of them are read, whatever is answered. */
+const ASKED = {
+  'smoothed beside the raw values': '/metrics?smooth=0.9&x=epoch',
+  'on an axis of wall time': '/metrics?x=wall',
+  'with outliers counted': '/metrics?clip=0.01',
+  'in groups, mean, deviation, least and greatest': '/metrics/groups?group_by=status',
+} as const
 
 export async function benchCharts(): Promise<Figure[]> {
   const database = await startDatabase()
@@ -97,7 +107,17 @@ async function takeRound(
   const bytes = (await answer.arrayBuffer()).byteLength
   const httpMs = performance.now() - begun
   if (answer.status !== 200) throw new Error(`metrics: ${answer.status}`)
+  const askedMs: Record<string, number> = {}
+  for (const [what, path] of Object.entries(ASKED)) {
+    const began = performance.now()
+    const points = path.includes('/groups') ? 1_000 : pointsFor(batch)
+    const asked = await fetch(`${server.address}/api/batches/${batch.id}${path}&keys=${key}&points=${points}`)
+    await asked.arrayBuffer()
+    askedMs[what] = performance.now() - began
+    if (asked.status !== 200) throw new Error(`${path}: ${asked.status}`)
+  }
   return {
+    askedMs,
     bareMs,
     bareCpuMs,
     sampledMs,
@@ -108,7 +128,7 @@ async function takeRound(
 }
 
 function figuresOf(batch: FilledBatch, key: string, taken: Taken[]): Figure[] {
-  const of = (field: keyof Taken): number => median(taken.map((t) => t[field]))
+  const of = (field: Exclude<keyof Taken, 'askedMs'>): number => median(taken.map((t) => t[field]))
   const ms = (value: number): string => `${value.toFixed(0)} ms`
   const what = `1M points of ${key} over ${batch.jobs} jobs`
   return [
@@ -126,6 +146,16 @@ function figuresOf(batch: FilledBatch, key: string, taken: Taken[]): Figure[] {
       ratio: of('httpMs') / 150,
       aim: { most: 1 },
     },
+    ...Object.keys(ASKED).map((way) => {
+      const taking = median(taken.map(({ askedMs }) => askedMs[way] as number))
+      return {
+        what: `${what}: over HTTP, ${way}`,
+        value: ms(taking),
+        limit: '150 ms',
+        ratio: taking / 150,
+        aim: { most: 1 },
+      }
+    }),
   ]
 }
 

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BatchFacts, estimate, plannedEpochs, type RunningJob } from '../src/domain/eta/index.ts'
-import { median } from './kit/report.ts'
+import { type Figure, median, printFigures } from './kit/report.ts'
 
 interface SimulatedJob {
   startedAt: number
@@ -224,41 +224,38 @@ function recorded(): Sweep {
   return { jobs: [...jobs.values()], nTotal, endedAt }
 }
 
-export function benchEta(): void {
+export async function benchEta(): Promise<Figure[]> {
   const percent = (value: number): string => `${(value * 100).toFixed(1)}%`
-  console.log('\n## ETA\n')
-  console.log(
-    'Median error / share of truths inside the range / median width of the range, all at that progress.\n',
-  )
-  console.log(`| sweep | ${AT.map((a) => `at ${a * 100}%`).join(' | ')} |`)
-  console.log('|---|---|---|---|')
   const all = AT.map((): Outcome => ({ errors: [], covered: 0, widths: [], missing: 0 }))
   const rows: [string, Sweep[]][] = Object.entries(SHAPES).map(([name, shape]) => [
     name,
     Array.from({ length: SEEDS }, (_, seed) => simulate(shape, seed + 1)),
   ])
   rows.push(['recorded digits sweep (one)', [recorded()]])
-  for (const [name, sweeps] of rows) {
-    const cells = AT.map((share, i) => {
-      const outcome = tryOut(sweeps, share)
-      const sum = all[i] as Outcome
-      if (sweeps.length > 1) {
-        sum.errors.push(...outcome.errors)
-        sum.widths.push(...outcome.widths)
-        sum.covered += outcome.covered
-        sum.missing += outcome.missing
+  const figures = rows.map(([name, sweeps]): Figure => {
+    const outcomes = AT.map((share) => tryOut(sweeps, share))
+    if (sweeps.length > 1) {
+      for (const [i, { errors, widths, covered, missing }] of outcomes.entries()) {
+        const sum = all[i] as Outcome
+        sum.errors.push(...errors)
+        sum.widths.push(...widths)
+        sum.covered += covered
+        sum.missing += missing
       }
-      return cell(outcome)
-    })
-    console.log(`| ${name} | ${cells.join(' | ')} |`)
-  }
-  console.log(`| all simulated | ${all.map(cell).join(' | ')} |`)
+    }
+    return { what: name, value: outcomes.map(cell).join('; '), limit: '' }
+  })
+  return [
+    ...figures,
+    { what: 'all simulated', value: all.map(cell).join('; '), limit: 'truth inside in 80%' },
+  ]
 
-  function cell({ errors, covered, widths, missing }: Outcome): string {
-    if (errors.length === 0) return 'none yet'
+  function cell({ errors, covered, widths, missing }: Outcome, i: number): string {
+    const at = `at ${(AT[i] as number) * 100}%:`
+    if (errors.length === 0) return `${at} none yet`
     const unknown = missing === 0 ? '' : `, ${missing} without`
-    return `${percent(median(errors))} / ${percent(covered / errors.length)} / ${percent(median(widths))}${unknown}`
+    return `${at} off ${percent(median(errors))}, inside ${percent(covered / errors.length)}, wide ${percent(median(widths))}${unknown}`
   }
 }
 
-if (process.argv[1] === import.meta.filename) benchEta()
+if (process.argv[1] === import.meta.filename) printFigures('ETA', await benchEta())

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { openSql, type Sql } from '../src/db/sql.ts'
 import { cpuMsOf } from './kit/cpu.ts'
 import { type Figure, median, printFigures } from './kit/report.ts'
-import { startDatabase, startServer } from './kit/server.ts'
+import { type BenchServer, startDatabase, startServer } from './kit/server.ts'
 
 const ROUNDS = 25
 const EPOCHS = 50
@@ -71,69 +71,71 @@ const NESTED_SQL = `/* bench.bare */ select json_build_object('slug', r.slug, 'b
 const manySql = (metrics: boolean) =>
   `/* bench.bare */ select ${batchObject(metrics, 5000)}::text answer from batches b where b.id = 'many'`
 
-const database = await startDatabase()
-const server = await startServer(database.url)
-const sql = openSql(database.url, { name: 'bench', max: 2 })
-let other: { address: string; stop: () => void } | undefined
-try {
-  await fill(sql)
-  const token = await readToken()
-  const figures: Figure[] = []
-  other = await startPostgraphile(database.url)
-  for (const [what, query, bare, pgQuery] of [
-    ['50 batches × 20 jobs × 2 series of 50', NESTED, NESTED_SQL, PG_NESTED],
-    ['5,000 jobs × 2 series of 50', MANY, manySql(true), pgMany(true)],
-    ['5,000 jobs, no series', MANY_ROWS, manySql(false), pgMany(false)],
-  ] as const) {
-    const body = Buffer.from(JSON.stringify({ query }))
-    const ask = () => post(server.address, body, token)
-    const run = async () => (await sql.unsafe(bare))[0]?.answer.length as number
-    // They take turns, so that whatever else the machine does meets both.
-    const times = {
-      graphql: [] as number[],
-      bare: [] as number[],
-      other: [] as number[],
-      node: 0,
-      database: 0,
-    }
-    let size = 0
-    for (let i = -3; i < ROUNDS; i++) {
-      const cpu = { node: cpuMsOf(server.pid), database: cpuMsOf(database.pid) }
-      const graphql = await timed(ask)
-      if (i >= 0) times.node += cpuMsOf(server.pid) - cpu.node
-      if (i >= 0) times.database += cpuMsOf(database.pid) - cpu.database
-      const direct = await timed(run)
-      size = graphql.value
-      if (i >= 0) {
-        times.graphql.push(graphql.ms)
-        times.bare.push(direct.ms)
+export async function benchGraph(): Promise<Figure[]> {
+  const database = await startDatabase()
+  const server = await startServer(database.url)
+  const sql = openSql(database.url, { name: 'bench', max: 2 })
+  let other: { address: string; stop: () => void } | undefined
+  try {
+    await fill(sql)
+    const token = await readToken(server, sql)
+    const figures: Figure[] = []
+    other = await startPostgraphile(database.url, sql)
+    for (const [what, query, bare, pgQuery] of [
+      ['50 batches × 20 jobs × 2 series of 50', NESTED, NESTED_SQL, PG_NESTED],
+      ['5,000 jobs × 2 series of 50', MANY, manySql(true), pgMany(true)],
+      ['5,000 jobs, no series', MANY_ROWS, manySql(false), pgMany(false)],
+    ] as const) {
+      const body = Buffer.from(JSON.stringify({ query }))
+      const ask = () => post(server.address, body, token)
+      const run = async () => (await sql.unsafe(bare))[0]?.answer.length as number
+      // They take turns, so that whatever else the machine does meets both.
+      const times = {
+        graphql: [] as number[],
+        bare: [] as number[],
+        other: [] as number[],
+        node: 0,
+        database: 0,
       }
-      const rival = other?.address
-      if (rival !== undefined && i < 3) {
-        const body = Buffer.from(JSON.stringify({ query: pgQuery }))
-        const { ms } = await timed(() => post(rival, body))
-        if (i >= 0) times.other.push(ms)
+      let size = 0
+      for (let i = -3; i < ROUNDS; i++) {
+        const cpu = { node: cpuMsOf(server.pid), database: cpuMsOf(database.pid) }
+        const graphql = await timed(ask)
+        if (i >= 0) times.node += cpuMsOf(server.pid) - cpu.node
+        if (i >= 0) times.database += cpuMsOf(database.pid) - cpu.database
+        const direct = await timed(run)
+        size = graphql.value
+        if (i >= 0) {
+          times.graphql.push(graphql.ms)
+          times.bare.push(direct.ms)
+        }
+        const rival = other?.address
+        if (rival !== undefined && i < 3) {
+          const body = Buffer.from(JSON.stringify({ query: pgQuery }))
+          const { ms } = await timed(() => post(rival, body))
+          if (i >= 0) times.other.push(ms)
+        }
+      }
+      const [a, b] = [median(times.graphql), median(times.bare)]
+      figures.push({
+        what,
+        value: `${a.toFixed(1)} ms (node ${(times.node / ROUNDS).toFixed(0)}, PostgreSQL ${(times.database / ROUNDS).toFixed(0)} ms of CPU), ${(size / 1e6).toFixed(1)} MB`,
+        limit: `json_agg ${b.toFixed(1)} ms`,
+        ratio: a / b,
+        aim: { most: 2 },
+      })
+      if (other !== undefined) {
+        const c = median(times.other)
+        figures.push({ what: '  PostGraphile', value: `${c.toFixed(1)} ms`, limit: 'json_agg', ratio: c / b })
       }
     }
-    const [a, b] = [median(times.graphql), median(times.bare)]
-    figures.push({
-      what,
-      value: `${a.toFixed(1)} ms (node ${(times.node / ROUNDS).toFixed(0)}, PostgreSQL ${(times.database / ROUNDS).toFixed(0)} ms of CPU), ${(size / 1e6).toFixed(1)} MB`,
-      limit: `json_agg ${b.toFixed(1)} ms`,
-      ratio: a / b,
-      aim: { most: 2 },
-    })
-    if (other !== undefined) {
-      const c = median(times.other)
-      figures.push({ what: '  PostGraphile', value: `${c.toFixed(1)} ms`, limit: 'json_agg', ratio: c / b })
-    }
+    return figures
+  } finally {
+    other?.stop()
+    await sql.end()
+    await server.stop()
+    await database.stop()
   }
-  printFigures('Nested queries', figures)
-} finally {
-  other?.stop()
-  await sql.end()
-  await server.stop()
-  await database.stop()
 }
 
 async function timed<T>(work: () => Promise<T>): Promise<{ ms: number; value: T }> {
@@ -166,7 +168,10 @@ function post(address: string, body: Buffer, token = 'none'): Promise<number> {
 }
 
 /** Of the folder that BENCH_POSTGRAPHILE names; undefined without one. */
-async function startPostgraphile(url: string): Promise<{ address: string; stop: () => void } | undefined> {
+async function startPostgraphile(
+  url: string,
+  sql: Sql,
+): Promise<{ address: string; stop: () => void } | undefined> {
   const folder = process.env.BENCH_POSTGRAPHILE
   if (folder === undefined) return undefined
   await sql`comment on table epochs is '@foreignKey (job_key) references jobs (key)'`
@@ -192,23 +197,15 @@ async function startPostgraphile(url: string): Promise<{ address: string; stop: 
   return { address: `http://127.0.0.1:${port}`, stop: () => child.kill() }
 }
 
-async function readToken(): Promise<string> {
-  const email = `graph-${Date.now()}@example.com`
-  const call = async (path: string, body: unknown, token?: string) => {
-    const headers = {
-      'content-type': 'application/json',
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-    }
-    const response = await fetch(`${server.address}${path}`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(body),
-    })
-    return (await response.json()) as { token: string; user: { id: string } }
-  }
-  const { token, user } = await call('/api/auth/register', { email, password: 'bench password' })
-  await sql`update projects set owner_id = ${user.id}`
-  return (await call('/api/tokens', { name: 'bench', scope: 'read' }, token)).token
+/** A read token of the projects' owner. */
+async function readToken({ address, session, userId }: BenchServer, sql: Sql): Promise<string> {
+  await sql`update projects set owner_id = ${userId}`
+  const response = await fetch(`${address}/api/tokens`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${session}` },
+    body: JSON.stringify({ name: 'bench', scope: 'read' }),
+  })
+  return ((await response.json()) as { token: string }).token
 }
 
 /** Rows as ingest leaves them: finished jobs whose series are short, so that they are not packed. */
@@ -244,3 +241,5 @@ async function fill(sql: Sql): Promise<void> {
     from jobs j, generate_series(0, ${EPOCHS - 1}) e`
   await sql`analyze`
 }
+
+if (process.argv[1] === import.meta.filename) printFigures('Nested queries', await benchGraph())

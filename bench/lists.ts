@@ -39,97 +39,99 @@ const FILTERS: [string, Partial<BatchFilter>, (sql: Sql) => ReturnType<Sql>][] =
   ['q (1 in 500)', { q: ['needle'] }, (sql) => sql`search like '%needle%'`],
 ]
 
-const database = await startDatabase()
-const { config } = readConfig({ SVC_DATABASE_URL: database.url, SVC_PORT: '0', SVC_LOG_LEVEL: 'error' })
-const server = await startApp(config)
-const sql = openSql(database.url, { name: 'bench', max: 1, settings: PAGED_READS })
-const client = createClient(server.address)
-try {
-  const crowd = await seedManyBatches(sql, BATCHES)
-  await seedManyJobs(sql, 'many-jobs', JOBS)
-  await sql`/* bench.public */ update projects set visibility = 'public'`
-  const figures: Figure[] = []
-  const clock: Clock = {
-    now: new Date(),
-    startedAt: new Date(0),
-    stallTimeoutMin: 15,
-    idleJobThresholdMin: 10,
-  }
-  const caller: Known = {
-    kind: 'known',
-    user: { id: crowd.admin, email: '', name: '', role: 'admin' },
-    via: 'session',
-    credentialId: crowd.admin,
-  }
+export async function benchLists(): Promise<Figure[]> {
+  const database = await startDatabase()
+  const { config } = readConfig({ SVC_DATABASE_URL: database.url, SVC_PORT: '0', SVC_LOG_LEVEL: 'error' })
+  const server = await startApp(config)
+  const sql = openSql(database.url, { name: 'bench', max: 1, settings: PAGED_READS })
+  const client = createClient(server.address)
+  try {
+    const crowd = await seedManyBatches(sql, BATCHES)
+    await seedManyJobs(sql, 'many-jobs', JOBS)
+    await sql`/* bench.public */ update projects set visibility = 'public'`
+    const figures: Figure[] = []
+    const clock: Clock = {
+      now: new Date(),
+      startedAt: new Date(0),
+      stallTimeoutMin: 15,
+      idleJobThresholdMin: 10,
+    }
+    const caller: Known = {
+      kind: 'known',
+      user: { id: crowd.admin, email: '', name: '', role: 'admin' },
+      via: 'session',
+      credentialId: crowd.admin,
+    }
 
-  for (const [name, change, where] of FILTERS) {
-    const filter = { ...EVERY_BATCH, ...change }
-    const pages = await walk(async (page) => {
-      const rows = await listBatches(sql, caller, filter, page)
-      await presentBatches(sql, caller, rows.slice(0, LIMIT), clock)
-      return rows.map((row) => ({ startedAt: row.started_at, key: row.key }))
-    })
-    const bare = await walk(
-      (page) => sql<StartPosition[]>`/* bench.bare */
+    for (const [name, change, where] of FILTERS) {
+      const filter = { ...EVERY_BATCH, ...change }
+      const pages = await walk(async (page) => {
+        const rows = await listBatches(sql, caller, filter, page)
+        await presentBatches(sql, caller, rows.slice(0, LIMIT), clock)
+        return rows.map((row) => ({ startedAt: row.started_at, key: row.key }))
+      })
+      const bare = await walk(
+        (page) => sql<StartPosition[]>`/* bench.bare */
         select *, started_at "startedAt" from batches
         where deleted_at is null and ${where(sql)}
           and ${page.after === undefined ? sql`true` : sql`(started_at, key) < (${page.after.startedAt}::timestamptz, ${page.after.key})`}
         order by started_at desc, key desc limit ${page.limit}`,
-    )
-    figures.push({
-      what: `page of ${LIMIT} of ${BATCHES.toLocaleString('en')} batches, ${name}`,
-      value: `${pages.toFixed(2)} ms`,
-      limit: `bare SQL ${bare.toFixed(2)} ms`,
-      ratio: pages / bare,
-    })
-  }
+      )
+      figures.push({
+        what: `page of ${LIMIT} of ${BATCHES.toLocaleString('en')} batches, ${name}`,
+        value: `${pages.toFixed(2)} ms`,
+        limit: `bare SQL ${bare.toFixed(2)} ms`,
+        ratio: pages / bare,
+      })
+    }
 
-  const [batch] = await sql<{ key: number }[]>`select key from batches where id = 'many-jobs'`
-  const key = batch?.key as number
-  const jobs = await timed(async () => {
-    let after: StartPosition | undefined
-    do {
-      const rows = await listJobsOfBatch(sql, { key }, { limit: 501, after })
-      await presentJobs(sql, rows.slice(0, 500), clock)
-      const last = rows.length > 500 ? rows[499] : undefined
-      after = last && { startedAt: last.started_at, key: last.key }
-    } while (after !== undefined)
-  })
-  const bareJobs = await timed(
-    () => sql`/* bench.bare_jobs */
+    const [batch] = await sql<{ key: number }[]>`select key from batches where id = 'many-jobs'`
+    const key = batch?.key as number
+    const jobs = await timed(async () => {
+      let after: StartPosition | undefined
+      do {
+        const rows = await listJobsOfBatch(sql, { key }, { limit: 501, after })
+        await presentJobs(sql, rows.slice(0, 500), clock)
+        const last = rows.length > 500 ? rows[499] : undefined
+        after = last && { startedAt: last.started_at, key: last.key }
+      } while (after !== undefined)
+    })
+    const bareJobs = await timed(
+      () => sql`/* bench.bare_jobs */
       select j.*, p.* from jobs j join job_progress p on p.job_key = j.key where j.batch_key = ${key}
       order by j.started_at desc, j.key desc`,
-  )
-  figures.push({
-    what: `all ${JOBS.toLocaleString('en')} jobs of a batch with their latest metrics`,
-    value: `${jobs.toFixed(1)} ms`,
-    limit: `bare SQL ${bareJobs.toFixed(1)} ms`,
-    ratio: jobs / bareJobs,
-  })
+    )
+    figures.push({
+      what: `all ${JOBS.toLocaleString('en')} jobs of a batch with their latest metrics`,
+      value: `${jobs.toFixed(1)} ms`,
+      limit: `bare SQL ${bareJobs.toFixed(1)} ms`,
+      ratio: jobs / bareJobs,
+    })
 
-  const http = async (path: string) => {
-    const { status } = await client.call('GET', path)
-    if (status !== 200) throw new Error(`${path}: ${status}`)
+    const http = async (path: string) => {
+      const { status } = await client.call('GET', path)
+      if (status !== 200) throw new Error(`${path}: ${status}`)
+    }
+    for (const [what, path, bare] of [
+      [
+        `HTTP: the newest ${LIMIT} batches, anonymous, twenty projects`,
+        `/api/batches?limit=${LIMIT}`,
+        undefined,
+      ],
+      ['HTTP: one batch', '/api/batches/sweep-5000', undefined],
+      ['HTTP: 500 jobs of a batch', '/api/batches/many-jobs/jobs?limit=500', undefined],
+    ] as const) {
+      const ms = await timed(() => http(path))
+      const live = await timed(() => http('/livez'))
+      figures.push({ what, value: `${ms.toFixed(2)} ms`, limit: bare ?? `/livez ${live.toFixed(2)} ms` })
+    }
+    return figures
+  } finally {
+    client.close()
+    await sql.end({ timeout: 5 })
+    await server.stop()
+    await database.stop()
   }
-  for (const [what, path, bare] of [
-    [
-      `HTTP: the newest ${LIMIT} batches, anonymous, twenty projects`,
-      `/api/batches?limit=${LIMIT}`,
-      undefined,
-    ],
-    ['HTTP: one batch', '/api/batches/sweep-5000', undefined],
-    ['HTTP: 500 jobs of a batch', '/api/batches/many-jobs/jobs?limit=500', undefined],
-  ] as const) {
-    const ms = await timed(() => http(path))
-    const live = await timed(() => http('/livez'))
-    figures.push({ what, value: `${ms.toFixed(2)} ms`, limit: bare ?? `/livez ${live.toFixed(2)} ms` })
-  }
-  printFigures('Lists', figures)
-} finally {
-  client.close()
-  await sql.end({ timeout: 5 })
-  await server.stop()
-  await database.stop()
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
@@ -157,3 +159,5 @@ async function walk(read: (page: Page<StartPosition>) => Promise<readonly StartP
   }
   return median(times)
 }
+
+if (process.argv[1] === import.meta.filename) printFigures('Lists', await benchLists())

@@ -2,9 +2,11 @@
  * Writes the generated documents: what schemas/ holds but examples, and the tables of docs/ that stand between markers. With `--check`
  * it writes nothing and fails when one differs from what stands (npm run check).
  */
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { generate } from '@graphql-codegen/cli'
 import { pino } from 'pino'
+import codegen from '../codegen.ts'
 import { CONFIG_KEYS, readConfig } from '../src/config.ts'
 import { openSql } from '../src/db/sql.ts'
 import { eventJsonSchema } from '../src/domain/events/index.ts'
@@ -16,6 +18,7 @@ import { createIngest } from '../src/ingest/index.ts'
 import { PROBLEMS } from '../src/problem.ts'
 import { clockOf } from '../src/services.ts'
 import { createWriter } from '../src/stream/commit.ts'
+import { between } from './markers.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
@@ -39,6 +42,7 @@ async function openapi(): Promise<unknown> {
     now,
     startedAt,
     log,
+    outages: { away: false, counts: { outages: 0, faults: 0 } },
     pendingMigrations: async () => [],
   })
   await app.ready()
@@ -65,16 +69,21 @@ export function problemTable(): string {
   return ['| Code | Status | Title |', '|---|---|---|', ...rows].join('\n')
 }
 
-/** `text` with what stands between the two markers of `name` replaced. Throws when there are no markers. */
-export function between(text: string, name: string, content: string): string {
-  const [from, to] = [`<!-- generated: ${name} -->`, `<!-- end: ${name} -->`]
-  const [start, end] = [text.indexOf(from), text.indexOf(to)]
-  if (start < 0 || end < start) throw new Error(`there are no markers ${from} … ${to}`)
-  return `${text.slice(0, start)}${from}\n${content}\n${text.slice(end)}`
+/** The typed documents of the page, from the schema as the code builds it. */
+async function typedDocuments(): Promise<string> {
+  const files: { filename: string; content: string }[] = await generate(
+    { ...codegen, schema: schemaText(buildSchema()), cwd: ROOT, silent: true },
+    false,
+  )
+  // The preset's other files map the text of every document to its type: a page that imported them would load them all.
+  const [file] = files.filter(({ filename }) => filename.endsWith('/graphql.ts'))
+  if (file === undefined) throw new Error('no typed documents were generated')
+  return file.content
 }
 
 /** The generated files by path: what each is to hold, given what it holds now. */
 export async function documents(): Promise<Record<string, (standing: string) => string>> {
+  const pageDocuments = await typedDocuments()
   const json = (value: unknown) => () => `${JSON.stringify(value, null, 2)}\n`
   return {
     'schemas/event_v1.json': json(eventJsonSchema()),
@@ -82,6 +91,7 @@ export async function documents(): Promise<Record<string, (standing: string) => 
     'schemas/schema.graphql': () => schemaText(buildSchema()),
     'docs/operations.md': (standing) => between(standing, 'settings', configTable()),
     'docs/api.md': (standing) => between(standing, 'problems', problemTable()),
+    'web/src/__generated__/graphql.ts': () => pageDocuments,
   }
 }
 
@@ -95,6 +105,7 @@ if (process.argv[1] === import.meta.filename) {
       console.error(`${path} is not what the code generates: run npm run generate`)
       process.exitCode = 1
     } else {
+      await mkdir(dirname(file), { recursive: true })
       await writeFile(file, text)
       console.log(`wrote ${path}`)
     }

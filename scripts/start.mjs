@@ -2,8 +2,9 @@
 // What `npm start` runs: makes a fresh or changed clone ready (packages, build), then becomes the server. Plain Node
 // without dependencies, because at first there are none.
 //
-//   node scripts/start.mjs [arguments of `start`]
+//   node scripts/start.mjs [start]
 //   node scripts/start.mjs demo                     the same for `npm run demo`
+//   node scripts/start.mjs backup FILE …            and for every other command; `help` names them
 //   node scripts/start.mjs --build-only             only installs and builds, each only when needed
 //
 // The server runs in this very process, so a signal reaches it once, its exit code is ours, and nothing of it is left
@@ -270,7 +271,9 @@ async function main() {
   dropRepeatedSignals()
   if (['start', 'demo'].includes(process.env.npm_lifecycle_event)) endWithNpm()
   process.setSourceMapsEnabled(true)
-  process.argv = [process.execPath, MAIN, ...(args[0] === 'demo' ? args : ['start', ...args])]
+  // Without a command it starts, with whatever options: npm start -- --port 0.
+  const command = args[0] === undefined || args[0].startsWith('-') ? ['start'] : []
+  process.argv = [process.execPath, MAIN, ...command, ...args]
   // Not sooner: npm would leave out what the build needs. GraphQL checks itself less where nobody develops.
   process.env.NODE_ENV ??= 'production'
   await import(pathToFileURL(MAIN).href)

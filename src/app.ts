@@ -1,14 +1,15 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { pino } from 'pino'
 import type { Config } from './config.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate, pendingMigrations } from './db/migrate.ts'
 import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, STREAM_READS } from './db/sql.ts'
+import { openTrips } from './db/trip.ts'
 import type { Caller } from './domain/caller.ts'
-import { createGpuHours } from './domain/dashboard/index.ts'
+import { createDashboardMemory } from './domain/dashboard/index.ts'
 import { createLive } from './domain/live/index.ts'
+import type { Clock } from './domain/liveness.ts'
 import { createContext } from './graphql/context.ts'
 import { createGraphql } from './graphql/handlers.ts'
 import { schemaPage } from './graphql/page.ts'
@@ -17,10 +18,15 @@ import { createSse, type Following, type SseTimes } from './graphql/sse.ts'
 import { graphqlRoutes } from './http/graphql.ts'
 import { buildServer } from './http/server.ts'
 import { createIngest } from './ingest/index.ts'
+import { createLog } from './log.ts'
 import { clockOf } from './services.ts'
 import { createWriter } from './stream/commit.ts'
-import { startPruning } from './stream/prune.ts'
+import { pruneChanges } from './stream/prune.ts'
+import { startBackground } from './workers/background.ts'
+import { createMailTask } from './workers/mail.ts'
 import { startPacking } from './workers/pack.ts'
+import { createSweeper, SWEEP_TASK, type Sweeper, type SweepOptions, sweepAlone } from './workers/sweeper.ts'
+import { watch } from './workers/watch.ts'
 
 export interface App {
   /** Where it answers, such as http://127.0.0.1:8080. */
@@ -31,6 +37,8 @@ export interface App {
   server: FastifyInstance
   /** Whether anyone has registered yet. */
   hasUsers: () => Promise<boolean>
+  /** Runs a task of the background now (workers/background.ts), for tests. */
+  runTask: (name: string) => Promise<void>
   /** Drains requests, then closes the doors, the pools and the embedded database. */
   stop: () => Promise<void>
 }
@@ -43,15 +51,14 @@ const MIGRATIONS = join(import.meta.dirname, '..', 'prisma', 'migrations')
 /** Opens everything in order, from the database up; a failure on the way closes what was already open. */
 export async function startApp(
   config: Config,
-  options: { now?: () => Date; logTo?: NodeJS.WritableStream; streamTimes?: Partial<SseTimes> } = {},
+  options: {
+    now?: () => Date
+    logTo?: NodeJS.WritableStream
+    streamTimes?: Partial<SseTimes>
+    sweep?: Pick<SweepOptions, 'stretches' | 'steps'>
+  } = {},
 ): Promise<App> {
-  const log = pino(
-    {
-      level: config.logLevel,
-      redact: { paths: ['req.headers.authorization', 'req.headers.cookie'], remove: true },
-    },
-    options.logTo ?? process.stderr,
-  )
+  const { log, outages, watch: watchDatabase } = createLog(config, options.logTo ?? process.stderr)
   const closers: (() => Promise<unknown>)[] = []
   const stop = async (): Promise<void> => {
     for (const close of closers.splice(0).reverse())
@@ -68,6 +75,8 @@ export async function startApp(
     }
     const sql = openSql(url, { name: 'read', max: 10, settings: PAGED_READS })
     closers.push(() => sql.end({ timeout: 1 }))
+    closers.push(async () => endWatch())
+    const endWatch = watchDatabase(url, () => sql`/* outage.ping */ select 1`)
     const writerSql = openSql(url, { name: 'write', max: 4, settings: { synchronous_commit: 'on' } })
     closers.push(() => writerSql.end({ timeout: 1 }))
     await migrate(writerSql, MIGRATIONS, { log: (message) => log.info(message) })
@@ -76,20 +85,37 @@ export async function startApp(
     const writer = createWriter(writerSql)
     const ingestSql = openSql(url, { name: 'ingest', max: 1, settings: POINT_LOOKUPS })
     closers.push(() => ingestSql.end({ timeout: 1 }))
+    const trips = openTrips(url, { name: 'ingest', settings: POINT_LOOKUPS })
+    closers.push(() => trips.end())
     const ingest = createIngest({
       sql,
       writer: { ...writer, sql: ingestSql },
+      trips,
       now,
       rateLimit: config.rateLimit,
       autocreate: config.projectAutocreate,
     })
     closers.push(() => ingest.group.drain())
     closers.push(startPacking({ sql, writer, log }).stop)
-    closers.push(
-      startPruning(writer, { failed: (err) => log.warn({ err }, 'pruning the log of changes failed') }).stop,
-    )
-    const startedAt = now()
-    const clock = () => clockOf({ config, now, startedAt })
+    const sweeper = createSweeper({ url, log, now, days: config.retention, ...options.sweep })
+    closers.push(() => sweeper.close())
+    let { port } = config
+    const background = await startBackground({
+      url,
+      sql: writerSql,
+      log,
+      now,
+      tasks: { mail: createMailTask({ config, sql, writer, now, log, port: () => port }) },
+      cron: {
+        prune_changes: { at: '*/10 * * * *', run: async () => void (await pruneChanges(writer)) },
+        [SWEEP_TASK]: { at: '7 * * * *', run: async (signal) => void (await sweeper.sweep(signal)) },
+        watch: { at: '* * * * *', run: (signal) => watch({ sql, writer, log, clock }, signal) },
+      },
+    })
+    closers.push(() => background.stop())
+    function clock(): Clock {
+      return clockOf({ config, now, startedAt: background.reachableSince })
+    }
     const streamSql = openSql(url, { name: 'stream', max: 3, settings: STREAM_READS })
     closers.push(() => streamSql.end({ timeout: 1 }))
     const live = createLive({ sql: streamSql, listenUrl: url, clock, log })
@@ -98,9 +124,16 @@ export async function startApp(
     const graph = openGraph(url, { max: 5 })
     closers.push(() => graph.close())
     const schema = buildSchema()
-    const gpuHours = createGpuHours()
+    const dashboardMemory = createDashboardMemory()
     const contextFor = (caller: Caller, following: Following) =>
-      createContext({ caller, db: sql, prisma: graph.prisma, clock: clock(), live: following, gpuHours })
+      createContext({
+        caller,
+        db: sql,
+        prisma: graph.prisma,
+        clock: clock(),
+        live: following,
+        dashboardMemory,
+      })
     const sse = createSse({
       schema,
       live,
@@ -117,8 +150,11 @@ export async function startApp(
       live,
       sse,
       now,
-      startedAt,
+      get startedAt() {
+        return background.reachableSince
+      },
       log,
+      outages,
       pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
     })
     closers.push(() => drain(server))
@@ -130,9 +166,10 @@ export async function startApp(
     })
     graphqlRoutes(server, { ...graphql, page: schemaPage(schema) }, { sse, log })
     const address = await server.listen({ host: config.host, port: config.port })
+    port = Number(new URL(address).port) || 80
     const hasUsers = async (): Promise<boolean> =>
       (await sql`/* users.any */ select 1 from users limit 1`).length > 0
-    return { address, data, server, hasUsers, stop }
+    return { address, data, server, hasUsers, runTask: background.runNow, stop }
   } catch (error) {
     await stop()
     throw error
@@ -149,4 +186,21 @@ async function drain(server: FastifyInstance): Promise<void> {
     clearTimeout(patience)
     clearInterval(idle)
   })
+}
+
+/**
+ * The sweeper over a database from outside of a server, for the command line; it logs to standard error.
+ * @returns a `sweep` that tells how many of each kind went, or undefined while a server sweeps
+ */
+export function openSweeper(
+  config: Config,
+  url: string,
+): Pick<Sweeper, 'survey' | 'close'> & { sweep(signal: AbortSignal): ReturnType<typeof sweepAlone> } {
+  const { log } = createLog(config, process.stderr)
+  const sweeper = createSweeper({ url, log, now: () => new Date(), days: config.retention })
+  return {
+    survey: sweeper.survey,
+    sweep: (signal) => sweepAlone(sweeper, { url, log }, signal),
+    close: sweeper.close,
+  }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isProviderSetting, type ProviderConfig, readProviders } from './oauth-config.ts'
 
 /**
  * All configuration (contract §8): one table from which the values, their defaults and the page in
@@ -24,6 +25,13 @@ const list = z.string().transform((v) =>
     .map((s) => s.trim())
     .filter((s) => s !== ''),
 )
+const mailAddress = z
+  .string()
+  .max(320)
+  .regex(
+    /^(?:[^\p{Cc}<>"]*<[^\s@<>"]+@[^\s@<>"]+>|[^\s@<>"]+@[^\s@<>"]+)$/u,
+    'must be an address, or a name and an address such as Monitor <monitor@example.org>',
+  )
 const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://')
 
 interface Key {
@@ -96,6 +104,16 @@ export const CONFIG_KEYS = {
     String(8 * 1024 * 1024),
     'Largest request body in bytes, before and after decompression.',
   ),
+  SVC_SMTP_URL: key(
+    z.url({ protocol: /^smtps?$/ }),
+    undefined,
+    'The mail server, such as `smtp://user:password@mail.example.org:587`; `smtps://` for TLS from the start. Without it mail is logged, not sent.',
+  ),
+  SVC_SMTP_FROM: key(
+    mailAddress,
+    undefined,
+    'Who mail is from. Default: `svc@` and the host of `SVC_PUBLIC_URL`, else `svc@localhost`.',
+  ),
   SVC_STALL_TIMEOUT_MIN: key(
     positiveNumber,
     '15',
@@ -105,6 +123,21 @@ export const CONFIG_KEYS = {
     positiveNumber,
     '10',
     'Minutes of GPU utilisation under 5% after which a job is idle.',
+  ),
+  SVC_RETENTION_LOG_LINE_DAYS: key(
+    positiveNumber,
+    '14',
+    'Days after which log lines go, counted from the time of their events.',
+  ),
+  SVC_RETENTION_EVENT_DAYS: key(
+    positiveNumber,
+    undefined,
+    'Days after which the raw payloads of all other events go; kept without it. Batches, jobs, series and snapshots stay.',
+  ),
+  SVC_RETENTION_DELETED_DAYS: key(
+    positiveNumber,
+    '30',
+    'Days after which a deleted batch is purged and can no longer be restored.',
   ),
 } as const satisfies Record<string, Key>
 
@@ -124,11 +157,17 @@ export interface Config {
   trustProxy: boolean
   logLevel: Raw['SVC_LOG_LEVEL']
   registration: 'open' | 'closed'
+  /** Where else people may sign in; none unless set. */
+  identityProviders: ProviderConfig[]
   projectAutocreate: boolean
   rateLimit: { eventsPerS: number; burst: number }
   maxBodyBytes: number
   stallTimeoutMin: number
   idleJobThresholdMin: number
+  /** In days; undefined: for ever. */
+  retention: { logLine: number; event: number | undefined; deleted: number }
+  /** Undefined: mail is logged, not sent. */
+  smtp: { url: string; from: string } | undefined
 }
 
 export class ConfigError extends Error {}
@@ -145,19 +184,23 @@ const CLIENT_NAMES =
 export function readConfig(env: Record<string, string | undefined>): { config: Config; warnings: string[] } {
   const values: Partial<Record<keyof Keys, unknown>> = {}
   for (const [name, { type, fallback }] of Object.entries(CONFIG_KEYS) as [keyof Keys, Key][]) {
-    const text = present(env[name]) ?? (name === 'SVC_DATABASE_URL' ? present(env.DATABASE_URL) : undefined)
-    const chosen = text ?? fallback
+    const set = name === 'SVC_DATABASE_URL' && present(env[name]) === undefined ? 'DATABASE_URL' : name
+    const chosen = present(env[set]) ?? fallback
     if (chosen === undefined) continue
     const parsed = type.safeParse(chosen)
     if (!parsed.success) {
       // Never the value itself: it may hold a password.
-      throw new ConfigError(`${name} is not valid: ${parsed.error.issues[0]?.message ?? 'bad value'}`)
+      throw new ConfigError(`${set} is not valid: ${parsed.error.issues[0]?.message ?? 'bad value'}`)
     }
     values[name] = parsed.data
   }
   const raw = values as Raw
+  const identityProviders = readProviders(env)
+  if ('fault' in identityProviders) throw new ConfigError(identityProviders.fault)
+  const known = (name: string): boolean =>
+    name in CONFIG_KEYS || isProviderSetting(name) || CLIENT_NAMES.test(name)
   const warnings = Object.keys(env)
-    .filter((name) => name.startsWith('SVC_') && !(name in CONFIG_KEYS) && !CLIENT_NAMES.test(name))
+    .filter((name) => name.startsWith('SVC_') && !known(name))
     .map((name) => `${name} is not a setting of this service and is ignored`)
   const publicHost = raw.SVC_PUBLIC_URL === undefined ? [] : [new URL(raw.SVC_PUBLIC_URL).hostname]
   return {
@@ -172,11 +215,21 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       trustProxy: raw.SVC_TRUST_PROXY,
       logLevel: raw.SVC_LOG_LEVEL,
       registration: raw.SVC_REGISTRATION,
+      identityProviders,
       projectAutocreate: raw.SVC_PROJECT_AUTOCREATE,
       rateLimit: { eventsPerS: raw.SVC_RATE_LIMIT_EVENTS_PER_S, burst: raw.SVC_RATE_LIMIT_BURST },
       maxBodyBytes: raw.SVC_MAX_BODY_BYTES,
       stallTimeoutMin: raw.SVC_STALL_TIMEOUT_MIN,
       idleJobThresholdMin: raw.SVC_IDLE_JOB_THRESHOLD_MIN,
+      retention: {
+        logLine: raw.SVC_RETENTION_LOG_LINE_DAYS,
+        event: raw.SVC_RETENTION_EVENT_DAYS,
+        deleted: raw.SVC_RETENTION_DELETED_DAYS,
+      },
+      smtp:
+        raw.SVC_SMTP_URL === undefined
+          ? undefined
+          : { url: raw.SVC_SMTP_URL, from: raw.SVC_SMTP_FROM ?? `svc@${publicHost[0] ?? 'localhost'}` },
     },
   }
 }

@@ -18,15 +18,26 @@ export const PROBLEMS = {
   registration_closed: [403, 'Registration is closed on this service'],
   account_disabled: [403, 'The account is disabled'],
   wrong_password: [403, 'The current password is wrong'],
+  // The ways in which a sign-in through an identity provider ends without one; told in the address of the page.
+  sign_in_cancelled: [403, 'The sign-in was called off at the identity provider'],
+  sign_in_expired: [403, 'The sign-in was begun elsewhere or too long ago, or was used already'],
+  sign_in_unverified: [403, 'What the identity provider answered could not be verified'],
+  sign_in_not_allowed: [403, 'The identity provider does not vouch for an address of an allowed domain'],
+  sign_in_not_linked: [403, 'Whoever is signed in now did not ask for the link'],
+  email_missing: [403, 'The identity provider tells no e-mail address'],
   // 404
   not_found: [404, 'Nothing here'],
   project_not_found: [404, 'No such project'],
   batch_not_found: [404, 'No such batch'],
   job_not_found: [404, 'No such job'],
+  attempt_not_found: [404, 'The job has no such attempt'],
   token_not_found: [404, 'No such token'],
   member_not_found: [404, 'Not a member of the project'],
+  rule_not_found: [404, 'No such rule'],
   share_not_found: [404, 'No such share, or it has ended'],
   user_not_found: [404, 'No such user'],
+  provider_not_found: [404, 'No such identity provider'],
+  identity_not_found: [404, 'No such identity'],
   agent_not_found: [404, 'No such agent'],
   command_not_found: [404, 'No such command'],
   unknown_project: [404, 'No such project, and projects are not created on first use here'],
@@ -37,6 +48,7 @@ export const PROBLEMS = {
   email_taken: [409, 'An account with that address exists'],
   batch_project_mismatch: [409, 'The batch belongs to another project'],
   project_exists: [409, 'A project of that name exists'],
+  too_many_rules: [409, 'The project has as many rules as it may have'],
   already_owner: [409, "The project's owner has every right in it already"],
   batch_finished: [409, 'The batch is over'],
   agent_offline: [409, "No agent of the batch's owner is online on the host it ran on"],
@@ -45,6 +57,8 @@ export const PROBLEMS = {
   too_many_jobs: [409, 'More jobs than can be named to a process: run all of them'],
   command_not_pending: [409, 'The command does not wait to be done'],
   command_not_in_flight: [409, 'The command is not being done'],
+  identity_taken: [409, 'The identity opens another account'],
+  last_sign_in: [409, 'The last way to sign in must stay'],
   last_admin: [409, 'The last administrator must stay'],
   // 413
   too_many_events: [413, 'More than 500 events in one request'],
@@ -70,6 +84,10 @@ export const PROBLEMS = {
   // 5xx
   internal: [500, 'Something failed here; nothing of the request was kept'],
   unavailable: [503, 'The service cannot answer now; try again shortly'],
+  provider_unavailable: [
+    503,
+    'The identity provider cannot be reached; sign in otherwise, or try again shortly',
+  ],
   overloaded: [503, 'The service is busy; try again shortly'],
 } as const satisfies Record<string, readonly [status: number, title: string]>
 

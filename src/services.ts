@@ -5,6 +5,7 @@ import type { Live } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
 import type { Sse } from './graphql/sse.ts'
 import type { Ingest } from './ingest/index.ts'
+import type { Outages } from './log.ts'
 import type { Writer } from './stream/commit.ts'
 
 /** What app.ts hands to the doors: opened once, closed once. */
@@ -20,9 +21,11 @@ export interface Services {
   /** Writes streams to clients. */
   sse: Sse
   now: () => Date
-  /** When this process began to serve: silence before it proves nothing (domain/liveness.ts). */
+  /** Since when events can come in without a break: silence before it proves nothing (domain/liveness.ts). */
   startedAt: Date
   log: Logger
+  /** Whether the database is there, as far as the log has heard. */
+  outages: Outages
   /** Names of migrations that the database lacks. */
   pendingMigrations: () => Promise<string[]>
 }

@@ -11,6 +11,7 @@ const ROOT = join(import.meta.dirname, '..')
 const LONG = 300
 const LONG_TEST = 500
 const LONG_WITH_REASON: Record<string, string> = {
+  'bench/page.ts': 'one visit of the page, measured from its first row to its last frame',
   'src/domain/access.ts':
     'the whole table of rights with the look-ups that feed it; split, no one could check it',
   'src/domain/eta/estimate.ts': 'one argument in pure functions, in the order in which it is made',
@@ -19,6 +20,8 @@ const LONG_WITH_REASON: Record<string, string> = {
   'python/reporter/scripts/generate_validator.py': 'one generator, read beside its output',
   'python/reporter/src/svc_reporter/_reporter.py': 'the public class with its documentation',
   'python/reporter/src/svc_reporter/_worker.py': 'one state machine',
+  'web/src/lib/live/hub.ts': 'cursors, connections and channels of one state; apart they could disagree',
+  'test/http/access-matrix.ts': 'one table: a row for every route',
   'test/http/batches.test.ts': 'the lists and single reads of the contract, one fact each',
   'test/ingest/contract.test.ts': 'the sentences of contract §1 in their order, one test each',
 }

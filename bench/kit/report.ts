@@ -17,25 +17,35 @@ export interface Figure {
 }
 
 export function printFigures(title: string, figures: readonly Figure[]): void {
+  console.log(`\n## ${title}\n`)
+  console.log(tableOf(figures))
+}
+
+/** A table in Markdown that is aligned for people too. */
+export function tableOf(figures: readonly Figure[]): string {
   const rows = figures.map((f) => [
     f.what,
     f.value,
     f.limit,
     f.ratio === undefined ? '' : f.ratio.toFixed(2),
     f.aim === undefined ? '' : 'least' in f.aim ? `>= ${f.aim.least}` : `<= ${f.aim.most}`,
-    reached(f),
+    { true: 'reached', false: 'not reached', undefined: '' }[`${isReached(f)}`],
   ])
   const head = ['figure', 'measured', 'held against', 'ratio', 'aim', '']
   const widths = head.map((h, i) => Math.max(h.length, ...rows.map((r) => (r[i] as string).length)))
   const line = (cells: string[]): string =>
     `| ${cells.map((c, i) => c.padEnd(widths[i] as number)).join(' | ')} |`
-  console.log(`\n## ${title}\n`)
-  console.log(line(head))
-  console.log(`|${widths.map((w) => '-'.repeat(w + 2)).join('|')}|`)
-  for (const row of rows) console.log(line(row))
+  return [line(head), `|${widths.map((w) => '-'.repeat(w + 2)).join('|')}|`, ...rows.map(line)].join('\n')
 }
 
-function reached({ ratio, aim }: Figure): string {
-  if (ratio === undefined || aim === undefined) return ''
-  return ('least' in aim ? ratio >= aim.least : ratio <= aim.most) ? 'reached' : 'not reached'
+/** Undefined for a figure that has no aim. */
+export function isReached({ ratio, aim }: Figure): boolean | undefined {
+  if (ratio === undefined || aim === undefined) return undefined
+  return 'least' in aim ? ratio >= aim.least : ratio <= aim.most
+}
+
+/** How many times better (over 1) or worse (under 1) than its aim; undefined for a figure that has none. */
+export function timesBetter({ ratio, aim }: Figure): number | undefined {
+  if (ratio === undefined || aim === undefined) return undefined
+  return 'least' in aim ? ratio / aim.least : aim.most / ratio
 }

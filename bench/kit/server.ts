@@ -14,7 +14,12 @@ export interface BenchDatabase {
   stop: () => Promise<void>
 }
 
-export async function startDatabase(): Promise<BenchDatabase> {
+/** @param keptIn a folder that outlives the bench, so that what was filled is there the next time */
+export async function startDatabase(keptIn?: string): Promise<BenchDatabase> {
+  if (keptIn !== undefined) {
+    const postgres = await startEmbedded({ home: keptIn, log: () => {} })
+    return { url: postgres.url('postgres'), pid: postgres.pid, stop: () => postgres.stop() }
+  }
   const home = await mkdtemp(join(tmpdir(), 'svc-bench-'))
   const postgres = await startEmbedded({ home: join(home, 'data'), log: () => {} })
   return {
@@ -32,7 +37,11 @@ export async function startDatabase(): Promise<BenchDatabase> {
 export interface BenchServer {
   address: string
   pid: number
+  /** Of a reporter. */
   token: string
+  /** Of the user whose reporter it is: the administrator, where nobody registered before. */
+  session: string
+  userId: string
   stop: () => Promise<void>
 }
 
@@ -77,7 +86,14 @@ export async function startServer(
   const email = `bench-${Date.now()}-${child.pid}@example.com`
   const user = await post(`${address}/api/auth/register`, { email, password: 'bench password' })
   const token = await post(`${address}/api/tokens`, { name: 'bench', scope: 'reporter' }, user.token)
-  return { address, pid: child.pid as number, token: token.token, stop: () => stopProcess(child) }
+  return {
+    address,
+    pid: child.pid as number,
+    token: token.token,
+    session: user.token,
+    userId: user.user.id,
+    stop: () => stopProcess(child),
+  }
 }
 
 export async function stopProcess(child: ChildProcess): Promise<void> {
@@ -86,7 +102,11 @@ export async function stopProcess(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-async function post(url: string, body: unknown, token?: string): Promise<{ token: string }> {
+async function post(
+  url: string,
+  body: unknown,
+  token?: string,
+): Promise<{ token: string; user: { id: string } }> {
   const response = await fetch(url, {
     method: 'POST',
     headers: {
@@ -96,5 +116,5 @@ async function post(url: string, body: unknown, token?: string): Promise<{ token
     body: JSON.stringify(body),
   })
   if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`)
-  return (await response.json()) as { token: string }
+  return (await response.json()) as { token: string; user: { id: string } }
 }

@@ -1,22 +1,34 @@
 #!/usr/bin/env node
 import { ConfigError, readConfig } from '../config.ts'
+import { runBackup } from './backup.ts'
 import { demo } from './demo.ts'
 import { failureLine } from './failure.ts'
+import { runRestore } from './restore.ts'
 import { start } from './start.ts'
+import { runSweep } from './sweep.ts'
+import { runUser } from './user.ts'
 
 /** The only file that reads the environment. Everything below takes values. */
 const [command = 'start', ...rest] = process.argv.slice(2)
 
-const USAGE = `Usage: svc [start | demo]
+const USAGE = `Usage: svc [start | demo | backup | restore | user | sweep]
 
   start   run the service (the default); configured by SVC_* variables, see docs/operations.md
   demo    send a recorded and a live training to a running service (SVC_URL, else this machine's), or to one
           it starts
+  backup  FILE             write everything into one file; servers may run meanwhile
+  restore FILE [--replace] put a backup into an empty database, or in the place of what it holds
+  user    list | reset-password | make-admin | unmake-admin | disable | enable: accounts, without signing in
+  sweep   [--dry-run]      remove what is past its time now (docs/operations.md), or only say what would go
 `
+
+/** The commands that read what follows them. */
+const TAKES_ARGUMENTS = new Set(['backup', 'restore', 'user', 'sweep'])
 
 let databaseUrl: string | undefined
 try {
-  if (rest.length > 0) throw new ConfigError(`${command} takes no arguments: ${rest.join(' ')}`)
+  if (rest.length > 0 && !TAKES_ARGUMENTS.has(command))
+    throw new ConfigError(`${command} takes no arguments: ${rest.join(' ')}`)
   switch (command) {
     case 'start': {
       const { config, warnings } = settings()
@@ -36,6 +48,18 @@ try {
       })
       break
     }
+    case 'backup':
+      await runBackup(rest, settings().config)
+      break
+    case 'restore':
+      await runRestore(rest, settings().config)
+      break
+    case 'user':
+      await runUser(rest, settings().config, process.stdin)
+      break
+    case 'sweep':
+      await runSweep(rest, settings().config)
+      break
     case 'help':
     case '--help':
       process.stdout.write(USAGE)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Db, Sql, Tx } from './sql.ts'
 
 /** The advisory lock that Prisma Migrate itself takes, so that its CLI and a starting server exclude each other. */
-const LOCK = 72707369
+export const MIGRATION_LOCK = 72707369
 
 interface Applied {
   migration_name: string
@@ -52,6 +52,19 @@ export async function pendingMigrations(sql: Sql, dir: string): Promise<string[]
   return names.filter((name) => !finished.has(name))
 }
 
+/** The migrations of `dir` in order, for a restore, which applies them within its own transaction (db/dump). */
+export async function migrationScripts(
+  dir: string,
+): Promise<{ name: string; script: string; checksum: string }[]> {
+  const names = await migrationNames(dir)
+  return Promise.all(
+    names.map(async (name) => {
+      const script = await readScript(dir, name)
+      return { name, script, checksum: checksum(withoutCr(script)) }
+    }),
+  )
+}
+
 async function migrationNames(dir: string): Promise<string[]> {
   const entries = await readdir(dir, { withFileTypes: true })
   return entries
@@ -64,10 +77,10 @@ async function takeTurn(tx: Tx, log: (message: string) => void) {
   // A pool's time limits are for requests; a migration may take as long as it must.
   await tx`/* migrate.no_limits */ select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`
   const [first] = await tx<{ ours: boolean }[]>`
-    /* migrate.try_lock */ select pg_try_advisory_xact_lock(${LOCK}) as ours`
+    /* migrate.try_lock */ select pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as ours`
   if (first?.ours) return
   log('waiting for another server to finish its migrations')
-  await tx`/* migrate.lock */ select pg_advisory_xact_lock(${LOCK})`
+  await tx`/* migrate.lock */ select pg_advisory_xact_lock(${MIGRATION_LOCK})`
 }
 
 async function tableExists(db: Db): Promise<boolean> {
@@ -77,18 +90,19 @@ async function tableExists(db: Db): Promise<boolean> {
 }
 
 /** Column for column the table that Prisma creates. */
+export const CREATE_MIGRATIONS_TABLE = `
+  /* migrate.create_table */ create table _prisma_migrations (
+    id varchar(36) primary key not null,
+    checksum varchar(64) not null,
+    finished_at timestamptz,
+    migration_name varchar(255) not null,
+    logs text,
+    rolled_back_at timestamptz,
+    started_at timestamptz not null default now(),
+    applied_steps_count integer not null default 0)`
+
 async function ensureTable(tx: Tx) {
-  if (await tableExists(tx)) return
-  await tx`
-    /* migrate.create_table */ create table _prisma_migrations (
-      id varchar(36) primary key not null,
-      checksum varchar(64) not null,
-      finished_at timestamptz,
-      migration_name varchar(255) not null,
-      logs text,
-      rolled_back_at timestamptz,
-      started_at timestamptz not null default now(),
-      applied_steps_count integer not null default 0)`
+  if (!(await tableExists(tx))) await tx.unsafe(CREATE_MIGRATIONS_TABLE)
 }
 
 const appliedMigrations = (db: Db) => db<Applied[]>`

@@ -77,6 +77,19 @@ export const POINT_LOOKUPS: Record<string, string> = {
 }
 
 /**
+ * The query, planned with its values each time. PostgreSQL keeps one plan for all values of a statement that was run
+ * five times; where the right one depends on how common the value is, planning anew costs less than the wrong plan.
+ */
+export function plannedAnew<Rows extends readonly postgres.MaybeRow[]>(
+  query: postgres.PendingQuery<Rows>,
+): postgres.PendingQuery<Rows> {
+  // postgres.js reads this when it sends the query, but has no method that sets it for a single one.
+  const { options } = query as unknown as { options: { prepare?: boolean } }
+  options.prepare = false
+  return query
+}
+
+/**
  * Runs `work` in a transaction: committed when it returns, rolled back when it throws.
  *
  * When the connection is lost, postgres.js (3.4) rejects the transaction, but would still send a ROLLBACK on the
@@ -122,6 +135,9 @@ const AWAY = new Set([
   'CONNECT_TIMEOUT',
 ])
 
+/** `pg` says so without a code. */
+const PG_LOST = /^(Connection terminated|Client has encountered a connection error|timeout expired$)/
+
 /** What an error of the database means to a caller. */
 export type DatabaseFault = 'away' | 'retry' | 'bad_value' | 'other'
 
@@ -131,7 +147,8 @@ export type DatabaseFault = 'away' | 'retry' | 'bad_value' | 'other'
  */
 export function databaseFault(error: unknown): DatabaseFault {
   const code = (error as { code?: unknown } | null)?.code
-  if (typeof code !== 'string') return 'other'
+  if (typeof code !== 'string')
+    return PG_LOST.test(String((error as Error | null)?.message)) ? 'away' : 'other'
   if (AWAY.has(code) || POSTGRES_AWAY.test(code)) return 'away'
   if (code === '40P01' || code === '40001') return 'retry'
   if (/^(22|23|54)/.test(code)) return 'bad_value'

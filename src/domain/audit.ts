@@ -1,5 +1,5 @@
 import type { Db, Tx } from '../db/sql.ts'
-import type { Known } from './caller.ts'
+import type { Actor, Known } from './caller.ts'
 
 /** What is written down so that somebody can answer for it later. `subject` names its kind: `user:<id>`. */
 export interface AuditEntry {
@@ -7,6 +7,9 @@ export interface AuditEntry {
     | 'user.role_changed'
     | 'user.disabled'
     | 'user.enabled'
+    | 'user.password_reset'
+    | 'identity.linked'
+    | 'identity.unlinked'
     | 'signing_key.rotated'
     | 'token.created'
     | 'token.revoked'
@@ -15,6 +18,7 @@ export interface AuditEntry {
     | 'batch.command_cancelled'
     | 'agent.registered'
     | 'agent.revoked'
+    | 'batch.edited'
     | 'batch.deleted'
     | 'batch.restored'
     | 'share.created'
@@ -25,29 +29,36 @@ export interface AuditEntry {
     | 'project.member_set'
     | 'project.member_removed'
     | 'project.recipients_changed'
+    | 'rule.created'
+    | 'rule.changed'
+    | 'rule.deleted'
+    | 'rule.tested'
+    | 'batch.muted'
+    | 'batch.unmuted'
   subject: `${string}:${string}`
   /** Never a secret. */
   detail?: Record<string, unknown>
 }
 
 /** Writes an entry in the transaction of the deed itself, so that neither stands without the other. */
-export const recordAudit = (tx: Tx, actor: Known, entry: AuditEntry, now: Date): Promise<void> =>
+export const recordAudit = (tx: Tx, actor: Actor, entry: AuditEntry, now: Date): Promise<void> =>
   recordAudits(tx, actor, [entry], now)
 
 /** Several entries of one deed. */
-export async function recordAudits(tx: Tx, actor: Known, entries: AuditEntry[], now: Date): Promise<void> {
+export async function recordAudits(tx: Tx, actor: Actor, entries: AuditEntry[], now: Date): Promise<void> {
+  const [id, via] = actor.kind === 'known' ? [actor.user.id, actor.via] : [null, actor.kind]
   await tx`/* audit.record */
     insert into audit_log (at, actor_id, via, action, subject, detail)
-    select ${now.toISOString()}::timestamptz, ${actor.user.id}::uuid, ${actor.via}, action, subject, coalesce(detail, '{}')
+    select ${now.toISOString()}::timestamptz, ${id}::uuid, ${via}, action, subject, coalesce(detail, '{}')
     from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as x (action text, subject text, detail jsonb)`
 }
 
 export interface AuditRecord {
   id: number
   at: string
-  /** Null once the account is gone. */
+  /** Null once the account is gone, and for an operator. */
   actor: { id: string; name: string } | null
-  via: Known['via']
+  via: Known['via'] | 'operator'
   action: AuditEntry['action']
   subject: string
   detail: Record<string, unknown>

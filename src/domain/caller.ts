@@ -28,6 +28,14 @@ export interface CallerUser {
   role: 'admin' | 'user'
 }
 
+/** Whoever runs commands beside the service, on its machine or with its database's address: nobody that it knows. */
+export interface Operator {
+  kind: 'operator'
+}
+
+/** Who may have done what is written down. */
+export type Actor = Known | Operator
+
 export const ANONYMOUS: Anonymous = { kind: 'anonymous' }
 
 /** A person at a browser or with a session token, as opposed to a program with a narrower token. */

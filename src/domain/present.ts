@@ -2,7 +2,7 @@ import type { Db } from '../db/sql.ts'
 import { hostsOfBatches } from './agents/index.ts'
 import { type BatchRow, type BatchView, batchView, canOf } from './batches/index.ts'
 import type { Caller } from './caller.ts'
-import { type BatchEtas, etaOf } from './eta/index.ts'
+import { type BatchEtas, etaOf, recentEtasOf } from './eta/index.ts'
 import { type JobRow, type JobView, jobView } from './jobs/index.ts'
 import type { Clock } from './liveness.ts'
 
@@ -14,7 +14,7 @@ export async function presentBatches(
   clock: Clock,
 ): Promise<BatchView[]> {
   const [etas, hosts] = await Promise.all([
-    etasOf(db, rows, (row) => row.key, clock),
+    etasOfBatches(db, rows, clock),
     hostsOfBatches(
       db,
       rows.map((row) => row.key),
@@ -32,19 +32,27 @@ export async function presentBatches(
 
 /** The jobs of these rows, in their order. */
 export async function presentJobs(db: Db, rows: readonly JobRow[], clock: Clock): Promise<JobView[]> {
-  const etas = await etasOf(db, rows, (row) => row.batch_key, clock)
+  const running = new Set(rows.flatMap((row) => (row.status === 'running' ? row.batch_key : [])))
+  const etas: Map<number, BatchEtas> =
+    running.size === 0 ? new Map() : await etaOf(db, [...running], clock.now)
   return rows.map((row) =>
     jobView(row, clock, { etaS: etas.get(row.batch_key)?.jobs.get(row.key)?.etaS ?? null }),
   )
 }
 
-/** The estimates of the batches that rows belong to; only what runs has any. */
-async function etasOf<Row extends { status: string }>(
+/** The estimates of those that run. */
+export const etasOfBatches = (
   db: Db,
-  rows: readonly Row[],
-  batchKeyOf: (row: Row) => number,
+  rows: readonly BatchRow[],
   { now }: Clock,
-): Promise<Map<number, BatchEtas>> {
-  const running = new Set(rows.filter((row) => row.status === 'running').map(batchKeyOf))
-  return running.size === 0 ? new Map() : etaOf(db, [...running], now)
-}
+): Promise<Map<number, BatchEtas>> =>
+  recentEtasOf(
+    db,
+    rows
+      .filter((row) => row.status === 'running')
+      .map((row) => ({
+        key: row.key,
+        stamp: [row.last_seen_at, row.n_jobs, row.n_running, row.n_total].join(),
+      })),
+    now,
+  )

@@ -10,7 +10,7 @@ import type { Plugin } from 'graphql-yoga'
 
 /** The fields whose resolvers give a column as it is to be written. */
 const COLUMNS: Record<string, readonly string[]> = {
-  Metric: ['steps', 'values'],
+  Metric: ['steps', 'values', 'times', 'smoothed'],
   Resource: ['steps', 'timestamps', 'values'],
 }
 
@@ -24,7 +24,7 @@ export function executeColumns(schema: GraphQLSchema): Plugin {
     for (const name of fields) {
       const field = type.getFields()[name]
       if (field === undefined) throw new Error(`${type.name}.${name} is no field of the schema`)
-      field.type = new GraphQLNonNull(Column)
+      field.type = field.type instanceof GraphQLNonNull ? new GraphQLNonNull(Column) : Column
     }
   }
   return {

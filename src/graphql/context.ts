@@ -3,7 +3,7 @@ import type { Prisma, PrismaClient } from '../db/generated/client.ts'
 import type { Db } from '../db/sql.ts'
 import { callerMay, type Right, type Role, visibleProjectKeys } from '../domain/access.ts'
 import type { Caller } from '../domain/caller.ts'
-import { createGpuHours, type GpuHours } from '../domain/dashboard/index.ts'
+import { createDashboardMemory, type DashboardMemory } from '../domain/dashboard/index.ts'
 import { type BatchEtas, etaOf } from '../domain/eta/index.ts'
 import type { Live } from '../domain/live/index.ts'
 import type { Clock } from '../domain/liveness.ts'
@@ -26,7 +26,7 @@ export interface Context {
   standings: DataLoader<number, Standing>
   /** Estimates by batch; undefined for what does not run. */
   etas: DataLoader<number, BatchEtas | undefined>
-  gpuHours: GpuHours
+  dashboardMemory: DashboardMemory
   /** Points that metrics of this request may still answer with. */
   pointsLeft: number
 }
@@ -48,7 +48,7 @@ export function createContext(options: {
   clock: Clock
   live: Context['live']
   /** Kept from request to request, because it remembers what it summed. */
-  gpuHours?: GpuHours
+  dashboardMemory?: DashboardMemory
 }): Context {
   const { caller, db, prisma } = options
   let visible: Promise<readonly number[] | null> | undefined
@@ -97,7 +97,7 @@ export function createContext(options: {
       const etas = await etaOf(db, keys, options.clock.now)
       return keys.map((key) => etas.get(key))
     }),
-    gpuHours: options.gpuHours ?? createGpuHours(),
+    dashboardMemory: options.dashboardMemory ?? createDashboardMemory(),
     pointsLeft: MOST_POINTS_ANSWERED,
   }
 }

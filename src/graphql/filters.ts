@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { isStorable } from '../domain/access.ts'
 import type { BatchFilter, BatchOrder, BatchStatus, JobStatus } from '../domain/batches/index.ts'
-import type { Comparison, JobOrder, JobSearch, Operator } from '../domain/jobs/index.ts'
+import type { JobOrder, JobSearch } from '../domain/jobs/index.ts'
+import type { Comparison, Operator } from '../domain/json-field.ts'
 import { builder } from './builder.ts'
 
 /** What lists may be asked for (contract §6 "Filters"), as inputs, and as the domain takes it. */
@@ -101,7 +102,10 @@ export const BatchOrderInput = builder.inputType('BatchOrder', {
 })
 
 export const batchOrder = (
-  order: { by: BatchOrder['by']; direction: 'asc' | 'desc' } | null | undefined,
+  order:
+    | { by: 'started_at' | 'last_seen_at' | 'status' | 'host'; direction: 'asc' | 'desc' }
+    | null
+    | undefined,
 ): BatchOrder => ({ by: order?.by ?? 'started_at', descending: (order?.direction ?? 'desc') === 'desc' })
 
 const OperatorType = builder.enumType('Operator', {

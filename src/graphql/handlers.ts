@@ -3,6 +3,7 @@ import type { GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Logger } from 'pino'
 import type { Caller } from '../domain/caller.ts'
+import { scrub } from '../secrets.ts'
 import { executeColumns } from './columns.ts'
 import type { Context } from './context.ts'
 import { limits, tooLarge } from './limits.ts'
@@ -61,10 +62,15 @@ export function createGraphql(options: {
       response.headers.forEach((value, name) => {
         headers[name] = value
       })
-      return { status: response.status, headers, body: await response.text() }
+      const body = await response.text()
+      // What is wrong with a document is told in its own words; none of them is data.
+      return { status: response.status, headers, body: body.startsWith('{"errors":') ? told(body) : body }
     },
   }
 }
+
+/** Errors without what looks like a secret, where there is nothing but errors. */
+const told = (body: string): string => (body.includes('"data":{') ? body : scrub(body))
 
 /** Subscriptions go to /api/sse, which can pace and resume them. */
 const noSubscriptions = (): Plugin => ({

@@ -1,10 +1,14 @@
+import { type AgentOfBatch, hostsOfBatches, type StepView, timelineOf } from '../domain/agents/index.ts'
 import { type Summary, summaryOf } from '../domain/dashboard/index.ts'
 import { NO_ETA, type ShownEta } from '../domain/eta/index.ts'
 import { type Health, healthOf } from '../domain/health/index.ts'
+import { type EpochTimes, epochTimesOf } from '../domain/logs/index.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
+import type { Context } from './context.ts'
 import { DERIVED } from './costs.ts'
 import { JobType } from './job.ts'
+import type { BatchNode } from './nodes.ts'
 
 /** What the records amount to: how long it will take, whether it lives, what goes on; the same judgements as REST's. */
 
@@ -42,6 +46,12 @@ builder.objectType(HealthType, {
   fields: (t) => ({
     status: t.string({ resolve: ({ status }) => status }),
     stalled: t.boolean({ resolve: ({ stalled }) => stalled }),
+    liveness: t.string({
+      nullable: true,
+      description:
+        'running, stalled, disconnected or dead, by its process, its events and the pace of its epochs; null once it is over',
+      resolve: ({ liveness }) => liveness,
+    }),
     lastSeenAt: t.field({ type: 'DateTime', resolve: ({ lastSeenAt }) => lastSeenAt }),
     silentS: t.float({ resolve: ({ silentS }) => silentS }),
     thresholdS: t.float({ resolve: ({ thresholdS }) => thresholdS }),
@@ -50,7 +60,64 @@ builder.objectType(HealthType, {
   }),
 })
 
+const ActorType = builder.objectRef<StepView['actor']>('TimelineActor')
+builder.objectType(ActorType, {
+  fields: (t) => ({
+    kind: t.string({ description: 'user, agent, reporter or service', resolve: ({ kind }) => kind }),
+    id: t.id({ nullable: true, resolve: ({ id }) => id }),
+    name: t.string({ nullable: true, resolve: ({ name }) => name }),
+  }),
+})
+
+const StepType = builder.objectRef<StepView>('TimelineStep')
+builder.objectType(StepType, {
+  description: 'One thing that happened to a batch, with who did it.',
+  fields: (t) => ({
+    at: t.field({ type: 'DateTime', resolve: ({ at }) => at }),
+    step: t.string({ resolve: ({ step }) => step }),
+    kind: t.string({ description: 'stop, rerun, batch, share, agent or mail', resolve: ({ kind }) => kind }),
+    cmdId: t.id({ nullable: true, resolve: ({ cmd_id }) => cmd_id }),
+    actor: t.field({ type: ActorType, resolve: ({ actor }) => actor }),
+    detail: t.field({ type: 'JSON', resolve: ({ detail }) => detail }),
+  }),
+})
+
+const AgentType = builder.objectRef<AgentOfBatch>('BatchAgent')
+builder.objectType(AgentType, {
+  description: "The agent of the batch's owner on the host that it ran on: what a rerun needs.",
+  fields: (t) => ({
+    hostId: t.id({ resolve: ({ id }) => id }),
+    hostname: t.string({ resolve: ({ hostname }) => hostname }),
+    online: t.boolean({ resolve: ({ online }) => online }),
+    lastSeenAt: t.field({ type: 'DateTime', resolve: (agent) => agent.last_seen_at }),
+    version: t.string({ resolve: ({ version }) => version }),
+    running: t.int({ description: 'Processes that it watches', resolve: ({ running }) => running }),
+  }),
+})
+
+/** Whether the caller may know what agents do about the batch (contract §2): nobody through a share. */
+const knowsCommands = async ({ row, share }: BatchNode, { standings }: Context): Promise<boolean> =>
+  share === null && (await standings.load(row.project_key)).may('know_commands')
+
 builder.objectFields(BatchType, (t) => ({
+  timeline: t.field({
+    type: [StepType],
+    nullable: true,
+    complexity: { field: 50, multiplier: 1 },
+    description: 'What happened to the batch, oldest first; null for visitors',
+    resolve: async (batch, _args, context) =>
+      (await knowsCommands(batch, context)) ? timelineOf(context.db, batch.row.key, context.clock.now) : null,
+  }),
+  agent: t.field({
+    type: AgentType,
+    nullable: true,
+    complexity: DERIVED,
+    description: 'Null for visitors, and where its owner has no agent on its host',
+    resolve: async (batch, _args, context) =>
+      (await knowsCommands(batch, context))
+        ? ((await hostsOfBatches(context.db, [batch.row.key], context.clock.now)).get(batch.row.key) ?? null)
+        : null,
+  }),
   eta: t.field({
     type: EtaType,
     complexity: DERIVED,
@@ -63,7 +130,22 @@ builder.objectFields(BatchType, (t) => ({
   }),
 }))
 
+const EpochTimesType = builder.objectRef<EpochTimes>('EpochTimes')
+builder.objectType(EpochTimesType, {
+  description: 'Columns of equal length.',
+  fields: (t) => ({
+    epochs: t.intList({ resolve: ({ epochs }) => epochs }),
+    times: t.field({ type: ['DateTime'], resolve: ({ times }) => times }),
+  }),
+})
+
 builder.objectFields(JobType, (t) => ({
+  epochTimes: t.field({
+    type: EpochTimesType,
+    complexity: { field: 50, multiplier: 1 },
+    description: 'When its epochs were, to place log lines among them; of more than 5,000 every so manyth',
+    resolve: ({ row }, _args, { db }) => epochTimesOf(db, row.key),
+  }),
   eta: t.field({
     type: EtaType,
     resolve: async ({ row }, _args, { etas }) =>
@@ -94,7 +176,7 @@ builder.queryField('dashboard', (t) =>
     type: DashboardType,
     complexity: { field: 100, multiplier: 1 },
     args: { project: t.arg.string({ description: 'A slug; all projects that you see without it' }) },
-    resolve: (_root, { project }, { db, caller, clock, gpuHours }) =>
-      summaryOf(db, caller, project == null ? [] : [project], clock, gpuHours),
+    resolve: (_root, { project }, { db, caller, clock, dashboardMemory }) =>
+      summaryOf(db, caller, project == null ? [] : [project], clock, dashboardMemory),
   }),
 )

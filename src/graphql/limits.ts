@@ -19,8 +19,8 @@ import { BUDGET } from './costs.ts'
  * would cost is counted from its arguments before it runs. A test keeps each bomb under 100 ms.
  */
 export const LIMITS = {
-  /** The longest body. The largest documents of the pages are a twentieth of it. */
-  bodyBytes: 64 * 1024,
+  /** The longest body: what has too many tokens is read so far for its 400. */
+  bodyBytes: 1024 * 1024,
   tokens: 2_000,
   /** project > batches > edges > node > jobs > edges > node > metrics > values is 9. */
   depth: 12,

@@ -2,6 +2,7 @@ import { GraphQLError } from 'graphql'
 import type { Logger } from 'pino'
 import { databaseFault } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
+import { scrub } from '../secrets.ts'
 
 /**
  * What a caller is told of an error: the code and the words of a refusal, and of anything unexpected nothing but that
@@ -30,7 +31,7 @@ export const maskWith =
  * @param at the error whose place in the query it keeps
  */
 export const refusal = (problem: Problem, at?: GraphQLError): GraphQLError =>
-  new GraphQLError(problem.message, {
+  new GraphQLError(scrub(problem.message), {
     nodes: at?.nodes,
     source: at?.source,
     positions: at?.positions,

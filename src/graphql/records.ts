@@ -37,6 +37,8 @@ const findable = z.string().max(1_000).refine(isStorable, 'holds what no text ma
 interface LogArgs {
   first: number
   after?: string | null | undefined
+  last?: number | null | undefined
+  before?: string | null | undefined
   jobId?: string | null | undefined
   level?: string | null | undefined
   q?: string | null | undefined
@@ -53,13 +55,33 @@ async function logLines(
   const query = { jobId: args.jobId ?? undefined, level: args.level ?? undefined, q: args.q ?? undefined }
   // Nobody knows what a line says: an anonymous share has none.
   const hidden = share?.anonymous === true
+  const total = () => (hidden ? 0 : countLogLines(db, batchKey, query))
+  if (args.last != null) {
+    const before = lineCursors.read(args.before)
+    const limit = args.last + 1
+    const found = hidden ? [] : await readLogLines(db, batchKey, { ...query, before, limit, tail: true })
+    const lines = args.last === 0 ? [] : found.slice(-args.last)
+    const page = pageOf(lines, lines, {
+      first: lines.length,
+      after: undefined,
+      cursorOf: ({ dbId }) => lineCursors.write(dbId),
+      total,
+    })
+    const pageInfo = {
+      startCursor: page.pageInfo.startCursor,
+      endCursor: page.pageInfo.endCursor,
+      hasPreviousPage: found.length > args.last,
+      hasNextPage: before !== undefined,
+    }
+    return { ...page, pageInfo }
+  }
   const rows =
     hidden || first === 0 ? [] : await readLogLines(db, batchKey, { ...query, after, limit: first + 1 })
   return pageOf(rows, rows, {
     first,
     after,
     cursorOf: ({ dbId }) => lineCursors.write(dbId),
-    total: () => (hidden ? 0 : countLogLines(db, batchKey, query)),
+    total,
   })
 }
 
@@ -132,11 +154,13 @@ builder.objectFields(BatchType, (t) => ({
   }),
   logLines: t.field({
     type: LogLineConnection,
-    complexity: connectionCost,
-    description: 'In the order in which they arrived',
+    complexity: ({ first, last }) => connectionCost({ first: last ?? first }),
+    description: 'In the order in which they arrived; with `last` those at the end',
     args: {
       first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.logLines) }),
       after: t.arg.string(),
+      last: t.arg.int({ description: 'Wins over `first`', validate: firstUpTo(MOST.logLines).nullish() }),
+      before: t.arg.string({ description: 'With `last`: those before this cursor' }),
       jobId: t.arg.id({ validate: findable }),
       level: t.arg.string({
         description:

@@ -1,8 +1,12 @@
 import { z } from 'zod'
 import { writeNumber } from '../domain/events/index.ts'
 import {
+  type Drawing as Drawn,
+  drawSeries,
   eachSeriesOf,
   MIN_POINTS,
+  needsTimes,
+  rangeToRead,
   type Sampled,
   type SeriesSource,
   type Steps,
@@ -18,7 +22,20 @@ import { type Context, MOST_POINTS_ANSWERED } from './context.ts'
 export interface Metric extends Sampled {
   job: string | null
   key: string
+  times?: Float64Array
+  smoothed?: Float64Array
+  smoothing?: { mean: number; mass: number }
 }
+
+const SmoothingType = builder.objectRef<{ mean: number; mass: number }>('Smoothing')
+builder.objectType(SmoothingType, {
+  description:
+    'Where the mean stands after the last point: a next value v makes mean·w + v·(1−w) and mass·w + (1−w), and the smoothed value is mean ÷ mass.',
+  fields: (t) => ({
+    mean: t.field({ type: 'Number', resolve: ({ mean }) => mean }),
+    mass: t.field({ type: 'Number', resolve: ({ mass }) => mass }),
+  }),
+})
 
 const mostKeys = z.array(z.string().max(1024)).max(1_000)
 
@@ -34,6 +51,24 @@ builder.objectType(MetricType, {
       resolve: ({ steps }) => Array.from(steps),
     }),
     values: t.field({ type: ['Number'], resolve: written }),
+    times: t.field({
+      type: ['Float'],
+      nullable: true,
+      description:
+        'On a time axis, seconds, never decreasing; the epochs then come in the order of their times',
+      resolve: ({ times }) => (times === undefined ? null : Array.from(times)),
+    }),
+    smoothed: t.field({
+      type: ['Number'],
+      nullable: true,
+      description: 'With `smooth`, the mean at each point; NaN where there is none',
+      resolve: ({ smoothed }) => (smoothed === undefined ? null : Array.from(smoothed, writeNumber)),
+    }),
+    smoothing: t.field({
+      type: SmoothingType,
+      nullable: true,
+      resolve: ({ smoothing }) => smoothing ?? null,
+    }),
     totalPoints: t.int({ description: 'Points in the range', resolve: ({ totalPoints }) => totalPoints }),
     returnedPoints: t.int({ resolve: ({ returnedPoints }) => returnedPoints }),
     sampled: t.boolean({ resolve: ({ sampled }) => sampled }),
@@ -57,17 +92,50 @@ const SamplingMode = builder.enumType('SamplingMode', {
   } as const,
 })
 
+const XAxisType = builder.enumType('XAxis', {
+  values: {
+    EPOCH: {},
+    RELATIVE: { description: "Seconds since the job's start" },
+    WALL: { description: 'Unix seconds' },
+  } as const,
+})
+const ScaleType = builder.enumType('Scale', { values: ['LINEAR', 'LOG'] as const })
+const Between = builder.inputType('Between', {
+  description: 'Seconds from and to, both included.',
+  fields: (t) => ({ from: t.float(), to: t.float() }),
+})
+
 export const Sampling = builder
   .inputType('Sampling', {
     fields: (t) => ({
       mode: t.field({ type: SamplingMode, required: true }),
       points: t.int({ description: 'For M4: 1000 unless told' }),
+      x: t.field({ type: XAxisType, description: 'The x-axis of metrics: EPOCH unless told' }),
+      xScale: t.field({
+        type: ScaleType,
+        description:
+          'LOG: buckets are equally wide on a logarithmic x-axis, and what is not above 0 is left out',
+      }),
+      yScale: t.field({
+        type: ScaleType,
+        description: 'LOG: of each bucket the least value above 0 stays, besides the first that is not',
+      }),
+      smooth: t.float({
+        description:
+          'Weight of the past in a debiased exponential mean over every point, at least 0 and below 1',
+      }),
+      between: t.field({ type: Between, description: 'The range of a time axis, in place of `range`' }),
     }),
   })
   .validate(
     z.object({
       mode: z.enum(['FULL', 'M4']),
       points: z.int().min(MIN_POINTS, `points must be at least ${MIN_POINTS}`).max(1_000_000).nullish(),
+      x: z.enum(['EPOCH', 'RELATIVE', 'WALL']).nullish(),
+      xScale: z.enum(['LINEAR', 'LOG']).nullish(),
+      yScale: z.enum(['LINEAR', 'LOG']).nullish(),
+      smooth: z.number().min(0).max(0.9999).nullish(),
+      between: z.object({ from: z.number().nullish(), to: z.number().nullish() }).nullish(),
     }),
   )
 
@@ -76,12 +144,41 @@ export const EpochRange = builder.inputType('EpochRange', {
   fields: (t) => ({ from: t.int(), to: t.int() }),
 })
 
+interface RangeGiven {
+  from?: number | null | undefined
+  to?: number | null | undefined
+}
+interface SamplingGiven {
+  mode: 'FULL' | 'M4'
+  points?: number | null | undefined
+  x?: 'EPOCH' | 'RELATIVE' | 'WALL' | null | undefined
+  xScale?: 'LINEAR' | 'LOG' | null | undefined
+  yScale?: 'LINEAR' | 'LOG' | null | undefined
+  smooth?: number | null | undefined
+  between?: RangeGiven | null | undefined
+}
 export interface Drawing {
-  sampling?: { mode: 'FULL' | 'M4'; points?: number | null | undefined } | null | undefined
-  range?: { from?: number | null | undefined; to?: number | null | undefined } | null | undefined
+  sampling?: SamplingGiven | null | undefined
+  range?: RangeGiven | null | undefined
+}
+const AXES = { EPOCH: 'epoch', RELATIVE: 'relative', WALL: 'wall' } as const
+
+/** What a chart asks for, as the domain calls it. */
+export function drawingOf({ sampling, range }: Drawing): Drawn {
+  const x = AXES[sampling?.x ?? 'EPOCH']
+  const within = x === 'epoch' ? range : sampling?.between
+  return {
+    points: sampling?.mode === 'M4' ? (sampling.points ?? 1_000) : undefined,
+    x,
+    from: within?.from ?? undefined,
+    to: within?.to ?? undefined,
+    xLog: sampling?.xScale === 'LOG',
+    yLog: sampling?.yScale === 'LOG',
+    smooth: sampling?.smooth ?? undefined,
+  }
 }
 
-export const keysArg = z.object({
+export const keysArg = z.looseObject({
   keys: mostKeys.nullish(),
   jobs: z.array(z.string().max(512)).max(5_000).nullish(),
 })
@@ -97,13 +194,18 @@ export function drawn<S extends Steps>(
   const { sampling } = drawing
   const points = sampling?.mode === 'M4' ? (sampling.points ?? 1_000) : undefined
   const shown = sample(steps, values, points, rangeOf(drawing))
-  context.pointsLeft -= shown.returnedPoints
+  spend(context, shown.returnedPoints)
+  return shown
+}
+
+/** @throws Problem `too_many_points` past what one answer may hold */
+export function spend(context: Context, points: number): void {
+  context.pointsLeft -= points
   if (context.pointsLeft < 0) {
     throw new Problem('too_many_points', {
       detail: `More than ${MOST_POINTS_ANSWERED.toLocaleString('en')} points: sample them, ask for fewer series, or use /metrics.arrow`,
     })
   }
-  return shown
 }
 
 /** The series of these jobs, job by job, by name within a job; in one packed read. */
@@ -114,9 +216,13 @@ export async function metricsOfJobs(
   drawing: Drawing,
 ): Promise<Map<number, Metric[]>> {
   const found = new Map<number, Metric[]>()
-  const query = { keys: keys ?? undefined, ...rangeOf(drawing) }
-  await eachSeriesOf(context.db, jobs, query, (jobKey, { jobId, key, steps, values }) => {
-    const metric = { job: jobId, key, ...drawn(context, steps, values, drawing) }
+  const asked = drawingOf(drawing)
+  const query = { keys: keys ?? undefined, timed: needsTimes(asked), ...rangeToRead(asked) }
+  await eachSeriesOf(context.db, jobs, query, (jobKey, series) => {
+    const shown = drawSeries(series, asked)
+    if (shown === undefined) return
+    spend(context, shown.returnedPoints)
+    const metric = { job: series.jobId, key: series.key, ...shown }
     const list = found.get(jobKey)
     if (list === undefined) found.set(jobKey, [metric])
     else list.push(metric)

@@ -16,16 +16,17 @@ export interface AttemptLimits {
    * Counts an attempt, or throws `too_many_attempts`. The function it answers takes the attempt back: one that
    * turned out to be right was no guess.
    */
-  take(who: { account: string; address?: string }, now: Date): () => void
+  take(who: { account?: string; address?: string }, now: Date): () => void
 }
 
-export function createAttemptLimits(): AttemptLimits {
-  const accounts: Limit = { perMinute: 5, taken: new Map() }
-  const addresses: Limit = { perMinute: 20, taken: new Map() }
+export function createAttemptLimits(perMinute = { account: 5, address: 20 }): AttemptLimits {
+  const accounts: Limit = { perMinute: perMinute.account, taken: new Map() }
+  const addresses: Limit = { perMinute: perMinute.address, taken: new Map() }
   return {
     take({ account, address }, now) {
       const at = now.getTime()
-      const pairs: [Limit, string][] = [[accounts, account]]
+      const pairs: [Limit, string][] = []
+      if (account !== undefined) pairs.push([accounts, account])
       if (address !== undefined) pairs.push([addresses, networkOf(address)])
       for (const [limit, key] of pairs) refuseOverLimit(limit, key, at)
       for (const [limit, key] of pairs) limit.taken.get(key)?.push(at)

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import type { Known } from '../domain/caller.ts'
 import { closeSession, closeSessionsOf, type OpenedSession, openSession } from '../domain/sessions/index.ts'
 import {
   createUser,
@@ -17,7 +16,8 @@ import {
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { commit } from '../stream/commit.ts'
-import { createAttemptLimits } from './attempts.ts'
+import type { AttemptLimits } from './attempts.ts'
+import { confirmPassword } from './confirm-password.ts'
 import { personOnly } from './credentials.ts'
 import { clearSessionCookie, setSessionCookie } from './session-cookie.ts'
 import * as shapes from './shapes.ts'
@@ -30,10 +30,9 @@ const signedIn = z.object({
 const me = z.object({ user: shapes.userShape })
 
 /** Accounts and sessions of people (contract §3). */
-export function authRoutes(app: FastifyInstance, services: Services): void {
+export function authRoutes(app: FastifyInstance, services: Services, limits: AttemptLimits): void {
   const { config, sql, writer, now } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
-  const limits = createAttemptLimits()
   const open = { tags: ['identity'], security: [], querystring: shapes.nothing }
   const own = { tags: ['identity'], querystring: shapes.nothing }
 
@@ -163,7 +162,7 @@ export function authRoutes(app: FastifyInstance, services: Services): void {
     async (request) => {
       const caller = await request.person()
       const { name, password, current_password: current } = request.body
-      if (current !== undefined) await confirm(caller, current)
+      if (current !== undefined) await confirmPassword(services, limits, caller, current)
       const passwordHash = password === undefined ? undefined : await hashPassword(password)
       const user = await commit(writer, async (tx) => {
         const user = await updateProfile(tx, caller.user.id, { name, passwordHash })
@@ -173,12 +172,4 @@ export function authRoutes(app: FastifyInstance, services: Services): void {
       return { user: shapes.showUser(user) }
     },
   )
-
-  /** A session that was left open must not become the whole account: guesses here count as guesses at login. */
-  async function confirm(caller: Known, password: string): Promise<void> {
-    const forgive = limits.take({ account: caller.user.email.toLowerCase() }, now())
-    const account = await findAccount(sql, caller.user.email)
-    if (!(await verifyPassword(account?.passwordHash, password))) throw new Problem('wrong_password')
-    forgive()
-  }
 }

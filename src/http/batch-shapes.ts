@@ -51,6 +51,18 @@ export const batchShape = z.object({
     .describe('What the caller may do to it now'),
 }) satisfies z.ZodType<BatchView>
 
+const fieldValue = z.object({
+  low: z.unknown().describe('The least value over its jobs'),
+  high: z.unknown(),
+  n: z.int().describe('How many distinct values there are'),
+})
+export const listedBatch = batchShape.extend({
+  columns: z
+    .record(z.string(), fieldValue)
+    .optional()
+    .describe('The fields that `columns` asked for, by their names; what a batch lacks is absent'),
+})
+
 export const jobShape = z.object({
   batch_id: z.string(),
   id: z.string(),

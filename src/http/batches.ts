@@ -4,12 +4,10 @@ import { z } from 'zod'
 import { isStorable, mayRead, visibleBatch } from '../domain/access.ts'
 import { flagSeenBefore, noteFlagSeen, queueStop } from '../domain/agents/index.ts'
 import {
-  type BatchFilter,
   type BatchRow,
   deleteBatch,
   deleteBatches,
   editBatch,
-  listBatches,
   readBatches,
   requestStop,
   restoreBatch,
@@ -20,9 +18,9 @@ import { presentBatches, presentJobs } from '../domain/present.ts'
 import { Problem } from '../problem.ts'
 import { clockOf, type Services } from '../services.ts'
 import { commit } from '../stream/commit.ts'
-import { asMade, BATCH_STATES, batchShape, jobShape } from './batch-shapes.ts'
+import { asMade, batchShape, jobShape } from './batch-shapes.ts'
 import { personOnly, readersOnly } from './credentials.ts'
-import { oneOfStates, startCursor, words } from './filters.ts'
+import { startCursor } from './filters.ts'
 import { pageFrom, pageOf, pageQuery } from './page.ts'
 import * as shapes from './shapes.ts'
 
@@ -48,45 +46,6 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
     if (view === undefined) throw new Problem('batch_not_found')
     return view
   }
-
-  routes.get(
-    '/api/batches',
-    {
-      ...readersOnly,
-      ...asMade,
-      schema: {
-        tags,
-        summary: 'Batches, newest first',
-        description: 'Filters compare without case: any value of one filter, and all filters together.',
-        querystring: z.strictObject({
-          ...pageQuery,
-          project: words('Slug of a project'),
-          status: oneOfStates(BATCH_STATES, 'Status'),
-          host: words('Host that it ran on'),
-          owner: words('Id or name of its owner, or an address that you may know'),
-          tag: words('Tag'),
-          q: words('Text in its id, experiment type, command, notes or tags'),
-          deleted: z
-            .enum(['true', 'false'])
-            .default('false')
-            .describe('The deleted batches that you may restore, instead of those that stand'),
-        }),
-        response: { 200: pageOf(batchShape) },
-      },
-    },
-    async (request) => {
-      const { limit, cursor: text, deleted, ...asked } = request.query
-      const filter: BatchFilter = { ...asked, deleted: deleted === 'true' }
-      const caller = filter.deleted ? await request.known() : await request.caller()
-      const cursor = startCursor('batches', filter)
-      const found = await listBatches(sql, caller, filter, { limit: limit + 1, after: cursor.read(text) })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, (row) => ({
-        startedAt: row.started_at,
-        key: row.key,
-      }))
-      return { items: await present(caller, rows), next_cursor }
-    },
-  )
 
   routes.get(
     '/api/batches/:id',
@@ -141,7 +100,7 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
       const caller = await request.person()
       const { tags, notes } = request.body
       const change = { tags: tags && [...new Set(tags)], notes }
-      const key = await commit(writer, (tx) => editBatch(tx, caller, request.params.id, change))
+      const key = await commit(writer, (tx) => editBatch(tx, caller, request.params.id, change, now()))
       return presentOne(caller, key)
     },
   )

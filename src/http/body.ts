@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../problem.ts'
 
 declare module 'fastify' {
@@ -12,6 +12,26 @@ declare module 'fastify' {
 
 const unzip = promisify(gunzip)
 
+/** How much of a refused body is still taken off the wire, in bytes and milliseconds. */
+const MOST_LEFT_BYTES = 64 * 1024 * 1024
+const MOST_LEFT_MS = 30_000
+
+/**
+ * Lets the client send what is left of a body that was refused for its length. Most clients send all of it before they
+ * look at the answer: were the connection cut at once, they would see a broken pipe in place of 413.
+ */
+export function readToItsEnd({ raw }: FastifyRequest, reply: FastifyReply): void {
+  if (raw.complete) return
+  reply.removeHeader('connection')
+  let left = MOST_LEFT_BYTES
+  const late = setTimeout(() => raw.socket.destroy(), MOST_LEFT_MS).unref()
+  raw.on('data', (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) raw.socket.destroy()
+  })
+  raw.once('close', () => clearTimeout(late))
+}
+
 /**
  * Bodies are JSON, plain or gzip, at most `maxBodyBytes` before and after decompression. An empty body is
  * undefined, so that an action without input needs none.
@@ -21,21 +41,31 @@ export function acceptJson(app: FastifyInstance, maxBodyBytes: number): void {
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer', bodyLimit: maxBodyBytes },
-    async (request: FastifyRequest, wire: Buffer) => {
-      const body = await decode(wire, request.headers['content-encoding'], maxBodyBytes)
-      if (request.routeOptions.config.rawJson) return body
-      if (body.length === 0) return undefined
-      try {
-        return JSON.parse(body.toString('utf8'))
-      } catch {
-        throw new Problem('invalid_json')
-      }
+    (request: FastifyRequest, wire: Buffer, done: Parsed) => {
+      const encoding = request.headers['content-encoding']
+      // It calls back: nearly every event comes plain, and a promise would cost it more than this does.
+      if (encoding === undefined || encoding === 'identity') parse(request, wire, done)
+      else decode(wire, encoding, maxBodyBytes).then((body) => parse(request, body, done), done)
     },
   )
 }
 
-async function decode(wire: Buffer, encoding: string | undefined, maxOutputLength: number): Promise<Buffer> {
-  if (encoding === undefined || encoding === 'identity') return wire
+type Parsed = (error: Error | null, body?: unknown) => void
+
+function parse(request: FastifyRequest, body: Buffer, done: Parsed): void {
+  let value: unknown = body
+  if (request.routeOptions.config.rawJson !== true) {
+    try {
+      value = body.length === 0 ? undefined : JSON.parse(body.toString('utf8'))
+    } catch {
+      done(new Problem('invalid_json'))
+      return
+    }
+  }
+  done(null, value)
+}
+
+async function decode(wire: Buffer, encoding: string, maxOutputLength: number): Promise<Buffer> {
   if (encoding.toLowerCase() !== 'gzip') {
     throw new Problem('unsupported_media_type', { detail: 'Content-Encoding may be gzip or absent' })
   }

@@ -23,6 +23,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route makes a session rather than using one, so a cookie that lies around gives it no power. */
     opensSession?: boolean
+    /** Whoever asks, the answer is the same: the route has its own proof, and a cookie gives it no power either. */
+    needsNoCaller?: boolean
   }
 }
 
@@ -49,18 +51,20 @@ export function identifyCallers(app: FastifyInstance, services: Services): void 
     if (caller.user.role !== 'admin') throw new Problem('forbidden')
     return caller
   })
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     let found: Promise<Caller> | undefined
     request.caller = () => {
       found ??= identify(request, reply, services)
       return found
     }
-    if (SAFE.has(request.method) || request.headers.authorization !== undefined) return
-    if (readSessionCookie(request, config) === undefined) return
+    if (SAFE.has(request.method) || request.headers.authorization !== undefined) return done()
+    if (request.routeOptions.config.needsNoCaller === true) return done()
+    if (readSessionCookie(request, config) === undefined) return done()
     const from = provenance(request, config.publicUrl)
     // Every browser names the origin of an unsafe request; one that is silent is a program with a cookie jar.
     const harmless = from === 'unsaid' && request.routeOptions.config.opensSession === true
-    if (from !== 'own' && !harmless) throw new Problem('cross_site_request')
+    if (from !== 'own' && !harmless) done(new Problem('cross_site_request'))
+    else done()
   })
 }
 

@@ -44,6 +44,15 @@ dt { margin-top: 4px; }
 dd { margin: 0 0 0 12px; color: var(--faint); }
 details { margin: 2px 0; }
 summary { cursor: pointer; }
+.letter main { max-width: 560px; margin: 12vh auto 0; padding: 0 20px 40px; }
+.letter form { margin-top: 20px; border-top: 1px solid var(--rule); }
+.letter form p { max-width: none; margin: 0; border-bottom: 1px solid var(--rule); }
+.letter button {
+  width: 100%; padding: 10px 2px; border: 0; background: none; color: var(--accent); font: inherit; text-align: left;
+  overflow-wrap: anywhere; cursor: pointer;
+}
+.letter button:hover { background: var(--soft); text-decoration: underline; }
+.letter .said { padding: 8px 12px; border-left: 2px solid var(--get); background: var(--soft); overflow-wrap: anywhere; }
 pre { background: var(--soft); border: 1px solid var(--rule); padding: 10px 12px; overflow-x: auto; }
 @media (max-width: 800px) {
   nav { position: static; width: auto; border-right: 0; border-bottom: 1px solid var(--rule); }

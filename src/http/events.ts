@@ -1,7 +1,8 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { eventSchema } from '../domain/events/index.ts'
 import { type Outcome, receiveEvent, receiveEvents, type Sender } from '../ingest/index.ts'
+import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 
 const stored = z.object({ db_id: z.int(), deduplicated: z.boolean() })
@@ -22,13 +23,32 @@ const refused = z.object({
  */
 export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
   const senders = new WeakMap<FastifyRequest, Sender>()
+  const admit = (request: FastifyRequest, sender: Sender): void => {
+    senders.set(request, sender)
+    if (request.url.includes('?')) refuseQuery(request.query)
+  }
   const common = {
     config: { rawJson: true },
     validatorCompiler: () => () => true,
     serializerCompiler: () => (data: unknown) => JSON.stringify(data),
     // The token is looked at before the body is read.
-    onRequest: async (request: FastifyRequest) => {
-      senders.set(request, await ingest.authenticate(request.headers.authorization))
+    // It calls back: a promise would cost an event more than what is done here for most of them.
+    onRequest: (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
+      const { authorization } = request.headers
+      try {
+        ingest.group.refuseIfFull()
+        const known = ingest.recognise(authorization)
+        if (known === undefined) {
+          const asked = ingest.authenticate(authorization)
+          asked.then((sender) => admit(request, sender)).then(() => done(), done)
+          return
+        }
+        admit(request, known)
+      } catch (error) {
+        done(error as Error)
+        return
+      }
+      done()
     },
   }
   const senderOf = (request: FastifyRequest): Sender => senders.get(request) as Sender
@@ -63,6 +83,12 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
       return { results: body.map(resultOf) }
     },
   )
+}
+
+/** As everywhere in REST (contract "General rules"): there is nothing to ask for here. */
+function refuseQuery(query: unknown): void {
+  const errors = Object.keys(query as object).map((path) => ({ path, message: 'is not known here' }))
+  if (errors.length > 0) throw new Problem('invalid_query', { errors })
 }
 
 function resultOf(outcome: Outcome) {

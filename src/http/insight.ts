@@ -2,12 +2,12 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleBatch } from '../domain/access.ts'
-import { deliveryOf } from '../domain/batches/index.ts'
+import { deliveryOf, deliveryOfJobs } from '../domain/batches/index.ts'
 import {
   ACTIVITY_TYPES,
   type ActivityPosition,
   activityOf,
-  createGpuHours,
+  createDashboardMemory,
   summaryOf,
 } from '../domain/dashboard/index.ts'
 import { etaOf, jobIdsOf, NO_ETA, type ShownEta } from '../domain/eta/index.ts'
@@ -52,6 +52,21 @@ const delivery = z.object({
   missing: z.int().nullable().describe('Produced, not given up by the reporter, and not stored'),
 })
 
+const jobDelivery = z.object({
+  job_id: z.string(),
+  status: z.string(),
+  epochs: z.int().describe('Distinct epochs that are stored'),
+  first_epoch: z.int().nullable(),
+  last_epoch: z.int().nullable(),
+  said_epochs: z.int().nullable().describe('`train_epochs` of its end; null where it said nothing'),
+  every: z.number().nullable().describe('The usual distance of its epochs'),
+  missing: z.number().describe('Epochs that its pace leads to expect and that are not stored'),
+  gaps: z
+    .array(z.tuple([z.number(), z.number()]))
+    .describe('Where they are missing: first and last epoch of each range, the first 50'),
+})
+const jobDeliveryCursor = cursorOf<number>('delivery of jobs', z.int().min(0))
+
 const activityCursor = cursorOf<ActivityPosition>(
   'activity',
   z.object({ at: shapes.instantText, rank: z.int().min(0).max(2), key: z.int().min(0) }),
@@ -61,7 +76,7 @@ const activityCursor = cursorOf<ActivityPosition>(
 export function insightRoutes(app: FastifyInstance, services: Services): void {
   const { sql, now } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
-  const gpuHours = createGpuHours()
+  const dashboardMemory = createDashboardMemory()
   const ofBatch = { tags: ['batches'], params: shapes.byId, querystring: shapes.nothing }
 
   routes.get(
@@ -75,6 +90,28 @@ export function insightRoutes(app: FastifyInstance, services: Services): void {
       },
     },
     async (request) => deliveryOf(sql, await visibleBatch(sql, await request.caller(), request.params.id)),
+  )
+
+  routes.get(
+    '/api/batches/:id/delivery/jobs',
+    {
+      ...readersOnly,
+      schema: {
+        tags: ['batches'],
+        summary: 'What has arrived of each job, and where epochs are missing; oldest job first',
+        params: shapes.byId,
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(jobDelivery) },
+      },
+    },
+    async (request) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const { limit, cursor } = request.query
+      const page = { limit: limit + 1, after: jobDeliveryCursor.read(cursor) }
+      const found = await deliveryOfJobs(sql, batch.key, page)
+      const { rows, next_cursor } = pageFrom(found, limit, jobDeliveryCursor, ({ key }) => key)
+      return { items: rows.map(({ key: _, ...job }) => job), next_cursor }
+    },
   )
 
   routes.get(
@@ -201,7 +238,7 @@ export function insightRoutes(app: FastifyInstance, services: Services): void {
         gpuHours: used,
         idleGpuHours,
         ...counts
-      } = await summaryOf(sql, caller, request.query.project, clockOf(services), gpuHours)
+      } = await summaryOf(sql, caller, request.query.project, clockOf(services), dashboardMemory)
       return {
         ...counts,
         running_jobs: runningJobs,

@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import { isAdmin } from '../domain/caller.ts'
 import { Problem } from '../problem.ts'
@@ -8,11 +8,11 @@ import type { Services } from '../services.ts'
 const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1'])
 
 /** For whoever operates the service (contract §8): is it alive, is it ready, what does it count. */
-export function opsRoutes(app: FastifyInstance, { sql, pendingMigrations }: Services): void {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
-  app.addHook('onClose', () => registry.clear())
-
+export function opsRoutes(
+  app: FastifyInstance,
+  { sql, config, pendingMigrations }: Services,
+  registry: Registry,
+): void {
   const open = { tags: ['operations'], security: [] }
   app.get(
     '/livez',
@@ -57,8 +57,16 @@ export function opsRoutes(app: FastifyInstance, { sql, pendingMigrations }: Serv
       },
     },
     async (request, reply) => {
-      if (!LOOPBACK.has(request.ip) && !isAdmin(await request.caller())) throw new Problem('forbidden')
+      if (!isOnThisMachine(request, config.trustProxy) && !isAdmin(await request.caller()))
+        throw new Problem('forbidden')
       return reply.header('content-type', registry.contentType).send(await registry.metrics())
     },
   )
 }
+
+/** A proxy on this machine passes on requests of others; one that is not trusted cannot say whose. */
+function isOnThisMachine({ ip, headers }: FastifyRequest, trustProxy: boolean): boolean {
+  const passedOn = FORWARDED.some((name) => headers[name] !== undefined)
+  return LOOPBACK.has(ip) && (trustProxy || !passedOn)
+}
+const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via']

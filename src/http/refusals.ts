@@ -12,7 +12,21 @@ export const EVERYWHERE = [
 ] as const satisfies ProblemCode[]
 
 /** What only the other doors answer, GraphQL and its subscriptions; not part of the REST document. */
-export const AT_OTHER_DOORS = ['query_too_large', 'too_many_points'] as const satisfies ProblemCode[]
+export const AT_OTHER_DOORS = ['query_too_large'] as const satisfies ProblemCode[]
+
+/**
+ * How a sign-in through an identity provider may end without one. No answer has their status: the browser comes back to
+ * the page with the code in its address.
+ */
+export const IN_ADDRESSES = [
+  'sign_in_cancelled',
+  'sign_in_expired',
+  'sign_in_unverified',
+  'sign_in_not_allowed',
+  'sign_in_not_linked',
+  'email_missing',
+  'identity_taken',
+] as const satisfies ProblemCode[]
 
 /** What the thing that a path names may not be: the first that fits. */
 const MISSING: readonly [begins: string, code: ProblemCode][] = [
@@ -21,10 +35,13 @@ const MISSING: readonly [begins: string, code: ProblemCode][] = [
   ['/api/hosts/{id}', 'agent_not_found'],
   ['/api/jobs/{key}', 'job_not_found'],
   ['/api/tokens/{id}', 'token_not_found'],
+  ['/api/rules/{id}', 'rule_not_found'],
   ['/api/shares/{id}', 'share_not_found'],
   ['/api/shared/{token}', 'share_not_found'],
   ['/api/projects/{slug}', 'project_not_found'],
   ['/api/admin/users/{id}', 'user_not_found'],
+  ['/api/oauth/{idp}', 'provider_not_found'],
+  ['/api/auth/identities/{id}', 'identity_not_found'],
 ]
 
 const EVENT: ProblemCode[] = [
@@ -57,6 +74,9 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'POST /api/auth/login': ['bad_credentials', 'account_disabled', 'too_many_attempts'],
   'GET /api/auth/me': ['forbidden'],
   'PATCH /api/auth/me': ['wrong_password', 'too_many_attempts'],
+  'GET /api/oauth/{idp}/start': ['provider_unavailable', 'too_many_attempts'],
+  'POST /api/oauth/{idp}/link': ['wrong_password', 'provider_unavailable', 'too_many_attempts'],
+  'DELETE /api/auth/identities/{id}': ['last_sign_in'],
   'PATCH /api/admin/users/{id}': ['last_admin'],
   'POST /api/batches/{id}/stop': ['batch_finished'],
   'POST /api/batches/{id}/rerun': ['agent_offline', 'command_unknown', 'nothing_to_rerun', 'too_many_jobs'],
@@ -65,10 +85,18 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'POST /api/agents/{id}/jobs/{cmd_id}/ack': ['command_not_found', 'command_not_pending'],
   'POST /api/agents/{id}/jobs/{cmd_id}/steps': ['command_not_found'],
   'POST /api/agents/{id}/jobs/{cmd_id}/result': ['command_not_found', 'command_not_in_flight'],
+  'GET /api/batches/{id}/jobs/{job_id}/attempts': ['job_not_found'],
+  'GET /api/batches/{id}/jobs/{job_id}/attempts/{n}/metrics': [
+    'job_not_found',
+    'attempt_not_found',
+    'too_many_points',
+  ],
   'POST /api/batches/{id}/restore': ['batch_purged'],
   'POST /api/projects': ['project_exists'],
   'POST /api/projects/{slug}/members': ['user_not_found', 'already_owner'],
   'DELETE /api/projects/{slug}/members/{user_id}': ['member_not_found'],
+  'POST /api/projects/{slug}/rules': ['too_many_rules'],
+  'POST /api/rules/{id}/test': ['too_many_attempts'],
   'GET /api/sse': ['channel_forbidden', 'overloaded'],
   'GET /metrics': ['forbidden'],
 }
@@ -92,7 +120,7 @@ export function refusalsOf(method: string, path: string, operation: Operation): 
   if (missing !== undefined) codes.add(missing[1])
   if (takesBody) codes.add('body_too_large').add('unsupported_media_type')
   if (takesBody && !ingest) codes.add('invalid_body')
-  if (!ingest && path.startsWith('/api/')) codes.add('invalid_query')
+  if (path.startsWith('/api/')) codes.add('invalid_query')
   if (query.some((parameter) => parameter.name === 'cursor')) codes.add('invalid_cursor')
   for (const code of OWN[`${method} ${path}`] ?? []) codes.add(code)
   return [...codes]

@@ -45,7 +45,7 @@ const commandShape = z.object({
 const stepShape = z.object({
   at: shapes.instant,
   step: z.string(),
-  kind,
+  kind: z.enum([...COMMAND_KINDS, 'batch', 'share', 'agent', 'mail']),
   cmd_id: text.describe('Null for the stop flag and the end of the batch'),
   actor: z.object({ kind: z.enum(['user', 'agent', 'reporter', 'service']), id: text, name: text }),
   detail: z.record(z.string(), z.unknown()),
@@ -121,7 +121,7 @@ export function rerunRoutes(app: FastifyInstance, services: Services): void {
       ...readersOnly,
       schema: {
         ...ofBatch,
-        summary: 'What happened around its stop and its reruns, step by step, oldest first',
+        summary: 'What happened to the batch, its stops and its reruns, step by step, oldest first',
         response: { 200: z.object({ items: z.array(stepShape) }) },
       },
     },

@@ -1,9 +1,13 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { databaseFault } from '../db/sql.ts'
 import { type FieldError, Problem, type ProblemCode } from '../problem.ts'
+import { scrub } from '../secrets.ts'
 
 /** The body of an error answer (RFC 9457; contract "General rules"). */
-export function problemBody(problem: Problem, request: FastifyRequest): Record<string, unknown> {
+export function problemBody(
+  problem: Problem,
+  request: Pick<FastifyRequest, 'id' | 'url'>,
+): Record<string, unknown> {
   return {
     type: `urn:svc:problem:${problem.code}`,
     title: problem.title,
@@ -25,7 +29,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
     .code(problem.status)
     .headers(headers)
     .header('content-type', 'application/problem+json; charset=utf-8')
-    .send(JSON.stringify(problemBody(problem, reply.request)))
+    .send(scrub(JSON.stringify(problemBody(problem, reply.request))))
 }
 
 const FRAMEWORK: Record<string, ProblemCode> = {

@@ -1,3 +1,6 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { writeNumber } from '../domain/events/index.ts'
 import type { Sampled } from '../domain/metrics/index.ts'
 
 export interface ShownSeries extends Sampled {
@@ -5,17 +8,35 @@ export interface ShownSeries extends Sampled {
   key: string
   /** ISO times of the points, where the x-axis is time. */
   timestamps?: string[]
+  /** Seconds, where that was asked for. */
+  times?: Float64Array
+  smoothed?: Float64Array
+  smoothing?: { mean: number; mass: number }
 }
+
+/** The answer is written while it is read: neither side holds it whole. `more` is asked for after the last series. */
+export const sendSeries = (
+  reply: FastifyReply,
+  series: AsyncIterable<ShownSeries>,
+  more?: () => Record<string, unknown>,
+): FastifyReply =>
+  reply
+    .type('application/json; charset=utf-8')
+    .send(Readable.from(seriesJson(series, more), { objectMode: false }))
 
 /** Characters worth sending, and numbers that are written at once. */
 const PIECE = 65_536
 const NUMBERS = 4_096
 
 /** `{"series": [...]}` piece by piece, so that the size of the answer does not matter. */
-export async function* seriesJson(series: AsyncIterable<ShownSeries>): AsyncGenerator<string> {
+async function* seriesJson(
+  series: AsyncIterable<ShownSeries>,
+  more?: () => Record<string, unknown>,
+): AsyncGenerator<string> {
   let text = '{"series":['
   let between = '\n'
-  for await (const { jobId, key, steps, values, timestamps, nonFinite, ...counts } of series) {
+  for await (const { jobId, key, steps, values, timestamps, times, smoothed, ...rest } of series) {
+    const { totalPoints, returnedPoints, sampled, nonFinite, smoothing } = rest
     text += `${between}{"job_id":${JSON.stringify(jobId)},"key":${JSON.stringify(key)},"steps":[`
     between = ',\n'
     for (let at = 0; at < steps.length; at += NUMBERS) {
@@ -27,19 +48,30 @@ export async function* seriesJson(series: AsyncIterable<ShownSeries>): AsyncGene
       }
     }
     if (timestamps !== undefined) text += `],"timestamps":${JSON.stringify(timestamps).slice(0, -1)}`
-    text += '],"values":['
-    for (let at = 0; at < values.length; at += NUMBERS) {
-      text += at === 0 ? '' : ','
-      text += numbers(values.subarray(at, at + NUMBERS), nonFinite === 0)
-      if (text.length >= PIECE) {
-        yield text
-        text = ''
+    for (const [name, column, finite] of [
+      ['times', times, true],
+      ['values', values, nonFinite === 0],
+      ['smoothed', smoothed, nonFinite === 0],
+    ] as const) {
+      if (column === undefined) continue
+      text += `],"${name}":[`
+      for (let at = 0; at < column.length; at += NUMBERS) {
+        text += at === 0 ? '' : ','
+        text += numbers(column.subarray(at, at + NUMBERS), finite)
+        if (text.length >= PIECE) {
+          yield text
+          text = ''
+        }
       }
     }
-    const { totalPoints, returnedPoints, sampled } = counts
-    text += `],"total_points":${totalPoints},"returned_points":${returnedPoints},"sampled":${sampled},"non_finite":${nonFinite}}`
+    text += `],"total_points":${totalPoints},"returned_points":${returnedPoints},"sampled":${sampled},"non_finite":${nonFinite}`
+    if (smoothing !== undefined) {
+      const { mean, mass } = smoothing
+      text += `,"smoothing":${JSON.stringify({ mean: writeNumber(mean), mass: writeNumber(mass) })}`
+    }
+    text += '}'
   }
-  yield `${text}]}\n`
+  yield more === undefined ? `${text}]}\n` : `${text}],${JSON.stringify(more()).slice(1)}\n`
 }
 
 /** Joining a typed array writes its numbers as JSON does, twice as fast as writing them one by one. */

@@ -1,43 +1,16 @@
-import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleBatch } from '../domain/access.ts'
 import { readLogLines } from '../domain/logs/index.ts'
-import { MIN_POINTS, readSeries, type SeriesQuery, sample } from '../domain/metrics/index.ts'
+import { sample } from '../domain/metrics/index.ts'
 import { readResources } from '../domain/resources/index.ts'
 import type { Services } from '../services.ts'
+import { type Asked, metricsRoutes, points, seriesShape } from './metrics.ts'
 import { jobsQuery, keysQuery, namesOf } from './names.ts'
-import { type ShownSeries, seriesJson } from './series-json.ts'
+import { type ShownSeries, sendSeries } from './series-json.ts'
 import { byId, instant } from './shapes.ts'
 
-const number = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])])
-const seriesShape = z.object({
-  job_id: z.string(),
-  key: z.string(),
-  steps: z.array(z.int()).describe('Epochs, increasing'),
-  values: z.array(number),
-  total_points: z.int().describe('Points in the range'),
-  returned_points: z.int(),
-  sampled: z.boolean(),
-  non_finite: z.int().describe('How many of all points in the range are NaN or infinite'),
-})
-const points = z.coerce
-  .number()
-  .int()
-  .min(MIN_POINTS)
-  .max(1_000_000)
-  .optional()
-  .describe('Longer series are sampled to at most so many points; every point without it')
-const epoch = z.coerce.number().int().min(-2_147_483_648).max(2_147_483_647).optional()
-
-const metricsQuery = z.strictObject({
-  ...keysQuery,
-  ...jobsQuery,
-  points,
-  from: epoch.describe('First epoch'),
-  to: epoch.describe('Last epoch'),
-})
 const second = z
   .union([
     z.coerce.number().int().min(-62_135_596_800).max(253_402_300_799),
@@ -81,44 +54,13 @@ const logShape = z.object({
   level: z.string(),
   line: z.string(),
 })
-type Asked<Query> = { Params: z.output<typeof byId>; Querystring: Query }
 
 /** What a batch recorded: the series of its epochs and of its resources, its log (contract §4, §6 "M4"). */
-export function seriesRoutes(app: FastifyInstance, { sql }: Services): void {
+export function seriesRoutes(app: FastifyInstance, services: Services): void {
+  const { sql } = services
   const tags = ['series']
 
-  app.get<Asked<z.output<typeof metricsQuery>>>(
-    '/api/batches/:id/metrics',
-    {
-      // The answer is written as it is read; the schema describes it.
-      serializerCompiler: () => String,
-      schema: {
-        tags,
-        summary: 'Series of the jobs, in full or sampled so that no spike is lost',
-        description:
-          'With `points`, a longer series is cut into buckets of its x-axis (from `from` to `to`, else from its first epoch to its last), and of each bucket the first, last, least and greatest point stay; where a series has NaN or infinite values, the first of each kind in a bucket stays too.',
-        params: byId,
-        querystring: metricsQuery,
-        response: { 200: z.object({ series: z.array(seriesShape) }) },
-      },
-    },
-    async (request, reply) => {
-      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
-      const { query } = request
-      const wanted: SeriesQuery = {
-        keys: namesOf(query.keys, query.key),
-        jobs: namesOf(query.jobs, query.job),
-        from: query.from,
-        to: query.to,
-      }
-      async function* sampled(): AsyncGenerator<ShownSeries> {
-        for await (const { jobId, key, steps, values } of readSeries(sql, batch.key, wanted)) {
-          yield { jobId, key, ...sample(steps, values, query.points, query) }
-        }
-      }
-      return sendSeries(reply, sampled())
-    },
-  )
+  metricsRoutes(app, services)
 
   app.get<Asked<z.output<typeof resourcesQuery>>>(
     '/api/batches/:id/resources',
@@ -201,7 +143,3 @@ export function seriesRoutes(app: FastifyInstance, { sql }: Services): void {
     },
   )
 }
-
-/** The answer is written while it is read: neither side holds it whole. */
-const sendSeries = (reply: FastifyReply, series: AsyncIterable<ShownSeries>): FastifyReply =>
-  reply.type('application/json; charset=utf-8').send(Readable.from(seriesJson(series), { objectMode: false }))

@@ -7,26 +7,36 @@ import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { adminRoutes } from './admin.ts'
 import { agentRoutes } from './agents.ts'
+import { createAttemptLimits } from './attempts.ts'
 import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
+import { batchListRoutes } from './batch-list.ts'
 import { batchRoutes } from './batches.ts'
-import { acceptJson } from './body.ts'
+import { acceptJson, readToItsEnd } from './body.ts'
+import { createCounters } from './counters.ts'
 import { identifyCallers } from './credentials.ts'
 import { eventRoutes } from './events.ts'
 import { exportRoutes } from './export.ts'
 import { hostRoutes } from './hosts.ts'
 import { insightRoutes } from './insight.ts'
+import { jobAttemptRoutes } from './job-attempts.ts'
 import { jobRoutes } from './jobs.ts'
+import { shedLoad } from './load.ts'
+import { mailRoutes } from './mail.ts'
+import { oauthRoutes } from './oauth.ts'
 import { openapiRoutes } from './openapi.ts'
 import { opsRoutes } from './ops.ts'
+import { projectFieldRoutes } from './project-fields.ts'
 import { projectRoutes } from './projects.ts'
 import { rerunRoutes } from './reruns.ts'
 import { sendProblem, toProblem } from './respond.ts'
+import { ruleRoutes } from './rules.ts'
 import { secureAnswers } from './security-headers.ts'
 import { seriesRoutes } from './series.ts'
 import { shareRoutes } from './shares.ts'
 import { sseRoutes } from './sse.ts'
 import { tokenRoutes } from './tokens.ts'
+import { refuseBytes, refusePath } from './unroutable.ts'
 import { servePages } from './web.ts'
 
 declare module 'fastify' {
@@ -43,10 +53,14 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   const { config, log } = services
   const process = randomBytes(4).toString('hex')
   let requests = 0
+  const nextId = () => `${process}-${(++requests).toString(36)}`
   const app = fastify({
     bodyLimit: config.maxBodyBytes,
-    trustProxy: config.trustProxy,
-    genReqId: () => `${process}-${(++requests).toString(36)}`,
+    // The nearest proxy alone: whatever stands further left in X-Forwarded-For, a client may have written itself.
+    trustProxy: config.trustProxy ? (_address, hop) => hop < 1 : false,
+    genReqId: nextId,
+    frameworkErrors: refusePath,
+    clientErrorHandler: (error, socket) => refuseBytes(error, socket, nextId()),
     // A batch_id of 128 characters may be percent-encoded to twelve times its length.
     routerOptions: { maxParamLength: 2048 },
     // Requests under way are answered when the server stops (app.ts sets the limit).
@@ -62,14 +76,18 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   acceptJson(app, config.maxBodyBytes)
 
   const allowed = new Set(config.allowedHosts.map((host) => host.toLowerCase()))
-  app.addHook('onRequest', async (request, reply) => {
+  const anyHost = allowed.has('*')
+  // It calls back, because every event passes here: a promise would cost as much as the rest.
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
-    if (!allowed.has('*') && !allowed.has(hostName(request.headers.host)))
-      throw new Problem('host_not_allowed')
+    if (anyHost || allowed.has(hostName(request.headers.host))) done()
+    else done(new Problem('host_not_allowed'))
   })
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error)
-    if (problem.status >= 500) {
+    if (problem.code === 'body_too_large') readToItsEnd(request, reply)
+    // What refuses on purpose has no cause: too much to do, migrations that are pending.
+    if (problem.status >= 500 && (problem.code === 'internal' || problem.cause !== undefined)) {
       log.error(
         { err: problem.cause ?? problem, request_id: request.id, route: request.routeOptions.url },
         problem.title,
@@ -77,6 +95,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     }
     return sendProblem(reply, problem)
   })
+  const load = shedLoad(app)
   const page = await servePages(app)
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
@@ -109,18 +128,25 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   secureAnswers(app)
   identifyCallers(app, services)
 
-  opsRoutes(app, services)
+  opsRoutes(app, services, createCounters(app, services, load))
   openapiRoutes(app)
   eventRoutes(app, services)
-  authRoutes(app, services)
+  const guesses = createAttemptLimits()
+  authRoutes(app, services, guesses)
+  oauthRoutes(app, services, guesses)
   tokenRoutes(app, services)
   adminRoutes(app, services)
+  batchListRoutes(app, services)
   batchRoutes(app, services)
   rerunRoutes(app, services)
   agentRoutes(app, services)
   hostRoutes(app, services)
   jobRoutes(app, services)
+  jobAttemptRoutes(app, services)
   projectRoutes(app, services)
+  ruleRoutes(app, services)
+  mailRoutes(app, services)
+  projectFieldRoutes(app, services)
   shareRoutes(app, services)
   auditRoutes(app, services)
   seriesRoutes(app, services)

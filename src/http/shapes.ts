@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { User } from '../domain/users/index.ts'
+import { PASSWORD, type User } from '../domain/users/index.ts'
 
 /** Shapes that several routes share, as they stand on the wire. */
 export const nothing = z.strictObject({})
@@ -39,7 +39,7 @@ export const email = z
 
 export const newPassword = z
   .string()
-  .regex(/^\P{Cs}{8,1024}$/u, 'must be 8 to 1,024 characters')
+  .regex(PASSWORD, 'must be 8 to 1,024 characters')
   .meta({ minLength: 8, maxLength: 1024, format: 'password' })
 /** A password that is only compared: whatever cannot be right is wrong rather than invalid. */
 export const triedPassword = z.string().max(4096).meta({ format: 'password' })

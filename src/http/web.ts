@@ -26,7 +26,8 @@ export type Pages = (request: FastifyRequest, reply: FastifyReply) => FastifyRep
  * the API can be shadowed. Files are looked up at each request, so a build is served without a restart.
  */
 export async function servePages(app: FastifyInstance, root: string = BUILT): Promise<Pages> {
-  await app.register(statics, { root, serve: false, suppressWarning: true })
+  // The build left each file compressed beside it (web/vite.config.ts): who takes that is sent that.
+  await app.register(statics, { root, serve: false, suppressWarning: true, preCompressed: true })
 
   return (request, reply) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
@@ -49,4 +50,6 @@ export async function servePages(app: FastifyInstance, root: string = BUILT): Pr
   }
 }
 
-const wantsHtml = (request: FastifyRequest): boolean => /\btext\/html\b/.test(request.headers.accept ?? '')
+/** Whether a person at a browser asks, who can read a page and no JSON. */
+export const wantsHtml = (request: FastifyRequest): boolean =>
+  /\btext\/html\b/.test(request.headers.accept ?? '')

@@ -1,12 +1,14 @@
 import type { Tx } from '../db/sql.ts'
 import { linkReruns } from '../domain/agents/index.ts'
 import { settled } from '../domain/jobs/index.ts'
+import { happened } from '../domain/notifications/index.ts'
 import type { Change } from '../stream/change.ts'
-import { admit } from './admit.ts'
+import { type Admission, admit } from './admit.ts'
 import { changesOf } from './changes.ts'
 import { createMissing } from './create.ts'
 import { type Folded, foldGroup } from './fold.ts'
-import type { JobMemory } from './memory.ts'
+import type { Memory } from './memory.ts'
+import { noticed } from './notice.ts'
 import type { Item, Outcome } from './outcome.ts'
 import { loadStanding, type Standing } from './standing.ts'
 import { writeGroup } from './write.ts'
@@ -27,10 +29,11 @@ export interface Applied {
 export async function applyGroup(
   tx: Tx,
   items: readonly Item[],
-  options: { autocreate: boolean; memory: JobMemory; now: () => Date },
+  options: { autocreate: boolean; memory: Memory; now: () => Date },
 ): Promise<{ result: Applied; changes: Change[] }> {
   const standing = await loadStanding(tx, items, options.memory)
-  const { admitted, outcomes, repeats } = admit(items, standing, options)
+  const admission = admit(items, standing, options)
+  const { admitted } = admission
   let changes: Change[] = []
   let folded: Folded | undefined
   if (admitted.length > 0) {
@@ -38,29 +41,43 @@ export async function applyGroup(
     folded = await foldGroup(tx, admitted, standing, created)
     const ended = await writeGroup(tx, folded)
     changes = changesOf(standing, folded, admitted, ended)
+    await happened(tx, noticed(admitted, standing, folded), options.now())
     if (folded.started.length > 0) changes.push(...(await linkReruns(tx, folded.started, options.now())))
   }
   return {
     changes,
     result: {
-      outcomes: items.map((item, i): Outcome => {
-        const repeated = repeats.get(i)
-        if (repeated !== undefined) return { dbId: repeated.checked.dbId, deduplicated: true }
-        return outcomes[i] ?? { dbId: item.checked.dbId, deduplicated: false }
-      }),
+      outcomes: outcomesOf(items, admission),
       remember: () => remember(options.memory, standing, folded),
     },
   }
 }
 
-function remember(memory: JobMemory, standing: Standing, folded: Folded | undefined): void {
-  for (const [batchId, { state, version }] of standing.batches) {
-    const byId = standing.jobs.get(batchId)
+/** By position. */
+export const outcomesOf = (items: readonly Item[], { outcomes, repeats }: Admission): Outcome[] =>
+  items.map((item, i): Outcome => {
+    const repeated = repeats.get(i)
+    if (repeated !== undefined) return { dbId: repeated.checked.dbId, deduplicated: true }
+    return outcomes[i] ?? { dbId: item.checked.dbId, deduplicated: false }
+  })
+
+/** To be called once the group is committed. */
+export function remember(memory: Memory, standing: Standing, folded: Folded | undefined): void {
+  const { projects, senders } = standing.read
+  for (const { access, version } of projects) memory.keepProject(access, version, senders)
+  for (const [batchId, batch] of standing.batches) {
+    const { state } = batch
     const touched = folded?.touched.get(state)
     // What SQL changed behind the fold's back is not known here: those jobs are read back next time.
-    if (byId === undefined || touched?.over !== touched?.wasOver) continue
-    if ([...(touched?.jobs.keys() ?? [])].some((job) => job.progress.changed.extremes)) continue
-    for (const job of touched?.jobs.keys() ?? []) settled(job)
-    memory.keep(batchId, { version: touched === undefined ? version : standing.version, byId })
+    if (touched?.over !== touched?.wasOver) continue
+    const byId = standing.jobs.get(batchId) ?? new Map()
+    if (touched !== undefined) {
+      if ([...touched.jobs.keys()].some((job) => job.progress.changed.extremes)) continue
+      for (const job of touched.jobs.keys()) settled(job)
+      batch.version = standing.version
+      if (state.changed.summary) batch.ownVersion = standing.version
+      state.changed = { summary: false, progress: false, counts: false }
+    }
+    memory.keep({ batch, byId })
   }
 }

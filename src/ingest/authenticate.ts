@@ -15,11 +15,15 @@ export interface Authenticator {
    * @throws Problem unauthenticated; forbidden for a credential that may not send events
    */
   authenticate(authorization: string | undefined): Promise<Sender>
+  /** The sender, where it is known without asking anybody. */
+  recognise(authorization: string | undefined): Sender | undefined
 }
 
 export function createAuthenticator(options: { sql: Sql; writer: Writer; now: () => Date }): Authenticator {
   const { sql, writer, now } = options
   const remembered = new Map<string, { sender: Promise<Sender>; until: number }>()
+  /** By the whole header. */
+  const found = new Map<string, { sender: Sender; until: number }>()
 
   // A token that was revoked or replaced may be remembered, but the group's transaction asks again (admit.ts).
   async function find(text: string): Promise<Sender> {
@@ -40,6 +44,10 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
   }
 
   return {
+    recognise(authorization) {
+      const known = authorization === undefined ? undefined : found.get(authorization)
+      return known !== undefined && known.until > Date.now() ? known.sender : undefined
+    },
     authenticate(authorization) {
       const text = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
       if (text === undefined) throw new Problem('unauthenticated')
@@ -49,7 +57,13 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
       if (remembered.size >= MOST_REMEMBERED) remembered.clear()
       const sender = find(text)
       remembered.set(text, { sender, until: clock + REMEMBER_MS })
-      sender.catch(() => remembered.delete(text))
+      sender.then(
+        (known) => {
+          if (found.size >= MOST_REMEMBERED) found.clear()
+          found.set(authorization as string, { sender: known, until: clock + REMEMBER_MS })
+        },
+        () => remembered.delete(text),
+      )
       return sender
     },
   }

@@ -1,3 +1,4 @@
+import { type Piece, piece } from '../db/piece.ts'
 import type { Fragment, Tx } from '../db/sql.ts'
 import { eventTypeCode, type Incoming } from '../domain/events/index.ts'
 
@@ -8,16 +9,52 @@ const BLOCK = 32
 export const storedEvents = (tx: Tx, eventIds: string[]): Fragment => tx`
   select event_id, db_id from events where event_id = any (string_to_array(${eventIds.join(',')}, ',')::uuid[])`
 
-/** Enough blocks of db_ids for `count` events: their first ids. */
-export const idBlocks = (tx: Tx, count: number): Fragment => tx`
-  select nextval('event_block') as first from generate_series(1, ${Math.ceil(count / BLOCK)}::int)`
+export const blocksFor = (count: number): number => Math.ceil(count / BLOCK)
+
+/** So many blocks of db_ids: their first ids. */
+export const idBlocks = (tx: Tx, blocks: number): Fragment => tx`
+  select nextval('event_block') as first from generate_series(1, ${blocks}::int)`
 
 /**
- * db_ids, ascending, from the blocks that were taken. What a block has left over is not used, so that ids follow the
- * order of groups.
+ * The db_ids that this server took and has not used yet, ascending. Whoever reads a batch goes on after the last db_id
+ * it saw, so within a batch ids follow the order of groups, of all servers: a group that finds its batches as this
+ * server left them may use ids that were taken before; any other takes new ones once it holds its batches' locks, and
+ * then the older ones are not used any more.
  */
-export function* idsFrom(blocks: { first: number }[]): Generator<number, undefined> {
-  for (const { first } of blocks) for (let i = 0; i < BLOCK; i++) yield first + i
+export interface IdSupply {
+  readonly size: number
+  /** The next id. Throws when there is none. */
+  next(): number
+  add(blocks: readonly number[]): void
+  clear(): void
+}
+
+export function createIdSupply(): IdSupply {
+  let blocks: number[] = []
+  /** How many of the first block are used. */
+  let used = 0
+  return {
+    get size() {
+      return blocks.length * BLOCK - used
+    },
+    next() {
+      const first = blocks[0]
+      if (first === undefined) throw new Error('more db_ids were asked for than were taken')
+      const id = first + used++
+      if (used === BLOCK) {
+        blocks.shift()
+        used = 0
+      }
+      return id
+    },
+    add(more) {
+      blocks.push(...more)
+    },
+    clear() {
+      blocks = []
+      used = 0
+    },
+  }
 }
 
 export interface Claim {
@@ -32,9 +69,9 @@ export interface Claim {
  * of JSON, and nothing has to be escaped or parsed on the way.
  * An event_id that another server stored since `findStored` is a unique violation: the group starts over.
  */
-export function storeEvents(tx: Tx, claims: Claim[]): Fragment {
+export function storeEvents(claims: Claim[]): Piece {
   const column = (value: (claim: Claim) => string | number): string => claims.map(value).join('\n')
-  return tx`
+  return piece`
     insert into events (db_id, event_id, batch_key, job_key, type, ts, payload)
     select db_id::bigint, event_id::uuid, batch_key::bigint, nullif(job_key, '')::bigint, type::smallint, ts::timestamptz, payload
     from rows from (

@@ -43,6 +43,7 @@ async function ensureProjects(tx: Tx, admitted: Item[], standing: Standing): Pro
       visibility: 'private' as const,
       ownerId: wanted.get(slug) as string,
       roles: new Map(),
+      rules: [],
     }
     standing.projects.set(slug, access)
     standing.projectsByKey.set(key, access)

@@ -4,10 +4,12 @@ import { applyToBatch, type BatchState, type LoadedBatch, statusOf } from '../do
 import { applyToJob, type JobState, jobStatusOf } from '../domain/jobs/index.ts'
 import type { NewLogLine } from '../domain/logs/index.ts'
 import { type EpochRow, foldEpoch, loadEpochs } from '../domain/metrics/index.ts'
+import type { Happening } from '../domain/notifications/index.ts'
 import type { NewSnapshot } from '../domain/resources/index.ts'
 import type { Claim } from './claim.ts'
 import type { Item } from './outcome.ts'
 import type { Standing } from './standing.ts'
+import { createMetricWatch } from './watch-metrics.ts'
 
 /** What became of a batch and of those of its jobs that the group's events name. */
 export interface Touched {
@@ -27,6 +29,8 @@ export interface Folded {
   epochs: { alone: EpochRow[]; merged: EpochRow[] }
   /** Batches that say they repeat another, or whose token was made for a rerun. */
   started: StartedBatch[]
+  /** Metrics that crossed what a rule watches for. */
+  crossed: Happening[]
 }
 
 /** Folds the admitted events into the states of their batches and jobs, and gives each event its db_id. */
@@ -43,7 +47,7 @@ export async function foldGroup(
   const started: StartedBatch[] = []
   for (const { checked, sender } of admitted) {
     const { event, at } = checked
-    const dbId = standing.ids.next().value as number
+    const dbId = standing.ids.next()
     checked.dbId = dbId
     const { state: batch, ownerId } = standing.batches.get(event.batch_id) as LoadedBatch
     const byOwner = sender.id === ownerId
@@ -75,12 +79,12 @@ export async function foldGroup(
     }
     claims.push({ incoming: checked, eventId: checked.eventId, batchKey: batch.key, jobKey: place.jobKey })
   }
-  const epochs = await foldEpochs(tx, admitted, standing)
+  const { epochs, crossed } = await foldEpochs(tx, admitted, standing)
   for (const [batch, inBatch] of touched) {
     inBatch.over = statusOf(batch) !== 'running'
     settleStatuses(batch, inBatch)
   }
-  return { touched, claims, lines, snapshots, epochs, started }
+  return { touched, claims, lines, snapshots, epochs, started, crossed }
 }
 
 const jobIn = (standing: Standing, batchId: string, jobId: string): JobState =>
@@ -102,7 +106,11 @@ function settleStatuses(batch: BatchState, { over, jobs }: Touched): void {
  * Folds the job_epoch events. An epoch past the highest that the job had is new; only for the others is the standing
  * row asked for.
  */
-async function foldEpochs(tx: Tx, admitted: Item[], standing: Standing): Promise<Folded['epochs']> {
+async function foldEpochs(
+  tx: Tx,
+  admitted: Item[],
+  standing: Standing,
+): Promise<Pick<Folded, 'epochs' | 'crossed'>> {
   const events: { job: JobState; epoch: number; checked: Item['checked'] }[] = []
   const asked: { key: number; epoch: number }[] = []
   for (const { checked } of admitted) {
@@ -113,7 +121,7 @@ async function foldEpochs(tx: Tx, admitted: Item[], standing: Standing): Promise
     if (job.progress.maxEpoch !== null && epoch <= job.progress.maxEpoch) asked.push({ key: job.key, epoch })
     events.push({ job, epoch, checked })
   }
-  if (events.length === 0) return { alone: [], merged: [] }
+  if (events.length === 0) return { epochs: { alone: [], merged: [] }, crossed: [] }
   const rows = new Map<number, Map<number, EpochRow>>()
   const put = (row: EpochRow): void => {
     let ofJob = rows.get(row.jobKey)
@@ -131,10 +139,12 @@ async function foldEpochs(tx: Tx, admitted: Item[], standing: Standing): Promise
     ))
       put(row)
   }
+  const watch = createMetricWatch(standing)
   const written = new Set<EpochRow>()
   for (const { job, epoch, checked } of events) {
     const { at, dbId, stamp, series } = checked
     const standingRow = rows.get(job.key)?.get(epoch)
+    const seen = watch?.before(job, checked, standingRow)
     const row = foldEpoch(job.progress, job.key, standingRow, {
       epoch,
       at,
@@ -143,12 +153,16 @@ async function foldEpochs(tx: Tx, admitted: Item[], standing: Standing): Promise
       series: series as Map<string, number>,
     })
     if (row === null) continue
+    if (seen !== undefined) watch?.after(seen, row)
     if (row !== standingRow) put(row)
     written.add(row)
   }
   const toWrite = [...written]
   return {
-    alone: toWrite.filter((row) => row.stamps === null),
-    merged: toWrite.filter((row) => row.stamps !== null),
+    epochs: {
+      alone: toWrite.filter((row) => row.stamps === null),
+      merged: toWrite.filter((row) => row.stamps !== null),
+    },
+    crossed: watch === undefined ? [] : await watch.crossed(tx),
   }
 }

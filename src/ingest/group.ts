@@ -1,19 +1,38 @@
 import { databaseFault } from '../db/sql.ts'
+import type { Trips } from '../db/trip.ts'
 import { Problem } from '../problem.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { applyGroup } from './apply.ts'
-import { createJobMemory } from './memory.ts'
+import { createMemory } from './memory.ts'
+import { createOneTrip } from './one-trip.ts'
 import type { Item, Outcome } from './outcome.ts'
 
 /**
  * Group commit: requests that arrive while a transaction runs wait together and become the next one. There is one
- * transaction at a time, started as soon as the writer is free (docs/decisions/0002).
+ * transaction at a time (docs/decisions/0002). A group of what this server knows goes in one trip, any other the long way
+ * (0010).
  */
 const MOST_EVENTS = 1_000
 const MOST_CHARACTERS = 8 * 1024 * 1024
 /** Past this much waiting work new requests are told to come back (503), so that memory stays bounded. */
 const MOST_WAITING_CHARACTERS = 64 * 1024 * 1024
+/**
+ * The same for time: what would wait for longer is refused before it is read. A burst of so many events is always let
+ * in, and until large groups tell how fast this machine is, it is taken for a quick one.
+ */
+const MOST_WAITING_S = 2.5
+const BURST_EVENTS = 20_000
+const PER_S_AT_FIRST = 20_000
+const LARGE_GROUP = 500
 const MOST_ATTEMPTS = 8
+/** Of the requests seen last, how many a group waits for, and for how long at most. */
+const SHARE = 0.5
+const GATHER_MS = 2
+
+export interface WrittenGroup {
+  events: number
+  seconds: number
+}
 
 export interface GroupCommit {
   /**
@@ -22,6 +41,8 @@ export interface GroupCommit {
    * @throws Problem overloaded; unavailable (then it is unknown whether they were kept: repeat with the same ids)
    */
   submit(items: Item[]): Promise<Outcome[]>
+  /** Whether there is too much to do to begin with another request: @throws Problem overloaded */
+  refuseIfFull(): void
   /** Waits until nothing is waiting or being written. */
   drain(): Promise<void>
   readonly waiting: { events: number; characters: number }
@@ -36,18 +57,31 @@ interface Submission {
 
 export function createGroupCommit(
   writer: Writer,
-  options: { autocreate: boolean; now: () => Date },
+  trips: Trips | undefined,
+  options: { autocreate: boolean; now: () => Date; wrote?: (group: WrittenGroup) => void },
 ): GroupCommit {
-  const memory = createJobMemory()
+  const memory = createMemory()
+  const oneTrip = trips && createOneTrip(trips, memory, { autocreate: options.autocreate, wake: writer.wake })
   let queue: Submission[] = []
   const waiting = { events: 0, characters: 0 }
   let writing: Promise<void> | null = null
+  let gathering: { requests: number; enough: () => void } | null = null
+  /** What large groups store a second, lately. */
+  let perS = PER_S_AT_FIRST
 
   async function writeAll(): Promise<void> {
+    let last = 0
     while (queue.length > 0) {
+      await gather(Math.ceil((last + queue.length) * SHARE))
       const group = takeGroup()
+      last = group.length
       try {
-        const outcomes = await write(group.flatMap((s) => s.items))
+        const begun = performance.now()
+        const items = group.flatMap((s) => s.items)
+        const outcomes = (await oneTrip?.attempt(items)) ?? (await write(items))
+        const seconds = (performance.now() - begun) / 1000
+        options.wrote?.({ events: outcomes.length, seconds })
+        if (outcomes.length >= LARGE_GROUP) perS += (outcomes.length / seconds - perS) / 5
         let at = 0
         for (const s of group) {
           s.resolve(outcomes.slice(at, at + s.items.length))
@@ -57,6 +91,24 @@ export function createGroupCommit(
         for (const s of group) s.reject(error)
       }
     }
+  }
+
+  /**
+   * Senders that wait for their answers fall into two groups, of which one is written while the other sends; and once
+   * one is much the smaller, it stays so, at the price of a whole transaction for a few events. So a group waits for a
+   * moment until half of those that were seen last are there again.
+   */
+  function gather(requests: number): Promise<void> | undefined {
+    if (queue.length >= requests || waiting.events >= MOST_EVENTS) return undefined
+    return new Promise((resolve) => {
+      const timer = setTimeout(enough, GATHER_MS)
+      gathering = { requests, enough }
+      function enough(): void {
+        clearTimeout(timer)
+        gathering = null
+        resolve()
+      }
+    })
   }
 
   function takeGroup(): Submission[] {
@@ -111,10 +163,16 @@ export function createGroupCommit(
         queue.push({ items, characters, resolve, reject })
         waiting.events += items.length
         waiting.characters += characters
+        if (gathering !== null && (queue.length >= gathering.requests || waiting.events >= MOST_EVENTS))
+          gathering.enough()
         writing ??= writeAll().finally(() => {
           writing = null
         })
       })
+    },
+    refuseIfFull() {
+      if (waiting.events >= Math.max(BURST_EVENTS, perS * MOST_WAITING_S))
+        throw new Problem('overloaded', { retryAfterS: 1 })
     },
     async drain() {
       while (writing !== null) await writing

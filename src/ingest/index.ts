@@ -1,7 +1,8 @@
 import type { Sql } from '../db/sql.ts'
+import type { Trips } from '../db/trip.ts'
 import type { Writer } from '../stream/commit.ts'
 import { type Authenticator, createAuthenticator } from './authenticate.ts'
-import { createGroupCommit, type GroupCommit } from './group.ts'
+import { createGroupCommit, type GroupCommit, type WrittenGroup } from './group.ts'
 import { createLimiter, type RateLimit } from './limit.ts'
 import type { Receiver } from './receive.ts'
 
@@ -10,18 +11,31 @@ export { receiveEvent, receiveEvents } from './receive.ts'
 
 export interface Ingest extends Receiver, Authenticator {
   group: GroupCommit
+  /** Is told of every transaction from now on. */
+  onGroup(heed: (group: WrittenGroup) => void): void
 }
 
 export function createIngest(options: {
   sql: Sql
   writer: Writer
+  /** Without them every group asks the database first. */
+  trips?: Trips
   now: () => Date
   rateLimit: RateLimit
   autocreate: boolean
 }): Ingest {
+  let heed = (_: WrittenGroup): void => {}
   return {
     ...createAuthenticator(options),
+    counts: { stored: 0, duplicate: 0, refused: 0 },
+    onGroup(listener) {
+      heed = listener
+    },
     limiter: createLimiter(options.rateLimit),
-    group: createGroupCommit(options.writer, { autocreate: options.autocreate, now: options.now }),
+    group: createGroupCommit(options.writer, options.trips, {
+      autocreate: options.autocreate,
+      now: options.now,
+      wrote: (group) => heed(group),
+    }),
   }
 }

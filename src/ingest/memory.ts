@@ -1,45 +1,84 @@
+import type { LoadedBatch } from '../domain/batches/index.ts'
 import type { JobState } from '../domain/jobs/index.ts'
+import type { ProjectAccess } from '../domain/projects/index.ts'
+import { createIdSupply, type IdSupply } from './claim.ts'
 
 /** Series of all remembered jobs together; about 200 bytes each. */
 const MOST_SERIES = 100_000
+const MOST_PROJECTS = 1_000
+/** Of one project. */
+const MOST_SENDERS = 1_000
 
-export interface RememberedJobs {
-  /** The version of the batch's progress row when these were its jobs. */
-  version: string
+export interface RememberedBatch {
+  /** As the group left it; its versions say whether it still is so. */
+  batch: LoadedBatch
   byId: Map<string, JobState>
 }
 
-/**
- * The jobs of batches that this server wrote last, so that a busy batch's jobs are not read back before every group.
- * What is remembered counts only while the batch's row still has the version it was left with: whoever else changes
- * a job also writes that row. A batch is taken out while a group works on it, so a failed group leaves nothing.
- */
-export interface JobMemory {
-  take(batchId: string): RememberedJobs | undefined
-  keep(batchId: string, jobs: RememberedJobs): void
+export interface RememberedProject {
+  /** With the roles of those that sent to it. */
+  access: ProjectAccess
+  /** Of its row. */
+  version: string
+  /** Whose roles are known, also of those that have none. */
+  senders: Set<string>
 }
 
-export function createJobMemory(mostSeries = MOST_SERIES): JobMemory {
-  const batches = new Map<string, { jobs: RememberedJobs; series: number }>()
+/**
+ * What this server left behind with its last groups, so that a busy batch is not read back before every group. What
+ * is remembered counts only while its rows still have the versions they were left with: whoever else changes a job
+ * also writes its batch's progress row. A batch is taken out while a group works on it, so a failed group leaves
+ * nothing.
+ */
+export interface Memory {
+  find(batchId: string): RememberedBatch | undefined
+  take(batchId: string): RememberedBatch | undefined
+  keep(remembered: RememberedBatch): void
+  project(slug: string): RememberedProject | undefined
+  /** Adds what was just read of a project, and of these users' roles in it. */
+  keepProject(access: ProjectAccess, version: string, senders: readonly string[]): void
+  readonly ids: IdSupply
+}
+
+export function createMemory(mostSeries = MOST_SERIES): Memory {
+  const batches = new Map<string, { remembered: RememberedBatch; series: number }>()
+  const projects = new Map<string, RememberedProject>()
   let series = 0
-  const take = (batchId: string): RememberedJobs | undefined => {
+  const take = (batchId: string): RememberedBatch | undefined => {
     const found = batches.get(batchId)
     if (found === undefined) return undefined
     batches.delete(batchId)
     series -= found.series
-    return found.jobs
+    return found.remembered
   }
   return {
+    ids: createIdSupply(),
+    find: (batchId) => batches.get(batchId)?.remembered,
     take,
-    keep(batchId, jobs) {
-      let size = 0
-      for (const job of jobs.byId.values()) size += 10 + job.progress.names.length
-      batches.set(batchId, { jobs, series: size })
+    keep(remembered) {
+      let size = 10
+      for (const job of remembered.byId.values()) size += 10 + job.progress.names.length
+      batches.set(remembered.batch.state.id, { remembered, series: size })
       series += size
       // A Map keeps the order in which batches were kept: the first is the one unused for longest.
       for (const oldest of batches.keys()) {
         if (series <= mostSeries) break
         take(oldest)
+      }
+    },
+    project: (slug) => projects.get(slug),
+    keepProject(access, version, senders) {
+      const known = projects.get(access.slug)
+      if (known === undefined || known.version !== version || known.senders.size > MOST_SENDERS) {
+        if (projects.size >= MOST_PROJECTS) projects.clear()
+        projects.set(access.slug, { access, version, senders: new Set(senders) })
+        return
+      }
+      for (const id of senders) {
+        const role = access.roles.get(id)
+        if (role === undefined) known.access.roles.delete(id)
+        else known.access.roles.set(id, role)
+        known.senders.add(id)
       }
     },
   }

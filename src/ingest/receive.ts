@@ -20,6 +20,8 @@ import type { Outcome, Sender, Stored } from './outcome.ts'
 export interface Receiver {
   limiter: Limiter
   group: GroupCommit
+  /** Events since the start, by what became of them; not those of requests that were refused whole. */
+  readonly counts: { stored: number; duplicate: number; refused: number }
 }
 
 const MOST_EVENTS = 500
@@ -38,8 +40,12 @@ export async function receiveEvent(
   const headers = receiver.limiter.take(sender.tokenId, 1)
   const { value, text, suspect } = parseBody(bytes)
   const checked = checkEvent(value, { text, suspect })
-  if (checked instanceof Problem) throw checked
+  if (checked instanceof Problem) {
+    receiver.counts.refused++
+    throw checked
+  }
   const [outcome] = await receiver.group.submit([{ checked, sender }])
+  if (outcome !== undefined) count(receiver, outcome)
   if (outcome === undefined || 'problem' in outcome) throw outcome?.problem ?? new Problem('internal')
   return { body: outcome, headers }
 }
@@ -60,10 +66,13 @@ export async function receiveEvents(
   // All of them came with one token: once it holds no more, the request is refused, not its events.
   for (const o of outcomes) if ('problem' in o && o.problem.code === 'unauthenticated') throw o.problem
   let next = 0
-  return {
-    headers,
-    body: checked.map((c) => (c instanceof Problem ? { problem: c } : (outcomes[next++] as Outcome))),
-  }
+  const all = checked.map((c) => (c instanceof Problem ? { problem: c } : (outcomes[next++] as Outcome)))
+  for (const outcome of all) count(receiver, outcome)
+  return { headers, body: all }
+}
+
+function count({ counts }: Receiver, outcome: Outcome): void {
+  counts['problem' in outcome ? 'refused' : outcome.deduplicated ? 'duplicate' : 'stored']++
 }
 
 function arrayOf({ value }: Body): unknown[] {

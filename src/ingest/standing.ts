@@ -1,3 +1,4 @@
+import { fragment } from '../db/piece.ts'
 import type { Fragment, Tx } from '../db/sql.ts'
 import { type LoadedBatch, lockBatches } from '../domain/batches/index.ts'
 import { type JobState, jobOf, jobsForIngest, type StandingJobRow } from '../domain/jobs/index.ts'
@@ -8,8 +9,8 @@ import {
   type StandingProjectRow,
 } from '../domain/projects/index.ts'
 import { validTokens } from '../domain/tokens/index.ts'
-import { idBlocks, idsFrom, storedEvents } from './claim.ts'
-import type { JobMemory } from './memory.ts'
+import { blocksFor, type IdSupply, idBlocks, storedEvents } from './claim.ts'
+import type { Memory } from './memory.ts'
 import type { Item } from './outcome.ts'
 
 /** What the group's transaction found standing, locked. Grows by what the group creates. */
@@ -24,10 +25,15 @@ export interface Standing {
   /** batch_id → job_id → job; a batch without known jobs may be missing. */
   jobs: Map<string, Map<string, JobState>>
   /** At least one new db_id for each event of the group, ascending. */
-  ids: Iterator<number, undefined>
+  ids: Pick<IdSupply, 'next'>
   /** The version that rows written by this transaction will have. */
   version: string
+  /** Projects as they were read, with the roles of these users; empty where nothing was read. */
+  read: { projects: { access: ProjectAccess; version: string }[]; senders: readonly string[] }
 }
+
+/** Ids that are taken in passing, for groups to come. */
+const SPARE_BLOCKS = 32
 
 /** One row of JSON lists: one statement in place of six. */
 interface Found {
@@ -48,7 +54,7 @@ interface Pair {
  * Everything that the events name, in one round trip. The locks come first, so that what follows sees the work of
  * whoever held them. Jobs that this server remembers are not read, unless somebody else wrote to their batch.
  */
-export async function loadStanding(tx: Tx, items: readonly Item[], memory: JobMemory): Promise<Standing> {
+export async function loadStanding(tx: Tx, items: readonly Item[], memory: Memory): Promise<Standing> {
   const batchIds = [...new Set(items.map((i) => i.checked.event.batch_id))]
   const remembered = new Map(batchIds.map((id) => [id, memory.take(id)]))
   const named = namedJobs(items)
@@ -63,10 +69,10 @@ export async function loadStanding(tx: Tx, items: readonly Item[], memory: JobMe
     tx<Found[]>`/* ingest.load */
       select
         ${json(storedEvents(tx, eventIds))} stored,
-        ${json(validTokens(tx, tokenIds))} tokens,
+        ${json(fragment(tx, validTokens(tokenIds)))} tokens,
         ${json(projectsForIngest(tx, slugs, batchIds, senders))} projects,
         ${unknown.length === 0 ? tx`'[]'::json` : json(jobsOf(tx, unknown))} jobs,
-        ${json(idBlocks(tx, items.length))} ids,
+        ${json(idBlocks(tx, blocksFor(items.length) + SPARE_BLOCKS))} ids,
         pg_current_xact_id()::xid::text as version`,
   ])
   const found = row as Found
@@ -75,7 +81,7 @@ export async function loadStanding(tx: Tx, items: readonly Item[], memory: JobMe
   for (const batch of locked) {
     const known = remembered.get(batch.state.id)
     if (known === undefined) continue
-    if (known.version === batch.version) jobs.set(batch.state.id, known.byId)
+    if (known.batch.version === batch.version) jobs.set(batch.state.id, known.byId)
     else outdated.add(batch.state.id)
   }
   const again = named.filter((pair) => outdated.has(pair.batchId) && !unknown.includes(pair))
@@ -83,14 +89,20 @@ export async function loadStanding(tx: Tx, items: readonly Item[], memory: JobMe
   for (const job of (rows as StandingJobRow[]).map(jobOf)) put(jobs, job.batchId, job)
 
   const projects = found.projects.map(projectOf)
+  memory.ids.clear()
+  memory.ids.add(found.ids.map((block) => block.first))
   return {
     tokens: new Set(found.tokens.map((token) => token.id)),
     stored: new Map(found.stored.map((event) => [event.event_id, event.db_id])),
     projects: new Map(projects.map((p) => [p.slug, p])),
+    read: {
+      projects: found.projects.map(({ version }, i) => ({ access: projects[i] as ProjectAccess, version })),
+      senders,
+    },
     projectsByKey: new Map(projects.map((p) => [p.key, p])),
     batches: new Map(locked.map((b) => [b.state.id, b])),
     jobs,
-    ids: idsFrom(found.ids),
+    ids: memory.ids,
     version: found.version,
   }
 }

@@ -1,6 +1,13 @@
-import type { Fragment, Tx } from '../db/sql.ts'
+import { type Together, together } from '../db/piece.ts'
+import type { Tx } from '../db/sql.ts'
 import { saveBatchProgress, saveBatchSummaries, settleJobs } from '../domain/batches/index.ts'
-import { advanceJobs, onlyAdvanced, saveJobProgress, saveJobSummaries } from '../domain/jobs/index.ts'
+import {
+  advanceJobs,
+  type JobState,
+  onlyAdvanced,
+  saveJobProgress,
+  saveJobSummaries,
+} from '../domain/jobs/index.ts'
 import { insertLogLines } from '../domain/logs/index.ts'
 import { dropChunks, insertEpochs, mergeEpochs, recountExtremes } from '../domain/metrics/index.ts'
 import { insertSnapshots } from '../domain/resources/index.ts'
@@ -15,24 +22,11 @@ export interface EndedJob {
 
 /** Writes a folded group: steps 7 and 8. */
 export async function writeGroup(tx: Tx, folded: Folded): Promise<EndedJob[]> {
-  const { touched, claims, lines, snapshots, epochs } = folded
+  const { touched, epochs } = folded
   const batches = [...touched.keys()]
-  const jobs = [...touched.values()].flatMap((t) => [...t.jobs.keys()])
-  const advanced = jobs.filter(onlyAdvanced)
-  const others = jobs.filter((job) => !onlyAdvanced(job))
-  const changedJobs = jobs.filter((job) => job.changed.summary)
-  const changedBatches = batches.filter((batch) => batch.changed.summary)
-  await writeTogether(tx, {
-    stored: storeEvents(tx, claims),
-    epochs: epochs.alone.length > 0 && insertEpochs(tx, epochs.alone),
-    lines: lines.length > 0 && insertLogLines(tx, lines),
-    snapshots: snapshots.length > 0 && insertSnapshots(tx, snapshots),
-    advanced: advanced.length > 0 && advanceJobs(tx, advanced),
-    others: others.length > 0 && saveJobProgress(tx, others),
-    jobs: changedJobs.length > 0 && saveJobSummaries(tx, changedJobs),
-    progress: saveBatchProgress(tx, batches),
-    batches: changedBatches.length > 0 && saveBatchSummaries(tx, changedBatches),
-  })
+  const jobs = jobsOf(folded)
+  const { text, values } = writeTogether(folded)
+  await tx.unsafe(text, values, { prepare: true })
   if (epochs.merged.length > 0) await mergeEpochs(tx, epochs.merged)
   const replaced = jobs.filter((j) => j.progress.changed.extremes).map((j) => j.key)
   if (replaced.length > 0) await recountExtremes(tx, replaced)
@@ -49,16 +43,40 @@ export async function writeGroup(tx: Tx, folded: Folded): Promise<EndedJob[]> {
   return settled.jobs
 }
 
+const jobsOf = ({ touched }: Folded): JobState[] => [...touched.values()].flatMap((t) => [...t.jobs.keys()])
+
 /**
- * Statements that write different tables, as one: each round trip and each statement costs both sides more than the
- * rows of a small group do.
+ * All tables as one statement: each round trip and each statement costs both sides more than the rows of a small
+ * group do.
  */
-async function writeTogether(tx: Tx, parts: Record<string, Fragment | false>): Promise<void> {
-  let together: Fragment | undefined
-  for (const [name, part] of Object.entries(parts)) {
-    if (part === false) continue
-    together =
-      together === undefined ? tx`${tx(name)} as (${part})` : tx`${together}, ${tx(name)} as (${part})`
+export function writeTogether(folded: Folded): Together {
+  const { touched, claims, lines, snapshots, epochs } = folded
+  const batches = [...touched.keys()]
+  const jobs = jobsOf(folded)
+  const advanced = jobs.filter(onlyAdvanced)
+  const others = jobs.filter((job) => !onlyAdvanced(job))
+  const changedJobs = jobs.filter((job) => job.changed.summary)
+  const changedBatches = batches.filter((batch) => batch.changed.summary)
+  return together('ingest.write', {
+    stored: storeEvents(claims),
+    epochs: epochs.alone.length > 0 && insertEpochs(epochs.alone),
+    lines: lines.length > 0 && insertLogLines(lines),
+    snapshots: snapshots.length > 0 && insertSnapshots(snapshots),
+    advanced: advanced.length > 0 && advanceJobs(advanced),
+    others: others.length > 0 && saveJobProgress(others),
+    jobs: changedJobs.length > 0 && saveJobSummaries(changedJobs),
+    progress: saveBatchProgress(batches),
+    batches: changedBatches.length > 0 && saveBatchSummaries(changedBatches),
+  })
+}
+
+/** Whether the group can be written by `writeTogether` alone, whatever else stands. */
+export function isWrittenTogether(folded: Folded): boolean {
+  if (folded.epochs.merged.length > 0 || folded.started.length > 0) return false
+  for (const [batch, { over, wasOver, jobs }] of folded.touched) {
+    if (batch.changed.summary || over !== wasOver) return false
+    for (const { progress } of jobs.keys())
+      if (progress.changed.extremes || progress.changed.chunks) return false
   }
-  if (together !== undefined) await tx`/* ingest.write */ with ${together} select 1`
+  return true
 }

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fragment, type Piece, piece } from '../db/piece.ts'
 import { type Sql, type Tx, transaction } from '../db/sql.ts'
 import type { Change } from './change.ts'
 
@@ -12,15 +14,19 @@ export interface Writer {
   unordered?: boolean
 }
 
-export function createWriter(sql: Sql): Writer {
+/** @param paceMs the least time from one ring of the bell to the next; the first is at once */
+export function createWriter(sql: Sql, paceMs = 10): Writer {
   let ringing = false
   let again = false
   const ring = async (): Promise<void> => {
     ringing = true
     do {
       again = false
+      const begun = performance.now()
       // A lost notification costs a reader at most its poll interval, so an error here is not the writer's.
       await sql`/* changes.notify */ select pg_notify('changes', '')`.catch(() => {})
+      const left = paceMs - (performance.now() - begun)
+      if (again && left > 0) await sleep(left)
     } while (again)
     ringing = false
   }
@@ -47,7 +53,7 @@ export async function commit<T>(
     const { result, changes } = await work(tx)
     if (changes.length > 0) {
       changed = true
-      await appendChanges(tx, changes, writer.unordered === true)
+      await fragment(tx, writer.unordered === true ? append(changes) : appendInOrder(changes))
     }
     return result
   })
@@ -55,22 +61,45 @@ export async function commit<T>(
   return result
 }
 
-/** Channel names hold no newline (ids have no control characters), so each column travels as one text. */
-async function appendChanges(tx: Tx, changes: readonly Change[], unordered: boolean): Promise<void> {
-  const column = (value: (change: Change) => string | number | undefined): string =>
-    changes.map((change) => value(change) ?? '').join('\n')
-  const lock = unordered || tx`/* changes.lock */ select pg_advisory_xact_lock(${CHANGES_LOCK})`
-  const append = tx`/* changes.append */
+/**
+ * Appends changes: a transaction's last statement. The lock is held before the first `seq` is taken, and until the
+ * commit.
+ */
+export const appendInOrder = (changes: readonly Change[]): Piece => {
+  const [channels, types, batches, keys, firsts, lasts] = columnsOf(changes)
+  return piece`/* changes.append */
+    with held as materialized (select pg_advisory_xact_lock(${CHANGES_LOCK}::text::bigint))
+    insert into changes (channel, type, batch_key, keys, first_id, last_id)
+    select channel, type, nullif(batch_key, '')::bigint, keys::bigint[], nullif(first_id, '')::bigint, nullif(last_id, '')::bigint
+    from held, rows from (
+      string_to_table(${channels}, chr(10)), string_to_table(${types}, chr(10)), string_to_table(${batches}, chr(10)),
+      string_to_table(${keys}, chr(10)), string_to_table(${firsts}, chr(10)), string_to_table(${lasts}, chr(10))
+    ) with ordinality as c (channel, type, batch_key, keys, first_id, last_id, n)
+    order by n`
+}
+
+/** Without the lock (Writer.unordered). */
+const append = (changes: readonly Change[]): Piece => {
+  const [channels, types, batches, keys, firsts, lasts] = columnsOf(changes)
+  return piece`/* changes.append_unordered */
     insert into changes (channel, type, batch_key, keys, first_id, last_id)
     select channel, type, nullif(batch_key, '')::bigint, keys::bigint[], nullif(first_id, '')::bigint, nullif(last_id, '')::bigint
     from rows from (
-      string_to_table(${column((c) => c.channel)}, chr(10)),
-      string_to_table(${column((c) => c.type)}, chr(10)),
-      string_to_table(${column((c) => ('batchKey' in c ? c.batchKey : undefined))}, chr(10)),
-      string_to_table(${column((c) => `{${'keys' in c ? c.keys.join(',') : ''}}`)}, chr(10)),
-      string_to_table(${column((c) => ('ids' in c ? c.ids.first : undefined))}, chr(10)),
-      string_to_table(${column((c) => ('ids' in c ? c.ids.last : undefined))}, chr(10))
-    ) with ordinality as c (channel, type, batch_key, keys, first_id, last_id, n)
-    order by n`
-  await Promise.all([lock, append])
+      string_to_table(${channels}, chr(10)), string_to_table(${types}, chr(10)), string_to_table(${batches}, chr(10)),
+      string_to_table(${keys}, chr(10)), string_to_table(${firsts}, chr(10)), string_to_table(${lasts}, chr(10))
+    ) as c (channel, type, batch_key, keys, first_id, last_id)`
+}
+
+/** Channel names hold no newline (ids have no control characters), so each column travels as one text. */
+function columnsOf(changes: readonly Change[]): [string, string, string, string, string, string] {
+  const column = (value: (change: Change) => string | number | undefined): string =>
+    changes.map((change) => value(change) ?? '').join('\n')
+  return [
+    column((c) => c.channel),
+    column((c) => c.type),
+    column((c) => ('batchKey' in c ? c.batchKey : undefined)),
+    column((c) => `{${'keys' in c ? c.keys.join(',') : ''}}`),
+    column((c) => ('ids' in c ? c.ids.first : undefined)),
+    column((c) => ('ids' in c ? c.ids.last : undefined)),
+  ]
 }

@@ -20,11 +20,12 @@ export interface Hub<V> {
   /**
    * Follows channels of the log, by name as whom.
    * @param options.after the cursor to go on from; from now on without one
+   * @param options.since without a cursor: what is committed already, though it may not have been told yet
    * @param options.closed is called once when it has ended, whoever ended it
    */
   subscribe(
     followings: ReadonlyMap<string, Following<V>>,
-    options: { after?: number | undefined; closed: () => void },
+    options: { after?: number | undefined; since?: number | undefined; closed: () => void },
   ): Subscription
   /** How many streams there are, and what was told since the start. */
   readonly counts: { streams: number; frames: number; failed: number }
@@ -114,9 +115,9 @@ export function createHub<V>(options: {
       return tail.head
     },
     counts,
-    subscribe(followings, { after, closed }) {
+    subscribe(followings, { after, since, closed }) {
       const around = { sql, teller, head: () => tail.head, gate, now }
-      const { subscription, subscriber } = createSubscription(around, followings, after, () => {
+      const { subscription, subscriber } = createSubscription(around, followings, { after, since }, () => {
         remove(subscriber)
         closed()
       })

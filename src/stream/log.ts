@@ -1,4 +1,4 @@
-import type { Sql } from '../db/sql.ts'
+import type { Db, Sql } from '../db/sql.ts'
 
 /** A change as the log keeps it (change.ts): what changed, by key. Ascending `seq` is the order of commits. */
 export interface LoggedChange {
@@ -45,7 +45,7 @@ export const changesOfChannels = (
  * The oldest and the newest change that the log holds; null before the first change ever. The newest is never pruned,
  * so a cursor from before `first - 1` has lost changes and one past `last` was never given.
  */
-export async function logBounds(sql: Sql): Promise<{ first: number; last: number } | null> {
+export async function logBounds(sql: Db): Promise<{ first: number; last: number } | null> {
   const [row] = await sql<{ first: number | null; last: number | null }[]>`/* changes.bounds */
     select (select min(seq) from changes) as first, (select max(seq) from changes) as last`
   return row === undefined || row.first === null || row.last === null

@@ -1,10 +1,10 @@
+import type { Db } from '../db/sql.ts'
 import { commit, type Writer } from './commit.ts'
 
 /** One server prunes at a time; the others need not wait for it. */
 const PRUNE_LOCK = 7_041_778
 /** Rows of one transaction. */
 const ROWS = 5_000
-const EVERY_MS = 10 * 60_000
 const KEPT_HOURS = 24
 
 /**
@@ -32,25 +32,10 @@ export async function pruneChanges(writer: Writer, keptHours = KEPT_HOURS): Prom
   }
 }
 
-export interface Pruning {
-  stop(): Promise<void>
-}
-
-/** Prunes now and then until it is stopped. */
-export function startPruning(
-  writer: Writer,
-  options: { failed: (error: unknown) => void; everyMs?: number },
-): Pruning {
-  let running: Promise<unknown> = Promise.resolve()
-  const round = (): void => {
-    running = running.then(() => pruneChanges(writer)).catch(options.failed)
-  }
-  const timer = setInterval(round, options.everyMs ?? EVERY_MS)
-  timer.unref()
-  return {
-    async stop() {
-      clearInterval(timer)
-      await running
-    },
-  }
+/** How many changes are older than the log is kept. */
+export async function countPrunable(db: Db, keptHours = KEPT_HOURS): Promise<number> {
+  const [row] = await db<{ n: number }[]>`/* changes.count_prunable */
+    select count(*) n from changes
+    where at < now() - ${keptHours} * interval '1 hour' and seq < (select max(seq) from changes)`
+  return row?.n ?? 0
 }

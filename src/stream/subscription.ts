@@ -52,7 +52,7 @@ export interface Surroundings<V> {
 export function createSubscription<V>(
   around: Surroundings<V>,
   followings: ReadonlyMap<string, Following<V>>,
-  after: number | undefined,
+  { after, since = 0 }: { after: number | undefined; since?: number | undefined },
   closed: () => void,
 ): { subscription: Subscription; subscriber: Subscriber<V> } {
   const { sql, teller, head, gate } = around
@@ -60,7 +60,7 @@ export function createSubscription<V>(
   const queue: Frame[] = []
   let queued = 0
   /** Everything up to here is in the queue, was handed out, or is not for this stream. */
-  let tail = after ?? head()
+  let tail = after ?? Math.max(head(), since)
   let live = after === undefined
   let checked = after === undefined
   let done = false

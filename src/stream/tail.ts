@@ -31,6 +31,7 @@ export function createTail(options: {
   paceMs: number
 }): Tail {
   const { sql, wanted, handOn, failed, pollMs, paceMs } = options
+  const idlePaceMs = paceMs * 10
   let head = 0
   let stopped = false
   let looking: Promise<void> | null = null
@@ -82,9 +83,9 @@ export function createTail(options: {
         )
         .finally(() => {
           looking = null
-          // Under load half of the time is left to those who write.
+          // Under load half of the time is left to those who write, and nearly all while nobody is told.
           const now = performance.now()
-          nextLook = Math.max(begun + paceMs, now + (now - begun))
+          nextLook = Math.max(begun + (wanted() ? paceMs : idlePaceMs), now + (now - begun))
           if (rung) ring()
         })
       return

@@ -105,12 +105,14 @@ test('after kill -9 the next start has the same data', async () => {
 })
 
 test('a bad setting ends the start with one line that names it and keeps its value to itself', async () => {
-  const result = await start({ SVC_DATABASE_URL: 'mysql://root:hunter2@db/svc' }).ended
-  expect(result).toMatchObject({
-    code: 1,
-    out: '',
-    err: 'svc: SVC_DATABASE_URL is not valid: must begin with postgresql://\n',
-  })
+  for (const name of ['SVC_DATABASE_URL', 'DATABASE_URL']) {
+    const result = await start({ [name]: 'mysql://root:hunter2@db/svc' }).ended
+    expect(result).toMatchObject({
+      code: 1,
+      out: '',
+      err: `svc: ${name} is not valid: must begin with postgresql://\n`,
+    })
+  }
 })
 
 test('an unknown SVC_ name is warned of, and a name of the clients is not', async () => {

@@ -33,15 +33,15 @@ export const ACCESS: ReadonlyMap<string, Rule> = new Map([
     'Batch',
     `nodeId id project status stalled stopRequested owner host hostId user commit command experimentType tags notes nTotal
      nDone nFailed nRunning slots startedAt endedAt lastSeenAt elapsedS failureReason envSnapshot rerunOf can jobs metrics
-     eta health resources logLines`,
+     metricGroups metricClips eta health resources logLines`,
   ),
-  ...rows('inProject', 'Batch', 'agentCommands'),
+  ...rows('inProject', 'Batch', 'agentCommands timeline agent'),
   ...rows('sharer', 'Batch', 'shares'),
   ...rows(
     'reader',
     'Job',
     `nodeId jobId key batchId status model dataset params finalMetrics latest startedAt endedAt elapsedS epochs
-     failureReason idle metrics eta resources logLines`,
+     failureReason idle metrics eta resources logLines epochTimes attempts attemptMetrics`,
   ),
 ])
 
@@ -50,11 +50,15 @@ export const PARTS = new Set([
   'AgentCommand',
   'AgentCommandConnection',
   'AgentCommandEdge',
+  'Attempt',
+  'AttemptMetrics',
+  'BatchAgent',
   'BatchCan',
   'BatchConnection',
   'BatchEdge',
   'Dashboard',
   'EnvSnapshot',
+  'EpochTimes',
   'Eta',
   'Health',
   'Host',
@@ -67,6 +71,8 @@ export const PARTS = new Set([
   'LogLineConnection',
   'LogLineEdge',
   'Metric',
+  'MetricClip',
+  'MetricGroup',
   'PageInfo',
   'Person',
   'ProjectConnection',
@@ -76,5 +82,8 @@ export const PARTS = new Set([
   'RunningProcess',
   'Share',
   'Slots',
+  'Smoothing',
+  'TimelineActor',
+  'TimelineStep',
   'Viewer',
 ])

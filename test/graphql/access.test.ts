@@ -33,6 +33,11 @@ beforeAll(async () => {
       makeEvent('resource_snapshot', { ...of, data: { ram_mb: 1 } }),
     ])
   }
+  // For the field that tells of the agent on the batch's host.
+  await stage.app.call('POST', '/api/agents/register', {
+    token: stage.batchOwner.token,
+    body: { hostname: 'box1', capabilities: {}, version: '1' },
+  })
   for (const kind of ['open', 'anonymous'] as const) {
     const made = await stage.app.call('POST', '/api/batches/of%20vision/shares', {
       token: stage.batchOwner.token,
@@ -80,6 +85,10 @@ function asked(field: GraphQLField<unknown, unknown>, project: string): string {
     token: JSON.stringify(shares.open),
     ids: '[]',
     channels: '[]',
+    n: '1',
+    groupBy: '"model"',
+    keys: '["train_loss"]',
+    share: '0.1',
   }
   if (field.name === 'job') values.id = '"j"'
   if (field.name === 'node') values.id = JSON.stringify(Buffer.from(`Batch:of ${project}`).toString('base64'))

@@ -92,7 +92,12 @@ test('project > batch > job > metrics takes as many statements for 500 jobs as f
   expect(edges[0].node.jobs.edges).toHaveLength(20)
   expect(edges[24].node.jobs.edges[19].node.metrics).toEqual([{ key: 'loss', steps: [0], values: [0] }])
   expect(edges[0].node.metrics).toHaveLength(20)
-  expect(many.statements.map(nameOf).toSorted()).toEqual(one.statements.map(nameOf).toSorted())
+  // Estimates of batches are kept for a second, so they may have been read just before.
+  const read = ({ statements }: typeof one) => {
+    const names = statements.map(nameOf)
+    return names.filter((name, i) => !name.startsWith('eta.') || names.indexOf(name) === i).toSorted()
+  }
+  expect(read(many)).toEqual(read(one))
   expect(many.count).toBeLessThanOrEqual(20)
 })
 
@@ -103,7 +108,9 @@ test('each of its levels is one statement', async () => {
   const { statements } = await run(query, { slug: 'large' })
   const names = statements.map(nameOf)
   expect(names).toEqual(expect.arrayContaining(['prisma', 'batches.search', 'jobs.search', 'metrics.read']))
-  expect(names).toHaveLength(new Set(names).size + names.filter((name) => name.startsWith('eta.')).length / 2)
+  // Estimates are read for batches and for jobs, unless they were a moment ago.
+  const others = names.filter((name) => !name.startsWith('eta.'))
+  expect(others).toHaveLength(new Set(others).size)
   // Those of every list, of rights, of estimates and of the agents on the hosts.
   expect(names.length).toBeLessThanOrEqual(12)
 })

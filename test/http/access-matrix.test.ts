@@ -69,10 +69,10 @@ describe.each(MATRIX)('$route ($project)', (row) => {
 })
 
 /**
- * They take no parameters that could be mistyped: probes, pages, bodies that ingest checks itself; and agents are asked
- * with their own credential (test/agents).
+ * They take no parameters that could be mistyped: probes, pages, bodies that ingest checks itself, what identity
+ * providers add of their own; and agents are asked with their own credential (test/agents).
  */
-const WITHOUT_QUERY = /^(?!.* \/api\/)|\/api\/(openapi\.json|docs|events|agents\/:id)/
+const WITHOUT_QUERY = /^(?!.* \/api\/)|\/api\/(openapi\.json|docs|events|oauth\/:idp\/callback|agents\/:id)/
 
 describe.each(MATRIX.filter((row) => !WITHOUT_QUERY.test(row.route)))('$route ($project)', (row) => {
   test('refuses a parameter that it does not know, and names it', async () => {

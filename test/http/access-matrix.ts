@@ -67,7 +67,15 @@ const read = (suffix: string): Row[] => [
   },
 ]
 
+/** The same of the batch's one job. */
+const ofJob = (suffix: string, route = suffix): Row[] =>
+  read(`/jobs/:job_id${route}`).map((row) => ({
+    ...row,
+    path: ({ batch }: Scene) => `/api/batches/${batch.id}/jobs/job-1${suffix}`,
+  }))
+
 const EVERYONE = '200 200 200 200 200 200 200 200 200 200'
+const NOBODY_FINDS = '404 404 404 404 404 404 404 404 404 404'
 /** Lists that show each caller what it sees. */
 const READERS = '200 401 403 200 200 200 200 200 200 200'
 const PERSONS = (status: number): string => `401 401 403 403 ${`${status} `.repeat(6).trim()}`
@@ -113,6 +121,23 @@ export const MATRIX: Row[] = [
   { route: 'GET /api/auth/me', answers: '401 401 403 200 200 200 200 200 200 200' },
   { route: 'PATCH /api/auth/me', body: ({ caller }) => ({ name: caller }), answers: PERSONS(200) },
 
+  // Without a provider there is none to ask; test/oauth goes on from here.
+  { route: 'GET /api/oauth', answers: EVERYONE },
+  { route: 'GET /api/oauth/:idp/start', path: () => '/api/oauth/none/start', answers: NOBODY_FINDS },
+  { route: 'GET /api/oauth/:idp/callback', path: () => '/api/oauth/none/callback', answers: NOBODY_FINDS },
+  {
+    route: 'POST /api/oauth/:idp/link',
+    path: () => '/api/oauth/none/link',
+    body: () => ({}),
+    answers: PERSONS(404),
+  },
+  { route: 'GET /api/auth/identities', answers: PERSONS(200) },
+  {
+    route: 'DELETE /api/auth/identities/:id',
+    path: () => '/api/auth/identities/none',
+    answers: PERSONS(404),
+  },
+
   { route: 'GET /api/tokens', answers: PERSONS(200) },
   { route: 'POST /api/tokens', body: () => ({ name: 'more', scope: 'read' }), answers: PERSONS(201) },
   {
@@ -157,6 +182,12 @@ export const MATRIX: Row[] = [
     answers: '401 401 403 403 403 403 403 403 200 200',
   },
   {
+    route: 'GET /api/projects/:slug/fields',
+    path: () => '/api/projects/vision/fields',
+    answers: '404 401 403 200 404 200 200 200 200 200',
+  },
+  { route: 'GET /api/projects/:slug/fields', path: () => '/api/projects/open/fields', answers: READERS },
+  {
     route: 'GET /api/projects/:slug/members',
     path: () => '/api/projects/vision/members',
     answers: '401 401 403 200 404 200 200 200 200 200',
@@ -185,6 +216,58 @@ export const MATRIX: Row[] = [
     answers: '401 401 403 403 404 403 403 403 200 200',
   },
 
+  {
+    route: 'GET /api/projects/:slug/rules',
+    path: () => '/api/projects/vision/rules',
+    answers: '401 401 403 403 404 403 403 403 200 200',
+  },
+  {
+    route: 'GET /api/projects/:slug/rules',
+    path: () => '/api/projects/open/rules',
+    answers: '401 401 403 403 403 403 403 403 200 200',
+  },
+  {
+    route: 'POST /api/projects/:slug/rules',
+    path: () => '/api/projects/vision/rules',
+    body: () => ({ trigger: 'batch_done', enabled: false }),
+    answers: '401 401 403 403 404 403 403 403 201 201',
+  },
+  {
+    route: 'POST /api/projects/:slug/rules/preview',
+    path: () => '/api/projects/vision/rules/preview',
+    body: () => ({ trigger: 'batch_done' }),
+    answers: '401 401 403 403 404 403 403 403 200 200',
+  },
+  ...(
+    [
+      ['GET', '/preview', undefined, 200],
+      ['PATCH', '', { name: 'other' }, 200],
+      ['DELETE', '', undefined, 204],
+      ['POST', '/test', undefined, 202],
+    ] as const
+  ).map(
+    ([method, suffix, body, status]): Row => ({
+      route: `${method} /api/rules/:id${suffix}`,
+      path: async (scene) => `/api/rules/${await ruleOf(scene)}${suffix}`,
+      body: () => body,
+      answers: `401 401 403 403 404 403 403 403 ${status} ${status}`,
+    }),
+  ),
+  {
+    route: 'GET /api/batches/:id/mute',
+    path: ofBatch('/mute'),
+    answers: '401 401 403 403 404 403 403 200 200 200',
+  },
+  {
+    route: 'PUT /api/batches/:id/mute',
+    path: ofBatch('/mute'),
+    body: () => ({ muted: true }),
+    answers: '401 401 403 403 404 403 403 200 200 200',
+  },
+  // Whoever has the link in a mail, whoever that is besides.
+  { route: 'GET /mail/:token', path: mailLinkOf, answers: EVERYONE },
+  { route: 'POST /mail/:token', path: mailLinkOf, body: () => ({ action: 'resume' }), answers: EVERYONE },
+
   { route: 'GET /api/batches', answers: READERS },
   {
     route: 'GET /api/batches',
@@ -197,11 +280,25 @@ export const MATRIX: Row[] = [
   ...read(''),
   ...read('/jobs'),
   ...read('/metrics'),
+  ...ofJob('/attempts'),
+  ...ofJob('/attempts/1/metrics', '/attempts/:n/metrics'),
+  {
+    route: 'GET /api/batches/:id/metrics/groups',
+    path: ofBatch('/metrics/groups?group_by=status'),
+    answers: '404 401 403 200 404 200 200 200 200 200',
+  },
+  {
+    route: 'GET /api/batches/:id/metrics/groups',
+    project: 'open',
+    path: ofBatch('/metrics/groups?group_by=status'),
+    answers: '200 401 403 200 200 200 200 200 200 200',
+  },
   ...read('/resources'),
   ...read('/log-lines'),
   ...read('/eta'),
   ...read('/jobs/eta-all'),
   ...read('/delivery'),
+  ...read('/delivery/jobs'),
   ...read('/health'),
   ...read('/export.csv'),
   ...read('/metrics.csv'),
@@ -379,6 +476,20 @@ async function agentOf({ stage, caller }: Scene): Promise<string> {
   const body = { hostname: `seen-by-${caller}`, capabilities: {}, version: '1' }
   const made = await stage.app.call('POST', '/api/agents/register', { token: stage.batchOwner.token, body })
   return made.body.agent_id
+}
+
+async function ruleOf({ stage }: Scene): Promise<string> {
+  const body = { trigger: 'batch_done', enabled: false }
+  const made = await stage.app.call('POST', '/api/projects/vision/rules', { token: stage.owner.token, body })
+  return made.body.id
+}
+
+async function mailLinkOf({ stage, n }: Scene): Promise<string> {
+  const token = String(n).padStart(32, '0')
+  await stage.app.sql`
+    insert into notification_recipients (project_key, address_key, token)
+    select key, ${`reader-${n}@example.org`}, ${token} from projects where slug = 'vision'`
+  return `/mail/${token}`
 }
 
 async function shareOf({ stage, batch }: Scene): Promise<{ id: string; token: string }> {

@@ -60,6 +60,65 @@ test('what the reporter gave up on is not missing', async () => {
   expect(await delivery('dropped')).toMatchObject({ state: 'complete', missing: 0, reported: { dropped: 4 } })
 })
 
+test('the receipt of a job names the epochs that are missing between those that arrived', async () => {
+  const strided = (n: number) =>
+    makeEvent('job_epoch', {
+      batch_id: 'gaps',
+      job_id: 'strided',
+      source,
+      data: { epoch: n, train_loss: 1 },
+    })
+  const done = makeEvent('job_done', {
+    batch_id: 'gaps',
+    job_id: 'a',
+    source,
+    data: { train_epochs: 9 },
+  })
+  await send(start('gaps'), ...[0, 1, 2, 5, 6, 8].map((n) => epoch('gaps', n)), done)
+  await send(...[0, 10, 20, 30, 60].map(strided))
+  const jobs = async () => (await stage.get('/api/batches/gaps/delivery/jobs', stage.viewer.token)).body.items
+  expect(await jobs()).toEqual([
+    {
+      job_id: 'a',
+      status: 'completed',
+      epochs: 6,
+      first_epoch: 0,
+      last_epoch: 8,
+      said_epochs: 9,
+      every: 1,
+      missing: 3,
+      gaps: [
+        [3, 4],
+        [7, 7],
+      ],
+    },
+    {
+      job_id: 'strided',
+      status: 'running',
+      epochs: 5,
+      first_epoch: 0,
+      last_epoch: 60,
+      said_epochs: null,
+      every: 10,
+      missing: 2,
+      gaps: [[40, 50]],
+    },
+  ])
+  await send(...[3, 4, 7].map((n) => epoch('gaps', n)))
+  expect((await jobs())[0]).toMatchObject({ epochs: 9, missing: 0, gaps: [] })
+})
+
+test('the receipts of jobs come in pages', async () => {
+  const jobs = ['x', 'y', 'z'].map((job_id) => makeEvent('job_start', { batch_id: 'pages', job_id, source }))
+  await send(start('pages'), ...jobs)
+  const page = async (query: string) =>
+    (await stage.get(`/api/batches/pages/delivery/jobs?limit=2${query}`, stage.viewer.token)).body
+  const first = await page('')
+  const second = await page(`&cursor=${first.next_cursor}`)
+  expect([...first.items, ...second.items].map((job) => job.job_id)).toEqual(['x', 'y', 'z'])
+  expect(second.next_cursor).toBeNull()
+})
+
 test.each([
   [undefined],
   [{ produced: 'many' }],

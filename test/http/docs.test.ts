@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ApiDocument } from '../../src/http/openapi-parts.ts'
-import { AT_OTHER_DOORS, EVERYWHERE, ROUTES_WITH_OWN_REFUSALS } from '../../src/http/refusals.ts'
+import {
+  AT_OTHER_DOORS,
+  EVERYWHERE,
+  IN_ADDRESSES,
+  ROUTES_WITH_OWN_REFUSALS,
+} from '../../src/http/refusals.ts'
 import { PROBLEMS } from '../../src/problem.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 
@@ -30,7 +35,7 @@ test('the document speaks OpenAPI 3.1, names each operation once, and declares w
     expect(declared.map((p) => `{${p.name}}`).sort(), route).toEqual((path.match(/\{\w+\}/g) ?? []).sort())
     expect(operation.summary, route).toMatch(/^\S/)
     expect(
-      Object.keys(operation.responses).some((status) => /^2/.test(status)) || path === '/metrics',
+      Object.keys(operation.responses).some((status) => /^[23]/.test(status)) || path === '/metrics',
       route,
     ).toBe(true)
   }
@@ -44,7 +49,7 @@ test('every reference of the document leads to a shape, and every shape is refer
 })
 
 test('every refusal of the service is documented: with its route, for all routes, or as one of another door', () => {
-  const told = new Set<string>([...EVERYWHERE, ...AT_OTHER_DOORS])
+  const told = new Set<string>([...EVERYWHERE, ...AT_OTHER_DOORS, ...IN_ADDRESSES])
   for (const { operation } of operations()) {
     for (const { description, content } of Object.values(operation.responses)) {
       if (content?.['application/problem+json'] === undefined) continue

@@ -1,9 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Crowd, seedManyBatches } from '../../bench/kit/many-batches.ts'
 import { openSql, PAGED_READS, type Sql } from '../../src/db/sql.ts'
-import { type BatchFilter, EVERY_BATCH, listBatches } from '../../src/domain/batches/index.ts'
+import { visibleProjectKeys } from '../../src/domain/access.ts'
+import {
+  type BatchFilter,
+  type BatchOrder,
+  EVERY_BATCH,
+  listBatches,
+  searchBatches,
+} from '../../src/domain/batches/index.ts'
 import type { Known } from '../../src/domain/caller.ts'
 import { EVERY_JOB, listJobs } from '../../src/domain/jobs/index.ts'
+import type { SortPosition } from '../../src/domain/sorted-pages.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 
 /** Read from the plan that PostgreSQL really takes on 10,000 batches: a page must cost about a page. */
@@ -119,6 +127,53 @@ describe.each(['member', 'admin'] as const)('the list of 10,000 batches, as %s',
       )
       expect(scansWhole(nodes, 'batches')).toBe(false)
       expect(touched(nodes, 'batches')).toBeLessThan(atMost)
+    }
+  })
+})
+
+test('however often a word was looked for, its plan is made for it', async () => {
+  const look = (word: string) =>
+    listBatches(
+      sql,
+      as(crowd.admin, 'admin'),
+      { ...EVERY_BATCH, q: [word] },
+      { limit: PAGE, after: undefined },
+    )
+  for (let i = 0; i < 8; i++) await look(i % 2 === 0 ? 'needle' : 'python')
+  // A statement that PostgreSQL keeps is planned for all values alike from its sixth run on.
+  const kept = await sql<{ statement: string }[]>`select statement from pg_prepared_statements`
+  expect(kept.length).toBeGreaterThan(0)
+  expect(kept.filter(({ statement }) => statement.includes('t.search like'))).toEqual([])
+})
+
+describe.each(['member', 'admin'] as const)('the sorted list of 10,000 batches, as %s', (who) => {
+  const caller = () => (who === 'admin' ? as(crowd.admin, 'admin') : as(crowd.member, 'user'))
+  const search = async (order: BatchOrder, after?: SortPosition) => {
+    const together = await visibleProjectKeys(sql, caller(), ['project-3'])
+    const page = { limit: PAGE, after }
+    return searchBatches(sql, caller(), { together }, EVERY_BATCH, order, page)
+  }
+  const after = { rank: 0, number: 0, text: '', ...position }
+
+  test('the oldest of a project first touches about a page through an index', async () => {
+    for (const from of [undefined, after]) {
+      const nodes = await planOf(() => search({ by: 'started_at', descending: false }, from))
+      expect(scansWhole(nodes, 'batches')).toBe(false)
+      expect(touched(nodes, 'batches')).toBeLessThan(FEW_PAGES)
+    }
+  })
+
+  // No index is in the order of a name that users gave: what is looked at is the project, and never another one.
+  test.each<[string, BatchOrder]>([
+    ['a host', { by: 'host', descending: false }],
+    ['a parameter', { by: { of: 'param', name: 'lr' }, descending: true }],
+    ['the least of a series', { by: { of: 'min', name: 'val_loss' }, descending: false }],
+    ['the last of a series', { by: { of: 'last', name: 'val_loss' }, descending: false }],
+  ])('%s looks at the batches and jobs of that project alone, through indexes', async (_, order) => {
+    const nodes = await planOf(() => search(order))
+    for (const table of ['batches', 'jobs', 'job_progress']) {
+      expect(scansWhole(nodes, table), table).toBe(false)
+      expect(touched(nodes, table), table).toBeLessThan(500 + 2 * PAGE)
     }
   })
 })

@@ -34,7 +34,7 @@ export interface Stage {
 
 export async function openStage(
   overrides: Partial<Config> = {},
-  options: { now?: () => Date } = {},
+  options: Parameters<typeof startTestApp>[1] = {},
 ): Promise<Stage> {
   const app = await startTestApp({ rateLimit: { eventsPerS: 1e9, burst: 1e9 }, ...overrides }, options)
   const person = async (name: string): Promise<Person> => {

@@ -617,6 +617,33 @@ describe('sizes', () => {
     expect(await storedCount(batch_id)).toBe(80)
   })
 
+  test('a client that sends all of a body that is too long gets to read its 413, declared or not', async () => {
+    const body = Buffer.alloc(24 * 1024 * 1024, ' ')
+    const { address } = door.app
+    const headers = { authorization: `Bearer ${door.token}`, 'content-type': 'application/json' }
+    for (let i = 0; i < 4; i++) {
+      const declared = await fetch(`${address}/api/events`, { method: 'POST', headers, body })
+      expect(await declared.json()).toMatchObject({ status: 413, code: 'body_too_large' })
+      const stream = new Blob([body]).stream()
+      const chunked = await fetch(`${address}/api/events`, {
+        method: 'POST',
+        headers,
+        body: stream,
+        duplex: 'half',
+      } as RequestInit)
+      expect(await chunked.json()).toMatchObject({ status: 413, code: 'body_too_large' })
+    }
+  })
+
+  test('that asks for something in its address is 422, whatever it brings', async () => {
+    for (const path of ['/api/events?dry_run=1', '/api/events/batch?dry_run=1']) {
+      const answer = await door.app.call('POST', path, { token: door.token, body: [] })
+      expect(answer).toMatchObject(refusal('invalid_query', 422))
+      expect(answer.body.errors).toEqual([{ path: 'dry_run', message: 'is not known here' }])
+      expect((await door.app.call('POST', path, { body: [] })).status).toBe(401)
+    }
+  })
+
   test('a gzip bomb is 413 and costs no memory to speak of', async () => {
     const bomb = gzipSync(Buffer.alloc(512 * 1024 * 1024, ' '), { level: 9 })
     const before = process.memoryUsage().rss

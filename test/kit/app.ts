@@ -18,6 +18,8 @@ export interface TestApp {
   register(email?: string): Promise<{ user: TestUser; token: string; cookie: string; email: string }>
   /** Makes a reporter token, as the person whose session token is given. */
   reporterToken(userToken: string, name?: string): Promise<string>
+  /** Runs a cron task in this server now: `watch`, `sweep`, `prune_changes`. */
+  runTask(name: string): Promise<void>
   /** Everything that was logged so far (with `logLevel` other than silent). */
   logged(): string
   /** Stops the server and drops its database, unless that was handed in. */
@@ -80,6 +82,7 @@ export async function startTestApp(
       if (answer.status !== 201) throw new Error(`token: ${answer.status} ${JSON.stringify(answer.body)}`)
       return answer.body.token
     },
+    runTask: running.runTask,
     logged: () => lines.join(''),
     async stop() {
       client.close()

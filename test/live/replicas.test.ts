@@ -156,7 +156,8 @@ async function withWriters(
     max: WRITERS,
     settings: { synchronous_commit: 'on' },
   })
-  const writer = { ...createWriter(sql), unordered }
+  // Without a pace, so that the log is looked at in the middle of commits as often as can be.
+  const writer = { ...createWriter(sql, 0), unordered }
   let count = 0
   await work((batch) =>
     commit(writer, async (tx) => {

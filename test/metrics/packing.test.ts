@@ -112,7 +112,8 @@ test(
       ),
       propertyBounds('packing', { runs: 150, seconds: 20 }),
     )
-    expect(packed).toBeGreaterThan(100)
+    // A slow machine tries fewer cases; most of them leave something packed.
+    expect(packed).toBeGreaterThan(runs / 2)
   },
   patienceMs(60),
 )

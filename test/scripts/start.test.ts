@@ -79,9 +79,13 @@ test('--build-only builds and starts nothing', async () => {
 })
 
 test('two starts at once build once', async () => {
-  const both = await Promise.all([launch('a').ended, launch('b').ended])
-  expect(both.map((one) => one.out)).toEqual(['start a\n', 'start b\n'])
+  const both = await Promise.all([launch('--a').ended, launch('--b').ended])
+  expect(both.map((one) => one.out)).toEqual(['start --a\n', 'start --b\n'])
   expect(builds()).toBe(1)
+})
+
+test('a command is passed on as it is', async () => {
+  expect((await launch('backup', 'file').ended).out).toBe('backup file\n')
 })
 
 test('a build that fails is shown whole, and tried again at the next start', async () => {

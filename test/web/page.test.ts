@@ -130,7 +130,7 @@ test('charts are drawn, say how many points they show, and a zoom stands in the 
   await page.mouse.move(over.x + over.width * 0.75, over.y + 60, { steps: 5 })
   await page.mouse.up()
   await page.waitForURL(/zoom=/)
-  await chart.locator('[data-points]', { hasText: /^1\d\d of 1\d\d points$/ }).waitFor()
+  await chart.locator('[data-points]', { hasText: /^1\d\d of 1\d\d points\b/ }).waitFor()
   await page.mouse.dblclick(over.x + over.width / 2, over.y + 40)
   await chart.locator('[data-points]', { hasText: '298 of 298 points' }).waitFor()
   expect(complaints).toEqual([])

@@ -1,4 +1,10 @@
+import { get, type IncomingHttpHeaders } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import fastify from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { servePages } from '../../src/http/web.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { buildPage } from './built-page.ts'
 
@@ -68,3 +74,64 @@ test('no path leads out of the folder of the page', async () => {
     expect(answer.status, path).toBe(404)
   }
 })
+
+test('files of the page come compressed as the browser takes them, each form under a tag of its own', async () => {
+  const { body } = await app.call('GET', '/', html)
+  const [script] = /\/assets\/[\w-]+\.js/.exec(body) as RegExpExecArray
+  const plain = await app.call('GET', script)
+  expect(plain.headers['content-encoding']).toBeUndefined()
+  const unpack = { br: brotliDecompressSync, gzip: gunzipSync }
+  const tags = new Set([plain.headers.etag])
+  for (const [encoding, accepted] of [
+    ['br', 'gzip, deflate, br, zstd'],
+    ['gzip', 'gzip, deflate'],
+  ] as const) {
+    const answer = await fetchRaw(script, { 'accept-encoding': accepted })
+    expect(answer.headers).toMatchObject({
+      'content-encoding': encoding,
+      vary: 'accept-encoding',
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-type': plain.headers['content-type'],
+    })
+    expect(answer.bytes.length).toBeLessThan(Buffer.byteLength(plain.body) / 2)
+    expect(unpack[encoding](answer.bytes).toString()).toBe(plain.body)
+    const tag = answer.headers.etag as string
+    tags.add(tag)
+    const again = await fetchRaw(script, { 'accept-encoding': accepted, 'if-none-match': tag })
+    expect([again.status, again.bytes.length]).toEqual([304, 0])
+  }
+  expect(tags.size).toBe(3)
+  const page = await fetchRaw('/', { ...html.headers, 'accept-encoding': 'br' })
+  expect(page.headers.vary).toBe('accept, accept-encoding')
+  expect(page.headers['content-security-policy']).toContain("worker-src 'self'")
+})
+
+test('without a build the page says how to make one, and the rest of the service is as it was', async () => {
+  const bare = fastify()
+  const pages = await servePages(bare, join(tmpdir(), `no-page-${process.pid}`))
+  bare.setNotFoundHandler(
+    (request, reply) => pages(request, reply) ?? reply.code(404).send({ code: 'not_found' }),
+  )
+  const home = await bare.inject({ url: '/', ...html })
+  expect([home.statusCode, home.headers['content-type']]).toEqual([503, 'text/html; charset=utf-8'])
+  expect(home.body).toContain('npm run build')
+  expect((await bare.inject({ url: '/assets/gone.js', ...html })).statusCode).toBe(404)
+  expect((await bare.inject({ url: '/api/nothing', ...html })).statusCode).toBe(404)
+  await bare.close()
+})
+
+/** As it came over the wire. */
+const fetchRaw = (
+  path: string,
+  headers: Record<string, string>,
+): Promise<{ status: number | undefined; headers: IncomingHttpHeaders; bytes: Buffer }> =>
+  new Promise((resolve, reject) => {
+    get(new URL(path, app.address), { headers }, (answer) => {
+      const chunks: Buffer[] = []
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+      answer.on('error', reject)
+      answer.on('end', () =>
+        resolve({ status: answer.statusCode, headers: answer.headers, bytes: Buffer.concat(chunks) }),
+      )
+    }).on('error', reject)
+  })

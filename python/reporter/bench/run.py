@@ -1,6 +1,6 @@
 """What the reporter costs. One command, figures with their limits:
 
-    python bench/run.py [--quick]
+    python bench/run.py [--quick] [--json]
 
     call cost      job.epoch() in a loop that does a little work between calls, against a live server
     import time    a fresh interpreter, byte code compiled
@@ -140,6 +140,9 @@ def main() -> int:
         nonlocal failed
         over = limit is not None and value > limit
         failed = failed or over
+        if "--json" in sys.argv[1:]:
+            print(json.dumps({"name": name, "value": value, "unit": unit, "limit": limit}), flush=True)
+            return
         bound = "" if limit is None else f"  (limit {limit:g}{' EXCEEDED' if over else ''})"
         print(f"{name:<42}{value:>12,.1f} {unit}{bound}")
 

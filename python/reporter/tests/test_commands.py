@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,3 +124,10 @@ def test_wrong_usage_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
     assert caught.value.code == 0
     assert svc.__version__ in capsys.readouterr().out
+
+
+def test_python_m_is_the_same_command() -> None:
+    command = [sys.executable, "-m", "svc_reporter"]
+    said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert said.stdout == f"svc-reporter {svc.__version__}\n"
+    assert subprocess.run(command, capture_output=True).returncode == 2

@@ -295,3 +295,25 @@ def test_histories_as_csv_and_as_arrow_are_the_same(
     csv = api.metrics_table(run.batch_id)
     for name in ("batch_id", "job_id", "step", "key", "value"):
         assert csv[name] == arrow[name]
+
+
+def test_a_job_that_is_started_again_is_an_attempt(run_of: Callable[..., svc.Reporter], read: Read) -> None:
+    with run_of(n_total=1) as run:
+        with pytest.raises(RuntimeError), run.job("a") as job:
+            for epoch in range(5):
+                job.epoch(epoch, loss=1.0)
+            raise RuntimeError("CUDA out of memory")
+        with run.job("a") as job:
+            job.epoch(3, loss=0.5)
+    with run_of(n_total=1, batch_id=run.batch_id) as again, again.job("a") as job:
+        job.epoch(4, loss=0.25)
+        job.epoch(5, loss=0.25)
+    first, second, third = read(run.batch_id, "/jobs/a/attempts")["items"]
+    assert [first["status"], second["status"], third["status"]] == ["failed", "completed", "completed"]
+    assert "CUDA out of memory" in first["failure_reason"]
+    assert [first["epochs"], second["epochs"], third["epochs"]] == [5, 1, 2]
+    assert first["superseded_ranges"] == [[3, 4]]
+    old = read(run.batch_id, "/jobs/a/attempts/1/metrics")["series"]
+    assert [(one["key"], one["values"]) for one in old] == [("loss", [1.0] * 5)]
+    (now,) = read(run.batch_id, "/metrics?keys=loss")["series"]
+    assert now["values"] == [1.0, 1.0, 1.0, 0.5, 0.25, 0.25]

@@ -1,3 +1,5 @@
+import { type Clock, canJudge } from '../liveness.ts'
+
 /** What is known of agents and commands without asking the database (specification §3.3, §3.4; contract §5). */
 
 /** Suggested to agents at registration, in seconds (specification §8). */
@@ -22,6 +24,10 @@ export interface AgentCaller {
 
 export const isOnline = (agent: { lastSeenAt: string; revokedAt: string | null }, now: Date): boolean =>
   agent.revokedAt === null && Date.parse(agent.lastSeenAt) > now.getTime() - ONLINE_MS
+
+/** Offline for sure: not judged before agents had the time to tell a server that was away that they live. */
+export const isAway = (agent: { lastSeenAt: string; revokedAt: string | null }, clock: Clock): boolean =>
+  agent.revokedAt === null && !isOnline(agent, clock.now) && canJudge(ONLINE_MS / 60_000, clock)
 
 /** From when on a sign of life counts, and a pending command stands. */
 export const onlineSince = (now: Date): string => new Date(now.getTime() - ONLINE_MS).toISOString()

@@ -26,11 +26,28 @@ export interface CommandView {
   finished_at: string | null
 }
 
+/** What happened to the batch itself, beside the steps of its stops and reruns. */
+export type HistoryStep =
+  | 'began'
+  | 'ended'
+  | 'edited'
+  | 'deleted'
+  | 'restored'
+  | 'shared'
+  | 'share_revoked'
+  | 'mail_sent'
+  | 'mail_unknown'
+  | 'mail_refused'
+  | 'mail_logged'
+  | 'agent_registered'
+  | 'agent_revoked'
+
 /** A step on the wire. */
 export interface StepView {
   at: string
-  step: Step | 'ended'
-  kind: CommandKind
+  step: Step | HistoryStep
+  /** A stop, a rerun, or what else it is about. */
+  kind: CommandKind | 'batch' | 'share' | 'agent' | 'mail'
   /** Null for what concerns the batch alone: its stop flag, its end. */
   cmd_id: string | null
   actor: { kind: 'user' | 'agent' | 'reporter' | 'service'; id: string | null; name: string | null }
@@ -71,32 +88,62 @@ export async function commandsOf(
 }
 
 /**
- * What happened around stops and reruns of the batch, and of the process that reports it, oldest first; with the
- * batch's own end, so that a clean stop, a killed process and a lost host read differently (goals.md 10).
+ * What happened to the batch, oldest first: its begin and end, every step of its stops and reruns and of the process
+ * that reports it, what people did to it (from the audit log), its mails, and its agent coming or being revoked. So a
+ * clean stop, a killed process and a lost host read differently (goals.md 10). What the caller may know
+ * (access.ts `know_commands`) was settled before.
  */
 export async function timelineOf(db: Db, batchKey: number, now: Date): Promise<StepView[]> {
   const steps = await db<StepView[]>`/* control.timeline */
-    with mine as (
-      select s.at, s.id, s.step, coalesce(c.kind, 'stop') kind, s.command_id cmd_id, s.actor_kind, s.actor_id, s.detail
+    with batch as (
+      select b.*, exists (select from command_batches l where l.batch_key = b.key) rerun
+      from batches b where b.key = ${batchKey}),
+    mine as (
+      select 1 place, s.at, s.id, s.step, coalesce(c.kind, 'stop') kind, s.command_id cmd_id, s.actor_kind, s.actor_id, s.detail
       from control_steps s left join agent_commands c on c.id = s.command_id
       where s.batch_key = ${batchKey}
         or s.command_id in (select l.command_id from command_batches l where l.batch_key = ${batchKey})
       union all
-      select c.created_at + ${EXPIRES_MS} * interval '1 millisecond', null, 'expired', c.kind, c.id, 'service', null, '{}'
+      select 1, c.created_at + ${EXPIRES_MS} * interval '1 millisecond', null, 'expired', c.kind, c.id, 'service', null, '{}'
       from agent_commands c
       where c.batch_key = ${batchKey} and c.state = 'pending'
         and coalesce(c.claimed_at, c.created_at) <= ${pendingSince(now)}::timestamptz
       union all
-      select b.ended_at, null, 'ended', case when b.stop_requested_at is null then 'rerun' else 'stop' end, null, 'reporter', b.owner_id,
+      select 0, b.started_at, null, 'began', 'batch', null, 'reporter', b.owner_id,
+        jsonb_strip_nulls(jsonb_build_object('host', b.host, 'rerun_of', b.rerun_of, 'n_total', b.n_total))
+      from batch b
+      union all
+      select 2, b.ended_at, null, 'ended',
+        case when b.stop_requested_at is not null then 'stop' when b.rerun then 'rerun' else 'batch' end,
+        null, 'reporter', b.owner_id,
         jsonb_strip_nulls(jsonb_build_object('status', b.status, 'failure_reason', b.failure_reason))
-      from batches b
-      where b.key = ${batchKey} and b.ended_at is not null
-        and (b.stop_requested_at is not null or exists (select from command_batches l where l.batch_key = b.key)))
+      from batch b where b.ended_at is not null
+      union all
+      select 1, l.at, null, case l.action when 'batch.edited' then 'edited' when 'batch.deleted' then 'deleted'
+          when 'batch.restored' then 'restored' when 'share.created' then 'shared' else 'share_revoked' end,
+        split_part(l.action, '.', 1), null, 'user', l.actor_id, l.detail - 'project' - 'share'
+      from batch b join audit_log l on l.subject = 'batch:' || b.id
+      where l.action in ('batch.edited', 'batch.deleted', 'batch.restored', 'share.created', 'share.revoked')
+      union all
+      select 1, max(m.at), null, 'mail_' || m.state, 'mail', null, 'service', null,
+        jsonb_build_object('rule', r.name, 'trigger', f.trigger, 'recipients', count(*))
+      from batch b
+      join notification_rules r on r.project_key = b.project_key
+      join notification_firings f on f.rule_id = r.id and f.batch_key = b.key
+      join notification_mails m on m.firing_id = f.id and m.state <> 'begun'
+      group by f.id, m.state, r.name, f.trigger
+      union all
+      select 1, l.at, null, replace(l.action, '.', '_'), 'agent', null, 'user', l.actor_id,
+        jsonb_build_object('hostname', a.hostname)
+      from batch b
+      join agents a on a.user_id = b.owner_id and a.hostname = b.host
+      join audit_log l on l.subject = 'agent:' || a.id and l.action in ('agent.registered', 'agent.revoked')
+      where l.at between b.started_at and coalesce(b.ended_at, ${now.toISOString()}::timestamptz))
     select m.at, m.step, m.kind, m.cmd_id, m.detail,
       jsonb_build_object('kind', m.actor_kind, 'id', m.actor_id, 'name', coalesce(u.name, a.hostname)) actor
     from mine m
     left join users u on u.id = m.actor_id
     left join agents a on a.id = m.actor_id
-    order by m.at, m.id nulls last`
+    order by m.at, m.place, m.id nulls last`
   return steps
 }

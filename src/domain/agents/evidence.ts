@@ -1,5 +1,5 @@
 import type { Db } from '../../db/sql.ts'
-import { type Clock, isStalled, sinceMs } from '../liveness.ts'
+import { type Clock, canJudge, isStalled, sinceMs } from '../liveness.ts'
 import { ONLINE_MS } from './agent.ts'
 
 /**
@@ -68,7 +68,7 @@ export function judge(evidence: BatchEvidence, clock: Clock): Verdict {
       const since = process.finishedAt ?? process.heartbeatAt ?? evidence.lastSeenAt
       // Whoever still speaks after the process ended is not dead: it left a child behind, or its clock is ahead.
       const spokeSince = Date.parse(evidence.lastSeenAt) > Date.parse(since) + SETTLING_MS
-      if (!spokeSince && sinceMs(since, clock.now) > SETTLING_MS) {
+      if (!spokeSince && sinceMs(since, clock.now) > SETTLING_MS && canJudge(SETTLING_MS / 60_000, clock)) {
         return {
           liveness: 'dead',
           reasons: [`${sentence(name)} ${howItEnded(process)} at ${since} without a word of its reporter`],

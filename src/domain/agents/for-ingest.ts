@@ -15,8 +15,8 @@ const CLOCK_TOLERANCE = '10 minutes'
 /**
  * Ties batches to the processes that report them (contract §4, `rerun_of`). The token that the process was given says
  * it; a process that uses another token of the same user is found by what it says: which batch it repeats, on which
- * host, and when. It then gets the newest rerun of that batch there that no other batch is tied to. Nothing here
- * looks beyond the agents of the batch's own owner.
+ * host, and when. It then gets the newest rerun of that batch there that no other batch is tied to; where none fits
+ * by time, as when the host's clock is wrong, one whose process is running now. Nothing here looks beyond the agents of the batch's own owner.
  * @returns what to tell
  */
 export async function linkReruns(tx: Tx, started: readonly StartedBatch[], now: Date): Promise<Change[]> {
@@ -33,16 +33,20 @@ export async function linkReruns(tx: Tx, started: readonly StartedBatch[], now: 
       select s.key, c.id, ${now.toISOString()}::timestamptz
       from started s
       cross join lateral (
-        select c.id from agent_commands c join agents a on a.id = c.agent_id
+        select c.id
+        from agent_commands c join agents a on a.id = c.agent_id
+        cross join lateral (select coalesce(c.claimed_at, c.delivered_at, c.acked_at) at) begun
+        cross join lateral (
+          select s.started_at > begun.at - ${CLOCK_TOLERANCE}::interval
+            and (c.finished_at is null or s.started_at < c.finished_at + ${CLOCK_TOLERANCE}::interval) fits) times
         where c.kind = 'rerun' and a.user_id = s.owner_id and (
           c.id = s.command_id
           or s.command_id is null and a.hostname = s.host
             and c.batch_key = (select o.key from batches o where o.id = s.rerun_of)
-            and c.delivered_at is not null and c.state in ('pending', 'in_flight', 'done', 'failed')
-            and s.started_at > coalesce(c.claimed_at, c.delivered_at) - ${CLOCK_TOLERANCE}::interval
-            and (c.finished_at is null or s.started_at < c.finished_at + ${CLOCK_TOLERANCE}::interval)
+            and begun.at is not null and c.state in ('pending', 'in_flight', 'done', 'failed')
+            and (times.fits or c.state = 'in_flight')
             and not exists (select from command_batches l where l.command_id = c.id))
-        order by c.number desc limit 1) c
+        order by times.fits desc, c.number desc limit 1) c
       on conflict (batch_key) do nothing
       returning batch_key, command_id)
     select made.command_id, made.batch_key, s.id batch_id, c.batch_key origin_key

@@ -107,15 +107,26 @@ export async function hostsByKey(db: Db, keys: readonly number[]): Promise<HostR
     select ${columns(db)} from agents a join users u on u.id = a.user_id where a.key = any (${keys as number[]}::bigint[])`
 }
 
+/** The agent that would run a batch again. */
+export interface AgentOfBatch {
+  id: string
+  hostname: string
+  online: boolean
+  last_seen_at: string
+  version: string
+  running: number
+}
+
 /** By batch key, the agent of the batch's owner on the batch's host (contract §4 `host_id`), and whether it is online. */
 export async function hostsOfBatches(
   db: Db,
   batchKeys: readonly number[],
   now: Date,
-): Promise<Map<number, { id: string; online: boolean }>> {
+): Promise<Map<number, AgentOfBatch>> {
   if (batchKeys.length === 0) return new Map()
-  const rows = await db<{ key: number; id: string; online: boolean }[]>`/* hosts.of_batches */
-    select b.key, a.id, a.last_seen_at > ${onlineSince(now)}::timestamptz as online
+  const rows = await db<({ key: number } & AgentOfBatch)[]>`/* hosts.of_batches */
+    select b.key, a.id, a.hostname, a.last_seen_at, a.version, jsonb_array_length(a.running) running,
+      a.last_seen_at > ${onlineSince(now)}::timestamptz as online
     from batches b join agents a on a.user_id = b.owner_id and a.hostname = b.host
     where b.key = any (${batchKeys as number[]}::bigint[]) and a.revoked_at is null`
   return new Map(rows.map(({ key, ...host }) => [key, host]))

@@ -5,6 +5,8 @@ export {
   COMMAND_STATES,
   type CommandKind,
   type CommandState,
+  isAway,
+  onlineSince,
   POLL_INTERVAL_S,
   type Step,
   TOLD_STEPS,
@@ -31,6 +33,7 @@ export {
 } from './evidence.ts'
 export { linkReruns, type StartedBatch } from './for-ingest.ts'
 export {
+  type AgentOfBatch,
   batchesOnHost,
   type HostPosition,
   type HostRow,
@@ -44,4 +47,5 @@ export {
 } from './hosts.ts'
 export { noteAlive, type Registered, registerAgent, revokeAgent } from './registration.ts'
 export { type RerunWish, requestRerun } from './rerun.ts'
+export { tellHost } from './steps.ts'
 export { cancelCommand, flagSeenBefore, noteFlagSeen, queueStop } from './stop.ts'

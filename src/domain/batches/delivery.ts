@@ -1,5 +1,5 @@
 import type { Db } from '../../db/sql.ts'
-import type { BatchStatus, Delivery } from './batch.ts'
+import type { BatchStatus, Delivery, JobStatus } from './batch.ts'
 
 /**
  * Whether everything that the reporter produced has arrived. `open` while the batch runs; `unknown` when it ended
@@ -35,4 +35,78 @@ function stateOf(status: BatchStatus, missing: number | null): DeliveryState {
   if (status === 'running') return 'open'
   if (missing === null) return 'unknown'
   return missing === 0 ? 'complete' : 'incomplete'
+}
+
+/** What has arrived of one job. Epochs are told apart by their numbers, so what is missing between them is known. */
+export interface JobDelivery {
+  job_id: string
+  key: number
+  status: JobStatus
+  /** Distinct epochs that are stored, the first and the last of them; null before any. */
+  epochs: number
+  first_epoch: number | null
+  last_epoch: number | null
+  /** How many epochs its end said that it trained; null where it said nothing. */
+  said_epochs: number | null
+  /** The usual distance of its epochs; null with fewer than two. */
+  every: number | null
+  /** Epochs that its pace leads to expect and that are not here, in all. */
+  missing: number
+  /** Where they are missing: first and last of each range, the earliest first, at most 50. */
+  gaps: [from: number, to: number][]
+}
+
+const MOST_GAPS = 50
+
+/** The receipt job by job, in the order in which they came: `limit` after the job with the key `after`. */
+export async function deliveryOfJobs(
+  db: Db,
+  batchKey: number,
+  page: { limit: number; after: number | undefined },
+): Promise<JobDelivery[]> {
+  const rows = await db<
+    (Omit<JobDelivery, 'said_epochs' | 'every' | 'missing' | 'gaps'> & { said: unknown })[]
+  >`/* batches.delivery_of_jobs */
+    select j.id job_id, j.key, j.status, p.epochs, p.max_epoch last_epoch,
+      (select min(e.epoch) from epochs e where e.job_key = j.key) first_epoch,
+      j.final_fields -> 'values' -> 'train_epochs' said
+    from jobs j join job_progress p on p.job_key = j.key
+    where j.batch_key = ${batchKey} ${page.after === undefined ? db`` : db`and j.key > ${page.after}`}
+    order by j.key limit ${page.limit}`
+  const spanOf = (row: (typeof rows)[number]): number =>
+    row.first_epoch === null || row.last_epoch === null ? 0 : row.last_epoch - row.first_epoch + 1
+  const uneven = rows.filter((row) => spanOf(row) > row.epochs).map(({ key }) => key)
+  const gapsOf = new Map<number, Gaps>()
+  if (uneven.length > 0) {
+    const found = await db<Gaps[]>`/* batches.missing_epochs */
+      with steps as (
+        select job_key, epoch, epoch::bigint - lag(epoch) over (partition by job_key order by epoch) step
+        from epochs where job_key = any (${uneven}::bigint[])),
+      usual as (
+        select job_key, mode() within group (order by step) every from steps where step is not null group by job_key)
+      select u.job_key, u.every,
+        coalesce(sum(ceil(s.step::numeric / u.every) - 1) filter (where s.step > u.every), 0)::float8 missing,
+        (coalesce(jsonb_agg(jsonb_build_array(s.epoch - s.step + u.every, greatest(s.epoch - u.every, s.epoch - s.step + u.every))
+          order by s.epoch) filter (where s.step > u.every), '[]')) gaps
+      from usual u join steps s on s.job_key = u.job_key and s.step is not null
+      group by u.job_key, u.every`
+    for (const one of found) gapsOf.set(one.job_key, one)
+  }
+  return rows.map(({ said, ...row }) => {
+    const gaps = gapsOf.get(row.key)
+    return {
+      ...row,
+      said_epochs: typeof said === 'number' && Number.isSafeInteger(said) ? said : null,
+      every: gaps?.every ?? (row.epochs > 1 ? 1 : null),
+      missing: gaps?.missing ?? 0,
+      gaps: gaps?.gaps.slice(0, MOST_GAPS) ?? [],
+    }
+  })
+}
+
+interface Gaps {
+  job_key: number
+  every: number
+  missing: number
+  gaps: [number, number][]
 }

@@ -1,5 +1,6 @@
 import { canonicalInstant } from '../../db/instant.ts'
-import type { Fragment, Tx } from '../../db/sql.ts'
+import { type Piece, piece } from '../../db/piece.ts'
+import type { Tx } from '../../db/sql.ts'
 import type { Merged } from '../merge.ts'
 import {
   type BatchState,
@@ -18,6 +19,8 @@ export interface LoadedBatch {
   purged: boolean
   /** Of its progress row: another one after every write. */
   version: string
+  /** Of its own row. */
+  ownVersion: string
 }
 
 interface Row {
@@ -28,6 +31,7 @@ interface Row {
   stop_requested: boolean
   purged: boolean
   version: string
+  own_version: string
   tags: string[]
   tags_edited: boolean
   start_fields: Merged | null
@@ -55,7 +59,7 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
   const rows = await tx<Row[]>`/* batches.lock */
     select b.key, b.id, b.project_key, b.owner_id, b.stop_requested_at is not null stop_requested,
       b.purged_at is not null purged, b.tags, b.tags_edited, b.start_fields, b.ending,
-      p.xmin::text as version, p.first_seen_at, p.last_seen_at, p.n_events, p.n_running, p.n_completed, p.n_failed, p.n_stopped, p.n_lost,
+      p.xmin::text as version, b.xmin::text as own_version, p.first_seen_at, p.last_seen_at, p.n_events, p.n_running, p.n_completed, p.n_failed, p.n_stopped, p.n_lost,
       p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
     from batches b join batch_progress p on p.batch_key = b.key
     where b.id = any (${ids}::text[])
@@ -65,6 +69,7 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
     ownerId: row.owner_id,
     purged: row.purged,
     version: row.version,
+    ownVersion: row.own_version,
     state: {
       key: row.key,
       id: row.id,
@@ -127,6 +132,7 @@ export async function createBatches(tx: Tx, wanted: NewBatch[]): Promise<LoadedB
       ownerId: b.ownerId,
       purged: false,
       version: '',
+      ownVersion: '',
       state: {
         key: keys.get(b.id) as number,
         id: b.id,
@@ -147,7 +153,7 @@ export async function createBatches(tx: Tx, wanted: NewBatch[]): Promise<LoadedB
 }
 
 /** Writes the start and end of batches whose summary changed. */
-export function saveBatchSummaries(tx: Tx, batches: BatchState[]): Fragment {
+export function saveBatchSummaries(batches: BatchState[]): Piece {
   const rows = batches.map((b) => {
     const start = b.start?.values ?? {}
     const reported = b.ending?.outcome === 'running' ? null : b.ending
@@ -174,7 +180,7 @@ export function saveBatchSummaries(tx: Tx, batches: BatchState[]): Fragment {
       ending: b.ending,
     }
   })
-  return tx`
+  return piece`
     update batches b set
       status = x.status, started_at = x.started_at, ended_at = x.ended_at, experiment_type = x.experiment_type,
       n_total = x.n_total, host = x.host, username = x.username, commit_sha = x.commit_sha, command = x.command,
@@ -188,27 +194,32 @@ export function saveBatchSummaries(tx: Tx, batches: BatchState[]): Fragment {
 }
 
 /** Writes the signs of life and the counts: one narrow row each. */
-export function saveBatchProgress(tx: Tx, batches: BatchState[]): Fragment {
-  const rows = batches.map((b) => ({
-    key: b.key,
-    first: b.firstSeenAt,
-    last: b.lastSeenAt,
-    events: b.events,
-    ...b.jobs,
-    gf: b.gpu.firstAt,
-    gl: b.gpu.lastAt,
-    gb: b.gpu.busyAt,
-  }))
-  return tx`
+export function saveBatchProgress(batches: BatchState[]): Piece {
+  const column = (value: (batch: BatchState) => string | number | null): string =>
+    batches.map(value).join('\n')
+  return piece`
     update batch_progress p set
-      first_seen_at = x.first, last_seen_at = x.last, n_events = x.events,
-      n_jobs = x.running + x.completed + x.failed + x.stopped + x.lost,
-      n_running = x.running, n_completed = x.completed, n_failed = x.failed, n_stopped = x.stopped, n_lost = x.lost,
-      gpu_first_at = x.gf, gpu_last_at = x.gl, gpu_busy_at = x.gb
-    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
-      key bigint, first timestamptz, last timestamptz, events bigint, running int, completed int, failed int, stopped int, lost int,
-      gf timestamptz, gl timestamptz, gb timestamptz)
-    where p.batch_key = x.key`
+      first_seen_at = x.first::timestamptz, last_seen_at = x.last::timestamptz, n_events = x.events::bigint,
+      n_jobs = x.running::int + x.completed::int + x.failed::int + x.stopped::int + x.lost::int,
+      n_running = x.running::int, n_completed = x.completed::int, n_failed = x.failed::int,
+      n_stopped = x.stopped::int, n_lost = x.lost::int,
+      gpu_first_at = nullif(x.gf, '')::timestamptz, gpu_last_at = nullif(x.gl, '')::timestamptz,
+      gpu_busy_at = nullif(x.gb, '')::timestamptz
+    from rows from (
+      string_to_table(${column((b) => b.key)}, chr(10)),
+      string_to_table(${column((b) => b.firstSeenAt)}, chr(10)),
+      string_to_table(${column((b) => b.lastSeenAt)}, chr(10)),
+      string_to_table(${column((b) => b.events)}, chr(10)),
+      string_to_table(${column((b) => b.jobs.running)}, chr(10)),
+      string_to_table(${column((b) => b.jobs.completed)}, chr(10)),
+      string_to_table(${column((b) => b.jobs.failed)}, chr(10)),
+      string_to_table(${column((b) => b.jobs.stopped)}, chr(10)),
+      string_to_table(${column((b) => b.jobs.lost)}, chr(10)),
+      string_to_table(${column((b) => b.gpu.firstAt)}, chr(10)),
+      string_to_table(${column((b) => b.gpu.lastAt)}, chr(10)),
+      string_to_table(${column((b) => b.gpu.busyAt)}, chr(10))
+    ) as x (key, first, last, events, running, completed, failed, stopped, lost, gf, gl, gb)
+    where p.batch_key = x.key::bigint`
 }
 
 /**

@@ -10,7 +10,16 @@ export {
   startedAt,
   statusOf,
 } from './batch.ts'
-export { deliveryOf } from './delivery.ts'
+export { deliveryOf, deliveryOfJobs } from './delivery.ts'
+export {
+  type BatchField,
+  type FieldCondition,
+  type FieldValue,
+  fieldsOf,
+  knownFields,
+  readCondition,
+  readField,
+} from './fields.ts'
 export {
   createBatches,
   type LoadedBatch,
@@ -21,7 +30,14 @@ export {
   settleJobs,
 } from './for-ingest.ts'
 export { type BatchFilter, EVERY_BATCH, listBatches, readBatches } from './reads.ts'
-export { type BatchOrder, type BatchScope, countBatches, type FoundBatch, searchBatches } from './search.ts'
+export {
+  BATCH_COLUMNS,
+  type BatchOrder,
+  type BatchScope,
+  countBatches,
+  type FoundBatch,
+  searchBatches,
+} from './search.ts'
 export {
   type BatchExtras,
   type BatchRow,

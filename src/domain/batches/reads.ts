@@ -1,5 +1,5 @@
 import type { Fragment } from 'postgres'
-import type { Db } from '../../db/sql.ts'
+import { type Db, plannedAnew } from '../../db/sql.ts'
 import { ownersNamed, visibleProjectKeys } from '../access.ts'
 import { type Caller, isAdmin } from '../caller.ts'
 import {
@@ -12,6 +12,7 @@ import {
   some,
 } from '../newest-first.ts'
 import type { BatchStatus } from './batch.ts'
+import { type FieldCondition, meets } from './fields.ts'
 import type { BatchRow } from './view.ts'
 
 /** Which batches (contract §4): OR within a field, AND between fields; an empty field asks nothing. */
@@ -26,6 +27,10 @@ export interface BatchFilter {
   q: string[]
   /** The deleted ones that the caller may restore, instead of those that stand. */
   deleted: boolean
+  /** Ids as they are written. */
+  id?: string[]
+  /** Conditions on what its jobs were given and what came of them; all must hold. */
+  where?: FieldCondition[]
 }
 
 export const EVERY_BATCH: BatchFilter = {
@@ -52,11 +57,15 @@ export async function listBatches(
   if (projects?.length === 0 || owners?.length === 0) return []
   const scope = projects === null ? null : { column: 'project_key' as const, keys: projects }
   const where = conditions(db, caller, filter, owners)
-  return db<BatchRow[]>`/* batches.list */
+  const query = db<BatchRow[]>`/* batches.list */
     with page as materialized (${newestFirst(db, 'batches', scope, where, page)})
     select ${batchColumns(db)} from page join batches b on b.key = page.key ${batchJoins(db, caller)}
     order by page.started_at desc, page.key desc`
+  return wordDecides(filter) ? plannedAnew(query) : query
 }
+
+/** Whether the best plan depends on how common a word is: walking the list until a page is full, or its own index. */
+export const wordDecides = ({ q }: BatchFilter): boolean => q.length > 0
 
 /** Over a row `t` of batches, all of which must hold; `owners` are the ids that the filter's words mean. */
 export function conditions(
@@ -70,6 +79,8 @@ export function conditions(
   if (filter.host.length > 0) where.push(oneOfAnyCase(db, db`t.host`, filter.host))
   if (owners !== undefined) where.push(oneOf(db, db`t.owner_id`, owners))
   if (filter.tag.length > 0) where.push(db`filter_texts(t.tags) && filter_texts(${filter.tag}::text[])`)
+  if (filter.id !== undefined && filter.id.length > 0) where.push(db`t.id = any (${filter.id}::text[])`)
+  for (const condition of filter.where ?? []) where.push(meets(db, condition))
   if (filter.q.length > 0) {
     where.push(
       some(

@@ -1,5 +1,5 @@
 import type { Fragment } from 'postgres'
-import type { Db } from '../../db/sql.ts'
+import { type Db, plannedAnew } from '../../db/sql.ts'
 import { ownersNamed } from '../access.ts'
 import type { Caller } from '../caller.ts'
 import {
@@ -11,11 +11,23 @@ import {
   type SortPosition,
   sortedPages,
 } from '../sorted-pages.ts'
-import { type BatchFilter, batchColumns, batchJoins, conditions } from './reads.ts'
+import { type BatchField, fieldOrder } from './fields.ts'
+import { type BatchFilter, batchColumns, batchJoins, conditions, wordDecides } from './reads.ts'
 import type { BatchRow } from './view.ts'
 
+export const BATCH_COLUMNS = [
+  'started_at',
+  'last_seen_at',
+  'status',
+  'host',
+  'owner',
+  'id',
+  'progress',
+  'elapsed',
+] as const
+
 export interface BatchOrder {
-  by: 'started_at' | 'last_seen_at' | 'status' | 'host'
+  by: (typeof BATCH_COLUMNS)[number] | BatchField
   descending: boolean
 }
 
@@ -35,14 +47,14 @@ export async function searchBatches(
 ): Promise<FoundBatch[]> {
   const owners = await ownersOf(db, caller, filter)
   if (owners?.length === 0) return []
-  const joins = order.by === 'last_seen_at' ? db`join batch_progress tp on tp.batch_key = t.key` : db``
-  const by = sortBy(db, order)
+  const { joins = db``, ...by } = sortBy(db, order)
   const plan = { ...planOf(db, caller, scope, filter, owners), joins }
-  return db<FoundBatch[]>`/* batches.search */
+  const query = db<FoundBatch[]>`/* batches.search */
     with page as materialized (${sortedPages(db, plan, by, page)})
     select ${batchColumns(db)}, page.parent, page.sort_rank, page.sort_number, page.sort_text
     from page join batches b on b.key = page.key ${batchJoins(db, caller)}
     order by ${pageOrder(db, by)}`
+  return wordDecides(filter) ? plannedAnew(query) : query
 }
 
 /** How many batches of each project match; under 0 those of a scope that is one. */
@@ -74,19 +86,49 @@ function planOf(
 ): PagePlan {
   const where: Fragment[] = conditions(db, caller, filter, owners)
   if ('each' in scope) return { table: 'batches', column: 'project_key', parents: scope.each, where }
-  if (scope.together !== null) where.push(db`t.project_key = any (${[...scope.together]}::bigint[])`)
+  const [one, ...more] = scope.together ?? []
+  // An equality keeps the order of the project's index.
+  if (one !== undefined && more.length === 0) where.push(db`t.project_key = ${one}`)
+  else if (scope.together !== null) where.push(db`t.project_key = any (${[...scope.together]}::bigint[])`)
   return { table: 'batches', column: 'project_key', parents: null, where }
 }
 
-function sortBy(db: Db, { by, descending }: BatchOrder): SortBy {
+/** Texts are ordered by their beginnings: a cursor carries them. */
+const MOST_SORTED = 200
+
+function sortBy(db: Db, { by, descending }: BatchOrder): SortBy & { joins?: Fragment } {
+  const joins = db`join batch_progress tp on tp.batch_key = t.key`
+  if (typeof by !== 'string') return { ...fieldOrder(db, by, descending), descending }
   switch (by) {
     case 'started_at':
       return { byStart: true, descending }
     case 'last_seen_at':
-      return { number: db`extract(epoch from tp.last_seen_at)::float8`, descending }
+      return { number: db`extract(epoch from tp.last_seen_at)::float8`, descending, joins }
     case 'status':
       return { text: db`t.status`, descending }
     case 'host':
-      return { text: db`t.host`, descending }
+      return { text: db`left(t.host, ${MOST_SORTED})`, descending }
+    case 'owner':
+      return {
+        text: db`left(tu.name, ${MOST_SORTED})`,
+        descending,
+        joins: db`join users tu on tu.id = t.owner_id`,
+      }
+    case 'id':
+      return { text: db`left(t.id, ${MOST_SORTED})`, descending }
+    case 'progress':
+      // Of a running one it moves, but by its events only: the pages of a list are of one moment.
+      return {
+        number: db`(tp.n_completed + tp.n_failed + tp.n_stopped)::float8
+          / greatest(t.n_total, tp.n_completed + tp.n_failed + tp.n_stopped, 1)`,
+        descending,
+        joins,
+      }
+    case 'elapsed':
+      return {
+        number: db`extract(epoch from coalesce(t.ended_at, tp.last_seen_at) - t.started_at)::float8`,
+        descending,
+        joins,
+      }
   }
 }

@@ -37,6 +37,7 @@ export async function editBatch(
   actor: Known,
   id: string,
   change: { tags?: string[] | undefined; notes?: string | undefined },
+  now: Date,
 ): Promise<Done<number>> {
   const batch = await lockedBatch(tx, actor, id, 'edit')
   const { tags = null, notes = null } = change
@@ -44,6 +45,14 @@ export async function editBatch(
     update batches set tags = coalesce(${tags}::text[], tags), tags_edited = tags_edited or ${tags !== null},
       notes = coalesce(${notes}, notes)
     where key = ${batch.key}`
+  const { subject, detail } = subjectOf(batch)
+  const fields = [...(tags === null ? [] : ['tags']), ...(notes === null ? [] : ['notes'])]
+  await recordAudit(
+    tx,
+    actor,
+    { action: 'batch.edited', subject, detail: { ...detail, fields, ...(tags && { tags }) } },
+    now,
+  )
   return { result: batch.key, changes: told([batch]) }
 }
 
@@ -145,7 +154,7 @@ const subjectOf = (batch: BatchAccess) => ({
   detail: { project: batch.projectSlug },
 })
 
-/** That these batches changed, on every channel that shows them. */
+/** That these batches and their timelines changed, on every channel that shows them. */
 function told(batches: BatchAccess[]): Change[] {
   if (batches.length === 0) return []
   const byProject = new Map<string, number[]>()
@@ -153,8 +162,10 @@ function told(batches: BatchAccess[]): Change[] {
     byProject.set(projectSlug, [...(byProject.get(projectSlug) ?? []), key])
   }
   return [
-    ...batches.map(
-      ({ id, key }): Change => ({ channel: `batch:${id}`, type: 'summary', batchKey: key, keys: [] }),
+    ...batches.flatMap(({ id, key }) =>
+      (['summary', 'commands'] as const).map(
+        (type): Change => ({ channel: `batch:${id}`, type, batchKey: key, keys: [] }),
+      ),
     ),
     ...[...byProject].map(([slug, keys]): Change => ({ channel: `project:${slug}`, type: 'batches', keys })),
     { channel: 'dashboard', type: 'batches', keys: batches.map((b) => b.key) },

@@ -1,4 +1,4 @@
-export { createGpuHours, type GpuHours } from './gpu-hours.ts'
+export { createDashboardMemory, type DashboardMemory } from './memory.ts'
 export {
   ACTIVITY_TYPES,
   type Activity,

@@ -2,7 +2,7 @@ import type { Db } from '../../db/sql.ts'
 import { visibleProjectKeys } from '../access.ts'
 import type { Caller } from '../caller.ts'
 import { type Clock, isIdle, isStalled } from '../liveness.ts'
-import type { GpuHours } from './gpu-hours.ts'
+import type { DashboardMemory } from './memory.ts'
 
 /** What goes on in the projects that the caller sees (contract §4). Batches are counted, unless it says jobs. */
 export interface Summary {
@@ -28,21 +28,11 @@ export async function summaryOf(
   caller: Caller,
   projects: string[],
   clock: Clock,
-  gpuHours: GpuHours,
+  memory: DashboardMemory,
 ): Promise<Summary> {
   const keys = await visibleProjectKeys(db, caller, projects)
-  const since = new Date(clock.now.getTime() - DAY_MS).toISOString()
-  const [[counts], running, jobs, gpu] = await Promise.all([
-    db<Omit<Summary, 'stalled' | 'idle' | 'gpuHours' | 'idleGpuHours'>[]>`/* dashboard.counts */
-      select count(*) filter (where b.status = 'running') running,
-        count(*) filter (where b.status = 'completed') completed,
-        count(*) filter (where b.status = 'failed') failed,
-        count(*) filter (where b.status = 'stopped') stopped,
-        coalesce(sum(p.n_running), 0)::bigint "runningJobs",
-        count(*) filter (where b.status = 'completed' and b.ended_at >= ${since}) "finished24h",
-        count(*) filter (where b.status = 'failed' and b.ended_at >= ${since}) "failed24h"
-      from batches b join batch_progress p on p.batch_key = b.key
-      where b.deleted_at is null and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))`,
+  const [{ used, idle: unused, ...counts }, running, jobs] = await Promise.all([
+    memory.of(db, keys, clock.now),
     db<{ last_seen_at: string }[]>`/* dashboard.running */
       select p.last_seen_at from batches b join batch_progress p on p.batch_key = b.key
       where b.status = 'running' and b.deleted_at is null
@@ -58,9 +48,7 @@ export async function summaryOf(
         and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))
         and (j.gpu_last_at is not null or p.gpu_last_at is not null)
         and r.status = 'running'`,
-    gpuHours.of(db, keys, clock.now),
   ])
-  if (counts === undefined) throw new Error('counting gave no row')
   const stalled = running.filter((b) => isStalled({ status: 'running', lastSeenAt: b.last_seen_at }, clock))
   const idle = jobs.filter((j) =>
     isIdle(
@@ -77,8 +65,8 @@ export async function summaryOf(
     ...counts,
     stalled: stalled.length,
     idle: idle.length,
-    gpuHours: hours(gpu.used),
-    idleGpuHours: hours(gpu.idle),
+    gpuHours: hours(used),
+    idleGpuHours: hours(unused),
   }
 }
 

@@ -1,6 +1,8 @@
 import type { Db } from '../../db/sql.ts'
 import { type Liveness, livenessOf } from '../agents/index.ts'
-import { type Clock, isIdle, isStalled, sinceMs } from '../liveness.ts'
+import { type Clock, sinceMs } from '../liveness.ts'
+import { type GpuRow, gpuOf } from './gpu-row.ts'
+import { judgeMarks } from './judge.ts'
 
 /** Whether a batch shows signs of life, and why not (specification §3.1, §3.2; contract §4). */
 export interface Health {
@@ -16,15 +18,14 @@ export interface Health {
   reasons: string[]
 }
 
-interface BatchRow {
+interface BatchRow extends GpuRow {
   status: string
   last_seen_at: string
-  gpu_first_at: string | null
-  gpu_last_at: string | null
-  gpu_busy_at: string | null
 }
-interface JobRow extends Omit<BatchRow, 'last_seen_at'> {
+interface JobRow extends GpuRow {
+  key: number
   id: string
+  status: string
   started_at: string
 }
 
@@ -37,48 +38,39 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
       select b.status, p.last_seen_at, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
       from batches b join batch_progress p on p.batch_key = b.key where b.key = ${batchKey}`,
     db<JobRow[]>`/* health.jobs */
-      select j.id, j.status, j.started_at, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
+      select j.key, j.id, j.status, j.started_at, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
       from jobs j join job_progress p on p.job_key = j.key
       where j.batch_key = ${batchKey} and j.status = 'running' order by j.key`,
     livenessOf(db, [batchKey], clock),
   ])
   if (batch === undefined) throw new Error('the batch is gone')
-  const batchGpu = gpuOf(batch)
-  const stalled = isStalled({ status: batch.status, lastSeenAt: batch.last_seen_at }, clock)
-  const idle = jobs.filter((job) =>
-    isIdle({ status: job.status, startedAt: job.started_at, gpu: gpuOf(job) }, batchGpu, clock),
+  const verdict = verdicts.get(batchKey)
+  const { stalled, idle } = judgeMarks(
+    { status: batch.status, lastSeenAt: batch.last_seen_at, gpu: gpuOf(batch) },
+    jobs.map((job) => ({ ...job, startedAt: job.started_at, gpu: gpuOf(job) })),
+    verdict,
+    clock,
   )
   const silentS = Math.floor(sinceMs(batch.last_seen_at, clock.now) / 1000)
   const thresholdS = clock.stallTimeoutMin * 60
 
   const reasons: string[] = []
-  if (stalled)
-    reasons.push(`No event since ${batch.last_seen_at}: ${silentS} s, and ${thresholdS} s are allowed`)
+  if (stalled !== null) reasons.push(stalled.reason)
   else if (batch.status === 'running' && silentS > thresholdS) {
     reasons.push(
-      `Silent for ${silentS} s, not judged yet: this server started at ${clock.startedAt.toISOString()}`,
+      `Silent for ${silentS} s, not judged yet: events can come in only since ${clock.startedAt.toISOString()}`,
     )
   }
-  const verdict = verdicts.get(batchKey)
   reasons.push(...(verdict?.reasons ?? []))
-  for (const job of idle.slice(0, MOST_JOBS_EXPLAINED)) {
-    const gpu = job.gpu_last_at === null ? batchGpu : gpuOf(job)
-    reasons.push(`Job ${job.id}: GPU below 5% since ${gpu.busyAt ?? gpu.firstAt}`)
-  }
+  reasons.push(...idle.slice(0, MOST_JOBS_EXPLAINED).map((mark) => mark.reason))
   return {
     status: batch.status,
-    stalled,
+    stalled: stalled !== null,
     liveness: verdict?.liveness ?? null,
     lastSeenAt: batch.last_seen_at,
     silentS,
     thresholdS,
-    idleJobs: idle.map((job) => job.id),
+    idleJobs: idle.map((mark) => mark.jobId),
     reasons,
   }
 }
-
-const gpuOf = (row: Omit<BatchRow, 'last_seen_at'>) => ({
-  firstAt: row.gpu_first_at,
-  lastAt: row.gpu_last_at,
-  busyAt: row.gpu_busy_at,
-})

@@ -1,4 +1,5 @@
 import { canonicalInstant } from '../../db/instant.ts'
+import { type Piece, piece } from '../../db/piece.ts'
 import type { Fragment, Tx } from '../../db/sql.ts'
 import type { JobStatus } from '../batches/index.ts'
 import { type Numeric, numberOf } from '../events/index.ts'
@@ -102,7 +103,7 @@ export async function createJobs(tx: Tx, jobs: JobState[]): Promise<void> {
 }
 
 /** Writes the start and end of jobs whose summary changed. */
-export function saveJobSummaries(tx: Tx, jobs: JobState[]): Fragment {
+export function saveJobSummaries(jobs: JobState[]): Piece {
   const rows = jobs.map((job) => ({
     key: job.key,
     status: job.status,
@@ -119,7 +120,7 @@ export function saveJobSummaries(tx: Tx, jobs: JobState[]): Fragment {
     outcome: job.outcome,
     outcome_stamp: job.outcomeStamp,
   }))
-  return tx`
+  return piece`
     update jobs j set
       status = x.status, started_at = x.started_at, ended_at = x.ended_at, model = x.model, dataset = x.dataset,
       params = x.params, metrics = x.metrics, failure_reason = x.failure_reason, reported_s = x.reported_s,
@@ -144,9 +145,9 @@ export const onlyAdvanced = ({ changed, progress }: JobState): boolean =>
 const array = (values: number[]): string => `{${values.join(',')}}`
 
 /** Writes jobs that only advanced; each column one text split by newlines, half the cost of JSON rows. */
-export function advanceJobs(tx: Tx, jobs: JobState[]): Fragment {
+export function advanceJobs(jobs: JobState[]): Piece {
   const column = (value: (job: JobState) => string | number | null): string => jobs.map(value).join('\n')
-  return tx`
+  return piece`
     update job_progress p set
       last_seen_at = x.last::timestamptz, epochs = x.epochs::int, max_epoch = x.max::int,
       last_epoch = x.last_epoch::int[], last_value = x.last_value::float8[], min_value = x.least::float8[],
@@ -165,7 +166,7 @@ export function advanceJobs(tx: Tx, jobs: JobState[]): Fragment {
 }
 
 /** Writes whatever changed of how far jobs are. */
-export function saveJobProgress(tx: Tx, jobs: JobState[]): Fragment {
+export function saveJobProgress(jobs: JobState[]): Piece {
   const rows = jobs.map(({ key, firstSeenAt, lastSeenAt, gpu, progress }) => ({
     key,
     first: firstSeenAt,
@@ -186,7 +187,7 @@ export function saveJobProgress(tx: Tx, jobs: JobState[]): Fragment {
         }
       : {}),
   }))
-  return tx`
+  return piece`
     update job_progress p set
       first_seen_at = x.first, last_seen_at = x.last, gpu_first_at = x.gf, gpu_last_at = x.gl, gpu_busy_at = x.gb,
       epochs = coalesce(x.epochs, p.epochs), max_epoch = coalesce(x.max, p.max_epoch),

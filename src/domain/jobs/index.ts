@@ -20,7 +20,6 @@ export {
 } from './job.ts'
 export { EVERY_JOB, type JobFilter, listJobs, listJobsOfBatch, readJobs, visibleJob } from './reads.ts'
 export {
-  type Comparison,
   countJobs,
   type FoundJob,
   findJobs,
@@ -28,7 +27,6 @@ export {
   type JobOrder,
   type JobParents,
   type JobSearch,
-  type Operator,
   searchJobs,
 } from './search.ts'
 export { type JobRow, type JobView, jobView } from './view.ts'

@@ -3,6 +3,7 @@ import type { Db } from '../../db/sql.ts'
 import { type BatchAccess, isStorable, visibleBatches } from '../access.ts'
 import type { JobStatus } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
+import { type Comparison, fieldOf, holds } from '../json-field.ts'
 import { oneOf, oneOfAnyCase, some } from '../newest-first.ts'
 import {
   countsOf,
@@ -17,19 +18,6 @@ import { jobColumns, jobJoins } from './reads.ts'
 import type { JobRow } from './view.ts'
 
 /** Finds jobs by what they were given and what came of them (contract §6: `params`, `finalMetrics`, `latest`). */
-
-export type Operator = 'lt' | 'le' | 'eq' | 'ne' | 'ge' | 'gt'
-
-/**
- * One condition on one field, with a number or a text. A field that is missing, or is of the other kind, meets none.
- * NaN equals NaN here, because "which runs diverged?" is what one asks; it is neither below nor above anything.
- */
-export interface Comparison {
-  key: string
-  op: Operator
-  number?: number | undefined
-  text?: string | undefined
-}
 
 /** Which jobs: OR within a list of words, AND between everything; an empty list asks nothing. */
 export interface JobSearch {
@@ -137,64 +125,11 @@ function planOf(db: Db, { column, keys }: JobParents, search: JobSearch, usesPro
   return { table: 'jobs', column, parents: keys, joins, where }
 }
 
-interface Field {
-  number: Fragment
-  text?: Fragment
-}
-
-/**
- * A field of a JSON column, by its name or, where there is none of that name, by its path: `opt/lr`. Numbers that JSON
- * cannot write stand there as the words for them.
- */
-function fieldOf(db: Db, column: Fragment, key: string, textless: boolean): Field {
-  const value = db`coalesce(${column} -> ${key}::text, ${column} #> string_to_array(${key}, '/'))`
-  const word = db`(${value} #>> '{}')`
-  const isNumber = db`(jsonb_typeof(${value}) = 'number' or jsonb_typeof(${value}) = 'string' and ${word} in ('NaN', 'Infinity', '-Infinity'))`
-  const number = db`case when ${isNumber} then ${word}::float8 end`
-  if (textless) return { number }
-  return {
-    number,
-    text: db`case when jsonb_typeof(${value}) in ('string', 'boolean') and not ${isNumber} then ${word} end`,
-  }
-}
-
 /** The last value of a series, over a row `tp` of job_progress. */
 const latestOf = (db: Db, key: string): Fragment =>
   key === 'epoch'
     ? db`coalesce(tp.last_value[array_position(tp.series, ${key})], tp.max_epoch)`
     : db`tp.last_value[array_position(tp.series, ${key})]`
-
-function holds(db: Db, field: Field, { op, number, text }: Comparison): Fragment {
-  if (text !== undefined) {
-    if (field.text === undefined) return db`false`
-    return db`coalesce((${field.text}) collate "C" ${operator(db, op)} ${text}, false)`
-  }
-  const wanted = number ?? Number.NaN
-  const ordered = op !== 'eq' && op !== 'ne'
-  // To PostgreSQL NaN is above every number.
-  if (ordered && Number.isNaN(wanted)) return db`false`
-  const compared = db`(${field.number}) ${operator(db, op)} ${wanted}::float8`
-  return ordered
-    ? db`coalesce((${field.number}) <> 'NaN' and ${compared}, false)`
-    : db`coalesce(${compared}, false)`
-}
-
-function operator(db: Db, op: Operator): Fragment {
-  switch (op) {
-    case 'lt':
-      return db`<`
-    case 'le':
-      return db`<=`
-    case 'eq':
-      return db`=`
-    case 'ne':
-      return db`<>`
-    case 'ge':
-      return db`>=`
-    case 'gt':
-      return db`>`
-  }
-}
 
 function sortBy(db: Db, order: JobOrder, textless: boolean): SortBy {
   const { descending } = order

@@ -1,3 +1,4 @@
+import { fragment } from '../../db/piece.ts'
 import type { Db } from '../../db/sql.ts'
 import { type ProjectFacts, userMay, type Visibility } from '../access.ts'
 import { liveSessions } from '../sessions/index.ts'
@@ -66,7 +67,7 @@ const unique = <T>(values: T[]): T[] => [...new Set(values)]
 
 async function standingTokens(db: Db, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
-  const rows = await db<{ id: string }[]>`/* live.tokens */ ${validTokens(db, ids)}`
+  const rows = await db<{ id: string }[]>`/* live.tokens */ ${fragment(db, validTokens(ids))}`
   return new Set(rows.map((row) => row.id))
 }
 

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Sql } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { createHub } from '../../stream/hub.ts'
+import { newestSeq } from '../../stream/log.ts'
 import type { Subscription } from '../../stream/subscription.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock } from '../liveness.ts'
@@ -45,6 +46,9 @@ const ASK_EVERY_MS = 2_000
  */
 const MOST_AGE_MS = 6 * 3_600_000
 
+/** The database was put back from a backup (db/dump): whoever follows comes back and is told to read anew. */
+const RESTORED = 'restored'
+
 /** Whoever follows a batch that is deleted is still told so. */
 const LAST_WORD_MS = 1_000
 
@@ -66,11 +70,18 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
     sql,
     listenUrl: options.listenUrl,
     describers: describers(sql, clock),
-    heed: () => void ask(),
-    heeded: ACCESS_CHANGES,
+    heed: (changes) => {
+      if (changes.some(({ type }) => type === RESTORED)) closeAll()
+      else void ask()
+    },
+    heeded: new Set([...ACCESS_CHANGES, RESTORED]),
     failed: (err, what) => log.warn({ err }, `${what} failed; it is tried again`),
     now,
   })
+
+  function closeAll(): void {
+    for (const { subscription } of [...streams]) void subscription.return()
+  }
 
   /** Closes the streams whose permission has ended. Wants made meanwhile are one more round. */
   function ask(): Promise<void> {
@@ -115,11 +126,14 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
     async follow(caller, names, { after, until } = {}) {
       if (streams.size >= MOST_STREAMS) throw new Problem('overloaded', { retryAfterS: 5 })
       const at = now()
+      // From now on means from what is committed by now: the hub may be a moment behind. Read before the
+      // permission, so that nothing lies between that and the stream's being known.
+      const since = after === undefined ? await newestSeq(sql) : undefined
       const { followings, grant } = await permit(sql, caller, readChannels(names), at)
       const oldest = at.getTime() + MOST_AGE_MS
       const stream: OpenStream = {
         grant,
-        subscription: hub.subscribe(followings, { after, closed: () => streams.delete(stream) }),
+        subscription: hub.subscribe(followings, { after, since, closed: () => streams.delete(stream) }),
         until: Math.min(oldest, until?.getTime() ?? oldest),
       }
       streams.add(stream)

@@ -1,4 +1,4 @@
-import type { Fragment, Tx } from '../../db/sql.ts'
+import { type Piece, piece } from '../../db/piece.ts'
 import { levelRank } from './level.ts'
 
 export interface NewLogLine {
@@ -11,10 +11,10 @@ export interface NewLogLine {
 }
 
 /** Writes log lines; the level is kept in lower case. */
-export function insertLogLines(tx: Tx, lines: NewLogLine[]): Fragment {
+export function insertLogLines(lines: NewLogLine[]): Piece {
   // A line may hold newlines of its own, so lines travel as JSON.
   const rows = lines.map((l) => [l.batchKey, l.dbId, l.jobKey, l.at, l.level, levelRank(l.level), l.line])
-  return tx`
+  return piece`
     insert into log_lines (batch_key, db_id, job_key, ts, level, rank, line)
     select (x ->> 0)::bigint, (x ->> 1)::bigint, (x ->> 2)::bigint, (x ->> 3)::timestamptz, x ->> 4, (x ->> 5)::smallint, x ->> 6
     from json_array_elements(${JSON.stringify(rows)}::text::json) as x`

@@ -1,5 +1,6 @@
 import { canonicalInstant } from '../../db/instant.ts'
-import type { Fragment, Tx } from '../../db/sql.ts'
+import { type Piece, piece } from '../../db/piece.ts'
+import type { Tx } from '../../db/sql.ts'
 import { stampOf } from '../merge.ts'
 import type { EpochRow } from './series-progress.ts'
 
@@ -38,7 +39,7 @@ const literal = (vals: readonly (number | undefined)[]): string => {
 }
 
 /** Writes the epochs of one event alone (nearly all): new rows, each column one text split by newlines. */
-export const insertEpochs = (tx: Tx, rows: readonly EpochRow[]): Fragment => tx`
+export const insertEpochs = (rows: readonly EpochRow[]): Piece => piece`
   insert into epochs (job_key, epoch, ts, db_id, vals)
   select job_key::bigint, epoch::int, ts::timestamptz, db_id::bigint, vals::float8[]
   from rows from (

@@ -8,11 +8,26 @@
 /** Whole numbers that never decrease: epochs, or Unix seconds. */
 export type Steps = Int32Array | Float64Array
 
-export interface Grid {
+export interface Grid extends Scales {
   buckets: number
   /** The x-axis, both ends included; all steps lie within. */
   from: number
   to: number
+}
+
+/** How the axes are displayed: buckets are equally wide, and heights compared, on those. */
+export interface Scales {
+  /** All steps are above 0. */
+  xLog?: boolean | undefined
+  /** Values that are not above 0 have no height: of a bucket the first of them stays. */
+  yLog?: boolean | undefined
+}
+
+export interface Sampling extends Scales {
+  from?: number | undefined
+  to?: number | undefined
+  /** A second curve over the same steps, which loses no spike either; NaN where the first has no finite value. */
+  beside?: Float64Array | undefined
 }
 
 export interface Sampled<S extends Steps = Steps> {
@@ -32,14 +47,14 @@ export const MIN_POINTS = 4
 
 /**
  * A series in at most `points` points; as it is when it has no more than that.
- * @param bounds the x-axis that the buckets divide; its own first and last step where undefined. Series that are
+ * @param sampling the x-axis that the buckets divide; its own first and last step where undefined. Series that are
  * sampled with the same bounds share one grid.
  */
 export function sample<S extends Steps>(
   steps: S,
   values: Float64Array,
   points: number | undefined,
-  bounds: { from?: number | undefined; to?: number | undefined } = {},
+  sampling: Sampling = {},
 ): Sampled<S> {
   const totalPoints = steps.length
   const nonFinite = countNonFinite(values)
@@ -54,12 +69,17 @@ export function sample<S extends Steps>(
       positions: undefined,
     }
   }
-  const perBucket = nonFinite === 0 ? 4 : 7
-  const kept = m4(steps, values, {
+  const { beside, xLog, yLog } = sampling
+  const perBucket = (nonFinite === 0 && !yLog ? 4 : 7) + (beside === undefined ? 0 : 2)
+  const grid: Grid = {
     buckets: Math.max(1, Math.floor(points / perBucket)),
-    from: bounds.from ?? (steps[0] as number),
-    to: bounds.to ?? (steps[totalPoints - 1] as number),
-  })
+    from: sampling.from ?? (steps[0] as number),
+    to: sampling.to ?? (steps[totalPoints - 1] as number),
+    xLog,
+    yLog,
+  }
+  let kept = m4(steps, values, grid)
+  if (beside !== undefined) kept = union(kept, m4(steps, beside, { ...grid, extremesOnly: true }))
   const sampledSteps = new (steps.constructor as new (length: number) => S)(kept.length)
   const sampledValues = new Float64Array(kept.length)
   for (let i = 0; i < kept.length; i++) {
@@ -77,16 +97,32 @@ export function sample<S extends Steps>(
   }
 }
 
-/** @returns the positions of the points that are kept, increasing; at most 4 a bucket, 7 where it has non-finite ones */
-export function m4(steps: Steps, values: Float64Array, { buckets, from, to }: Grid): Uint32Array {
+/**
+ * @param grid with `extremesOnly`, the least and greatest of each bucket alone
+ * @returns the positions of the points that are kept, increasing; at most 4 a bucket, 7 where it has some without height
+ */
+export function m4(
+  steps: Steps,
+  values: Float64Array,
+  { buckets, from, to, xLog, yLog, extremesOnly }: Grid & { extremesOnly?: boolean },
+): Uint32Array {
   const n = steps.length
   const span = to - from + 1
+  const widths = Math.log((to + 1) / from) / buckets
+  const floor = yLog ? 0 : Number.NEGATIVE_INFINITY
   const kept = new Uint32Array(Math.min(n, buckets * 7))
   let count = 0
   let i = 0
+  let bucket = -1
   while (i < n) {
-    const bucket = Math.floor((((steps[i] as number) - from) * buckets) / span)
-    const end = from + Math.ceil(((bucket + 1) * span) / buckets)
+    let end: number
+    if (xLog) {
+      bucket = Math.max(bucket + 1, Math.floor(Math.log((steps[i] as number) / from) / widths))
+      end = bucket >= buckets - 1 ? Number.POSITIVE_INFINITY : from * Math.exp((bucket + 1) * widths)
+    } else {
+      bucket = Math.floor((((steps[i] as number) - from) * buckets) / span)
+      end = from + Math.ceil(((bucket + 1) * span) / buckets)
+    }
     const first = i
     let least = -1
     let greatest = -1
@@ -97,7 +133,7 @@ export function m4(steps: Steps, values: Float64Array, { buckets, from, to }: Gr
     let down = -1
     do {
       const value = values[i] as number
-      if (value - value === 0) {
+      if (value - value === 0 && value > floor) {
         if (value < min || least < 0) {
           min = value
           least = i
@@ -108,12 +144,17 @@ export function m4(steps: Steps, values: Float64Array, { buckets, from, to }: Gr
         }
       } else if (value > 0) {
         if (up < 0) up = i
-      } else if (value < 0) {
+      } else if (value <= 0) {
         if (down < 0) down = i
       } else if (nan < 0) nan = i
       i++
     } while (i < n && (steps[i] as number) < end)
     const begun = count
+    if (extremesOnly) {
+      if (least >= 0) kept[count++] = Math.min(least, greatest)
+      if (greatest !== least) kept[count++] = Math.max(least, greatest)
+      continue
+    }
     kept[count++] = first
     if (nan < 0 && up < 0 && down < 0) {
       const one = least < greatest ? least : greatest
@@ -129,6 +170,20 @@ export function m4(steps: Steps, values: Float64Array, { buckets, from, to }: Gr
     kept.subarray(begun, count).sort()
   }
   return kept.slice(0, count)
+}
+
+/** Both increasing. */
+function union(a: Uint32Array, b: Uint32Array): Uint32Array {
+  const out = new Uint32Array(a.length + b.length)
+  let count = 0
+  for (let i = 0, j = 0; i < a.length || j < b.length; ) {
+    const one = a[i] ?? Number.POSITIVE_INFINITY
+    const two = b[j] ?? Number.POSITIVE_INFINITY
+    if (one <= two) i++
+    if (two <= one) j++
+    out[count++] = Math.min(one, two)
+  }
+  return out.slice(0, count)
 }
 
 export function countNonFinite(values: Float64Array): number {

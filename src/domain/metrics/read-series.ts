@@ -1,4 +1,4 @@
-import type { Db } from '../../db/sql.ts'
+import type { Db, Fragment } from '../../db/sql.ts'
 import { type Column, columnName, type EpochRange, readColumns, TIMES, type Wanted } from './chunks.ts'
 
 export interface SeriesQuery extends EpochRange {
@@ -21,6 +21,24 @@ export interface TimedSeries extends Series {
   times: Float64Array
 }
 
+/** A series with what is known of its job. */
+export interface JobSeries extends Series {
+  /** Unix milliseconds of each point, when they were asked for. */
+  times?: Float64Array
+  /** Unix milliseconds. */
+  startedAt: number
+  /** The value that the job's group has in common, as text; null without one, or when no groups were asked for. */
+  group: string | null
+}
+
+export interface ReadOptions extends SeriesQuery {
+  /** With the time of every point. */
+  timed?: boolean | undefined
+  /** The times for values: of each job one series, whatever its name. */
+  timesAlone?: boolean | undefined
+  groupBy?: { param: string } | { field: 'status' | 'model' | 'dataset' } | undefined
+}
+
 /** Points that are in memory at once, give or take one series: 12 bytes each, twice while they are joined. */
 const MOST_POINTS = 250_000
 /** Jobs whose dictionaries are in memory at once. */
@@ -32,11 +50,8 @@ const JOBS_A_PAGE = 250
  * @throws what the database throws
  */
 export async function* readSeries(db: Db, batchKey: number, query: SeriesQuery): AsyncGenerator<Series> {
-  for await (const { jobs, columns } of readSlices(db, batchKey, query, false)) {
-    for (const { job, name, no } of jobs) {
-      const column = columns.get(columnName(job.key, no))
-      if (column !== undefined) yield { jobId: job.id, key: name, ...column }
-    }
+  for await (const { jobId, key, steps, values } of readJobSeries(db, batchKey, query)) {
+    yield { jobId, key, steps, values }
   }
 }
 
@@ -46,12 +61,29 @@ export async function* readTimedSeries(
   batchKey: number,
   query: SeriesQuery,
 ): AsyncGenerator<TimedSeries> {
-  for await (const { jobs, columns } of readSlices(db, batchKey, query, true)) {
+  for await (const series of readJobSeries(db, batchKey, { ...query, timed: true })) {
+    const { jobId, key, steps, values } = series
+    yield { jobId, key, steps, values, times: series.times as Float64Array }
+  }
+}
+
+/** As `readSeries`, with what is known of the jobs. */
+export async function* readJobSeries(
+  db: Db,
+  batchKey: number,
+  options: ReadOptions,
+): AsyncGenerator<JobSeries> {
+  for await (const { jobs, columns } of readSlices(db, batchKey, options)) {
     for (const { job, name, no } of jobs) {
       const column = columns.get(columnName(job.key, no))
-      const times = columns.get(columnName(job.key, TIMES))
-      if (column === undefined || times === undefined) continue
-      yield { jobId: job.id, key: name, ...column, times: timesAt(column.steps, times) }
+      if (column === undefined) continue
+      const known = { jobId: job.id, key: name, startedAt: job.startedAt, group: job.group, ...column }
+      if (options.timed !== true) yield known
+      else if (no === TIMES) yield { ...known, times: column.values }
+      else {
+        const times = columns.get(columnName(job.key, TIMES))
+        if (times !== undefined) yield { ...known, times: timesAt(column.steps, times) }
+      }
     }
   }
 }
@@ -59,6 +91,8 @@ export async function* readTimedSeries(
 interface PlannedJob {
   key: number
   id: string
+  startedAt: number
+  group: string | null
   epochs: number
   names: string[]
   numbers: number[]
@@ -69,12 +103,7 @@ interface Slice {
   columns: Map<string, Column>
 }
 
-async function* readSlices(
-  db: Db,
-  batchKey: number,
-  query: SeriesQuery,
-  timed: boolean,
-): AsyncGenerator<Slice> {
+async function* readSlices(db: Db, batchKey: number, query: ReadOptions): AsyncGenerator<Slice> {
   let wanted: Slice['jobs'] = []
   let points = 0
   const read = async (): Promise<Slice> => {
@@ -82,7 +111,7 @@ async function* readSlices(
     wanted = []
     points = 0
     const columns: Wanted[] = jobs.map(({ job, no }) => ({ jobKey: job.key, no }))
-    if (timed)
+    if (query.timed && !query.timesAlone)
       for (const jobKey of new Set(jobs.map(({ job }) => job.key))) columns.push({ jobKey, no: TIMES })
     return { jobs, columns: await readColumns(db, columns, query) }
   }
@@ -90,9 +119,10 @@ async function* readSlices(
   for (;;) {
     const page = await planJobs(db, batchKey, query, after)
     for (const job of page) {
-      for (const [i, name] of job.names.entries()) {
+      const names = query.timesAlone ? job.names.slice(0, 1) : job.names
+      for (const [i, name] of names.entries()) {
         if (wanted.length > 0 && points + job.epochs > MOST_POINTS) yield await read()
-        wanted.push({ job, name, no: job.numbers[i] as number })
+        wanted.push({ job, name, no: query.timesAlone ? TIMES : (job.numbers[i] as number) })
         points += job.epochs
       }
     }
@@ -109,13 +139,14 @@ const storable = (names: readonly string[] | undefined): string[] | null =>
 function planJobs(
   db: Db,
   batchKey: number,
-  query: SeriesQuery,
+  query: ReadOptions,
   after: number,
 ): Promise<readonly PlannedJob[]> {
   const keys = storable(query.keys)
   const jobs = storable(query.jobs)
   return db<PlannedJob[]>`/* series.plan */
-    select j.key, j.id, p.epochs, s.names, s.numbers
+    select j.key, j.id, floor(extract(epoch from j.started_at) * 1000)::float8 "startedAt", p.epochs, s.names, s.numbers,
+      ${groupOf(db, query.groupBy)} "group"
     from jobs j
     join job_progress p on p.job_key = j.key
     cross join lateral (
@@ -128,8 +159,31 @@ function planJobs(
     limit ${JOBS_A_PAGE}`
 }
 
+function groupOf(db: Db, groupBy: ReadOptions['groupBy']): Fragment {
+  if (groupBy === undefined) return db`null::text`
+  if ('field' in groupBy) return db`j.${db(groupBy.field)}`
+  return db`j.params ->> ${groupBy.param}::text`
+}
+
+/** The first and last epoch of these jobs; undefined when they have none. */
+export async function epochBounds(
+  db: Db,
+  batchKey: number,
+  query: SeriesQuery,
+): Promise<{ first: number; last: number } | undefined> {
+  const jobs = storable(query.jobs)
+  const [row] = await db<{ first: number | null; last: number | null }[]>`/* series.bounds */
+    select min(e.epoch) first, max(p.max_epoch) last
+    from jobs j join job_progress p on p.job_key = j.key
+    cross join lateral (select epoch from epochs e where e.job_key = j.key order by epoch limit 1) e
+    where j.batch_key = ${batchKey} and (${jobs}::text[] is null or j.id = any (${jobs}::text[]))`
+  return row === undefined || row.first === null || row.last === null
+    ? undefined
+    : { first: row.first, last: row.last }
+}
+
 /** The times of these steps, which all are among the job's epochs. */
-function timesAt(steps: Int32Array, times: Column): Float64Array {
+export function timesAt(steps: Int32Array, times: Column): Float64Array {
   if (steps.length === times.steps.length) return times.values
   const result = new Float64Array(steps.length)
   let at = 0

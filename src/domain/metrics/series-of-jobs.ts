@@ -1,6 +1,6 @@
 import type { Db } from '../../db/sql.ts'
-import { columnName, type EpochRange, readColumns, type Wanted } from './chunks.ts'
-import type { Series } from './read-series.ts'
+import { columnName, type EpochRange, readColumns, TIMES, type Wanted } from './chunks.ts'
+import { type Series, timesAt } from './read-series.ts'
 
 /** A job whose series are wanted, with its dictionary as it was read (`JobRow.series`). */
 export interface SeriesSource {
@@ -8,6 +8,7 @@ export interface SeriesSource {
   id: string
   epochs: number
   series: readonly string[]
+  started_at: string
 }
 
 /** Points that are in memory at once, give or take one series. */
@@ -20,18 +21,28 @@ const MOST_POINTS = 1_000_000
 export async function eachSeriesOf(
   db: Db,
   jobs: readonly SeriesSource[],
-  query: EpochRange & { keys?: readonly string[] | undefined },
-  each: (jobKey: number, series: Series) => void,
+  query: EpochRange & { keys?: readonly string[] | undefined; timed?: boolean },
+  each: (jobKey: number, series: Series & { times?: Float64Array; startedAt: number }) => void,
 ): Promise<void> {
   const keys = query.keys === undefined ? undefined : new Set(query.keys)
   let slice: { job: SeriesSource; name: string; no: number }[] = []
   let points = 0
   const read = async (): Promise<void> => {
     const wanted: Wanted[] = slice.map(({ job, no }) => ({ jobKey: job.key, no }))
+    if (query.timed)
+      for (const jobKey of new Set(slice.map(({ job }) => job.key))) wanted.push({ jobKey, no: TIMES })
     const columns = await readColumns(db, wanted, query)
     for (const { job, name, no } of slice) {
       const column = columns.get(columnName(job.key, no))
-      if (column !== undefined) each(job.key, { jobId: job.id, key: name, ...column })
+      if (column === undefined) continue
+      const times = query.timed ? columns.get(columnName(job.key, TIMES)) : undefined
+      each(job.key, {
+        jobId: job.id,
+        key: name,
+        startedAt: Date.parse(job.started_at),
+        ...column,
+        ...(times && { times: timesAt(column.steps, times) }),
+      })
     }
     slice = []
     points = 0
@@ -56,7 +67,7 @@ export function seriesSources(
 ): Promise<readonly (SeriesSource & { batchKey: number })[]> {
   const ids = jobs?.filter((id) => !id.includes('\u0000') && id.isWellFormed()) ?? null
   return db<(SeriesSource & { batchKey: number })[]>`/* series.sources */
-    select j.key, j.batch_key "batchKey", j.id, p.epochs, p.series
+    select j.key, j.batch_key "batchKey", j.id, j.started_at, p.epochs, p.series
     from jobs j join job_progress p on p.job_key = j.key
     where j.batch_key = any (${[...batchKeys]}::bigint[]) and (${ids}::text[] is null or j.id = any (${ids}::text[]))
     order by j.key`

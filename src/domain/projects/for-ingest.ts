@@ -1,14 +1,23 @@
+import { fragment, type Piece, piece } from '../../db/piece.ts'
 import type { Fragment, Tx } from '../../db/sql.ts'
+import { enabledRules, rulesOf, type StandingRule } from '../notifications/index.ts'
 import type { ProjectAccess, Visibility } from './project.ts'
 
 /** A project as JSON rows bring it. */
 export interface StandingProjectRow {
   key: number
+  version: string
   slug: string
   visibility: Visibility
   owner_id: string
   roles: Record<string, 'member' | 'viewer'> | null
+  rules: StandingRule[] | null
 }
+
+/** Of a row `p` of projects: another one whenever the project or its rules change. */
+export const projectVersion: Piece = piece`
+  (p.xmin::text || coalesce((select string_agg(' ' || r.xmin::text, '' order by r.id)
+    from notification_rules r where r.project_key = p.key and r.enabled), ''))`
 
 /** The projects of these slugs, or that these batches are in, with the roles of these users. */
 export const projectsForIngest = (
@@ -17,9 +26,10 @@ export const projectsForIngest = (
   batchIds: string[],
   userIds: string[],
 ): Fragment => tx`
-    select p.key, p.slug, p.visibility, p.owner_id,
+    select p.key, ${fragment(tx, projectVersion)} as version, p.slug, p.visibility, p.owner_id,
       (select jsonb_object_agg(m.user_id, m.role) from project_members m
-       where m.project_key = p.key and m.user_id = any (${userIds}::uuid[])) roles
+       where m.project_key = p.key and m.user_id = any (${userIds}::uuid[])) roles,
+      ${enabledRules(tx)} rules
     from projects p
     where p.slug = any (${slugs}::text[])
       or p.key in (select b.project_key from batches b where b.id = any (${batchIds}::text[]))`
@@ -30,6 +40,7 @@ export const projectOf = (row: StandingProjectRow): ProjectAccess => ({
   visibility: row.visibility,
   ownerId: row.owner_id,
   roles: new Map(Object.entries(row.roles ?? {})),
+  rules: rulesOf(row.rules),
 })
 
 /**

@@ -1,4 +1,10 @@
-export { createProjects, projectOf, projectsForIngest, type StandingProjectRow } from './for-ingest.ts'
+export {
+  createProjects,
+  projectOf,
+  projectsForIngest,
+  projectVersion,
+  type StandingProjectRow,
+} from './for-ingest.ts'
 export { maySee, maySendEvents, type ProjectAccess } from './project.ts'
 export {
   type CreatedPosition,

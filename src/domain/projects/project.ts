@@ -1,4 +1,5 @@
 import { type ProjectFacts, type Role, userMay, type Visibility, type Who } from '../access.ts'
+import type { StandingRule } from '../notifications/index.ts'
 
 export type { Role, Visibility }
 
@@ -10,6 +11,8 @@ export interface ProjectAccess {
   ownerId: string
   /** user id → role; the owner is not listed. */
   roles: Map<string, 'member' | 'viewer'>
+  /** What is to be mailed of; nearly always nothing. */
+  rules: readonly StandingRule[]
 }
 
 const factsFor = (project: ProjectAccess, userId: string): ProjectFacts => ({

@@ -5,5 +5,5 @@
  */
 export { rotateSigningKey } from './keys.ts'
 export { liveSessions, sessionOfCookie, sessionOfJwt } from './reads.ts'
-export { cookieLifeS, type OpenedSession, type Session } from './session.ts'
+export { ABSOLUTE_S, cookieLifeS, IDLE_S, type OpenedSession, type Session } from './session.ts'
 export { closeSession, closeSessionsOf, openSession, touchSession } from './writes.ts'

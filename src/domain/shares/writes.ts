@@ -35,7 +35,7 @@ export async function createShare(
   if (row === undefined) throw new Error('the share was not stored')
   const detail = { share: row.id, anonymous, expires_at: row.expiresAt }
   await recordAudit(tx, actor, { action: 'share.created', subject: `batch:${batch.id}`, detail }, now)
-  return { result: { ...row, token, anonymous }, changes: [] }
+  return { result: { ...row, token, anonymous }, changes: [timelineOf(batch)] }
 }
 
 /**
@@ -64,6 +64,14 @@ export async function revokeShare(tx: Tx, actor: Known, id: string, now: Date): 
   )
   return {
     result: undefined,
-    changes: [{ channel: `share:${id}`, type: 'revoked', batchKey: share.batchKey }],
+    changes: [{ channel: `share:${id}`, type: 'revoked', batchKey: share.batchKey }, timelineOf(batch)],
   }
 }
+
+/** That more can be told of what happened to the batch. */
+const timelineOf = ({ id, key }: { id: string; key: number }): Change => ({
+  channel: `batch:${id}`,
+  type: 'commands',
+  batchKey: key,
+  keys: [],
+})

@@ -1,4 +1,5 @@
-import type { Db, Fragment } from '../../db/sql.ts'
+import { type Piece, piece } from '../../db/piece.ts'
+import type { Db } from '../../db/sql.ts'
 import type { CallerUser } from '../caller.ts'
 import { isWhole, type TokenKind, type TokenScope, tokenHash, tokenKind } from './token.ts'
 
@@ -91,9 +92,9 @@ export async function listTokens(
 }
 
 /** Those of these tokens that hold at this moment: not revoked or replaced, and their user not disabled. */
-export const validTokens = (db: Db, ids: string[]): Fragment => db`
+export const validTokens = (ids: readonly string[]): Piece => piece`
   select t.id from tokens t join users u on u.id = t.user_id
-  where t.id = any (${ids}::uuid[]) and t.revoked_at is null and u.disabled_at is null
+  where t.id = any (string_to_array(${ids.join(',')}, ',')::uuid[]) and t.revoked_at is null and u.disabled_at is null
   union all
   select a.token_id id from agents a join users u on u.id = a.user_id
-  where a.token_id = any (${ids}::uuid[]) and a.revoked_at is null and u.disabled_at is null`
+  where a.token_id = any (string_to_array(${ids.join(',')}, ',')::uuid[]) and a.revoked_at is null and u.disabled_at is null`

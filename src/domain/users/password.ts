@@ -14,6 +14,9 @@ const base64 = (bytes: number): string => randomBytes(bytes).toString('base64').
 /** Nobody's hash, with the same cost: an unknown address costs the same time as a wrong password. */
 const NOBODY = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${base64(16)}$${base64(32)}`
 
+/** What may be one: 8 to 1,024 characters (contract §3). */
+export const PASSWORD = /^\P{Cs}{8,1024}$/u
+
 /** One spelling of what looks the same: keyboards differ in how they compose an accented letter. */
 const normal = (password: string): string => password.normalize('NFKC')
 

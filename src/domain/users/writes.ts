@@ -1,7 +1,7 @@
 import type { Db, Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { recordAudit } from '../audit.ts'
-import type { Known } from '../caller.ts'
+import type { Actor } from '../caller.ts'
 import { isUuid } from '../uuid.ts'
 import { findUser, hasUsers } from './reads.ts'
 import { emailKey, type User } from './user.ts'
@@ -65,7 +65,7 @@ export async function updateProfile(
  */
 export async function administerUser(
   tx: Tx,
-  actor: Known,
+  actor: Actor,
   id: string,
   change: { role?: 'admin' | 'user' | undefined; disabled?: boolean | undefined },
   now: Date,

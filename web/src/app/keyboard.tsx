@@ -4,6 +4,7 @@ import { links } from '../lib/links.ts'
 import { Dialog } from '../ui/dialog.tsx'
 
 const KEYS = [
+  ['Ctrl K', 'Go to a project, batch, job or page; do something'],
   ['/', 'Search on this page'],
   ['j, k', 'Next and previous row'],
   ['Enter', 'Open the row'],
@@ -13,13 +14,18 @@ const KEYS = [
 ] as const
 
 /** Rows and search fields say what they are by data-row and data-search; the keys find them. */
-export function Keyboard() {
+export function Keyboard({ onPalette }: { onPalette: () => void }) {
   const [help, setHelp] = useState(false)
   const navigate = useNavigate()
   useEffect(() => {
     let before = ''
     const press = (event: KeyboardEvent): void => {
       const at = event.target as HTMLElement
+      if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k' && !at.closest('dialog')) {
+        event.preventDefault()
+        onPalette()
+        return
+      }
       if (event.metaKey || event.ctrlKey || event.altKey || at.closest('input, textarea, select, dialog'))
         return
       const keys = before + event.key
@@ -28,8 +34,11 @@ export function Keyboard() {
       else if (event.key === '?') setHelp(true)
       else if (event.key === '/') {
         const field = document.querySelector<HTMLInputElement>('[data-search]')
-        if (field === null) return
         event.preventDefault()
+        if (field === null) {
+          onPalette()
+          return
+        }
         field.focus()
         field.select()
       } else if (event.key === 'j' || event.key === 'k') step(event.key === 'j' ? 1 : -1)
@@ -38,7 +47,7 @@ export function Keyboard() {
     }
     addEventListener('keydown', press)
     return () => removeEventListener('keydown', press)
-  }, [navigate])
+  }, [navigate, onPalette])
   if (!help) return null
   return (
     <Dialog title="Keys" onClose={() => setHelp(false)}>

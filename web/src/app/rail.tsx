@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { fetchBatches } from '../lib/api/batches.ts'
 import type { Batch, User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
 import { useLiveBatches } from '../lib/live/use-live-batches.ts'
+import { unpin, usePins } from '../lib/pins.ts'
 import { projectsQuery } from '../lib/queries.ts'
 import { StatusShape } from '../ui/status.tsx'
 
@@ -14,7 +15,9 @@ const active = { className: 'bg-accent-soft font-medium' }
 /** The projects, each with what runs in it now. On a phone it comes in from the side. */
 export function Rail({ me, open, onClose }: { me: User | null; open: boolean; onClose: () => void }) {
   const projects = useQuery(projectsQuery)
-  const running = useRunning(me !== null)
+  const counts = useCounts(me !== null)
+  const pins = usePins()
+  const navigate = useNavigate()
   return (
     <>
       {open && (
@@ -37,14 +40,33 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
         {projects.data?.map((project) => (
           <Link key={project.slug} {...links.project(project.slug)} className={item} activeProps={active}>
             <span className="min-w-0 flex-1 truncate">{project.display_name}</span>
-            {(running.get(project.slug) ?? 0) > 0 && (
-              <span className="flex items-center gap-1 text-xs text-running">
-                <StatusShape status="running" />
-                {running.get(project.slug)}
-                <span className="sr-only"> running</span>
-              </span>
-            )}
+            <Count status="running" n={counts.running.get(project.slug)} said="running" />
+            <Count status="failed" n={counts.failed.get(project.slug)} said="failed within a day" />
           </Link>
+        ))}
+        {pins.length > 0 && <p className="px-2 pt-3 pb-1 text-xs text-muted">Pinned views</p>}
+        {pins.map(({ title, href }) => (
+          <span key={title} className="group flex items-center rounded hover:bg-hover">
+            <a
+              href={href}
+              className={`${item} min-w-0 flex-1`}
+              onClick={(event) => {
+                if (event.metaKey || event.ctrlKey || event.shiftKey) return
+                event.preventDefault()
+                void navigate({ href })
+              }}
+            >
+              <span className="truncate">{title}</span>
+            </a>
+            <button
+              type="button"
+              aria-label={`Unpin ${title}`}
+              className="px-2 py-1 text-muted opacity-60 hover:text-ink group-hover:opacity-100 focus:opacity-100"
+              onClick={() => unpin(title)}
+            >
+              ×
+            </button>
+          </span>
         ))}
         {me && (
           <>
@@ -55,6 +77,9 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
             <Link {...links.tokens()} className={item} activeProps={active}>
               Tokens
             </Link>
+            <Link {...links.hosts()} className={item} activeProps={active}>
+              Hosts
+            </Link>
           </>
         )}
         {me?.role === 'admin' && (
@@ -62,6 +87,9 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
             <p className="px-2 pt-3 pb-1 text-xs text-muted">Administration</p>
             <Link {...links.users()} className={item} activeProps={active}>
               Users
+            </Link>
+            <Link {...links.agents()} className={item} activeProps={active}>
+              Agents
             </Link>
             <Link {...links.keys()} className={item} activeProps={active}>
               Signing keys
@@ -76,19 +104,55 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
   )
 }
 
-/** By project, how many batches run. */
-function useRunning(known: boolean): Map<string, number> {
+function Count({
+  status,
+  n = 0,
+  said,
+}: {
+  status: 'running' | 'failed'
+  n?: number | undefined
+  said: string
+}) {
+  if (n === 0) return null
+  return (
+    <span
+      title={`${n} ${said}`}
+      className={`flex items-center gap-1 text-xs ${status === 'running' ? 'text-running' : 'text-failed'}`}
+    >
+      <StatusShape status={status} />
+      {n}
+      <span className="sr-only"> {said}</span>
+    </span>
+  )
+}
+
+const DAY_MS = 86_400_000
+
+/** By project, how many batches run, and how many failed within a day. */
+function useCounts(known: boolean): { running: Map<string, number>; failed: Map<string, number> } {
   useQuery({
-    queryKey: ['running'],
+    queryKey: ['counted'],
     enabled: known,
     queryFn: async () => {
-      const page = await fetchBatches({ status: ['running'] }, { limit: 500 })
-      batchStore.put(page.items)
-      return page.items.map((batch) => batch.id)
+      const pages = await Promise.all([
+        fetchBatches({ status: ['running'] }, { limit: 500 }),
+        fetchBatches({ status: ['failed'] }, { limit: 100 }),
+      ])
+      for (const page of pages) batchStore.put(page.items)
+      return true
     },
   })
-  const batches = useLiveBatches((batch: Batch) => batch.status === 'running' && !batch.deleted_at)
-  const counts = new Map<string, number>()
-  for (const { project } of batches) counts.set(project, (counts.get(project) ?? 0) + 1)
+  const since = Date.now() - DAY_MS
+  const batches = useLiveBatches(
+    (batch: Batch) =>
+      !batch.deleted_at &&
+      (batch.status === 'running' ||
+        (batch.status === 'failed' && Date.parse(batch.ended_at ?? batch.last_seen_at) > since)),
+  )
+  const counts = { running: new Map<string, number>(), failed: new Map<string, number>() }
+  for (const { project, status } of batches) {
+    const of = status === 'running' ? counts.running : counts.failed
+    of.set(project, (of.get(project) ?? 0) + 1)
+  }
   return counts
 }

@@ -2,12 +2,20 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
+  Link,
   lazyRouteComponent,
   redirect,
 } from '@tanstack/react-router'
-import { readChartSearch } from '../lib/charts/search.ts'
+import { type ChartSearch, readChartSearch } from '../lib/charts/search.ts'
+import { readCompareSearch } from '../lib/compare-search.ts'
+import { links } from '../lib/links.ts'
+import { type LogSearch, readLogSearch } from '../lib/log-search.ts'
 import { batchQuery, jobsQuery, meQuery } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
+import { readTableSearch } from '../lib/table-search.ts'
+import { readShareSearch } from '../pages/share/search.ts'
+import { readAccountSearch, readReturn, readSignInSearch } from '../pages/sign-in/search.ts'
+import { buttonLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Crash } from './crash.tsx'
 import { Shell } from './shell.tsx'
@@ -18,19 +26,32 @@ const text = (value: unknown): string | undefined =>
 
 const root = createRootRoute({
   component: Shell,
-  notFoundComponent: () => <Notice title="There is no such page">The address may be mistyped.</Notice>,
+  notFoundComponent: () => (
+    <Notice title="There is no such page">
+      <p>The address may be mistyped.</p>
+      <Link {...links.home()} className={buttonLook()}>
+        Home
+      </Link>
+    </Notice>
+  ),
   errorComponent: Crash,
 })
-const returning = (given: Record<string, unknown>): { return_to?: string } => {
-  const to = text(given.return_to)
-  // Only a path of ours: never where somebody else's link points.
-  return to !== undefined && /^\/(?![/\\])/.test(to) ? { return_to: to } : {}
-}
+
+/**
+ * What a page reads of its address is what `read` took from it, and nothing else: the router lays it over what stood
+ * there, so what was refused is laid over too.
+ */
+const only =
+  <T extends object>(read: (given: Record<string, unknown>) => T) =>
+  (given: Record<string, unknown>): T => ({
+    ...Object.fromEntries(Object.keys(given).map((name) => [name, undefined])),
+    ...read(given),
+  })
 
 /** Pages that are about oneself need somebody. */
 const signedIn = async ({ location }: { location: { href: string } }) => {
   const me = await queryClient.ensureQueryData(meQuery)
-  if (me === null) throw redirect({ to: '/sign-in', search: returning({ return_to: location.href }) })
+  if (me === null) throw redirect({ to: '/sign-in', search: readReturn({ return_to: location.href }) })
 }
 
 const home = createRoute({
@@ -42,13 +63,13 @@ const home = createRoute({
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
-  validateSearch: returning,
+  validateSearch: only(readSignInSearch),
   component: lazyRouteComponent(() => import('../pages/sign-in/sign-in.tsx'), 'SignIn'),
 })
 const register = createRoute({
   getParentRoute: () => root,
   path: '/register',
-  validateSearch: returning,
+  validateSearch: only(readReturn),
   component: lazyRouteComponent(() => import('../pages/sign-in/register.tsx'), 'Register'),
 })
 const connect = createRoute({
@@ -56,6 +77,13 @@ const connect = createRoute({
   path: '/connect',
   beforeLoad: signedIn,
   component: lazyRouteComponent(() => import('../pages/connect/connect.tsx'), 'Connect'),
+})
+const account = createRoute({
+  getParentRoute: () => root,
+  path: '/account',
+  beforeLoad: signedIn,
+  validateSearch: only(readAccountSearch),
+  component: lazyRouteComponent(() => import('../pages/account/account.tsx'), 'Account'),
 })
 const tokens = createRoute({
   getParentRoute: () => root,
@@ -66,16 +94,19 @@ const tokens = createRoute({
 const project = createRoute({
   getParentRoute: () => root,
   path: '/p/$slug',
-  validateSearch: (given: Record<string, unknown>): { q?: string } => {
-    const q = text(given.q)
-    return q === undefined ? {} : { q }
-  },
+  validateSearch: only(readTableSearch),
   component: lazyRouteComponent(() => import('../pages/project/project.tsx'), 'ProjectPage'),
 })
 const members = createRoute({
   getParentRoute: () => root,
   path: '/p/$slug/members',
   component: lazyRouteComponent(() => import('../pages/project/members.tsx'), 'Members'),
+})
+const rules = createRoute({
+  getParentRoute: () => root,
+  path: '/p/$slug/rules',
+  beforeLoad: signedIn,
+  component: lazyRouteComponent(() => import('../pages/rules/rules.tsx'), 'RulesPage'),
 })
 
 const batch = createRoute({
@@ -91,53 +122,83 @@ const batch = createRoute({
 const charts = createRoute({
   getParentRoute: () => batch,
   path: '/',
-  validateSearch: readChartSearch,
+  validateSearch: only(readChartSearch),
   component: lazyRouteComponent(() => import('../pages/batch/charts.tsx'), 'BatchCharts'),
 })
 const jobs = createRoute({
   getParentRoute: () => batch,
   path: '/jobs',
-  validateSearch: (given: Record<string, unknown>): { job?: string; sort?: string } => {
-    const job = text(given.job)
-    const sort = text(given.sort)
-    return { ...(job && { job }), ...(sort && { sort }) }
-  },
+  validateSearch: only((given): { job?: string; sort?: string; q?: string; status?: string } => {
+    const [job, sort, q, status] = [given.job, given.sort, given.q, given.status].map(text)
+    return { ...(job && { job }), ...(sort && { sort }), ...(q && { q }), ...(status && { status }) }
+  }),
   component: lazyRouteComponent(() => import('../pages/batch/jobs.tsx'), 'BatchJobs'),
 })
 const logs = createRoute({
   getParentRoute: () => batch,
   path: '/logs',
-  validateSearch: (given: Record<string, unknown>): { level?: string; q?: string; job?: string } => {
-    const [level, q, job] = [text(given.level), text(given.q), text(given.job)]
-    return { ...(level && { level }), ...(q && { q }), ...(job && { job }) }
-  },
+  validateSearch: only(readLogSearch),
   component: lazyRouteComponent(() => import('../pages/batch/logs.tsx'), 'BatchLogs'),
 })
 const resources = createRoute({
   getParentRoute: () => batch,
   path: '/resources',
-  validateSearch: readChartSearch,
+  validateSearch: only(readChartSearch),
   component: lazyRouteComponent(() => import('../pages/batch/resources.tsx'), 'BatchResources'),
 })
 const environment = createRoute({
   getParentRoute: () => batch,
   path: '/environment',
+  validateSearch: only((given): { with?: string } => {
+    const other = text(given.with)
+    return other === undefined ? {} : { with: other }
+  }),
   component: lazyRouteComponent(() => import('../pages/batch/environment.tsx'), 'BatchEnvironment'),
+})
+const timeline = createRoute({
+  getParentRoute: () => batch,
+  path: '/timeline',
+  component: lazyRouteComponent(() => import('../pages/batch/timeline.tsx'), 'BatchTimeline'),
+})
+const delivery = createRoute({
+  getParentRoute: () => batch,
+  path: '/delivery',
+  component: lazyRouteComponent(() => import('../pages/batch/delivery.tsx'), 'BatchDelivery'),
+})
+const job = createRoute({
+  getParentRoute: () => batch,
+  path: '/j/$jobId',
+  validateSearch: only((given): ChartSearch & LogSearch => ({
+    ...readChartSearch(given),
+    ...readLogSearch(given),
+  })),
+  component: lazyRouteComponent(() => import('../pages/job/job.tsx'), 'JobPage'),
+})
+
+const hosts = createRoute({
+  getParentRoute: () => root,
+  path: '/hosts',
+  beforeLoad: signedIn,
+  component: lazyRouteComponent(() => import('../pages/hosts/hosts.tsx'), 'Hosts'),
+})
+const host = createRoute({
+  getParentRoute: () => root,
+  path: '/hosts/$hostId',
+  beforeLoad: signedIn,
+  validateSearch: only(readChartSearch),
+  component: lazyRouteComponent(() => import('../pages/hosts/host.tsx'), 'HostPage'),
 })
 
 const compare = createRoute({
   getParentRoute: () => root,
   path: '/compare',
-  validateSearch: (given: Record<string, unknown>): { batches: string[]; key?: string } => {
-    const key = text(given.key)
-    return { batches: Array.isArray(given.batches) ? given.batches.map(String) : [], ...(key && { key }) }
-  },
+  validateSearch: only(readCompareSearch),
   component: lazyRouteComponent(() => import('../pages/compare/compare.tsx'), 'Compare'),
 })
 const share = createRoute({
   getParentRoute: () => root,
   path: '/s/$token',
-  validateSearch: readChartSearch,
+  validateSearch: only(readShareSearch),
   component: lazyRouteComponent(() => import('../pages/share/share.tsx'), 'SharedPage'),
 })
 const users = createRoute({
@@ -145,6 +206,12 @@ const users = createRoute({
   path: '/admin/users',
   beforeLoad: signedIn,
   component: lazyRouteComponent(() => import('../pages/admin/users.tsx'), 'Users'),
+})
+const agents = createRoute({
+  getParentRoute: () => root,
+  path: '/admin/agents',
+  beforeLoad: signedIn,
+  component: lazyRouteComponent(() => import('../pages/admin/agents.tsx'), 'Agents'),
 })
 const keys = createRoute({
   getParentRoute: () => root,
@@ -155,6 +222,10 @@ const keys = createRoute({
 const audit = createRoute({
   getParentRoute: () => root,
   path: '/admin/audit',
+  validateSearch: only((given): { subject?: string } => {
+    const subject = text(given.subject)
+    return subject === undefined ? {} : { subject }
+  }),
   beforeLoad: signedIn,
   component: lazyRouteComponent(() => import('../pages/admin/audit.tsx'), 'Audit'),
 })
@@ -165,13 +236,18 @@ export const router = createRouter({
     signIn,
     register,
     connect,
+    account,
     tokens,
     project,
     members,
-    batch.addChildren([charts, jobs, logs, resources, environment]),
+    rules,
+    batch.addChildren([charts, jobs, logs, resources, environment, timeline, delivery, job]),
+    hosts,
+    host,
     compare,
     share,
     users,
+    agents,
     keys,
     audit,
   ]),

@@ -1,12 +1,15 @@
 import { Outlet, useMatches, useRouterState } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import type { Batch } from '../lib/api/types.ts'
 import { batchStore } from '../lib/live/batches.ts'
-import { useChannel, useStreamState } from '../lib/live/stream.ts'
+import { reconnect, useChannel, useStreamState } from '../lib/live/stream.ts'
 import { useMe } from '../lib/queries.ts'
+import { Button } from '../ui/controls.tsx'
 import { Keyboard } from './keyboard.tsx'
 import { Rail } from './rail.tsx'
 import { TopBar } from './top-bar.tsx'
+
+const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
 
 /** Rail, top bar, page. Signing in and shared pages stand alone. */
 export function Shell() {
@@ -17,6 +20,8 @@ export function Shell() {
   })
   const me = useMe()
   const [rail, setRail] = useState(false)
+  const [palette, setPalette] = useState(false)
+  const openPalette = useCallback(() => setPalette(true), [])
   // All that changes anywhere: the rail counts it, and the lists show it.
   useChannel(me && !alone ? 'dashboard' : null, ({ batches }) => batchStore.put(batches as Batch[]))
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes it
@@ -38,13 +43,18 @@ export function Shell() {
       </a>
       <Rail me={me ?? null} open={rail} onClose={() => setRail(false)} />
       <div className="flex min-w-0 flex-1 flex-col">
-        <TopBar me={me} onMenu={() => setRail(true)} />
+        <TopBar me={me} onMenu={() => setRail(true)} onPalette={openPalette} />
         <Offline />
         <main id="content" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
           <Outlet />
         </main>
       </div>
-      <Keyboard />
+      <Keyboard onPalette={openPalette} />
+      {palette && (
+        <Suspense>
+          <Palette onClose={() => setPalette(false)} />
+        </Suspense>
+      )}
     </div>
   )
 }
@@ -60,8 +70,15 @@ function Offline() {
   }, [away])
   if (!shown) return null
   return (
-    <p role="status" className="border-b border-line bg-amber-soft px-4 py-1.5 text-amber">
-      The live stream is cut off. What you see may be old; it is caught up by itself once the server answers.
-    </p>
+    <div
+      role="status"
+      className="flex flex-wrap items-center gap-x-3 border-b border-line bg-amber-soft px-4 py-1 text-amber"
+    >
+      <p>
+        The live stream is cut off. What you see may be old; it is caught up by itself once the server
+        answers.
+      </p>
+      <Button onClick={reconnect}>Try now</Button>
+    </div>
   )
 }

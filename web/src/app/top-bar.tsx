@@ -1,18 +1,17 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useRouterState } from '@tanstack/react-router'
 import { DropdownMenu } from 'radix-ui'
-import { signOut } from '../lib/api/identity.ts'
-import { sayWhy } from '../lib/api/request.ts'
 import type { User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
-import { reconnect, useStreamState } from '../lib/live/stream.ts'
+import { useStreamState } from '../lib/live/stream.ts'
 import { useBatch } from '../lib/queries.ts'
 import { type Choice, chooseTheme, useThemeChoice } from '../lib/theme.ts'
 import { Button, buttonLook } from '../ui/controls.tsx'
-import { tell } from '../ui/toasts.tsx'
+import { leave } from './leave.ts'
 
 /** Where one is, whether the page is live, and who one is. */
-export function TopBar({ me, onMenu }: { me: User | null | undefined; onMenu: () => void }) {
+export function TopBar(props: { me: User | null | undefined; onMenu: () => void; onPalette: () => void }) {
+  const { me, onMenu, onPalette } = props
   const path = useRouterState({ select: (state) => state.location.href })
   return (
     <header className="flex h-11 shrink-0 items-center gap-2 border-b border-line px-3">
@@ -21,6 +20,13 @@ export function TopBar({ me, onMenu }: { me: User | null | undefined; onMenu: ()
       </Button>
       <Breadcrumb />
       <span className="flex-1" />
+      <Button onClick={onPalette} title="Search everything" className="text-muted">
+        <span aria-hidden="true">⌕</span>
+        <span className="max-sm:sr-only">Search</span>
+        <span aria-hidden="true" className="rounded border border-line px-1 font-mono text-xs max-sm:hidden">
+          Ctrl K
+        </span>
+      </Button>
       <Live />
       {me && <UserMenu me={me} />}
       {me === null && (
@@ -35,21 +41,31 @@ export function TopBar({ me, onMenu }: { me: User | null | undefined; onMenu: ()
 const PLACES: Record<string, string> = {
   '/': 'Home',
   '/connect': 'Connect a script',
+  '/account': 'Account',
   '/tokens': 'Tokens',
+  '/hosts': 'Hosts',
   '/compare': 'Compare',
   '/admin/users': 'Users',
+  '/admin/agents': 'Agents',
   '/admin/keys': 'Signing keys',
   '/admin/audit': 'Audit log',
 }
 
 function Breadcrumb() {
-  const { slug, batchId } = useParams({ strict: false })
+  const { slug, batchId, hostId } = useParams({ strict: false })
   const path = useRouterState({ select: (state) => state.location.pathname })
   const batch = useBatch(batchId ?? '')
   const project = slug ?? batch?.project
   return (
     <nav aria-label="Breadcrumb" className="flex min-w-0 items-center gap-1.5 text-muted">
-      {project === undefined && batchId === undefined && <span className="text-ink">{PLACES[path]}</span>}
+      {project === undefined && batchId === undefined && hostId === undefined && (
+        <span className="text-ink">{PLACES[path]}</span>
+      )}
+      {hostId !== undefined && (
+        <Link {...links.hosts()} className="hover:text-ink hover:underline">
+          Hosts
+        </Link>
+      )}
       {project !== undefined && (
         <Link {...links.project(project)} className="max-w-48 truncate hover:text-ink hover:underline">
           {project}
@@ -57,7 +73,7 @@ function Breadcrumb() {
       )}
       {batchId !== undefined && (
         <>
-          <span aria-hidden="true">/</span>
+          {project !== undefined && <span aria-hidden="true">/</span>}
           <Link {...links.batch(batchId)} className="min-w-0 truncate text-ink hover:underline">
             {batchId}
           </Link>
@@ -93,16 +109,6 @@ function UserMenu({ me }: { me: User }) {
   const queries = useQueryClient()
   const navigate = useNavigate()
   const theme = useThemeChoice()
-  const leave = async (): Promise<void> => {
-    try {
-      await signOut()
-    } catch (error) {
-      return tell(sayWhy(error), { bad: true })
-    }
-    queries.clear()
-    reconnect()
-    await navigate(links.signIn())
-  }
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger className={buttonLook('quiet')} aria-label={`Account of ${me.name}`}>
@@ -116,6 +122,9 @@ function UserMenu({ me }: { me: User }) {
           className="z-30 min-w-48 rounded-md border border-line bg-raised p-1 shadow-lg"
         >
           <p className="px-2 py-1 text-xs text-muted">{me.email}</p>
+          <DropdownMenu.Item className={entry} asChild>
+            <Link {...links.account()}>Account</Link>
+          </DropdownMenu.Item>
           <DropdownMenu.Separator className="my-1 h-px bg-line" />
           <DropdownMenu.RadioGroup value={theme} onValueChange={(value) => chooseTheme(value as Choice)}>
             {CHOICES.map((choice) => (
@@ -128,7 +137,10 @@ function UserMenu({ me }: { me: User }) {
             ))}
           </DropdownMenu.RadioGroup>
           <DropdownMenu.Separator className="my-1 h-px bg-line" />
-          <DropdownMenu.Item className={entry} onSelect={() => void leave()}>
+          <DropdownMenu.Item
+            className={entry}
+            onSelect={() => void leave(queries, () => navigate(links.signIn()))}
+          >
             Sign out
           </DropdownMenu.Item>
         </DropdownMenu.Content>

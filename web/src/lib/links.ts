@@ -1,6 +1,8 @@
 import { linkOptions } from '@tanstack/react-router'
 import { batchAt } from './api/batches.ts'
 import type { ChartSearch } from './charts/search.ts'
+import { type CompareSearch, readCompareSearch } from './compare-search.ts'
+import { readTableSearch, type TableSearch } from './table-search.ts'
 
 /** Every address of the page, in one place. */
 export const links = {
@@ -9,27 +11,40 @@ export const links = {
     linkOptions({ to: '/sign-in', search: returnTo ? { return_to: returnTo } : {} }),
   register: () => linkOptions({ to: '/register', search: {} }),
   connect: () => linkOptions({ to: '/connect' }),
+  account: () => linkOptions({ to: '/account', search: {} }),
   tokens: () => linkOptions({ to: '/tokens' }),
   users: () => linkOptions({ to: '/admin/users' }),
   keys: () => linkOptions({ to: '/admin/keys' }),
-  audit: () => linkOptions({ to: '/admin/audit' }),
-  project: (slug: string, q?: string) =>
-    linkOptions({ to: '/p/$slug', params: { slug }, search: q ? { q } : {} }),
+  audit: (subject?: string) => linkOptions({ to: '/admin/audit', search: subject ? { subject } : {} }),
+  project: (slug: string, search: TableSearch = {}) =>
+    linkOptions({ to: '/p/$slug', params: { slug }, search: readTableSearch({ ...search }) }),
   members: (slug: string) => linkOptions({ to: '/p/$slug/members', params: { slug } }),
+  rules: (slug: string) => linkOptions({ to: '/p/$slug/rules', params: { slug } }),
   batch: (batchId: string, search: ChartSearch = {}) =>
     linkOptions({ to: '/b/$batchId', params: { batchId }, search }),
   jobs: (batchId: string) => linkOptions({ to: '/b/$batchId/jobs', params: { batchId }, search: {} }),
-  job: (batchId: string, job: string) =>
-    linkOptions({ to: '/b/$batchId/jobs', params: { batchId }, search: { job } }),
+  job: (batchId: string, jobId: string) =>
+    linkOptions({ to: '/b/$batchId/j/$jobId', params: { batchId, jobId }, search: {} }),
   logs: (batchId: string, job?: string) =>
     linkOptions({ to: '/b/$batchId/logs', params: { batchId }, search: job ? { job } : {} }),
+  /** A line by its db_id, among those around it. */
+  line: (batchId: string, line: number) =>
+    linkOptions({ to: '/b/$batchId/logs', params: { batchId }, search: { line } }),
+  timeline: (batchId: string) => linkOptions({ to: '/b/$batchId/timeline', params: { batchId } }),
+  delivery: (batchId: string) => linkOptions({ to: '/b/$batchId/delivery', params: { batchId } }),
   resources: (batchId: string) =>
     linkOptions({ to: '/b/$batchId/resources', params: { batchId }, search: {} }),
-  environment: (batchId: string) => linkOptions({ to: '/b/$batchId/environment', params: { batchId } }),
-  compare: (batches: readonly string[]) => {
-    const list: string[] = [...batches]
-    return linkOptions({ to: '/compare', search: { batches: list } })
-  },
+  environment: (batchId: string, other?: string) =>
+    linkOptions({
+      to: '/b/$batchId/environment',
+      params: { batchId },
+      search: other ? { with: other } : {},
+    }),
+  hosts: () => linkOptions({ to: '/hosts' }),
+  host: (hostId: string) => linkOptions({ to: '/hosts/$hostId', params: { hostId }, search: {} }),
+  agents: () => linkOptions({ to: '/admin/agents' }),
+  compare: (batches: readonly string[], search: Partial<CompareSearch> = {}) =>
+    linkOptions({ to: '/compare', search: readCompareSearch({ ...search, batches: [...batches] }) }),
 }
 
 /** Downloads, which the service answers itself. */

@@ -1,18 +1,30 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { fetchBatch, fetchJobs } from './api/batches.ts'
-import { fetchMe } from './api/identity.ts'
-import { fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
+import { fetchMe, fetchProviders, fetchWaysIn } from './api/identity.ts'
+import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
+import { fetchRules } from './api/rules.ts'
 import type { Batch } from './api/types.ts'
 import { batchStore } from './live/batches.ts'
 import { useRow } from './live/row-store.ts'
 
 /** The reads that several pages share. */
 export const meQuery = queryOptions({ queryKey: ['me'], queryFn: fetchMe, staleTime: 5 * 60_000 })
+export const providersQuery = queryOptions({
+  queryKey: ['providers'],
+  queryFn: fetchProviders,
+  staleTime: Infinity,
+})
+export const waysInQuery = queryOptions({ queryKey: ['ways-in'], queryFn: fetchWaysIn })
 export const projectsQuery = queryOptions({ queryKey: ['projects'], queryFn: fetchProjects })
 export const projectQuery = (slug: string) =>
   queryOptions({ queryKey: ['project', slug], queryFn: () => fetchProject(slug) })
+/** What its table can show and be filtered by; new names come with new batches. */
+export const fieldsQuery = (slug: string) =>
+  queryOptions({ queryKey: ['fields', slug], queryFn: () => fetchFields(slug), staleTime: 60_000 })
 export const membersQuery = (slug: string) =>
   queryOptions({ queryKey: ['members', slug], queryFn: () => fetchMembers(slug) })
+export const rulesQuery = (slug: string) =>
+  queryOptions({ queryKey: ['rules', slug], queryFn: () => fetchRules(slug) })
 export const batchQuery = (id: string) =>
   queryOptions({
     queryKey: ['batch', id],

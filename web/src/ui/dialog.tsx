@@ -5,7 +5,12 @@ export function Dialog(props: { title: string; onClose: () => void; children: Re
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
-    ref.current?.showModal()
+    const dialog = ref.current
+    if (dialog === null) return
+    dialog.showModal()
+    // The browser would choose the button that closes it: the first thing to fill in, else the first answer, is meant.
+    const first = dialog.querySelector<HTMLElement>('[data-body] :is(input, select, textarea):not(:disabled)')
+    ;(first ?? dialog.querySelector<HTMLElement>('[data-body] button:not(:disabled)'))?.focus()
   }, [])
   return (
     <dialog
@@ -30,7 +35,9 @@ export function Dialog(props: { title: string; onClose: () => void; children: Re
             ×
           </button>
         </div>
-        {props.children}
+        <div data-body className="flex flex-col gap-3">
+          {props.children}
+        </div>
       </div>
     </dialog>
   )

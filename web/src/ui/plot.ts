@@ -1,15 +1,23 @@
 import uPlot from 'uplot'
 import { align } from '../lib/charts/align.ts'
 import type { ColourOf } from '../lib/charts/colours.ts'
-import { type Line, nearest, smoothed } from '../lib/charts/line.ts'
+import { type BandKind, columnsOf } from '../lib/charts/columns.ts'
+import { type Line, lowerBound } from '../lib/charts/line.ts'
 import type { Theme } from '../lib/theme.ts'
-import { exact, number } from '../lib/words.ts'
+import { number } from '../lib/words.ts'
+import { isClock, type XKind, xAxisOf } from './plot-axes.ts'
+import { markNonFinite } from './plot-marks.ts'
+import { svgOf } from './plot-svg.ts'
+import { createTip } from './plot-tip.ts'
 
 /** One plot on a canvas. Knows curves and pixels; where they come from is its owner's business. */
 export interface PlotOptions {
-  x: 'epoch' | 'time'
+  title: string
+  x: XKind
+  xLog: boolean
   log: boolean
-  smooth: number
+  /** What is drawn around means of groups. */
+  band: BandKind
   theme: Theme
   colourOf: ColourOf
   /** Shared by the plots whose cursors go together. */
@@ -21,40 +29,92 @@ export interface PlotOptions {
   /** The curve that is lit up on the page; plots that only follow the cursor tell of it alone. */
   focused: () => string | null
 }
+export interface Ranges {
+  /** What is zoomed to. */
+  x: [number, number] | undefined
+  /** What the y-axis shows; null where the values say. */
+  y: readonly [number | null, number | null]
+}
 export interface Plot {
-  draw(lines: readonly Line[], zoom: [number, number] | undefined): { unshown: number }
+  draw(lines: readonly Line[], ranges: Ranges): { unshown: number }
   light(name: string | null): void
   resize(width: number): void
   picture(): HTMLCanvasElement
+  /** The same as a drawing, in the colours of the page. */
+  svg(): string
   destroy(): void
 }
 export const PLOT_HEIGHT = 210
-const MOST_TOLD = 12
+/** Past so many curves they are thin, and one does not light up. */
+const MANY = 20
+const MOST_LIT = 60
+
+/** A logarithmic x-axis has no place for the others. */
+function aboveZero(line: Line): Line {
+  const first = lowerBound(line.steps, Number.MIN_VALUE)
+  if (first === 0) return line
+  return {
+    ...line,
+    steps: line.steps.slice(first),
+    values: line.values.slice(first),
+    epochs: line.epochs?.slice(first),
+    mean: line.mean && { ...line.mean, values: line.mean.values.slice(first) },
+    band: line.band && {
+      ...line.band,
+      std: line.band.std.slice(first),
+      min: line.band.min.slice(first),
+      max: line.band.max.slice(first),
+      n: line.band.n.slice(first),
+    },
+  }
+}
+
+/** Over several decades the lines between the tens would fill the plot. */
+const tens = (_: uPlot, splits: number[]): (number | null)[] => {
+  const decades = Math.log10((splits.at(-1) as number) / (splits[0] as number))
+  return decades < 3 ? splits : splits.map((at) => (Math.abs(Math.log10(at) % 1) < 1e-9 ? at : null))
+}
 
 export function createPlot(root: HTMLElement, lines: readonly Line[], options: PlotOptions): Plot {
-  const style = getComputedStyle(root)
-  const ink = style.color
+  const ink = getComputedStyle(root).color
   const grid = options.theme === 'dark' ? 'rgba(255,255,255,.09)' : 'rgba(0,0,0,.08)'
-  const faded = options.smooth > 0
-  const width = lines.length > 20 ? 1 : 1.5
+  const first = columnsOf(lines, options.band)
+  const faded = first.means.length > 0
+  const width = lines.length > MANY ? 1 : 1.5
+  const n = lines.length
+  const colour = (name: string): string => options.colourOf(name, options.theme)
   let shown: readonly Line[] = lines
-  let zoom: [number, number] | undefined
-  const tip = document.createElement('div')
-  tip.className =
-    'pointer-events-none absolute z-10 hidden max-w-64 rounded border border-line bg-raised px-2 py-1 text-xs shadow-md'
+  let dragged = false
+  let ranges: Ranges = { x: undefined, y: [null, null] }
+  const tip = createTip(options.x, colour)
 
-  const curve = (line: Line, raw: boolean): uPlot.Series => ({
+  const curve = (line: Line, look: 'raw' | 'whole' | 'edge'): uPlot.Series => ({
     label: line.name,
-    stroke: options.colourOf(line.name, options.theme),
-    alpha: raw && faded ? 0.25 : 1,
-    width,
-    points: { show: line.steps.length < 2, size: 5 },
+    stroke: look === 'edge' ? 'transparent' : colour(line.name),
+    alpha: look === 'raw' ? 0.25 : 1,
+    width: look === 'edge' ? 0 : width,
+    points: { show: look !== 'edge' && line.steps.length < 2, size: 5 },
   })
   const axis: uPlot.Axis = {
     stroke: ink,
     grid: { stroke: grid, width: 1 },
     ticks: { stroke: grid, width: 1, size: 4 },
     font: '11px system-ui, sans-serif',
+  }
+  const xRange = (min: number, max: number): [number, number] => {
+    if (ranges.x) return options.xLog && ranges.x[0] <= 0 ? [min, ranges.x[1]] : ranges.x
+    if (min !== max) return [min, max]
+    return options.xLog ? [min / 2, min * 2] : [min - 1, max + 1]
+  }
+  const yRange = (min: number | null, max: number | null): [number, number] => {
+    const [low, high] = ranges.y
+    if (min === null || max === null) return options.log ? [0.1, 1] : [low ?? 0, high ?? 1]
+    const [least, most] = options.log
+      ? uPlot.rangeLog(min, max, 10, false)
+      : uPlot.rangeNum(min, max, 0.1, true)
+    const from = low !== null && (!options.log || low > 0) ? low : (least as number)
+    const to = high !== null && (!options.log || high > 0) ? high : (most as number)
+    return from < to ? [from, to] : [least as number, most as number]
   }
   const plot: uPlot = new uPlot(
     {
@@ -77,183 +137,97 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
       },
       scales: {
         x: {
-          time: options.x === 'time',
-          range: (_, min, max) => zoom ?? (min === max ? [min - 1, max + 1] : [min, max]),
+          time: isClock(options.x),
+          distr: options.xLog ? 3 : 1,
+          range: (_, min, max) => xRange(min, max),
         },
-        y: { distr: options.log ? 3 : 1 },
+        y: { distr: options.log ? 3 : 1, range: (_, min, max) => yRange(min, max) },
       },
       axes: [
+        { ...axis, space: options.x === 'relative' ? 72 : 60, size: 28, ...xAxisOf(options.x, options.xLog) },
         {
           ...axis,
-          space: 60,
-          size: 28,
-          ...(options.x === 'time' && {
-            values: (_: uPlot, splits: number[], __: number, ___: number, step: number) =>
-              splits.map((s) => timeOf(s, step)),
-          }),
-          ...(options.x === 'epoch' && {
-            incrs: [1, 2, 5]
-              .flatMap((n) => [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].map((ten) => n * ten))
-              .sort((a, b) => a - b),
-            values: (_: uPlot, splits: number[]) => splits.map(number),
-          }),
+          size: 58,
+          ...(options.log && { grid: { stroke: grid, width: 1, filter: tens } }),
+          values: (_, splits) => (splits as (number | null)[]).map((v) => (v === null ? '' : number(v))),
         },
-        { ...axis, size: 58, values: (_, splits) => splits.map((v) => (v === null ? '' : number(v))) },
       ],
       series: [
         {},
-        ...lines.map((line) => curve(line, true)),
-        ...(faded ? lines.map((line) => curve(line, false)) : []),
+        ...lines.map((line) => curve(line, faded ? 'raw' : 'whole')),
+        ...first.means.map((_, i) => curve(lines[i] as Line, 'whole')),
+        ...[...first.high, ...first.low].map((_, i) => curve(lines[i % n] as Line, 'edge')),
       ],
+      bands: first.high.map((_, i) => {
+        const at = 1 + n + first.means.length + i
+        return { series: [at, at + n], fill: `${colour((lines[i] as Line).name)}2e` }
+      }),
       hooks: {
         setSelect: [
           (u) => {
+            // A selection goes through all charts: only the one in which it was drawn tells of it.
+            const mine = dragged
+            dragged = false
             if (u.select.width < 4) return
+            if (!mine) return u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
             const from = u.posToVal(u.select.left, 'x')
             const to = u.posToVal(u.select.left + u.select.width, 'x')
             u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
-            options.onZoom([Math.floor(from), Math.ceil(to)])
+            const unit = options.x === 'epoch' || options.x === 'time' ? 1 : 1000
+            options.onZoom([Math.floor(from * unit) / unit, Math.ceil(to * unit) / unit])
           },
         ],
-        setCursor: [(u) => tell(u)],
-        draw: [(u) => markNonFinite(u, shown, (name) => options.colourOf(name, options.theme))],
-        ready: [(u) => u.over.append(tip)],
+        setCursor: [
+          (u) => {
+            const { near, here } = tip.tell(u, shown, options.focused())
+            if (here) options.onNear(near)
+          },
+        ],
+        draw: [(u) => markNonFinite(u, shown, colour)],
+        ready: [(u) => u.over.append(tip.element)],
       },
     },
-    [[], ...lines.flatMap(() => (faded ? [[], []] : [[]]))] as uPlot.AlignedData,
+    [
+      [],
+      ...lines.map(() => []),
+      ...first.means.map(() => []),
+      ...[...first.high, ...first.low].map(() => []),
+    ] as unknown as uPlot.AlignedData,
     root,
   )
+  plot.over.addEventListener('mousedown', () => {
+    dragged = true
+  })
   plot.over.addEventListener('mouseleave', () => {
-    tip.classList.add('hidden')
+    tip.hide()
     options.onNear(null)
   })
 
-  /** The values at the cursor, greatest first, the nearest curve marked. */
-  function tell(u: uPlot): void {
-    const { left, top } = u.cursor
-    if (left === undefined || left < 0 || shown.length === 0) {
-      tip.classList.add('hidden')
-      return
-    }
-    const at = u.posToVal(left, 'x')
-    const here = u.over.matches(':hover') && top !== undefined && top >= 0
-    const told = here ? shown : shown.filter((line) => line.name === options.focused())
-    if (told.length === 0) {
-      tip.classList.add('hidden')
-      return
-    }
-    const rows = told.flatMap((line) => {
-      const i = nearest(line.steps, at)
-      return i < 0
-        ? []
-        : [{ name: line.name, step: line.steps[i] as number, value: line.values[i] as number }]
-    })
-    const near = here
-      ? rows.reduce<(typeof rows)[number] | null>((best, row) => {
-          const far = (one: typeof row): number => {
-            const y = Number.isFinite(one.value) ? u.valToPos(one.value, 'y') : Number.NaN
-            return Number.isNaN(y)
-              ? 1e9
-              : Math.abs(y - (top as number)) + Math.abs(u.valToPos(one.step, 'x') - left) / 2
-          }
-          return best === null || far(row) < far(best) ? row : best
-        }, null)
-      : null
-    if (here) options.onNear(near?.name ?? null)
-    rows.sort((a, b) => (Number.isNaN(b.value) ? -1 : Number.isNaN(a.value) ? 1 : b.value - a.value))
-    const place = near === null ? -1 : rows.indexOf(near)
-    const from = Math.max(0, Math.min(rows.length - MOST_TOLD, place - MOST_TOLD / 2))
-    const head = document.createElement('div')
-    head.className = 'text-muted'
-    const step = near?.step ?? rows[0]?.step ?? at
-    head.textContent =
-      options.x === 'epoch' ? `epoch ${number(step)}` : exact(new Date(step * 1000).toISOString())
-    const more = rows.length - MOST_TOLD
-    const foot = document.createElement('div')
-    foot.className = 'text-muted'
-    foot.textContent = more > 0 ? `and ${more} more` : ''
-    tip.replaceChildren(
-      head,
-      ...rows.slice(from, from + MOST_TOLD).map((row) => {
-        const item = document.createElement('div')
-        item.className = `flex items-center gap-2 whitespace-nowrap ${row === near ? 'font-semibold' : ''}`
-        const dot = document.createElement('span')
-        dot.className = 'size-2 shrink-0 rounded-full'
-        dot.style.background = options.colourOf(row.name, options.theme)
-        const value = document.createElement('span')
-        value.textContent = number(row.value)
-        const name = document.createElement('span')
-        name.className = 'min-w-0 flex-1 truncate'
-        name.textContent = row.name
-        item.append(dot, name, value)
-        return item
-      }),
-      foot,
-    )
-    tip.classList.remove('hidden')
-    const right = left > u.over.clientWidth / 2
-    tip.style.left = right ? '' : `${left + 12}px`
-    tip.style.right = right ? `${u.over.clientWidth - left + 12}px` : ''
-    tip.style.top = '4px'
-  }
-
   return {
     draw(next, range) {
-      shown = next
-      zoom = range
-      const smooth = faded
-        ? next.map((line) => ({ steps: line.steps, values: smoothed(line, options.smooth) }))
-        : []
+      shown = options.xLog ? next.map(aboveZero) : next
+      ranges = range
+      const { raw, means, high, low } = columnsOf(shown, options.band)
       const pixels = Math.round(Math.max(100, plot.over.clientWidth) * devicePixelRatio)
-      const { columns, unshown } = align([...next, ...smooth], options.log, pixels)
+      const { columns, unshown } = align(
+        [...raw, ...means, ...high, ...low],
+        options.log,
+        pixels,
+        options.xLog,
+      )
       plot.setData(columns as uPlot.AlignedData)
       return { unshown }
     },
     light(name) {
-      if (shown.length > 60) return
+      if (n > MOST_LIT) return
       const i = name === null ? -1 : shown.findIndex((line) => line.name === name)
-      plot.setSeries(i < 0 ? null : i + 1 + (faded ? shown.length : 0), { focus: i >= 0 })
+      plot.setSeries(i < 0 ? null : i + 1 + (faded ? n : 0), { focus: i >= 0 })
     },
     resize: (width) => {
       if (Math.abs(width - plot.width) >= 1) plot.setSize({ width, height: PLOT_HEIGHT })
     },
     picture: () => plot.ctx.canvas,
+    svg: () => svgOf(plot, shown, { ...options, ink, grid, width, colour }),
     destroy: () => plot.destroy(),
   }
-}
-
-/** NaN and negative infinity at the foot, infinity at the head of the plot: a triangle at their epoch. */
-function markNonFinite(u: uPlot, lines: readonly Line[], colour: (name: string) => string): void {
-  const { ctx, bbox } = u
-  const size = 4 * devicePixelRatio
-  ctx.save()
-  for (const { name, steps, values } of lines) {
-    ctx.fillStyle = colour(name)
-    for (let i = 0; i < values.length; i++) {
-      const value = values[i] as number
-      if (Number.isFinite(value)) continue
-      const x = u.valToPos(steps[i] as number, 'x', true)
-      if (x < bbox.left || x > bbox.left + bbox.width) continue
-      const up = value === Number.POSITIVE_INFINITY
-      const y = up ? bbox.top : bbox.top + bbox.height
-      const tipY = up ? y + 2 * size : y - 2 * size
-      ctx.beginPath()
-      ctx.moveTo(x - size, y)
-      ctx.lineTo(x + size, y)
-      ctx.lineTo(x, tipY)
-      ctx.fill()
-    }
-  }
-  ctx.restore()
-}
-
-/** A day where the marks are days apart, else the time, with seconds where they matter. */
-const timeOf = (seconds: number, step: number): string => {
-  const at = new Date(seconds * 1000)
-  if (step >= 86_400) return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
-  return at.toLocaleTimeString('en-GB', {
-    hour: '2-digit',
-    minute: '2-digit',
-    ...(step < 60 && { second: '2-digit' }),
-  })
 }

@@ -32,15 +32,18 @@ export function StatusBadge(props: {
   stalled?: boolean
   stopping?: boolean
   reason?: string | null
+  /** On a phone a flag takes the place of the word, which readers of the screen still hear. */
+  tight?: boolean
 }) {
-  const { status, stalled = false, stopping = false, reason } = props
+  const { status, stalled = false, stopping = false, reason, tight = false } = props
+  const flagged = stalled || (stopping && status === 'running')
   return (
     <span
       className={`inline-flex items-center gap-1.5 whitespace-nowrap ${COLOUR[status]}`}
       title={reason ?? undefined}
     >
       <StatusShape status={status} />
-      {status}
+      <span className={tight && flagged ? 'max-md:sr-only' : ''}>{status}</span>
       {stopping && status === 'running' && <Flag>stopping</Flag>}
       {stalled && <Flag>stalled</Flag>}
     </span>

@@ -137,7 +137,9 @@ class Service:
         return next(item for item in items if item["cmd_id"] == cmd_id)
 
     def timeline(self, person: Person, batch: str) -> list[dict[str, Any]]:
-        return list(self.ok("GET", f"/api/batches/{batch}/timeline", person.session)["items"])
+        """The steps of stops and reruns; the rest of a batch's timeline is about the batch itself."""
+        items = self.ok("GET", f"/api/batches/{batch}/timeline", person.session)["items"]
+        return [item for item in items if item["kind"] in ("stop", "rerun")]
 
     def _log(self) -> str:
         return (self._folder / "service.log").read_text("utf-8", "replace")[-3000:]

@@ -88,6 +88,8 @@ class Reporter:
         """The training was told to stop, by exception or through a library's early end."""
         self._open_jobs: list[Job] = []
         self._last_job_id: str | None = None
+        self._last_end: tuple[str, int] | None = None
+        """The job that ended last, and in which millisecond."""
         self._early: list[dict[str, Any]] = []
         self._n_done = self._n_failed = 0
 
@@ -197,6 +199,10 @@ class Reporter:
             self._open_jobs.append(job)
             self._last_job_id = job.id
             early, self._early = self._early, []
+            at_once = self._last_end == (job.id, now_ms())
+        if at_once:
+            # Started again in the millisecond in which it ended: events are ordered by time, and this is the later one.
+            time.sleep(0.001)
         self.emit("job_start", job.id, data)
         for line in early:
             self.emit("log_line", job.id, line)
@@ -212,6 +218,7 @@ class Reporter:
             else:
                 self._n_failed += 1
         self.emit(event_type, job.id, data)
+        self._last_end = (job.id, now_ms())
 
     def check_stop_here(self) -> None:
         if self._stop_seen and self._raises_stop:

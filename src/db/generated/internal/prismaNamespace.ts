@@ -2227,6 +2227,7 @@ export const BatchScalarFieldEnum = {
   stopRequestedBy: 'stopRequestedBy',
   deletedAt: 'deletedAt',
   purgedAt: 'purgedAt',
+  emptiedAt: 'emptiedAt',
   startFields: 'startFields',
   ending: 'ending',
   createdAt: 'createdAt',

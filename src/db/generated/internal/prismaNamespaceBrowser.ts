@@ -213,6 +213,7 @@ export const BatchScalarFieldEnum = {
   stopRequestedBy: 'stopRequestedBy',
   deletedAt: 'deletedAt',
   purgedAt: 'purgedAt',
+  emptiedAt: 'emptiedAt',
   startFields: 'startFields',
   ending: 'ending',
   createdAt: 'createdAt',

@@ -60,6 +60,7 @@ export type BatchMinAggregateOutputType = {
   stopRequestedBy: string | null
   deletedAt: Date | null
   purgedAt: Date | null
+  emptiedAt: Date | null
   createdAt: Date | null
   search: string | null
 }
@@ -86,6 +87,7 @@ export type BatchMaxAggregateOutputType = {
   stopRequestedBy: string | null
   deletedAt: Date | null
   purgedAt: Date | null
+  emptiedAt: Date | null
   createdAt: Date | null
   search: string | null
 }
@@ -115,6 +117,7 @@ export type BatchCountAggregateOutputType = {
   stopRequestedBy: number
   deletedAt: number
   purgedAt: number
+  emptiedAt: number
   startFields: number
   ending: number
   createdAt: number
@@ -157,6 +160,7 @@ export type BatchMinAggregateInputType = {
   stopRequestedBy?: true
   deletedAt?: true
   purgedAt?: true
+  emptiedAt?: true
   createdAt?: true
   search?: true
 }
@@ -183,6 +187,7 @@ export type BatchMaxAggregateInputType = {
   stopRequestedBy?: true
   deletedAt?: true
   purgedAt?: true
+  emptiedAt?: true
   createdAt?: true
   search?: true
 }
@@ -212,6 +217,7 @@ export type BatchCountAggregateInputType = {
   stopRequestedBy?: true
   deletedAt?: true
   purgedAt?: true
+  emptiedAt?: true
   startFields?: true
   ending?: true
   createdAt?: true
@@ -330,6 +336,7 @@ export type BatchGroupByOutputType = {
   stopRequestedBy: string | null
   deletedAt: Date | null
   purgedAt: Date | null
+  emptiedAt: Date | null
   startFields: runtime.JsonValue | null
   ending: runtime.JsonValue | null
   createdAt: Date
@@ -384,6 +391,7 @@ export type BatchWhereInput = {
   stopRequestedBy?: Prisma.UuidNullableFilter<"Batch"> | string | null
   deletedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
   purgedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
+  emptiedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
   startFields?: Prisma.JsonNullableFilter<"Batch">
   ending?: Prisma.JsonNullableFilter<"Batch">
   createdAt?: Prisma.DateTimeFilter<"Batch"> | Date | string
@@ -424,6 +432,7 @@ export type BatchOrderByWithRelationInput = {
   stopRequestedBy?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   purgedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  emptiedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   startFields?: Prisma.SortOrderInput | Prisma.SortOrder
   ending?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
@@ -467,6 +476,7 @@ export type BatchWhereUniqueInput = Prisma.AtLeast<{
   stopRequestedBy?: Prisma.UuidNullableFilter<"Batch"> | string | null
   deletedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
   purgedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
+  emptiedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
   startFields?: Prisma.JsonNullableFilter<"Batch">
   ending?: Prisma.JsonNullableFilter<"Batch">
   createdAt?: Prisma.DateTimeFilter<"Batch"> | Date | string
@@ -507,6 +517,7 @@ export type BatchOrderByWithAggregationInput = {
   stopRequestedBy?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   purgedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  emptiedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   startFields?: Prisma.SortOrderInput | Prisma.SortOrder
   ending?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
@@ -546,6 +557,7 @@ export type BatchScalarWhereWithAggregatesInput = {
   stopRequestedBy?: Prisma.UuidNullableWithAggregatesFilter<"Batch"> | string | null
   deletedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Batch"> | Date | string | null
   purgedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Batch"> | Date | string | null
+  emptiedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Batch"> | Date | string | null
   startFields?: Prisma.JsonNullableWithAggregatesFilter<"Batch">
   ending?: Prisma.JsonNullableWithAggregatesFilter<"Batch">
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"Batch"> | Date | string
@@ -574,6 +586,7 @@ export type BatchCreateInput = {
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -614,6 +627,7 @@ export type BatchUncheckedCreateInput = {
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -648,6 +662,7 @@ export type BatchUpdateInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -688,6 +703,7 @@ export type BatchUncheckedUpdateInput = {
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -725,6 +741,7 @@ export type BatchCreateManyInput = {
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -753,6 +770,7 @@ export type BatchUpdateManyMutationInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -784,6 +802,7 @@ export type BatchUncheckedUpdateManyInput = {
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -825,6 +844,7 @@ export type BatchCountOrderByAggregateInput = {
   stopRequestedBy?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   purgedAt?: Prisma.SortOrder
+  emptiedAt?: Prisma.SortOrder
   startFields?: Prisma.SortOrder
   ending?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
@@ -859,6 +879,7 @@ export type BatchMaxOrderByAggregateInput = {
   stopRequestedBy?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   purgedAt?: Prisma.SortOrder
+  emptiedAt?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   search?: Prisma.SortOrder
 }
@@ -885,6 +906,7 @@ export type BatchMinOrderByAggregateInput = {
   stopRequestedBy?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
   purgedAt?: Prisma.SortOrder
+  emptiedAt?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   search?: Prisma.SortOrder
 }
@@ -1153,6 +1175,7 @@ export type BatchCreateWithoutOwnerInput = {
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -1191,6 +1214,7 @@ export type BatchUncheckedCreateWithoutOwnerInput = {
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -1235,6 +1259,7 @@ export type BatchCreateWithoutStopperInput = {
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -1273,6 +1298,7 @@ export type BatchUncheckedCreateWithoutStopperInput = {
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -1339,6 +1365,7 @@ export type BatchScalarWhereInput = {
   stopRequestedBy?: Prisma.UuidNullableFilter<"Batch"> | string | null
   deletedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
   purgedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
+  emptiedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
   startFields?: Prisma.JsonNullableFilter<"Batch">
   ending?: Prisma.JsonNullableFilter<"Batch">
   createdAt?: Prisma.DateTimeFilter<"Batch"> | Date | string
@@ -1383,6 +1410,7 @@ export type BatchCreateWithoutProjectInput = {
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -1421,6 +1449,7 @@ export type BatchUncheckedCreateWithoutProjectInput = {
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -1481,6 +1510,7 @@ export type BatchCreateWithoutProgressInput = {
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -1520,6 +1550,7 @@ export type BatchUncheckedCreateWithoutProgressInput = {
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -1569,6 +1600,7 @@ export type BatchUpdateWithoutProgressInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -1608,6 +1640,7 @@ export type BatchUncheckedUpdateWithoutProgressInput = {
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -1641,6 +1674,7 @@ export type BatchCreateWithoutJobsInput = {
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -1680,6 +1714,7 @@ export type BatchUncheckedCreateWithoutJobsInput = {
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -1729,6 +1764,7 @@ export type BatchUpdateWithoutJobsInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -1768,6 +1804,7 @@ export type BatchUncheckedUpdateWithoutJobsInput = {
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -1801,6 +1838,7 @@ export type BatchCreateWithoutSharesInput = {
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -1840,6 +1878,7 @@ export type BatchUncheckedCreateWithoutSharesInput = {
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -1889,6 +1928,7 @@ export type BatchUpdateWithoutSharesInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -1928,6 +1968,7 @@ export type BatchUncheckedUpdateWithoutSharesInput = {
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -1961,6 +2002,7 @@ export type BatchCreateWithoutCommandsInput = {
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -2000,6 +2042,7 @@ export type BatchUncheckedCreateWithoutCommandsInput = {
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -2049,6 +2092,7 @@ export type BatchUpdateWithoutCommandsInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2088,6 +2132,7 @@ export type BatchUncheckedUpdateWithoutCommandsInput = {
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2121,6 +2166,7 @@ export type BatchCreateWithoutStartedByInput = {
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -2160,6 +2206,7 @@ export type BatchUncheckedCreateWithoutStartedByInput = {
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -2209,6 +2256,7 @@ export type BatchUpdateWithoutStartedByInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2248,6 +2296,7 @@ export type BatchUncheckedUpdateWithoutStartedByInput = {
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2281,6 +2330,7 @@ export type BatchCreateWithoutStepsInput = {
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -2320,6 +2370,7 @@ export type BatchUncheckedCreateWithoutStepsInput = {
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -2369,6 +2420,7 @@ export type BatchUpdateWithoutStepsInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2408,6 +2460,7 @@ export type BatchUncheckedUpdateWithoutStepsInput = {
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2443,6 +2496,7 @@ export type BatchCreateManyOwnerInput = {
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -2473,6 +2527,7 @@ export type BatchCreateManyStopperInput = {
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -2501,6 +2556,7 @@ export type BatchUpdateWithoutOwnerInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2539,6 +2595,7 @@ export type BatchUncheckedUpdateWithoutOwnerInput = {
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2575,6 +2632,7 @@ export type BatchUncheckedUpdateManyWithoutOwnerInput = {
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2603,6 +2661,7 @@ export type BatchUpdateWithoutStopperInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2641,6 +2700,7 @@ export type BatchUncheckedUpdateWithoutStopperInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2677,6 +2737,7 @@ export type BatchUncheckedUpdateManyWithoutStopperInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2707,6 +2768,7 @@ export type BatchCreateManyProjectInput = {
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
+  emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
@@ -2735,6 +2797,7 @@ export type BatchUpdateWithoutProjectInput = {
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2773,6 +2836,7 @@ export type BatchUncheckedUpdateWithoutProjectInput = {
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2809,6 +2873,7 @@ export type BatchUncheckedUpdateManyWithoutProjectInput = {
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
@@ -2898,6 +2963,7 @@ export type BatchSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   stopRequestedBy?: boolean
   deletedAt?: boolean
   purgedAt?: boolean
+  emptiedAt?: boolean
   startFields?: boolean
   ending?: boolean
   createdAt?: boolean
@@ -2939,6 +3005,7 @@ export type BatchSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   stopRequestedBy?: boolean
   deletedAt?: boolean
   purgedAt?: boolean
+  emptiedAt?: boolean
   startFields?: boolean
   ending?: boolean
   createdAt?: boolean
@@ -2973,6 +3040,7 @@ export type BatchSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   stopRequestedBy?: boolean
   deletedAt?: boolean
   purgedAt?: boolean
+  emptiedAt?: boolean
   startFields?: boolean
   ending?: boolean
   createdAt?: boolean
@@ -3007,13 +3075,14 @@ export type BatchSelectScalar = {
   stopRequestedBy?: boolean
   deletedAt?: boolean
   purgedAt?: boolean
+  emptiedAt?: boolean
   startFields?: boolean
   ending?: boolean
   createdAt?: boolean
   search?: boolean
 }
 
-export type BatchOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"key" | "id" | "projectKey" | "ownerId" | "status" | "startedAt" | "endedAt" | "experimentType" | "nTotal" | "host" | "username" | "commitSha" | "command" | "envSnapshot" | "rerunOf" | "failureReason" | "reported" | "tags" | "tagsEdited" | "notes" | "stopRequestedAt" | "stopRequestedBy" | "deletedAt" | "purgedAt" | "startFields" | "ending" | "createdAt" | "search", ExtArgs["result"]["batch"]>
+export type BatchOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"key" | "id" | "projectKey" | "ownerId" | "status" | "startedAt" | "endedAt" | "experimentType" | "nTotal" | "host" | "username" | "commitSha" | "command" | "envSnapshot" | "rerunOf" | "failureReason" | "reported" | "tags" | "tagsEdited" | "notes" | "stopRequestedAt" | "stopRequestedBy" | "deletedAt" | "purgedAt" | "emptiedAt" | "startFields" | "ending" | "createdAt" | "search", ExtArgs["result"]["batch"]>
 export type BatchInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   project?: boolean | Prisma.ProjectDefaultArgs<ExtArgs>
   owner?: boolean | Prisma.UserDefaultArgs<ExtArgs>
@@ -3075,6 +3144,7 @@ export type $BatchPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     stopRequestedBy: string | null
     deletedAt: Date | null
     purgedAt: Date | null
+    emptiedAt: Date | null
     startFields: runtime.JsonValue | null
     ending: runtime.JsonValue | null
     createdAt: Date
@@ -3535,6 +3605,7 @@ export interface BatchFieldRefs {
   readonly stopRequestedBy: Prisma.FieldRef<"Batch", 'String'>
   readonly deletedAt: Prisma.FieldRef<"Batch", 'DateTime'>
   readonly purgedAt: Prisma.FieldRef<"Batch", 'DateTime'>
+  readonly emptiedAt: Prisma.FieldRef<"Batch", 'DateTime'>
   readonly startFields: Prisma.FieldRef<"Batch", 'Json'>
   readonly ending: Prisma.FieldRef<"Batch", 'Json'>
   readonly createdAt: Prisma.FieldRef<"Batch", 'DateTime'>

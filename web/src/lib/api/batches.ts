@@ -1,6 +1,14 @@
+import {
+  SharedClipsDocument,
+  SharedGroupsDocument,
+  SharedLogDocument,
+  SharedMetricsDocument,
+  SharedResourcesDocument,
+} from '../../__generated__/graphql.ts'
 import { mark } from '../live/stream.ts'
-import { ask, get, patch, post, remove } from './request.ts'
-import type { Batch, Job, LogLine, Numeric, Page, Series, Share } from './types.ts'
+import { ask } from './graphql.ts'
+import { get, patch, post, remove } from './request.ts'
+import type { Batch, Job, LogLine, Page, Series, SeriesClip, SeriesGroup, Share } from './types.ts'
 
 export const batchAt = (id: string): string => `/api/batches/${encodeURIComponent(id)}`
 
@@ -46,16 +54,43 @@ export interface SeriesWanted {
   points?: number | undefined
   from?: number | undefined
   to?: number | undefined
+  /** In place of epochs; `from` and `to` are seconds then. */
+  x?: 'relative' | 'wall' | undefined
+  x_scale?: 'log' | undefined
+  y_scale?: 'log' | undefined
+  /** Weight of the past in the mean that comes beside the values. */
+  smooth?: number | undefined
 }
-export type SeriesSource = (wanted: SeriesWanted, signal?: AbortSignal) => Promise<Series[]>
+export interface SeriesSource {
+  (wanted: SeriesWanted, signal?: AbortSignal): Promise<Series[]>
+  /** Over all jobs that have something in common; only where the service can tell. */
+  groups?: (wanted: SeriesWanted & { group_by: string }, signal?: AbortSignal) => Promise<SeriesGroup[]>
+  /** The part of the y-axis of one series that leaves out at most a share of its points at either end. */
+  clip?: (
+    wanted: SeriesWanted & { keys: [string]; clip: number },
+    signal?: AbortSignal,
+  ) => Promise<SeriesClip>
+}
 
-export const metricsOf =
-  (batchId: string): SeriesSource =>
-  async ({ keys, jobs, ...range }, signal) => {
+export function metricsOf(batchId: string): SeriesSource {
+  const at = `${batchAt(batchId)}/metrics`
+  const read = async <T>(path: string, wanted: SeriesWanted, signal?: AbortSignal): Promise<T> => {
+    const { keys, jobs, ...rest } = wanted
     await mark()
-    const query = { ...range, key: keys, job: jobs }
-    return (await get<{ series: Series[] }>(`${batchAt(batchId)}/metrics`, query as never, signal)).series
+    return get<T>(path, { ...rest, key: keys, job: jobs } as never, signal)
   }
+  return Object.assign(
+    async (wanted: SeriesWanted, signal?: AbortSignal) =>
+      (await read<{ series: Series[] }>(at, wanted, signal)).series,
+    {
+      groups: async (wanted: SeriesWanted, signal?: AbortSignal) =>
+        (await read<{ groups: SeriesGroup[] }>(`${at}/groups`, wanted, signal)).groups,
+      clip: async (wanted: SeriesWanted, signal?: AbortSignal) =>
+        (await read<{ clips: SeriesClip[] }>(at, { ...wanted, points: 4 }, signal)).clips[0] ?? NO_CLIP,
+    },
+  )
+}
+const NO_CLIP: SeriesClip = { low: null, high: null, hidden: 0 }
 export const resourcesOf =
   (batchId: string): SeriesSource =>
   async ({ keys, jobs, ...range }, signal) => {
@@ -69,8 +104,12 @@ export interface LogWanted {
   q?: string | undefined
   job_id?: string | undefined
   before?: number | undefined
+  after?: number | undefined
   tail?: number | undefined
+  limit?: number | undefined
 }
+/** Lines in the order in which they arrived. */
+export type LogSource = (wanted: LogWanted) => Promise<LogLine[]>
 export async function fetchLog(batchId: string, wanted: LogWanted): Promise<LogLine[]> {
   await mark()
   return (await get<{ items: LogLine[] }>(`${batchAt(batchId)}/log-lines`, { ...wanted })).items
@@ -113,7 +152,9 @@ export interface Shared {
   anonymous: boolean
   expires_at: string | null
 }
-export async function fetchShared(token: string): Promise<{ batch: Batch; jobs: Job[]; anonymous: boolean }> {
+export async function fetchShared(
+  token: string,
+): Promise<{ batch: Batch; jobs: Job[]; anonymous: boolean; expires_at: string | null }> {
   await mark()
   const jobs: Job[] = []
   for (let cursor: string | undefined; ; ) {
@@ -124,33 +165,77 @@ export async function fetchShared(token: string): Promise<{ batch: Batch; jobs: 
   }
 }
 
-interface Columns {
-  job: string | null
-  key: string
-  steps: number[]
-  values: Numeric[]
-  totalPoints: number
-  returnedPoints: number
-  sampled: boolean
-  nonFinite: number
-}
-const SHARED_METRICS = `query SharedMetrics($token: String!, $keys: [String!], $jobs: [ID!], $range: EpochRange, $sampling: Sampling) {
-  sharedBatch(token: $token) {
-    metrics(keys: $keys, jobs: $jobs, range: $range, sampling: $sampling) {
-      job key steps values totalPoints returnedPoints sampled nonFinite
-    }
-  }
-}`
 /** The series that a share opens: there is no REST route for them. */
-export const sharedMetricsOf =
+export function sharedMetricsOf(token: string): SeriesSource {
+  const asked = ({ keys, jobs, points, from, to, x, x_scale, y_scale, smooth }: SeriesWanted) => ({
+    token,
+    keys: keys && [...keys],
+    jobs: jobs && [...jobs],
+    range: x === undefined ? { from, to } : null,
+    sampling: {
+      mode: 'M4' as const,
+      points: points ?? 1000,
+      x: x && (x === 'wall' ? ('WALL' as const) : ('RELATIVE' as const)),
+      xScale: x_scale && ('LOG' as const),
+      yScale: y_scale && ('LOG' as const),
+      smooth,
+      between: x && { from, to },
+    },
+  })
+  return Object.assign(
+    async (wanted: SeriesWanted, signal?: AbortSignal) => {
+      const answer = await ask(SharedMetricsDocument, asked(wanted), signal)
+      return (answer.sharedBatch?.metrics ?? []).map((one) => ({
+        job_id: one.job,
+        key: one.key,
+        steps: one.steps,
+        values: one.values,
+        times: one.times ?? undefined,
+        smoothed: one.smoothed ?? undefined,
+        smoothing: one.smoothing ?? undefined,
+        total_points: one.totalPoints,
+        returned_points: one.returnedPoints,
+        sampled: one.sampled,
+        non_finite: one.nonFinite,
+      }))
+    },
+    {
+      groups: async (wanted: SeriesWanted & { group_by: string }, signal?: AbortSignal) => {
+        const answer = await ask(SharedGroupsDocument, { ...asked(wanted), groupBy: wanted.group_by }, signal)
+        return (answer.sharedBatch?.metricGroups ?? []).map(({ totalPoints, nonFinite, ...one }) => ({
+          ...one,
+          total_points: totalPoints,
+          non_finite: nonFinite,
+        }))
+      },
+      clip: async (wanted: SeriesWanted & { keys: [string]; clip: number }, signal?: AbortSignal) => {
+        const answer = await ask(
+          SharedClipsDocument,
+          { ...asked(wanted), keys: wanted.keys, share: wanted.clip },
+          signal,
+        )
+        return answer.sharedBatch?.metricClips[0] ?? NO_CLIP
+      },
+    },
+  )
+}
+
+/** Resources that a share opens; their steps are Unix seconds. */
+export const sharedResourcesOf =
   (token: string): SeriesSource =>
   async ({ keys, jobs, points, from, to }, signal) => {
-    const answer = await ask<{ sharedBatch: { metrics: Columns[] } | null }>(
-      SHARED_METRICS,
-      { token, keys, jobs, range: { from, to }, sampling: { mode: 'M4', points: points ?? 1000 } },
+    const answer = await ask(
+      SharedResourcesDocument,
+      {
+        token,
+        keys: keys && [...keys],
+        jobs: jobs && [...jobs],
+        range: { from, to },
+        sampling: { mode: 'M4', points: points ?? 1000 },
+      },
       signal,
     )
-    return (answer.sharedBatch?.metrics ?? []).map((one) => ({
+    return (answer.sharedBatch?.resources ?? []).map((one) => ({
       job_id: one.job,
       key: one.key,
       steps: one.steps,
@@ -161,3 +246,30 @@ export const sharedMetricsOf =
       non_finite: one.nonFinite,
     }))
   }
+
+/** Log lines that a share opens: the last ones, those before a line, or those after it. */
+export function sharedLogOf(token: string): LogSource {
+  // Cursors are the server's own: those of lines that were read are remembered.
+  const cursors = new Map<number, string>()
+  return async ({ level, q, job_id, before, after, tail, limit }) => {
+    const answer = await ask(SharedLogDocument, {
+      token,
+      level,
+      q,
+      jobId: job_id,
+      ...(after === undefined
+        ? { first: 0, last: tail ?? limit ?? 500, before: cursors.get(before ?? -1) }
+        : { first: limit ?? 500, after: cursors.get(after) }),
+    })
+    return (answer.sharedBatch?.logLines.edges ?? []).map(({ cursor, node }) => {
+      cursors.set(Number(node.dbId), cursor)
+      return {
+        db_id: Number(node.dbId),
+        timestamp: node.timestamp,
+        job_id: node.jobId,
+        level: node.level,
+        line: node.line,
+      }
+    })
+  }
+}

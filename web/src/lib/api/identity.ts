@@ -1,4 +1,4 @@
-import { get, patch, post, Refusal, remove } from './request.ts'
+import { get, patch, post, Refusal, remove, withQuery } from './request.ts'
 import type { Page, Token, User } from './types.ts'
 
 /** Who is signed in; null for nobody. */
@@ -16,6 +16,38 @@ export const register = (body: { email: string; password: string; name?: string 
   post('/api/auth/register', body)
 export const signOut = (): Promise<void> => post('/api/auth/logout')
 
+/** A provider of identities that the service is configured for. */
+export interface Provider {
+  id: string
+  name: string
+}
+/** What opens my account beside its password; `provider` is null for one that is no longer configured. */
+export interface Identity {
+  id: string
+  provider: Provider | null
+  issuer: string
+  email: string | null
+  created_at: string
+  last_used_at: string
+}
+export const fetchProviders = async (): Promise<Provider[]> =>
+  (await get<{ items: Provider[] }>('/api/oauth')).items
+/** Where a sign-in through a provider begins: an address for the whole page, not for a request. */
+export const startAt = (id: string, returnTo: string | undefined): string =>
+  withQuery(`/api/oauth/${encodeURIComponent(id)}/start`, { return_to: returnTo })
+export const fetchWaysIn = (): Promise<{ items: Identity[]; password: boolean }> =>
+  get('/api/auth/identities')
+export const changeMe = (
+  body: { name: string } | { password: string; current_password: string },
+): Promise<{ user: User }> => patch('/api/auth/me', body)
+/** Answers where to send the page. */
+export const beginLink = (id: string, password: string | undefined): Promise<{ url: string }> =>
+  post(
+    `/api/oauth/${encodeURIComponent(id)}/link`,
+    password === undefined ? {} : { current_password: password },
+  )
+export const unlink = (id: string): Promise<void> => remove(`/api/auth/identities/${encodeURIComponent(id)}`)
+
 export const fetchTokens = (): Promise<Page<Token>> => get('/api/tokens', { limit: 500 })
 export const makeToken = (body: {
   name: string
@@ -26,15 +58,6 @@ export const revokeToken = (id: string): Promise<void> => remove(`/api/tokens/${
 export interface Account extends User {
   disabled: boolean
 }
-export interface AuditEntry {
-  id: number
-  at: string
-  actor: { id: string; name: string } | null
-  via: string
-  action: string
-  subject: string
-  detail: Record<string, unknown>
-}
 export const fetchUsers = (cursor?: string): Promise<Page<Account>> =>
   get('/api/admin/users', { limit: 100, cursor })
 export const changeUser = (
@@ -43,5 +66,3 @@ export const changeUser = (
 ): Promise<{ user: Account }> => patch(`/api/admin/users/${encodeURIComponent(id)}`, body)
 export const rotateKey = (): Promise<{ active_kid: string; verify_kids: string[] }> =>
   post('/api/admin/jwt/rotate')
-export const fetchAudit = (cursor?: string): Promise<Page<AuditEntry>> =>
-  get('/api/admin/audit', { limit: 100, cursor })

@@ -1,5 +1,7 @@
+import type { KnownNames, TableFilter } from '../batch-query.ts'
+import { mark } from '../live/stream.ts'
 import { get, patch, post, remove } from './request.ts'
-import type { Member, Page, Project } from './types.ts'
+import type { Batch, Member, Page, Project } from './types.ts'
 
 const at = (slug: string): string => `/api/projects/${encodeURIComponent(slug)}`
 
@@ -15,6 +17,28 @@ export async function fetchProjects(): Promise<Project[]> {
   return all.sort((a, b) => a.display_name.localeCompare(b.display_name))
 }
 export const fetchProject = (slug: string): Promise<Project> => get(at(slug))
+export const fetchFields = (slug: string): Promise<KnownNames> => get(`${at(slug)}/fields`)
+
+/** A value over the jobs of a batch: `n` distinct ones from low to high. */
+export interface FieldValue {
+  low: unknown
+  high: unknown
+  n: number
+}
+export type Listed = Batch & { columns?: Record<string, FieldValue> }
+export interface TablePage {
+  sort?: string | undefined
+  order?: 'asc' | 'desc' | undefined
+  columns?: readonly string[]
+  limit: number
+  cursor?: string | undefined
+}
+
+/** Batches in any order, with the fields of `columns`. Whatever happens afterwards comes over the stream. */
+export async function fetchTable(filter: TableFilter & { id?: readonly string[] }, page: TablePage) {
+  await mark()
+  return get<Page<Listed>>('/api/batches', { ...filter, ...page } as never)
+}
 export const changeProject = (
   slug: string,
   body: { display_name?: string; visibility?: Project['visibility'] },

@@ -49,24 +49,11 @@ async function send<T>(method: string, path: string, body?: unknown, signal?: Ab
 
 export const get = <T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> =>
   send('GET', withQuery(path, query), undefined, signal)
-export const post = <T = void>(path: string, body: unknown = {}): Promise<T> => send('POST', path, body)
+export const post = <T = void>(path: string, body: unknown = {}, signal?: AbortSignal): Promise<T> =>
+  send('POST', path, body, signal)
+export const put = <T>(path: string, body: unknown): Promise<T> => send('PUT', path, body)
 export const patch = <T>(path: string, body: unknown): Promise<T> => send('PATCH', path, body)
 export const remove = (path: string): Promise<void> => send('DELETE', path)
-
-/** Reads through GraphQL; the first error refuses the whole. */
-export async function ask<T>(query: string, variables: object = {}, signal?: AbortSignal): Promise<T> {
-  const answer = await send<{
-    data?: T
-    errors?: { message: string; extensions?: { code?: string; status?: number } }[]
-  }>('POST', '/graphql', { query, variables }, signal)
-  const [error] = answer.errors ?? []
-  if (error !== undefined)
-    throw new Refusal(error.extensions?.status ?? 400, {
-      detail: error.message,
-      code: error.extensions?.code?.toLowerCase(),
-    })
-  return answer.data as T
-}
 
 /** One sentence for people: what happened. */
 export const sayWhy = (error: unknown): string => {

@@ -75,6 +75,8 @@ export interface Project {
   visibility: 'private' | 'public'
   owner: { id: string; name: string }
   role: 'owner' | 'member' | 'viewer' | null
+  /** Where mail goes, for those in the project; without it to its owner. */
+  recipients?: string[]
   created_at: string
 }
 export interface Member {
@@ -97,6 +99,32 @@ export interface Series {
   returned_points: number
   sampled: boolean
   non_finite: number
+  /** Seconds, when a time axis was asked for: the steps come in their order then. */
+  times?: number[] | undefined
+  /** With smoothing: "NaN" where the value is not finite. */
+  smoothed?: Numeric[] | undefined
+  smoothing?: { mean: Numeric; mass: Numeric } | undefined
+}
+export interface SeriesGroup {
+  group: string | null
+  key: string
+  jobs: number
+  /** First and last epoch, or second, of each bucket. */
+  steps: number[]
+  ends: number[]
+  mean: Numeric[]
+  std: Numeric[]
+  min: Numeric[]
+  max: Numeric[]
+  n: number[]
+  total_points: number
+  non_finite: number
+}
+export interface SeriesClip {
+  low: Numeric | null
+  high: Numeric | null
+  /** Points outside of it. */
+  hidden: number
 }
 export interface LogLine {
   db_id: number

@@ -18,6 +18,7 @@ export function align(
   curves: readonly Pick<Line, 'steps' | 'values'>[],
   log: boolean,
   pixels: number,
+  xLog = false,
 ): Aligned {
   let unshown = 0
   const shown = (y: number): number | null => {
@@ -29,10 +30,12 @@ export function align(
   const x = union(curves)
   if (x.length * curves.length <= MOST_CELLS) {
     const columns = curves.map(({ steps, values }) => {
-      if (steps.length === x.length) return values.map(shown)
+      if (steps.length === x.length && steps.every((step, i) => step === x[i]))
+        return Array.from(values, shown)
       const column: Column = new Array(x.length)
       let at = 0
       for (let i = 0; i < steps.length; i++) {
+        // Points at one moment share its place: the last of them is drawn.
         while (x[at] !== steps[i]) at++
         column[at] = shown(values[i] as number)
       }
@@ -40,15 +43,17 @@ export function align(
     })
     return { columns: [x, ...columns], unshown }
   }
-  const first = x[0] as number
-  const width = ((x.at(-1) as number) - first) / pixels || 1
-  const grid = Array.from({ length: pixels * 4 }, (_, i) => first + ((i + 0.5) / 4) * width)
+  // On a logarithmic axis the pixels are equally wide in the logarithm.
+  const [there, back] = xLog ? [Math.log, Math.exp] : [(place: number) => place, (place: number) => place]
+  const first = there(x[0] as number)
+  const width = (there(x.at(-1) as number) - first) / pixels || 1
+  const grid = Array.from({ length: pixels * 4 }, (_, i) => back(first + ((i + 0.5) / 4) * width))
   const columns = curves.map(({ steps, values }) => {
     const column: Column = new Array(grid.length)
     let bucket = -1
     let slot = 0
     for (let i = 0; i < steps.length; i++) {
-      const now = Math.min(pixels - 1, Math.floor(((steps[i] as number) - first) / width))
+      const now = Math.min(pixels - 1, Math.floor((there(steps[i] as number) - first) / width))
       slot = now === bucket ? Math.min(3, slot + 1) : 0
       bucket = now
       column[now * 4 + slot] = shown(values[i] as number)
@@ -66,5 +71,7 @@ function union(curves: readonly Pick<Line, 'steps'>[]): number[] {
   const all = new Set(longest.steps)
   const before = all.size
   for (const { steps } of curves) for (const step of steps) all.add(step)
-  return all.size === before ? [...longest.steps] : [...all].sort((a, b) => a - b)
+  return all.size === before && before === longest.steps.length
+    ? [...longest.steps]
+    : [...all].sort((a, b) => a - b)
 }

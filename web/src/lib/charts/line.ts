@@ -1,47 +1,141 @@
-import type { Numeric, Series } from '../api/types.ts'
+import type { Numeric, Series, SeriesGroup } from '../api/types.ts'
 
 /** One curve: columns outside React, which the stream appends to. */
 export interface Line {
   name: string
-  /** Epochs, or seconds; increasing. */
+  /** Places on the x-axis: epochs, or seconds; never decreasing. */
   steps: number[]
   /** NaN and infinities as they are. */
   values: number[]
   /** Points that there are in the range, drawn or not. */
   total: number
   sampled: boolean
+  /** Points of the range that are NaN or infinite, drawn or not. */
+  nonFinite: number
+  /** On a time axis, the epoch of each point. */
+  epochs?: number[] | undefined
+  mean?: Mean | undefined
+  /** Around the mean of a group: what lies between, and of how many values. */
+  band?: Band | undefined
 }
 
-export const lineOf = (series: Series): Line => ({
+export interface Band {
+  std: number[]
+  min: number[]
+  max: number[]
+  n: number[]
+  jobs: number
+}
+
+/** The exponential mean of each point, which goes on with those that arrive. */
+export interface Mean {
+  values: number[]
+  weight: number
+  /** After the last point: see the service's `smoothing`. */
+  mean: number
+  mass: number
+}
+
+export const lineOf = (series: Series, weight = 0): Line => ({
   name: series.job_id ?? 'batch',
-  steps: series.steps,
+  steps: series.times ?? series.steps,
   values: series.values.map(Number),
   total: series.total_points,
   sampled: series.sampled,
+  nonFinite: series.non_finite,
+  epochs: series.times && series.steps,
+  mean: series.smoothed && {
+    values: series.smoothed.map(Number),
+    weight,
+    mean: Number(series.smoothing?.mean ?? 0),
+    mass: Number(series.smoothing?.mass ?? 0),
+  },
 })
 
-/** A point that arrived, or arrived again: by its step there is one. Returns whether anything changed. */
-export function addPoint(line: Line, step: number, value: Numeric): boolean {
+/** A group stands in the middle of each of its buckets. */
+export const lineOfGroup = (group: SeriesGroup, name: string): Line => ({
+  name,
+  steps: group.steps.map((step, i) => (step + (group.ends[i] as number)) / 2),
+  values: group.mean.map(Number),
+  total: group.total_points,
+  sampled: false,
+  nonFinite: group.non_finite,
+  band: {
+    std: group.std.map(Number),
+    min: group.min.map(Number),
+    max: group.max.map(Number),
+    n: group.n,
+    jobs: group.jobs,
+  },
+})
+
+export interface Arrived {
+  x: number
+  /** On a time axis: by its epoch a point is known again. */
+  epoch?: number
+}
+
+/** A point that arrived, or arrived again: by its epoch there is one. Returns whether anything changed. */
+export function addPoint(line: Line, { x, epoch }: Arrived, value: Numeric): boolean {
   const y = Number(value)
-  const last = line.steps.at(-1)
-  if (last === undefined || step > last) {
-    line.steps.push(step)
+  const last = line.steps.length - 1
+  const known = line.epochs === undefined || epoch === undefined ? -1 : line.epochs.lastIndexOf(epoch)
+  if (known < 0 && (last < 0 || x > (line.steps[last] as number))) {
+    line.steps.push(x)
     line.values.push(y)
+    if (epoch !== undefined) line.epochs?.push(epoch)
     line.total++
+    if (!Number.isFinite(y)) line.nonFinite++
+    if (line.mean) line.mean.values.push(goOn(line.mean, y))
     return true
   }
-  const at = lowerBound(line.steps, step)
-  if (line.steps[at] === step) {
-    if (Object.is(line.values[at], y)) return false
+  const at = known < 0 ? lowerBound(line.steps, x) : known
+  if (known >= 0 || line.steps[at] === x) {
+    const before = line.values[at] as number
+    if (Object.is(before, y)) return false
     line.values[at] = y
+    line.nonFinite += Number(!Number.isFinite(y)) - Number(!Number.isFinite(before))
+    if (line.mean) {
+      if (at === last) {
+        goBack(line.mean, before)
+        line.mean.values[at] = goOn(line.mean, y)
+      } else meanAnew(line)
+    }
     return true
   }
   // Of a sampled line this one was counted, and left out, before.
   if (line.sampled) return false
-  line.steps.splice(at, 0, step)
+  line.steps.splice(at, 0, x)
   line.values.splice(at, 0, y)
+  if (epoch !== undefined) line.epochs?.splice(at, 0, epoch)
   line.total++
+  if (!Number.isFinite(y)) line.nonFinite++
+  if (line.mean) {
+    line.mean.values.splice(at, 0, Number.NaN)
+    meanAnew(line)
+  }
   return true
+}
+
+function goOn(mean: Mean, value: number): number {
+  if (!Number.isFinite(value)) return Number.NaN
+  mean.mean = mean.mean * mean.weight + value * (1 - mean.weight)
+  mean.mass = mean.mass * mean.weight + (1 - mean.weight)
+  return mean.mean / mean.mass
+}
+function goBack(mean: Mean, value: number): void {
+  if (!Number.isFinite(value)) return
+  mean.mean = (mean.mean - value * (1 - mean.weight)) / mean.weight
+  mean.mass = (mean.mass - (1 - mean.weight)) / mean.weight
+}
+
+/** Of a whole line; what a sampled one had before is not known here, and its mean stays until it is read again. */
+function meanAnew(line: Line): void {
+  const { mean } = line
+  if (mean === undefined || line.sampled) return
+  mean.mean = 0
+  mean.mass = 0
+  mean.values = line.values.map((value) => goOn(mean, value))
 }
 
 /** The first place whose step is not below `x`. */
@@ -62,26 +156,4 @@ export function nearest(steps: readonly number[], x: number): number {
   if (at >= steps.length) return steps.length - 1
   if (at === 0) return 0
   return x - (steps[at - 1] as number) <= (steps[at] as number) - x ? at - 1 : at
-}
-
-/**
- * An exponential mean without the bias towards its start: `weight` is how much of the past one step keeps. Steps that
- * were left out count by their distance, so a sampled line bends like the whole one.
- */
-export function smoothed({ steps, values }: Line, weight: number): number[] {
-  const out = new Array<number>(values.length)
-  let mean = 0
-  let mass = 0
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i] as number
-    if (!Number.isFinite(value)) {
-      out[i] = value
-      continue
-    }
-    const kept = weight ** (i === 0 ? 1 : Math.max(1, (steps[i] as number) - (steps[i - 1] as number)))
-    mean = mean * kept + value * (1 - kept)
-    mass = mass * kept + (1 - kept)
-    out[i] = mean / mass
-  }
-  return out
 }

@@ -2,39 +2,72 @@
 export interface ChartSearch {
   /** Series whose names this regular expression finds. */
   series?: string
+  /** Series that stand first, whatever the expression finds. */
+  keep?: string[]
   /** Jobs whose names it finds. */
   jobs?: string
   /** Jobs that are not drawn. */
   hide?: string[]
   /** The one job that is drawn. */
   solo?: string
+  /** Jobs that are drawn whatever filters say. */
+  pin?: string[]
   /** Every job, rather than the first 20. */
   all?: boolean
+  /** Logarithmic axes: of values, of epochs or times. */
   log?: boolean
+  xlog?: boolean
+  /** Epochs without it. */
+  x?: 'relative' | 'wall'
   /** 0 to 0.99, the weight of the past. */
   smooth?: number
   /** First and last epoch, or second, that is shown. */
   zoom?: [number, number]
+  /** Least and greatest value that is shown, by series. */
+  y?: Record<string, [number, number]>
+  /** Share of the points that the y-axis may leave out at either end. */
+  clip?: number
+  /** `param.<name>`, or a field: one curve for all jobs that have it in common. */
+  group?: string
+  /** What is drawn around a group's mean; ± the deviation without it. */
+  band?: 'range' | 'none'
 }
 
 const text = (value: unknown): string | undefined =>
   value === undefined || value === null || value === '' ? undefined : String(value)
+const list = (value: unknown): string[] | undefined =>
+  Array.isArray(value) && value.length > 0 ? value.map(String) : undefined
+const rangeOf = (value: unknown): [number, number] | undefined => {
+  if (!Array.isArray(value)) return undefined
+  const [from, to] = value.map(Number)
+  return from !== undefined && to !== undefined && to > from && Number.isFinite(to - from)
+    ? [from, to]
+    : undefined
+}
 
 export function readChartSearch(given: Record<string, unknown>): ChartSearch {
   const found: ChartSearch = {}
-  const series = text(given.series)
-  const jobs = text(given.jobs)
-  const solo = text(given.solo)
-  if (series) found.series = series
-  if (jobs) found.jobs = jobs
-  if (solo) found.solo = solo
-  if (Array.isArray(given.hide) && given.hide.length > 0) found.hide = given.hide.map(String)
-  if (given.all === true) found.all = true
-  if (given.log === true) found.log = true
+  for (const name of ['series', 'jobs', 'solo', 'group'] as const) {
+    const value = text(given[name])
+    if (value) found[name] = value
+  }
+  for (const name of ['hide', 'pin', 'keep'] as const) {
+    const value = list(given[name])
+    if (value) found[name] = value
+  }
+  for (const name of ['all', 'log', 'xlog'] as const) if (given[name] === true) found[name] = true
+  if (given.x === 'relative' || given.x === 'wall') found.x = given.x
+  if (given.band === 'range' || given.band === 'none') found.band = given.band
   if (typeof given.smooth === 'number' && given.smooth > 0) found.smooth = Math.min(0.99, given.smooth)
-  if (Array.isArray(given.zoom)) {
-    const [from, to] = given.zoom.map(Number)
-    if (from !== undefined && to !== undefined && to > from) found.zoom = [from, to]
+  if (typeof given.clip === 'number' && given.clip > 0) found.clip = Math.min(0.2, given.clip)
+  const zoom = rangeOf(given.zoom)
+  if (zoom) found.zoom = zoom
+  if (typeof given.y === 'object' && given.y !== null) {
+    const ranges = Object.entries(given.y).flatMap(([key, value]) => {
+      const range = rangeOf(value)
+      return range ? [[key, range] as const] : []
+    })
+    if (ranges.length > 0) found.y = Object.fromEntries(ranges)
   }
   return found
 }

@@ -5,6 +5,8 @@ export interface Point {
   job: string
   /** An epoch, or seconds. */
   x: number
+  /** Unix seconds, of an epoch. */
+  at?: number
   values: Record<string, Numeric>
 }
 export interface PointBus {

@@ -1,48 +1,67 @@
 import { useEffect, useRef, useSyncExternalStore } from 'react'
+import type { Cursors, Listener, Place, StreamState } from './hub.ts'
+import { type Line, openLine } from './line.ts'
 
 /**
- * One stream for all that this tab follows. What a page shows rests on two reads: its data, and the changes from a
- * cursor on that was taken before the data was read (`mark`). So nothing is lost between them, and what comes twice is
- * merged by its keys. When the wanted channels change, a second connection opens from the mark, and the first one is
- * closed a moment after, so channels that stay wanted miss nothing either.
+ * What this tab follows. What a page shows rests on two reads: its data, and the changes from a cursor on that was
+ * taken before the data was read (`mark`). So nothing is lost between them, and what is in both is merged by its keys.
+ * One stream serves all tabs of the browser (`hub.ts`); a tab that stays hidden leaves it, and catches up from where
+ * it was once it is looked at again.
  */
-export type StreamState = 'idle' | 'connecting' | 'live' | 'offline'
-interface Message {
-  channel: string | null
-  type: string
-  at: string
-  payload: Record<string, unknown>
-}
 type Handler = (payload: Record<string, unknown>, type: string) => void
+interface Mark {
+  at: number
+  cursor: Promise<number | null>
+}
 
-const KINDS = ['project', 'batch', 'metrics', 'logs', 'resources', 'host', 'hosts', 'dashboard', 'share']
 const MARK_HOLDS_MS = 5_000
-const OVERLAP_MS = 2_000
+/** A channel is followed from the oldest mark of this age: a read may take long. */
+const READ_TAKES_MS = 15_000
+/** Channels that come and go within a moment, as at a change of page, change nothing. */
+const SETTLE_MS = 30
+const HIDDEN_MS = 20_000
+/** Who was away for longer reads anew instead of catching up message by message. */
+const LONG_AWAY_MS = 10 * 60_000
 
 const followers = new Map<string, Set<Handler>>()
 const resetWatchers = new Set<() => void>()
 const stateWatchers = new Set<() => void>()
+/** How far each followed channel is. */
+const places = new Map<string, Place>()
+let followings = 0
+let marks: Mark[] = []
 let state: StreamState = 'idle'
-let current: EventSource | null = null
-let followed = ''
-let lastId: string | null = null
-let failures = 0
+let line: Line | null = null
 let scheduled: ReturnType<typeof setTimeout> | null = null
-let marked: { at: number; cursor: Promise<string | null> } | null = null
+let hiding: ReturnType<typeof setTimeout> | null = null
+let awaySince: number | null = null
 
 /** Takes a cursor that whatever is read from now on is not older than. */
-export function mark(): Promise<string | null> {
-  if (marked === null || Date.now() - marked.at > MARK_HOLDS_MS) {
-    const cursor = fetch('/graphql', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{"query":"{streamCursor}"}',
-    })
-      .then(async (answer) => (answer.ok ? String((await answer.json()).data.streamCursor) : null))
-      .catch(() => null)
-    marked = { at: Date.now(), cursor }
-  }
-  return marked.cursor
+export async function mark(): Promise<void> {
+  await newestMark().cursor
+}
+
+function newestMark(): Mark {
+  const now = Date.now()
+  marks = marks.filter(({ at }) => now - at < READ_TAKES_MS)
+  const last = marks.at(-1)
+  if (last !== undefined && now - last.at < MARK_HOLDS_MS) return last
+  const cursor = fetch('/graphql', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"query":"{streamCursor}"}',
+  })
+    .then(async (answer) => (answer.ok ? Number((await answer.json()).data.streamCursor) : null))
+    .catch(() => null)
+  const taken = { at: now, cursor }
+  marks.push(taken)
+  return taken
+}
+
+/** From where a channel is followed whose data is being read, or was read just now. */
+function oldestMark(): Promise<number | null> {
+  const newest = newestMark()
+  return (marks[0] ?? newest).cursor
 }
 
 function setState(next: StreamState): void {
@@ -51,71 +70,60 @@ function setState(next: StreamState): void {
   for (const watcher of stateWatchers) watcher()
 }
 
-function schedule(delayMs: number): void {
+function schedule(): void {
   if (scheduled !== null) clearTimeout(scheduled)
   scheduled = setTimeout(() => {
     scheduled = null
-    void connect()
-  }, delayMs)
+    void tellWants()
+  }, SETTLE_MS)
 }
 
-async function connect(): Promise<void> {
-  const channels = [...followers.keys()].sort()
-  const wanted = channels.join('\n')
-  if (wanted === followed && current !== null && current.readyState !== EventSource.CLOSED) return
-  const before = current
-  if (channels.length === 0) {
-    before?.close()
-    current = null
-    followed = ''
-    setState('idle')
-    return
+async function tellWants(): Promise<void> {
+  for (const channel of places.keys()) if (!followers.has(channel)) places.delete(channel)
+  if ([...followers.keys()].some((channel) => !places.has(channel))) {
+    if (state === 'idle') setState('connecting')
+    const cursor = await oldestMark()
+    for (const channel of followers.keys())
+      if (!places.has(channel)) places.set(channel, { n: ++followings, cursor })
   }
-  const sameChannels = wanted === followed
-  followed = wanted
-  if (state !== 'offline') setState('connecting')
-  const cursor = sameChannels && lastId !== null ? lastId : await mark()
-  if (followed !== wanted) return
-  const query = new URLSearchParams(channels.map((name) => ['channel', name]))
-  if (cursor !== null) query.set('last_event_id', cursor)
-  const source = new EventSource(`/api/sse?${query}`)
-  current = source
-  if (before !== null) setTimeout(() => before.close(), OVERLAP_MS)
-  source.onopen = () => {
-    failures = 0
-    setState('live')
-  }
-  source.onerror = () => {
-    if (current !== source) return
-    setState('offline')
-    // EventSource comes back by itself after a cut, but gives up after an answer that is not a stream.
-    if (source.readyState !== EventSource.CLOSED) return
-    current = null
-    schedule(Math.min(30_000, 500 * 2 ** failures++) * (0.75 + Math.random() / 2))
-  }
-  for (const kind of KINDS) source.addEventListener(kind, receive)
-  source.addEventListener('reset', (event) => {
-    lastId = (event as MessageEvent).lastEventId
+  // Who looks away wants nothing, but knows from where on.
+  if (awaySince !== null) return
+  if (places.size === 0) setState('idle')
+  if (line !== null) line.want(wanted())
+  else if (places.size > 0) line = openLine(listener, wanted)
+}
+
+const wanted = (): Cursors => (awaySince === null ? Object.fromEntries(places) : {})
+
+const listener: Listener = {
+  hear({ id, channel, n, payload, type }) {
+    const place = places.get(channel)
+    if (place?.n !== n || (place.cursor !== null && place.cursor >= id)) return
+    places.set(channel, { n, cursor: id })
+    for (const handler of followers.get(channel) ?? []) handler(payload, type)
+  },
+  at(told) {
+    for (const [channel, place] of Object.entries(told))
+      if (places.get(channel)?.n === place.n && place.cursor !== null) places.set(channel, place)
+  },
+  reset() {
     for (const watcher of resetWatchers) watcher()
-  })
+  },
+  // Who looks away is shown no state.
+  state(next) {
+    if (awaySince === null) setState(next)
+  },
 }
 
-function receive(event: Event): void {
-  const { data, lastEventId } = event as MessageEvent<string>
-  if (lastEventId !== '') lastId = lastEventId
-  const message = JSON.parse(data) as Message
-  for (const handler of followers.get(message.channel ?? '') ?? []) handler(message.payload, message.type)
-}
-
-/** Returns what ends it. Channels that come and go within a moment (a change of page) cost one connection. */
+/** Returns what ends it. */
 export function follow(channel: string, handler: Handler): () => void {
   const handlers = followers.get(channel) ?? new Set()
   followers.set(channel, handlers.add(handler))
-  schedule(30)
+  schedule()
   return () => {
     handlers.delete(handler)
     if (handlers.size === 0 && followers.get(channel) === handlers) followers.delete(channel)
-    schedule(30)
+    schedule()
   }
 }
 
@@ -125,15 +133,39 @@ export function onReset(watcher: () => void): () => void {
   return () => resetWatchers.delete(watcher)
 }
 
-/** A sign-in or sign-out changes what may be followed. */
+/** A sign-in or sign-out changes what may be followed, by every tab. */
 export function reconnect(): void {
-  current?.close()
-  current = null
-  followed = ''
-  lastId = null
-  marked = null
-  schedule(0)
+  marks = []
+  line ??= openLine(listener, wanted)
+  line.reconnect()
 }
+
+function lookAway(): void {
+  hiding = null
+  awaySince = Date.now()
+  // What was told until now comes back by `at`.
+  line?.want({})
+}
+function lookAgain(): void {
+  if (hiding !== null) clearTimeout(hiding)
+  hiding = null
+  if (awaySince === null) return
+  const long = Date.now() - awaySince > LONG_AWAY_MS
+  awaySince = null
+  if (long) {
+    places.clear()
+    marks = []
+    for (const watcher of resetWatchers) watcher()
+  }
+  setState(followers.size === 0 ? 'idle' : 'connecting')
+  schedule()
+}
+function heedSight(): void {
+  if (!document.hidden) lookAgain()
+  else hiding ??= setTimeout(lookAway, HIDDEN_MS)
+}
+document.addEventListener('visibilitychange', heedSight)
+heedSight()
 
 export const useStreamState = (): StreamState =>
   useSyncExternalStore(

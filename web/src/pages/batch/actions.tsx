@@ -7,10 +7,14 @@ import type { Batch } from '../../lib/api/types.ts'
 import { deleteWithUndo } from '../../lib/delete-batches.ts'
 import { downloads, links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
+import { some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { tell } from '../../ui/toasts.tsx'
+import { useBatchContext } from './context.ts'
 import { EditBatch } from './edit.tsx'
+import { MuteEntry } from './mute.tsx'
+import { RerunBatch } from './rerun-dialog.tsx'
 import { ShareBatch } from './share-dialog.tsx'
 
 const entry = 'block cursor-pointer rounded px-2 py-1 outline-none data-highlighted:bg-hover'
@@ -18,7 +22,9 @@ const entry = 'block cursor-pointer rounded px-2 py-1 outline-none data-highligh
 /** What the caller may do to the batch now; what may not be done is not shown. */
 export function BatchActions({ batch }: { batch: Batch }) {
   const navigate = useNavigate()
-  const [open, setOpen] = useState<'stop' | 'share' | 'edit' | null>(null)
+  const { jobs } = useBatchContext()
+  const [open, setOpen] = useState<'stop' | 'share' | 'edit' | 'rerun' | 'delete' | null>(null)
+  const [menu, setMenu] = useState(false)
   const can = batch.can
   const close = (): void => setOpen(null)
 
@@ -27,7 +33,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
     batchStore.put([{ ...batch, stop_requested: true }])
     try {
       await stopBatch(batch.id)
-      tell('Asked to stop. The script sees it within about 10 seconds.')
+      tell('Stop requested. How far it is stands below.')
     } catch (error) {
       batchStore.put([{ ...batch, stop_requested: false }])
       tell(`Not stopped: ${sayWhy(error)}`, { bad: true })
@@ -45,16 +51,19 @@ export function BatchActions({ batch }: { batch: Batch }) {
     <div className="flex flex-wrap items-center gap-1.5">
       {batch.deleted_at && <Button onClick={() => void restore()}>Restore</Button>}
       {can?.stop && !batch.stop_requested && <Button onClick={() => setOpen('stop')}>Stop</Button>}
+      {can?.rerun && batch.status !== 'running' && <Button onClick={() => setOpen('rerun')}>Rerun</Button>}
       {can?.edit && <Button onClick={() => setOpen('edit')}>Tags and notes</Button>}
       {can?.share && <Button onClick={() => setOpen('share')}>Share</Button>}
-      <DropdownMenu.Root modal={false}>
-        <DropdownMenu.Trigger className={buttonLook()}>Export ▾</DropdownMenu.Trigger>
+      <DropdownMenu.Root modal={false} open={menu} onOpenChange={setMenu}>
+        <DropdownMenu.Trigger className={buttonLook()}>More ▾</DropdownMenu.Trigger>
         <DropdownMenu.Portal>
           <DropdownMenu.Content
             align="end"
             sideOffset={4}
             className="z-30 rounded-md border border-line bg-raised p-1 shadow-lg"
           >
+            {can?.edit && <MuteEntry batch={batch} />}
+            <DropdownMenu.Label className="px-2 pt-1 text-xs text-muted">Export</DropdownMenu.Label>
             <DropdownMenu.Item asChild>
               <a className={entry} href={downloads.jobs(batch.id)} download>
                 Jobs and final metrics, CSV
@@ -76,11 +85,8 @@ export function BatchActions({ batch }: { batch: Batch }) {
       {can?.delete && (
         <Button
           look="danger"
-          title="Kept for 30 days"
-          onClick={() => {
-            void deleteWithUndo([batch.id], tell)
-            void navigate(links.project(batch.project))
-          }}
+          title="Kept for 30 days, and can be restored until then"
+          onClick={() => setOpen('delete')}
         >
           Delete
         </Button>
@@ -88,13 +94,39 @@ export function BatchActions({ batch }: { batch: Batch }) {
       {open === 'stop' && (
         <Dialog title="Stop this batch?" onClose={close}>
           <p className="text-muted">
-            The script is told at its next look, within about 10 seconds, and ends by itself. What it reported
-            is kept.
+            The script is told at its next look, within about 10 seconds, and ends by itself. Where an agent
+            started it, the agent sends SIGTERM as well, and SIGKILL if it has not ended 30 seconds later.
+          </p>
+          <p className="text-muted">
+            What it reported is kept. A stop cannot be taken back; the batch can be rerun.
           </p>
           <div className="flex justify-end gap-2">
             <Button onClick={close}>Let it run</Button>
             <Button look="danger" onClick={() => void stop()}>
               Stop it
+            </Button>
+          </div>
+        </Dialog>
+      )}
+      {open === 'rerun' && <RerunBatch batch={batch} jobs={jobs} first="all" onClose={close} />}
+      {open === 'delete' && (
+        <Dialog title="Delete this batch?" onClose={close}>
+          <p className="text-muted">
+            Its {some(batch.slots.started, 'job')}, their curves, log lines and resources, and its shared
+            links go. It can be restored for 30 days: by Undo now, and at its address later.
+            {batch.status === 'running' && ' Its script runs on, and what it reports is kept with it.'}
+          </p>
+          <div className="flex justify-end gap-2">
+            <Button onClick={close}>Keep it</Button>
+            <Button
+              look="danger"
+              onClick={() => {
+                close()
+                void deleteWithUndo([batch.id], tell)
+                void navigate(links.project(batch.project))
+              }}
+            >
+              Delete it
             </Button>
           </div>
         </Dialog>

@@ -1,25 +1,21 @@
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, Link, Outlet } from '@tanstack/react-router'
-import { useEffect, useMemo } from 'react'
-import { metricsOf } from '../../lib/api/batches.ts'
-import { sayWhy } from '../../lib/api/request.ts'
-import type { Batch, Job, Numeric } from '../../lib/api/types.ts'
+import { getRouteApi, Link, Outlet, useRouterState } from '@tanstack/react-router'
+import { useEffect, useMemo, useRef } from 'react'
+import { fetchBatch, fetchLog, metricsOf, resourcesOf, restoreBatch } from '../../lib/api/batches.ts'
+import { Refusal, sayWhy } from '../../lib/api/request.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { batchQuery, jobsQuery, useBatch, useMe } from '../../lib/queries.ts'
-import { buttonLook } from '../../ui/controls.tsx'
+import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
+import { tell } from '../../ui/toasts.tsx'
+import { takeIn } from './arrivals.ts'
 import { createBatchContext, InBatch } from './context.ts'
+import { takeInControl } from './control.ts'
 import { BatchHeader } from './header.tsx'
 
 const route = getRouteApi('/b/$batchId')
-
-interface ToldPoint {
-  job_id: string
-  epoch: number
-  values: Record<string, Numeric>
-}
 
 /** One batch; its tabs are addresses below it. */
 export function BatchPage() {
@@ -32,20 +28,25 @@ function OneBatch({ batchId }: { batchId: string }) {
   const read = useQuery(batchQuery(batchId))
   const jobs = useQuery(jobsQuery(batchId))
   const batch = useBatch(batchId)
-  const context = useMemo(() => createBatchContext(`batch ${batchId}`, metricsOf(batchId)), [batchId])
+  const context = useMemo(
+    () =>
+      createBatchContext(`batch ${batchId}`, {
+        metrics: metricsOf(batchId),
+        resources: resourcesOf(batchId),
+        log: (wanted) => fetchLog(batchId, wanted),
+        batchId,
+      }),
+    [batchId],
+  )
   useEffect(() => {
     if (jobs.data) context.jobs.put(jobs.data)
   }, [jobs.data, context])
   const seen = batch !== undefined
   useChannel(seen ? `batch:${batchId}` : null, (payload) => {
-    if (payload.batch) batchStore.put([payload.batch as Batch])
-    if (payload.jobs) context.jobs.put(payload.jobs as Job[])
+    takeInControl(batchId, payload, batchStore.get(batchId))
+    takeIn(context, payload)
   })
-  useChannel(seen ? `metrics:${batchId}` : null, ({ points }) =>
-    context.bus.tell(
-      (points as ToldPoint[]).map((point) => ({ job: point.job_id, x: point.epoch, values: point.values })),
-    ),
-  )
+  useChannel(seen ? `metrics:${batchId}` : null, (payload) => takeIn(context, payload))
   if (read.error && batch === undefined) {
     return (
       <Notice title={sayWhy(read.error)} bad>
@@ -54,8 +55,22 @@ function OneBatch({ batchId }: { batchId: string }) {
             Sign in to see it
           </Link>
         ) : (
-          <p>It may have been deleted, or be in a project that you are not in.</p>
+          <>
+            <p>It may have been deleted, or be in a project that you are not in.</p>
+            {read.error instanceof Refusal && read.error.status === 404 ? (
+              <Restore batchId={batchId} onDone={() => void Promise.all([read.refetch(), jobs.refetch()])} />
+            ) : (
+              <Button onClick={() => void read.refetch()}>Try again</Button>
+            )}
+          </>
         )}
+      </Notice>
+    )
+  }
+  if (jobs.error && jobs.data === undefined) {
+    return (
+      <Notice title={sayWhy(jobs.error)} bad>
+        <Button onClick={() => void jobs.refetch()}>Try again</Button>
       </Notice>
     )
   }
@@ -64,30 +79,75 @@ function OneBatch({ batchId }: { batchId: string }) {
     <InBatch value={context}>
       <div className="flex min-h-full flex-col">
         <BatchHeader batch={batch} />
-        <nav aria-label="Views of the batch" className="flex gap-1 overflow-x-auto border-b border-line px-3">
-          <Link {...links.batch(batchId)} activeOptions={{ exact: true, includeSearch: false }} {...tab}>
-            Charts
-          </Link>
-          <Link {...links.jobs(batchId)} {...tab}>
-            Jobs
-          </Link>
-          <Link {...links.logs(batchId)} {...tab}>
-            Logs
-          </Link>
-          <Link {...links.resources(batchId)} {...tab}>
-            Resources
-          </Link>
-          <Link {...links.environment(batchId)} {...tab}>
-            Environment
-          </Link>
-        </nav>
+        <Tabs batchId={batchId} timeline={me != null} />
         <Outlet />
       </div>
     </InBatch>
   )
 }
 
+/** On a phone not all of them are in sight: the one that is open is brought there. */
+function Tabs({ batchId, timeline }: { batchId: string; timeline: boolean }) {
+  const tabs = useRef<HTMLElement>(null)
+  const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: at each page
+  useEffect(() => {
+    const open = tabs.current?.querySelector<HTMLElement>('[aria-current="page"]')
+    if (tabs.current && open) tabs.current.scrollLeft = open.offsetLeft - tabs.current.offsetLeft - 16
+  }, [path])
+  return (
+    <nav
+      ref={tabs}
+      aria-label="Views of the batch"
+      className="flex gap-1 overflow-x-auto border-b border-line px-3"
+    >
+      <Link {...links.batch(batchId)} activeOptions={{ exact: true, includeSearch: false }} {...tab}>
+        Charts
+      </Link>
+      <Link {...links.jobs(batchId)} {...tab} activeOptions={{ includeSearch: false }}>
+        Jobs
+      </Link>
+      <Link {...links.logs(batchId)} {...tab} activeOptions={{ includeSearch: false }}>
+        Logs
+      </Link>
+      <Link {...links.resources(batchId)} {...tab} activeOptions={{ includeSearch: false }}>
+        Resources
+      </Link>
+      {timeline && (
+        <Link {...links.timeline(batchId)} {...tab}>
+          Timeline
+        </Link>
+      )}
+      <Link {...links.environment(batchId)} {...tab} activeOptions={{ includeSearch: false }}>
+        Environment
+      </Link>
+      <Link {...links.delivery(batchId)} {...tab}>
+        Delivery
+      </Link>
+    </nav>
+  )
+}
+
+/** A deleted batch is kept for 30 days: whoever may delete it gets it back here too. */
+function Restore({ batchId, onDone }: { batchId: string; onDone: () => void }) {
+  const restore = async (): Promise<void> => {
+    try {
+      await restoreBatch(batchId)
+      batchStore.put([await fetchBatch(batchId)])
+      onDone()
+    } catch (error) {
+      tell(`Nothing to restore: ${sayWhy(error)}.`, { bad: true })
+    }
+  }
+  return (
+    <>
+      <p>Deleted batches are kept for 30 days.</p>
+      <Button onClick={() => void restore()}>Restore it</Button>
+    </>
+  )
+}
+
 const tab = {
-  className: '-mb-px border-b-2 border-transparent px-2 py-1.5 text-muted hover:text-ink',
+  className: '-mb-px border-b-2 border-transparent px-2 py-1.5 whitespace-nowrap text-muted hover:text-ink',
   activeProps: { className: '!border-accent !text-ink' },
 } as const

@@ -1,7 +1,12 @@
+import { useRef, useSyncExternalStore } from 'react'
+import type { Batch, Status } from '../../lib/api/types.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { type Focus, useFocused } from '../../lib/live/focus.ts'
 import { useIds, useRow } from '../../lib/live/row-store.ts'
 import { count, number, some } from '../../lib/words.ts'
+import { Button } from '../../ui/controls.tsx'
+import { StatusShape } from '../../ui/status.tsx'
+import { leftOf } from './rerun-dialog.tsx'
 
 const FILL = {
   running: 'bg-running pulse',
@@ -12,34 +17,110 @@ const FILL = {
 }
 /** Past this, planned ones that have not started are a number rather than cells. */
 const MOST_EMPTY = 2_000
+const ORDER: readonly Status[] = ['running', 'completed', 'failed', 'lost', 'stopped']
 
-/** One cell a planned job, filled by its state. */
+/** One cell a planned job, filled by its state; arrows move among them. */
 export function Board(props: {
   store: JobStore
   focus: Focus
-  total: number | null
+  batch: Batch
+  picked: string | undefined
   onPick: (job: string) => void
+  /** Asks for a rerun of what is not done; undefined for who may not. */
+  onRerun: (() => void) | undefined
 }) {
-  const ids = useIds(props.store)
-  const missing = Math.max(0, (props.total ?? 0) - ids.length)
+  const { store, batch, picked } = props
+  const ids = useIds(store)
+  const cells = useRef<HTMLDivElement>(null)
+  const missing = Math.max(0, (batch.n_total ?? 0) - ids.length)
   const size = ids.length + missing > 400 ? 'size-2.5' : 'size-4'
+  const over = batch.status !== 'running'
+  const entry = picked !== undefined && ids.includes(picked) ? picked : ids[0]
+  const step = (event: React.KeyboardEvent): void => {
+    const by = {
+      ArrowRight: 1,
+      ArrowLeft: -1,
+      ArrowDown: rowOf(cells.current),
+      ArrowUp: -rowOf(cells.current),
+    }[event.key]
+    if (by === undefined) return
+    event.preventDefault()
+    const all = [...(cells.current?.querySelectorAll<HTMLElement>('button') ?? [])]
+    const now = all.indexOf(document.activeElement as HTMLElement)
+    all[Math.max(0, Math.min(all.length - 1, now + by))]?.focus()
+  }
   return (
-    <section aria-label="Completion board">
-      <div className="flex flex-wrap gap-1">
+    <section aria-label="Completion board" className="flex flex-col gap-2">
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys move among its buttons */}
+      <div ref={cells} className="flex max-h-56 flex-wrap gap-1 overflow-y-auto p-0.5" onKeyDown={step}>
         {ids.map((id) => (
-          <Cell key={id} id={id} size={size} {...props} />
+          <Cell
+            key={id}
+            id={id}
+            size={size}
+            store={store}
+            focus={props.focus}
+            picked={id === picked}
+            entry={id === entry}
+            onPick={props.onPick}
+          />
         ))}
         {Array.from({ length: Math.min(missing, MOST_EMPTY) }, (_, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: empty places are all alike
-          <span key={i} aria-hidden="true" className={`${size} rounded-sm border border-line-strong`} />
+          <span
+            // biome-ignore lint/suspicious/noArrayIndexKey: empty places are all alike
+            key={i}
+            aria-hidden="true"
+            title={over ? 'planned, never began' : 'planned, not begun yet'}
+            className={`${size} rounded-sm border ${over ? 'border-dashed border-failed' : 'border-line-strong'}`}
+          />
         ))}
       </div>
-      <p className="pt-2 text-xs text-muted">
-        {some(ids.length, 'job')} started{props.total !== null && ` of ${count(props.total)} planned`}
-        {missing > 0 && `, ${count(missing)} to come`}
-      </p>
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-1 text-xs text-muted">
+        <Counts store={store} />
+        {missing > 0 && (
+          <span className={over ? 'text-failed' : ''}>
+            {over ? `${count(missing)} never began` : `${count(missing)} to come`}
+          </span>
+        )}
+        <span>
+          {some(ids.length, 'job')} started{batch.n_total !== null && ` of ${count(batch.n_total)} planned`}
+        </span>
+        {props.onRerun && <Rest {...props} onRerun={props.onRerun} />}
+      </div>
     </section>
   )
+}
+
+/** How many cells stand in one row. */
+function rowOf(box: HTMLElement | null): number {
+  const all = [...(box?.children ?? [])] as HTMLElement[]
+  const next = all.findIndex((cell) => cell.offsetTop > (all[0]?.offsetTop ?? 0))
+  return next < 1 ? all.length : next
+}
+
+function Counts({ store }: { store: JobStore }) {
+  const said = useSyncExternalStore(store.onAny, () => {
+    const counts = new Map<Status, number>()
+    for (const id of store.ids()) {
+      const status = store.get(id)?.status
+      if (status) counts.set(status, (counts.get(status) ?? 0) + 1)
+    }
+    return ORDER.map((status) => counts.get(status) ?? 0).join()
+  })
+  return said.split(',').map((n, i) => {
+    const status = ORDER[i] as Status
+    return n === '0' ? null : (
+      <span key={status} className="inline-flex items-center gap-1">
+        <StatusShape status={status} /> {count(Number(n))} {status}
+      </span>
+    )
+  })
+}
+
+function Rest(props: { batch: Batch; store: JobStore; onRerun: () => void }) {
+  useSyncExternalStore(props.store.onAny, () => leftOf(props.batch, props.store).said)
+  const left = leftOf(props.batch, props.store)
+  return left.n === 0 ? null : <Button onClick={props.onRerun}>Rerun {left.said}</Button>
 }
 
 function Cell(props: {
@@ -47,6 +128,8 @@ function Cell(props: {
   size: string
   store: JobStore
   focus: Focus
+  picked: boolean
+  entry: boolean
   onPick: (job: string) => void
 }) {
   const job = useRow(props.store, props.id)
@@ -58,8 +141,13 @@ function Cell(props: {
       type="button"
       title={said}
       aria-label={said}
-      className={`${props.size} rounded-sm p-0 ${lit ? 'outline-2 outline-accent' : ''}`}
+      aria-pressed={props.picked}
+      data-cell={job.id}
+      tabIndex={props.entry ? 0 : -1}
+      className={`${props.size} rounded-sm p-0 ${props.picked ? 'outline-2 outline-ink' : lit ? 'outline-2 outline-accent' : ''}`}
       onClick={() => props.onPick(job.id)}
+      onFocus={() => props.focus.set(job.id)}
+      onBlur={() => props.focus.set(null)}
       onPointerEnter={() => props.focus.set(job.id)}
       onPointerLeave={() => props.focus.set(null)}
     >

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { PLOT_HEIGHT } from '../../ui/plot.ts'
-import { ChartCard, type ChartView } from './chart-card.tsx'
+import { ChartCard } from './chart-card.tsx'
+import type { ChartView } from './chart-view.ts'
 
 /** All charts of a page in columns; those out of sight are only their places. */
 export function ChartGrid(
@@ -8,7 +9,7 @@ export function ChartGrid(
 ) {
   const { keys, ...rest } = props
   return (
-    <div className="grid gap-3 [grid-template-columns:repeat(auto-fill,minmax(min(100%,380px),1fr))]">
+    <div className="grid gap-3 [grid-template-columns:repeat(auto-fit,minmax(min(100%,380px),1fr))]">
       {keys.map((key) => (
         <Place key={key}>
           <ChartCard name={key} {...rest} />

@@ -1,13 +1,16 @@
-import { useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import type { BandKind } from '../../lib/charts/columns.ts'
 import { type ChartSearch, matcher } from '../../lib/charts/search.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { useIds } from '../../lib/live/row-store.ts'
-import { number, some } from '../../lib/words.ts'
+import { some } from '../../lib/words.ts'
 import { Button, inputLook } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
+import { ChartControls } from './chart-controls.tsx'
 import { ChartGrid } from './chart-grid.tsx'
+import { groupName, groupsOf, useGroupings } from './chart-groups.ts'
+import { ChartLegend, GroupLegend } from './chart-legend.tsx'
 import { useBatchContext } from './context.ts'
-import { JobLegend } from './job-list.tsx'
 
 const FIRST_JOBS = 20
 const FIRST = ['val_loss', 'train_loss']
@@ -24,18 +27,55 @@ export function ChartsView({
   const { of, jobs: store, source, bus, focus, colourOf } = useBatchContext()
   const ids = useIds(store)
   const keys = useKeys(store)
-  const zooms = useRef<[number, number][]>([])
+  const groupings = useGroupings(store)
+  const zooms = useRef<([number, number] | undefined)[]>([])
   const [legend, setLegend] = useState(false)
 
-  const found = useMemo(() => ids.filter(matcher(search.jobs)), [ids, search.jobs])
-  const listed = useMemo(() => (search.all ? found : found.slice(0, FIRST_JOBS)), [found, search.all])
-  const hidden = useMemo(() => new Set(search.hide), [search.hide])
-  const drawn = useMemo(
-    () => (search.solo !== undefined ? [search.solo] : listed.filter((job) => !hidden.has(job))),
-    [listed, hidden, search.solo],
+  const chosen = useChosen(ids, search)
+  const { drawn, listed, found, hidden, pinned } = chosen
+  const kept = useMemo(() => new Set(search.keep), [search.keep])
+  const shownKeys = useMemo(() => {
+    const finds = matcher(search.series)
+    return [...keys.filter((key) => kept.has(key)), ...keys.filter((key) => !kept.has(key) && finds(key))]
+  }, [keys, search.series, kept])
+  const latest = useRef(search)
+  useEffect(() => {
+    latest.current = search
+  })
+  const change = useCallback(
+    (part: ChartSearch): void => {
+      // The address follows in a moment: what is chosen meanwhile adds to this.
+      latest.current = { ...latest.current, ...part }
+      onSearch(latest.current)
+    },
+    [onSearch],
   )
-  const shownKeys = useMemo(() => keys.filter(matcher(search.series)), [keys, search.series])
-  const change = (part: ChartSearch): void => onSearch({ ...search, ...part })
+  const zoomTo = (range: [number, number] | undefined): void => {
+    if (range === undefined) zooms.current = []
+    else zooms.current.push(search.zoom)
+    change({ zoom: range })
+  }
+  const flip = (name: 'pin' | 'keep', one: string): void => {
+    const next = new Set(search[name])
+    if (!next.delete(one)) next.add(one)
+    change({ [name]: [...next] })
+  }
+  const grouped = search.group !== undefined && source.groups !== undefined ? search.group : undefined
+  const band: BandKind = search.band ?? 'std'
+  const group = useMemo(
+    () =>
+      grouped === undefined
+        ? undefined
+        : { by: grouped, band, nameOf: (value: string | null) => groupName(grouped, value) },
+    [grouped, band],
+  )
+  const startOf = useCallback(
+    (job: string) => {
+      const at = store.get(job)?.started_at
+      return at === undefined ? undefined : Date.parse(at) / 1000
+    },
+    [store],
+  )
   if (ids.length === 0 || keys.length === 0) {
     return (
       <Notice title={ids.length === 0 ? 'No job has started yet' : 'No epoch has been reported yet'}>
@@ -43,6 +83,9 @@ export function ChartsView({
       </Notice>
     )
   }
+  // Groups are over every job that filters leave, however many.
+  const counted = group === undefined ? drawn : chosen.all
+  const capped = group === undefined && search.solo === undefined && found.length > listed.length
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-3 p-3 lg:flex-row">
       <aside aria-label="Jobs" className="shrink-0 lg:w-72">
@@ -57,28 +100,29 @@ export function ChartsView({
               onChange={(event) => change({ jobs: event.target.value })}
             />
             <Button className="h-8 lg:hidden" aria-expanded={legend} onClick={() => setLegend(!legend)}>
-              {some(drawn.length, 'job')}
+              {some(counted.length, 'job')}
             </Button>
           </div>
           <div className={legend ? '' : 'max-lg:hidden'}>
-            <JobLegend
-              store={store}
-              focus={focus}
-              jobs={listed}
-              hidden={hidden}
-              solo={search.solo}
-              onToggle={(job) => {
-                const next = new Set(hidden)
-                if (search.solo !== undefined) return change({ solo: undefined, hide: [] })
-                if (!next.delete(job)) next.add(job)
-                change({ hide: [...next] })
-              }}
-              onSolo={(job) => change({ solo: search.solo === job ? undefined : job })}
-            />
-            {found.length > FIRST_JOBS && (
-              <Button look="quiet" onClick={() => change({ all: !search.all })}>
-                {search.all ? `Show the first ${FIRST_JOBS}` : `Show all ${some(found.length, 'job')}`}
-              </Button>
+            {grouped !== undefined ? (
+              <GroupLegend groups={groupsOf(store, counted, grouped)} focus={focus} />
+            ) : (
+              <ChartLegend
+                store={store}
+                focus={focus}
+                jobs={listed}
+                hidden={hidden}
+                pinned={pinned}
+                solo={search.solo}
+                onToggle={(job) => {
+                  const next = new Set(hidden)
+                  if (search.solo !== undefined) return change({ solo: undefined, hide: [] })
+                  if (!next.delete(job)) next.add(job)
+                  change({ hide: [...next] })
+                }}
+                onSolo={(job) => change({ solo: search.solo === job ? undefined : job })}
+                onPin={(job) => flip('pin', job)}
+              />
             )}
             {(hidden.size > 0 || search.solo !== undefined) && (
               <Button look="quiet" onClick={() => change({ hide: [], solo: undefined })}>
@@ -89,68 +133,67 @@ export function ChartsView({
         </div>
       </aside>
       <div className="flex min-w-0 flex-1 flex-col gap-2">
-        <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-          <input
-            data-search
-            type="search"
-            aria-label="Find series by regular expression"
-            placeholder="series, such as loss|acc"
-            className={`${inputLook} max-w-56`}
-            value={search.series ?? ''}
-            onChange={(event) => change({ series: event.target.value })}
-          />
-          <label className="flex items-center gap-1.5">
-            <input
-              type="checkbox"
-              checked={search.log ?? false}
-              onChange={(event) => change({ log: event.target.checked })}
-            />
-            log axis
-          </label>
-          <label className="flex items-center gap-1.5">
-            smoothing
-            <input
-              type="range"
-              min="0"
-              max="0.99"
-              step="0.01"
-              className="w-24 accent-accent"
-              value={search.smooth ?? 0}
-              onChange={(event) => change({ smooth: Number(event.target.value) })}
-            />
-            <span className="w-8">{search.smooth ? number(search.smooth) : 'off'}</span>
-          </label>
-          {search.zoom ? (
-            <Button onClick={() => change({ zoom: undefined })}>
-              epochs {search.zoom[0]} to {search.zoom[1]} ×
+        <ChartControls search={search} groupings={groupings} onChange={change} onZoom={zoomTo} />
+        {(capped || (search.all && found.length > FIRST_JOBS && group === undefined)) && (
+          <p data-cap className="flex flex-wrap items-center gap-2 text-xs text-muted">
+            {capped
+              ? `The first ${listed.length} of ${some(found.length, 'job')} are drawn.`
+              : `All ${some(found.length, 'job')} are drawn.`}
+            <Button onClick={() => change({ all: !search.all })}>
+              {search.all ? `Show the first ${FIRST_JOBS}` : `Show all ${found.length}`}
             </Button>
-          ) : (
-            <span className="text-xs text-muted max-sm:hidden">drag to zoom, double-click to step out</span>
-          )}
-        </div>
+          </p>
+        )}
         {shownKeys.length === 0 && <p className="p-4 text-muted">No series is called that.</p>}
         <ChartGrid
-          x="epoch"
+          x={search.x ?? 'epoch'}
+          xLog={search.xlog ?? false}
           of={of}
           source={source}
           bus={bus}
           focus={focus}
           colourOf={colourOf}
+          startOf={startOf}
           keys={shownKeys}
-          jobs={drawn}
-          whole={drawn.length === ids.length || drawn.length > 100}
+          jobs={counted}
+          whole={counted.length === ids.length || counted.length > 100}
           log={search.log ?? false}
           smooth={search.smooth ?? 0}
+          clip={search.clip}
+          y={search.y}
+          group={group}
+          kept={kept}
           zoom={search.zoom}
-          onZoom={(range) => {
-            if (search.zoom) zooms.current.push(search.zoom)
-            change({ zoom: range })
-          }}
+          onZoom={zoomTo}
           onZoomOut={() => change({ zoom: zooms.current.pop() })}
+          onY={(name, range) => {
+            const { [name]: _, ...rest } = search.y ?? {}
+            change({ y: range === undefined ? rest : { ...rest, [name]: range } })
+          }}
+          onKeep={(name) => flip('keep', name)}
         />
       </div>
     </div>
   )
+}
+
+/** Which jobs are found, listed and drawn: pinned ones always, others as filters and the cap say. */
+function useChosen(ids: readonly string[], search: ChartSearch) {
+  const { jobs, all, hide, pin, solo } = search
+  const hidden = useMemo(() => new Set(hide), [hide])
+  const pinned = useMemo(() => new Set(pin), [pin])
+  return useMemo(() => {
+    const finds = matcher(jobs)
+    const found = ids.filter((job) => finds(job) || pinned.has(job))
+    const first = [...found.filter((job) => pinned.has(job)), ...found.filter((job) => !pinned.has(job))]
+    const listed = all ? first : first.slice(0, Math.max(FIRST_JOBS, pinned.size))
+    const seen = (job: string): boolean => !hidden.has(job)
+    const drawn =
+      solo === undefined
+        ? listed.filter(seen)
+        : ids.filter((job) => job === solo || (pinned.has(job) && seen(job)))
+    return { found, listed, drawn, all: found.filter(seen), hidden, pinned }
+  }, [ids, jobs, all, solo, hidden, pinned])
 }
 
 /** Every series that any job has, the losses first. */

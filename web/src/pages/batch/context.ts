@@ -1,5 +1,6 @@
 import { createContext, useContext } from 'react'
-import type { SeriesSource } from '../../lib/api/batches.ts'
+import type { LogSource, SeriesSource } from '../../lib/api/batches.ts'
+import type { LogLine } from '../../lib/api/types.ts'
 import { type ColourOf, coloursAmong } from '../../lib/charts/colours.ts'
 import { createJobStore, type JobStore } from '../../lib/live/batches.ts'
 import { createFocus, type Focus } from '../../lib/live/focus.ts'
@@ -14,17 +15,62 @@ export interface BatchContext {
   bus: PointBus
   focus: Focus
   colourOf: ColourOf
+  /** Series over seconds, and snapshots as they arrive. */
+  resources: SeriesSource
+  resourceBus: PointBus
+  /** Null: the share shows no log lines. */
+  log: LogSource | null
+  lines: LineBus
+  /** Channels that only some tabs follow; null where what they tell comes another way. */
+  channels: { logs: string | null; resources: string | null }
+  /** Through a link: what belongs to whoever is signed in is not shown. */
+  shared: boolean
 }
 
-export function createBatchContext(of: string, source: SeriesSource): BatchContext {
+/** Log lines as they arrive. */
+export interface LineBus {
+  tell(lines: readonly LogLine[]): void
+  on(hear: (lines: readonly LogLine[]) => void): () => void
+}
+
+function createLineBus(): LineBus {
+  const hearers = new Set<(lines: readonly LogLine[]) => void>()
+  return {
+    tell(lines) {
+      for (const hear of hearers) hear(lines)
+    },
+    on(hear) {
+      hearers.add(hear)
+      return () => hearers.delete(hear)
+    },
+  }
+}
+
+export function createBatchContext(
+  of: string,
+  from: {
+    metrics: SeriesSource
+    resources: SeriesSource
+    log: LogSource | null
+    /** Null: a share, whose one channel tells everything. */
+    batchId: string | null
+  },
+): BatchContext {
   const jobs = createJobStore()
+  const own = (kind: string): string | null => (from.batchId === null ? null : `${kind}:${from.batchId}`)
   return {
     of,
-    source,
+    source: from.metrics,
     jobs,
     bus: createPointBus(),
     focus: createFocus(),
     colourOf: coloursAmong(() => jobs.ids()),
+    resources: from.resources,
+    resourceBus: createPointBus(),
+    log: from.log,
+    lines: createLineBus(),
+    channels: { logs: own('logs'), resources: own('resources') },
+    shared: from.batchId === null,
   }
 }
 export const InBatch = createContext<BatchContext | null>(null)

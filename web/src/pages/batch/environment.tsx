@@ -1,50 +1,201 @@
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { useId, useMemo } from 'react'
+import { fetchBatches, fetchJobs } from '../../lib/api/batches.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import type { Batch, Job } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
-import { useBatch } from '../../lib/queries.ts'
+import { batchQuery, useBatch } from '../../lib/queries.ts'
+import { Button, inputLook } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { useBatchContext } from './context.ts'
+import { type Difference, differences, environmentOf, isThere, sayValue } from './environment-facts.ts'
+import { useJobs } from './use-jobs.ts'
 
 const route = getRouteApi('/b/$batchId/environment')
+const NAMES: Record<string, string> = {
+  cwd: 'working directory',
+  hostname: 'host',
+  experiment_type: 'experiment type',
+  python_version: 'Python',
+  env_names: 'variables that were set (names only)',
+  dirty: 'uncommitted changes',
+}
+const nameOf = (name: string): string => NAMES[name] ?? name.replaceAll('_', ' ')
 
-/** Where and how it ran: what a rerun would run again. */
+/** Where and how it ran, what its jobs have in common, and how that differs from another batch. */
 export function BatchEnvironment() {
-  const batch = useBatch(route.useParams().batchId)
+  const { batchId } = route.useParams()
+  const { with: other } = route.useSearch()
+  const batch = useBatch(batchId)
+  const jobs = useJobs(useBatchContext().jobs)
+  const common = useMemo(() => commonParams(jobs), [jobs])
   if (batch === undefined) return null
-  const { commit, command, cwd, hostname, ...more } = batch.env_snapshot ?? {}
-  const rows: [string, unknown][] = [
-    ['command', command ?? batch.command],
-    ['working directory', cwd],
-    ['host', hostname ?? batch.host],
-    ['commit', commit ?? batch.commit],
-    ['user', batch.user],
-    ['experiment type', batch.experiment_type],
-    ...Object.entries(more),
-  ]
-  const known = rows.filter(([, value]) => value !== null && value !== undefined && value !== '')
+  const facts = Object.entries(environmentOf(batch)).filter(([, value]) => isThere(value))
   return (
-    <div className="flex flex-col gap-4 p-4">
-      {batch.rerun_of && (
-        <p>
-          A rerun of{' '}
-          <Link {...links.batch(batch.rerun_of)} className="text-accent underline">
-            {batch.rerun_of}
+    <div className="flex flex-col gap-5 p-4">
+      <Against batch={batch} other={other} common={common} />
+      <section aria-label="Environment" className="flex flex-col gap-2">
+        <h2 className="font-medium">What it was started with</h2>
+        {facts.length === 0 && <p className="text-muted">The script said nothing about its environment.</p>}
+        <Facts facts={facts} />
+      </section>
+      <section aria-label="Params" className="flex flex-col gap-2">
+        <h2 className="font-medium">Params that all its jobs have in common</h2>
+        {Object.keys(common).length === 0 ? (
+          <p className="text-muted">
+            {jobs.length === 0 ? 'No job has started yet.' : 'There are none: see the columns of its jobs.'}
+          </p>
+        ) : (
+          <Facts facts={Object.entries(common)} />
+        )}
+      </section>
+    </div>
+  )
+}
+
+function Facts({ facts }: { facts: readonly (readonly [string, unknown])[] }) {
+  return (
+    <dl className="grid max-w-5xl sm:grid-cols-[12rem_1fr]">
+      {facts.map(([name, value]) => {
+        const text = sayValue(value)
+        return (
+          <div key={name} className="contents">
+            <dt className="pt-2 pr-4 text-muted sm:border-t sm:border-line sm:pb-2">{nameOf(name)}</dt>
+            <dd className="flex items-start gap-2 pb-2 sm:border-t sm:border-line sm:pt-2">
+              <pre className="min-w-0 flex-1 font-mono text-xs break-words whitespace-pre-wrap">{text}</pre>
+              {text.length > 12 && <Copy text={text} />}
+            </dd>
+          </div>
+        )
+      })}
+    </dl>
+  )
+}
+
+/** Params with one value in all jobs. */
+function commonParams(jobs: readonly Job[]): Record<string, unknown> {
+  const [first] = jobs
+  if (first === undefined) return {}
+  const all = { model: first.model, dataset: first.dataset, ...first.params }
+  const same = Object.entries(all).filter(([name, value]) =>
+    jobs.every((job) => {
+      const its = { model: job.model, dataset: job.dataset, ...job.params } as Record<string, unknown>
+      return JSON.stringify(its[name]) === JSON.stringify(value)
+    }),
+  )
+  return Object.fromEntries(same.filter(([, value]) => isThere(value)))
+}
+
+/** Only what differs from another batch: by default the one that it repeats. */
+function Against(props: { batch: Batch; other: string | undefined; common: Record<string, unknown> }) {
+  const { batch } = props
+  const navigate = useNavigate()
+  const id = useId()
+  const other = props.other ?? batch.rerun_of ?? undefined
+  const near = useQuery({
+    queryKey: ['batches near', batch.project],
+    queryFn: async () =>
+      (await fetchBatches({ project: [batch.project] }, { limit: 50 })).items.map((one) => one.id),
+  })
+  const read = useQuery({ ...batchQuery(other ?? ''), enabled: other !== undefined })
+  const itsJobs = useQuery({
+    queryKey: ['params of', other],
+    enabled: other !== undefined,
+    queryFn: async () => commonParams(await fetchJobs(other ?? '')),
+  })
+  const choose = (next: string): void =>
+    void navigate({ ...links.environment(batch.id, next || undefined), replace: true })
+  return (
+    <section aria-label="Differences" className="flex flex-col gap-2">
+      <form
+        className="flex flex-wrap items-center gap-2"
+        onSubmit={(event) => {
+          event.preventDefault()
+          choose(String(new FormData(event.currentTarget).get('with')).trim())
+        }}
+      >
+        <label htmlFor={id} className="font-medium">
+          Compare with
+        </label>
+        <input
+          key={other ?? ''}
+          id={id}
+          name="with"
+          list={`${id} near`}
+          placeholder="the id of another batch"
+          defaultValue={other ?? ''}
+          className={`${inputLook} max-w-96`}
+          onChange={(event) => near.data?.includes(event.target.value) && choose(event.target.value)}
+        />
+        <datalist id={`${id} near`}>
+          {near.data
+            ?.filter((one) => one !== batch.id)
+            .map((one) => (
+              <option key={one} value={one} />
+            ))}
+        </datalist>
+        <Button type="submit" className="h-8">
+          Compare
+        </Button>
+        {other && (
+          <Link {...links.batch(other)} className="text-accent underline">
+            Open it
           </Link>
-        </p>
+        )}
+      </form>
+      {other === undefined ? (
+        <p className="text-muted">Choose a batch to see only what differs.</p>
+      ) : read.error ? (
+        <Failure>{sayWhy(read.error)}</Failure>
+      ) : read.data === undefined || itsJobs.data === undefined ? (
+        <Waiting rows={2} />
+      ) : (
+        <DifferenceTable
+          here={batch.id}
+          there={other}
+          rows={[
+            ...differences(environmentOf(batch), environmentOf(read.data)),
+            ...differences(props.common, itsJobs.data).map((one) => ({ ...one, name: `param ${one.name}` })),
+          ]}
+        />
       )}
-      {known.length === 0 && <p className="text-muted">The script said nothing about its environment.</p>}
-      <dl className="grid max-w-5xl gap-x-4 sm:grid-cols-[10rem_1fr]">
-        {known.map(([name, value]) => {
-          const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2)
-          return (
-            <div key={name} className="contents">
-              <dt className="pt-2 text-muted sm:border-t sm:border-line sm:pb-2">{name}</dt>
-              <dd className="flex items-start gap-2 pb-2 sm:border-t sm:border-line sm:pt-2">
-                <pre className="min-w-0 flex-1 font-mono text-xs break-all whitespace-pre-wrap">{text}</pre>
-                <Copy text={text} />
-              </dd>
-            </div>
-          )
-        })}
-      </dl>
+    </section>
+  )
+}
+
+function DifferenceTable(props: { here: string; there: string; rows: readonly Difference[] }) {
+  if (props.rows.length === 0) return <p>Nothing differs, as far as both tell.</p>
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+    <div role="region" aria-label="What differs" tabIndex={0} className="max-w-5xl overflow-x-auto">
+      <table className="w-full border-y border-line text-left [&_td]:px-2 [&_td]:py-1.5 [&_td]:align-top [&_th]:px-2 [&_th]:py-1.5 [&_tr]:border-t [&_tr]:border-line">
+        <thead className="bg-surface text-xs text-muted">
+          <tr>
+            <th scope="col" className="w-48 font-normal">
+              <span className="sr-only">Fact</span>
+            </th>
+            <th scope="col" className="font-normal">
+              {props.here}
+            </th>
+            <th scope="col" className="font-normal">
+              {props.there}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {props.rows.map(({ name, here, there }) => (
+            <tr key={name}>
+              <th scope="row" className="font-normal text-muted">
+                {nameOf(name)}
+              </th>
+              <td className="font-mono text-xs break-all">{sayValue(here)}</td>
+              <td className="font-mono text-xs break-all">{sayValue(there)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </div>
   )
 }

@@ -1,17 +1,23 @@
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { fetchEta, fetchHealth } from '../../lib/api/batches.ts'
 import type { Batch } from '../../lib/api/types.ts'
+import { links } from '../../lib/links.ts'
 import { elapsedOf } from '../../lib/live/batches.ts'
+import { useMe } from '../../lib/queries.ts'
 import { count, duration, etaText, some } from '../../lib/words.ts'
 import { Progress, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 import { useNow, When } from '../../ui/when.tsx'
 import { BatchActions } from './actions.tsx'
+import { ControlProgress } from './ladder.tsx'
+import { inPlainWords } from './plain-words.ts'
 
 /** Is it alive, how far is it, when is it done; and what can be done about it. */
 export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: boolean }) {
   const runs = batch.status === 'running'
+  const me = useMe()
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
@@ -43,10 +49,30 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
           </Fact>
         )}
         {batch.owner && <Fact name="Owner">{batch.owner.name}</Fact>}
-        {batch.host && <Fact name="Host">{batch.host}</Fact>}
+        {batch.host && (
+          <Fact name="Host">
+            {batch.host_id && me?.id === batch.owner?.id && !shared ? (
+              <Link {...links.host(batch.host_id)} className="hover:underline">
+                {batch.host}
+              </Link>
+            ) : (
+              batch.host
+            )}
+          </Fact>
+        )}
         {batch.commit && (
           <Fact name="Commit">
             <code className="font-mono text-xs">{batch.commit.slice(0, 10)}</code>
+            {batch.env_snapshot?.dirty === true && (
+              <span title="There were changes that were not committed"> with changes</span>
+            )}
+          </Fact>
+        )}
+        {batch.rerun_of && (
+          <Fact name="Rerun of">
+            <Link {...links.batch(batch.rerun_of)} className="text-accent hover:underline">
+              {batch.rerun_of}
+            </Link>
           </Fact>
         )}
         {batch.tags.length > 0 && (
@@ -71,9 +97,11 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
         <p className="rounded bg-failed-soft px-2 py-1 text-failed">{batch.failure_reason}</p>
       )}
       {runs && <Signs batch={batch} ask={!shared} />}
+      {!shared && <ControlProgress batch={batch} />}
       {batch.deleted_at && (
         <p className="rounded bg-amber-soft px-2 py-1 text-amber">
-          It was deleted <When at={batch.deleted_at} /> and is kept for 30 days.
+          It was deleted <When at={batch.deleted_at} />. It is kept for 30 days and can be restored until
+          then.
         </p>
       )}
       {batch.notes && <p className="max-w-prose whitespace-pre-wrap text-muted">{batch.notes}</p>}
@@ -107,10 +135,12 @@ const SAID = 2
 /** What the signs of life say, in words; nothing while all is well. */
 function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
   const { data } = useQuery({
+    // A silence that grows to a verdict tells nothing itself, so while there is one it is asked for more often.
     queryKey: ['health', batch.id, batch.stalled],
     queryFn: () => fetchHealth(batch.id),
     enabled: ask,
-    refetchInterval: 60_000,
+    refetchInterval: ({ state }) =>
+      batch.stalled || (state.data?.reasons.length ?? 0) > 0 ? 10_000 : 30_000,
     placeholderData: (before) => before,
   })
   const idle = data?.idle_jobs.length ?? 0
@@ -124,13 +154,13 @@ function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
         </p>
       )}
       {data?.reasons.slice(0, SAID).map((reason) => (
-        <p key={reason}>{reason}</p>
+        <p key={reason}>{inPlainWords(reason)}</p>
       ))}
       {data !== undefined && data.reasons.length > SAID && (
         <details>
           <summary>and {data.reasons.length - SAID} more signs</summary>
           {data.reasons.slice(SAID).map((reason) => (
-            <p key={reason}>{reason}</p>
+            <p key={reason}>{inPlainWords(reason)}</p>
           ))}
         </details>
       )}

@@ -82,3 +82,15 @@ export function columnsOf(jobs: readonly Job[]) {
     column('reason', 'Reason', (job) => job.failure_reason, word),
   ])
 }
+
+/** Columns that are read down, digit below digit. */
+export function numericOf(jobs: readonly Job[]): ReadonlySet<string> {
+  const words = new Set<string>()
+  for (const job of jobs)
+    for (const [name, value] of Object.entries(job.params))
+      if (typeof value !== 'number' && value !== null) words.add(`p.${name}`)
+  const params = jobs.flatMap((job) => Object.keys(job.params).map((name) => `p.${name}`))
+  const metrics = jobs.flatMap((job) => Object.keys(job.metrics).map((name) => `m.${name}`))
+  const fixed = ['epochs', 'train_loss', 'val_loss', 'elapsed', 'eta']
+  return new Set([...fixed, ...metrics, ...params.filter((id) => !words.has(id))])
+}

@@ -1,198 +1,155 @@
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useTable } from '@tanstack/react-table'
-import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
-import type { Job } from '../../lib/api/types.ts'
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
+import type { Batch, Job, Status } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
-import type { JobStore } from '../../lib/live/batches.ts'
-import { type Focus, useFocused } from '../../lib/live/focus.ts'
 import { useBatch } from '../../lib/queries.ts'
-import { useTheme } from '../../lib/theme.ts'
+import { some } from '../../lib/words.ts'
+import { Button, Choice, inputLook } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
-import { Flag, StatusBadge } from '../../ui/status.tsx'
 import { Board } from './board.tsx'
 import { useBatchContext } from './context.ts'
-import { columnsOf, features } from './job-columns.ts'
+import { JobTable } from './job-table.tsx'
+import { RerunBatch } from './rerun-dialog.tsx'
+import { SeriesCharts } from './series-charts.tsx'
+import { useJobs } from './use-jobs.ts'
 
 const route = getRouteApi('/b/$batchId/jobs')
-const ROW_PX = 32
-const COLUMN_PX = 112
-const widthOf = (column: string): number =>
-  column === 'id' ? 220 : column === 'status' ? 130 : column === 'reason' ? 320 : COLUMN_PX
 
-/** The planned jobs as a board, and every job with its numbers. */
+export interface JobsSearch {
+  /** The one that is picked. */
+  job?: string
+  /** A column; falling with a minus before it. */
+  sort?: string
+  q?: string
+  status?: string
+}
+
 export function BatchJobs() {
   const { batchId } = route.useParams()
-  const { job: picked, sort } = route.useSearch()
+  const search = route.useSearch()
   const navigate = useNavigate()
   const batch = useBatch(batchId)
-  const { jobs: store, focus } = useBatchContext()
-  const jobs = useJobs(store)
-  const shape = jobs.map((job) => Object.keys(job.params).length + Object.keys(job.metrics).length).join()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: columns change with what jobs have, not with its values
-  const columns = useMemo(() => columnsOf(jobs), [shape])
-  const sorting = useMemo(
-    () => (sort ? [{ id: sort.replace(/^-/, ''), desc: sort.startsWith('-') }] : []),
-    [sort],
+  if (batch === undefined) return null
+  return (
+    <JobsView
+      batch={batch}
+      search={search}
+      onSearch={(next) =>
+        void navigate({ ...links.jobs(batchId), search: next, replace: true, resetScroll: false })
+      }
+    />
   )
-  const table = useTable({ features, columns, data: jobs as Job[], state: { sorting } })
-  const rows = table.getRowModel().rows
-  const scroller = useRef<HTMLDivElement>(null)
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
-    overscan: 10,
-  })
-  const at = rows.findIndex((row) => row.original.id === picked)
-  useEffect(() => {
-    if (at >= 0) virtual.scrollToIndex(at, { align: 'center' })
-  }, [at, virtual])
-  const go = (search: { job?: string; sort?: string }): void =>
-    void navigate({ ...links.jobs(batchId), search, replace: true })
-  if (jobs.length === 0 && !batch?.n_total) return <Notice title="No job has started yet" />
-  const headers = table.getHeaderGroups()[0]?.headers ?? []
-  const width = headers.reduce((sum, header) => sum + widthOf(header.column.id), 0)
+}
+
+const STATES: readonly Status[] = ['running', 'completed', 'failed', 'stopped', 'lost']
+/** Jobs whose curves stand beside the table. */
+const MOST_CURVES = 20
+
+/** The planned jobs as a board, every job with its numbers, and the watched curve of those that are listed. */
+export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (next: JobsSearch) => void }) {
+  const { batch, search } = props
+  const context = useBatchContext()
+  const { jobs: store, focus } = context
+  const jobs = useJobs(store)
+  const [rerun, setRerun] = useState(false)
+  const [zoom, setZoom] = useState<[number, number] | undefined>()
+  const found = useMemo(() => jobs.filter(finder(search)), [jobs, search])
+  const watched = useWatched(jobs)
+  const curves = useMemo(() => found.slice(0, MOST_CURVES).map((job) => job.id), [found])
+  const change = (part: JobsSearch): void =>
+    props.onSearch(
+      Object.fromEntries(Object.entries({ ...search, ...part }).filter(([, value]) => value)) as JobsSearch,
+    )
+  if (jobs.length === 0 && !batch.n_total)
+    return (
+      <Notice title="No job has started yet">
+        <p>Jobs appear here as the script starts them.</p>
+      </Notice>
+    )
+  const mayRerun = batch.can?.rerun === true && batch.status !== 'running' && !context.shared
+  const filtered = Boolean(search.q || search.status)
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-3 p-3">
-      <Board
-        store={store}
-        focus={focus}
-        total={batch?.n_total ?? null}
-        onPick={(job) => go({ job, ...(sort && { sort }) })}
-      />
-      <div
-        ref={scroller}
-        role="table"
-        aria-label="Jobs"
-        aria-rowcount={rows.length + 1}
-        className="max-h-[70vh] min-h-40 overflow-auto border-y border-line"
-      >
-        <div role="rowgroup" className="sticky top-0 z-[1] bg-surface" style={{ width }}>
-          <div role="row" className="flex h-8 items-center text-xs">
-            {headers.map((header) => {
-              const id = header.column.id
-              const dir = sort === id ? 'ascending' : sort === `-${id}` ? 'descending' : 'none'
-              return (
-                <div
-                  key={id}
-                  role="columnheader"
-                  aria-sort={dir}
-                  className="shrink-0 px-2"
-                  style={{ width: widthOf(id) }}
-                >
-                  <button
-                    type="button"
-                    title={`Sort by ${header.column.columnDef.header}`}
-                    className="max-w-full truncate text-muted hover:text-ink"
-                    onClick={() =>
-                      go({
-                        ...(picked && { job: picked }),
-                        ...(dir !== 'descending' && { sort: dir === 'none' ? id : `-${id}` }),
-                      })
-                    }
-                  >
-                    {String(header.column.columnDef.header)}
-                    {dir === 'ascending' ? ' ↑' : dir === 'descending' ? ' ↓' : ''}
-                  </button>
-                </div>
-              )
-            })}
-          </div>
-        </div>
-        <div role="rowgroup" className="relative" style={{ height: virtual.getTotalSize(), width }}>
-          {virtual.getVirtualItems().map(({ index, start }) => {
-            const row = rows[index]
-            if (row === undefined) return null
-            return (
-              <Row
-                key={row.original.id}
-                job={row.original}
-                focus={focus}
-                index={index}
-                start={start}
-                picked={row.original.id === picked}
-              >
-                {row.getAllCells().map((cell) => (
-                  <div
-                    key={cell.id}
-                    role="cell"
-                    className="shrink-0 truncate px-2"
-                    style={{ width: widthOf(cell.column.id) }}
-                  >
-                    <Cell job={row.original} column={cell.column.id}>
-                      <table.FlexRender cell={cell} />
-                    </Cell>
-                  </div>
-                ))}
-              </Row>
-            )
-          })}
-        </div>
+      <div className={watched ? 'grid gap-4 lg:grid-cols-[1fr_minmax(380px,40%)]' : ''}>
+        <Board
+          store={store}
+          focus={focus}
+          batch={batch}
+          picked={search.job}
+          onPick={(job) => change({ job: search.job === job ? '' : job })}
+          onRerun={mayRerun ? () => setRerun(true) : undefined}
+        />
+        {watched && curves.length > 0 && (
+          <SeriesCharts
+            x="epoch"
+            of={context.of}
+            source={context.source}
+            bus={context.bus}
+            keys={[watched]}
+            jobs={curves}
+            whole={false}
+            zoom={zoom}
+            onZoom={setZoom}
+          />
+        )}
       </div>
+      <div className="flex flex-wrap items-center gap-2">
+        <input
+          data-search
+          type="search"
+          aria-label="Find jobs"
+          placeholder="Find in names, params and reasons"
+          className={`${inputLook} max-w-64`}
+          value={search.q ?? ''}
+          onChange={(event) => change({ q: event.target.value })}
+        />
+        <Choice
+          label="Status"
+          hideLabel
+          value={search.status ?? ''}
+          onChange={(status) => change({ status })}
+          options={[['', 'every status'], ...STATES.map((status) => [status, status] as const)]}
+        />
+        <span className="text-xs text-muted">
+          {filtered ? `${some(found.length, 'job')} of ${jobs.length}` : some(jobs.length, 'job')}
+          {curves.length < found.length && watched && `, the curves of the first ${curves.length}`}
+        </span>
+        {filtered && (
+          <Button look="quiet" onClick={() => change({ q: '', status: '' })}>
+            Show every job
+          </Button>
+        )}
+      </div>
+      {found.length === 0 ? (
+        <p className="p-2 text-muted">{jobs.length === 0 ? 'No job has started yet.' : 'No job matches.'}</p>
+      ) : (
+        <JobTable
+          jobs={found}
+          picked={search.job}
+          sort={search.sort}
+          onSort={(sort) => change({ sort })}
+          onPick={(job) => change({ job })}
+        />
+      )}
+      {rerun && <RerunBatch batch={batch} jobs={store} first="failed" onClose={() => setRerun(false)} />}
     </div>
   )
 }
 
-/** All jobs, a new list only when one changed; at most twenty times a second (row-store.ts). */
-function useJobs(store: JobStore): readonly Job[] {
-  const last = useRef<readonly Job[]>([])
-  return useSyncExternalStore(store.onAny, () => {
-    const now = store.ids().map((id) => store.get(id) as Job)
-    if (now.length !== last.current.length || now.some((job, i) => job !== last.current[i]))
-      last.current = now
-    return last.current
-  })
+function finder({ q, status }: JobsSearch): (job: Job) => boolean {
+  const words = (q ?? '').toLowerCase().split(/\s+/).filter(Boolean)
+  return (job) => {
+    if (status && job.status !== status) return false
+    if (words.length === 0) return true
+    const params = Object.entries(job.params).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    const text = [job.id, job.model, job.dataset, job.failure_reason, ...params].join(' ').toLowerCase()
+    return words.every((word) => text.includes(word))
+  }
 }
 
-function Row(props: {
-  job: Job
-  focus: Focus
-  index: number
-  start: number
-  picked: boolean
-  children: React.ReactNode
-}) {
-  const lit = useFocused(props.focus, props.job.id)
-  return (
-    <div
-      role="row"
-      aria-rowindex={props.index + 2}
-      data-row
-      className={`absolute top-0 left-0 flex w-full items-center border-t border-line ${props.picked ? 'bg-accent-soft' : lit ? 'bg-hover' : ''}`}
-      style={{ height: ROW_PX, transform: `translateY(${props.start}px)` }}
-      onPointerEnter={() => props.focus.set(props.job.id)}
-      onPointerLeave={() => props.focus.set(null)}
-    >
-      {props.children}
-    </div>
-  )
-}
-
-function Cell({ job, column, children }: { job: Job; column: string; children: React.ReactNode }) {
-  const colour = useBatchContext().colourOf(job.id, useTheme())
-  if (column === 'id') {
-    return (
-      <span className="flex items-center gap-1.5">
-        <span aria-hidden="true" className="size-2 shrink-0 rounded-full" style={{ background: colour }} />
-        <Link
-          {...links.batch(job.batch_id, { solo: job.id })}
-          data-open
-          className="truncate hover:underline"
-          title={`The curves of ${job.id}`}
-        >
-          {job.id}
-        </Link>
-      </span>
-    )
-  }
-  if (column === 'status') {
-    return (
-      <span className="flex items-center gap-1.5">
-        <StatusBadge status={job.status} reason={job.failure_reason} />
-        {job.idle && <Flag>idle</Flag>}
-      </span>
-    )
-  }
-  return column === 'reason' ? <span title={job.failure_reason ?? ''}>{children}</span> : children
+const WATCHED = ['val_loss', 'train_loss', 'loss']
+/** The series that is drawn beside the table: a loss that jobs have, else what they have first. */
+function useWatched(jobs: readonly Job[]): string | undefined {
+  const names = jobs.slice(0, MOST_CURVES).flatMap((job) => Object.keys(job.latest))
+  return WATCHED.find((name) => names.includes(name)) ?? names.find((name) => name !== 'epoch')
 }

@@ -1,172 +1,294 @@
-import { useQueries } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useRef, useState } from 'react'
-import { metricsOf, type SeriesSource } from '../../lib/api/batches.ts'
 import { sayWhy } from '../../lib/api/request.ts'
-import type { Batch, Job } from '../../lib/api/types.ts'
 import { coloursAmong } from '../../lib/charts/colours.ts'
+import type { CompareSearch } from '../../lib/compare-search.ts'
 import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
-import { batchQuery, jobsQuery } from '../../lib/queries.ts'
-import { number } from '../../lib/words.ts'
-import { Choice } from '../../ui/controls.tsx'
-import { Notice, Waiting } from '../../ui/notice.tsx'
-import { StatusBadge } from '../../ui/status.tsx'
-import { Sheet, Table } from '../../ui/table.tsx'
-import { ChartCard } from '../batch/chart-card.tsx'
-import { bestOf, factsOf } from './facts.ts'
+import { pin } from '../../lib/pins.ts'
+import { some } from '../../lib/words.ts'
+import { Button, buttonLook } from '../../ui/controls.tsx'
+import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { PinView } from '../../ui/pin-view.tsx'
+import { StatusShape } from '../../ui/status.tsx'
+import { ChartGrid } from '../batch/chart-grid.tsx'
+import { axesOf, differs, standardAxes, within } from './axes.ts'
+import { BestEpochs } from './best.tsx'
+import { Differences } from './differences.tsx'
+import { Parallel } from './parallel.tsx'
+import { Scatter } from './scatter.tsx'
+import {
+  type Compared,
+  type Comparison,
+  MOST_JOBS,
+  useCompared,
+  useComparedSource,
+  useLivePoints,
+} from './use-compared.ts'
 
 const route = getRouteApi('/compare')
-const JOBS_OF_ONE = 20
+/** More curves are drawn once they are asked for. */
+const FIRST_DRAWN = 20
+const NONE: readonly Compared[] = []
 
-/** Batches side by side: their curves in one chart, and what differs between them. */
+/** Jobs of any batches side by side. */
 export function Compare() {
-  const { batches: ids, key } = route.useSearch()
-  const navigate = useNavigate()
-  const batches = useQueries({ queries: ids.map((id) => batchQuery(id)) })
-  const jobs = useQueries({ queries: ids.map((id) => jobsQuery(id)) })
-  const curves = useRef<readonly string[]>([])
-  const view = useMemo(
-    () => ({
-      bus: createPointBus(),
-      focus: createFocus(),
-      colourOf: coloursAmong(() => curves.current),
-    }),
-    [],
-  )
-  const [zoom, setZoom] = useState<[number, number] | undefined>()
-  const zooms = useRef<[number, number][]>([])
-  const of = ids.join('\n')
-  // Jobs of different batches may have one name: a curve is called by both.
-  const source = useMemo<SeriesSource>(
-    () => async (wanted, signal) => {
-      const all = await Promise.all(
-        of.split('\n').map(async (id) => {
-          const mine = wanted.jobs?.flatMap((job) =>
-            job.startsWith(`${id} / `) ? job.slice(id.length + 3) : [],
-          )
-          const found = await metricsOf(id)({ ...wanted, jobs: mine }, signal)
-          return found.map((one) => ({ ...one, job_id: `${id} / ${one.job_id}` }))
-        }),
-      )
-      return all.flat()
-    },
-    [of],
-  )
-  const loaded = jobs.every((one) => one.data) && batches.every((one) => one.data)
-  const list = loaded
-    ? ids.flatMap((id, i) => (jobs[i]?.data ?? []).slice(0, JOBS_OF_ONE).map((job) => `${id} / ${job.id}`))
-    : []
-  const text = list.join('\n')
-  // One list as long as it names the same curves.
-  const names = useMemo(() => (text === '' ? [] : text.split('\n')), [text])
-  curves.current = names
-  const failed = [...batches, ...jobs].find((one) => one.error)?.error
+  const search = route.useSearch()
+  const ids = search.batches
+  const compared = useCompared(ids)
   if (ids.length === 0) {
-    return <Notice title="Nothing to compare">Select batches in a project, then choose Compare.</Notice>
+    return (
+      <Notice title="Nothing to compare">
+        <p>Tick batches in a project's table, then choose Compare.</p>
+        <Link {...links.home()} className={buttonLook()}>
+          Home
+        </Link>
+      </Notice>
+    )
   }
-  if (failed) return <Notice title={sayWhy(failed)} bad />
-  if (!loaded) return <Waiting />
-  const keys = [...new Set(jobs.flatMap((one) => (one.data ?? []).flatMap((job) => Object.keys(job.latest))))]
-    .filter((one) => one !== 'epoch')
-    .sort()
-  const chosen = key ?? (keys.includes('val_loss') ? 'val_loss' : keys[0])
-  const rows = factsOf(
-    batches.flatMap((one) => one.data ?? []),
-    jobs.map((one) => one.data ?? []),
-  )
+  if (compared.error && compared.data === undefined) {
+    return (
+      <Notice title={sayWhy(compared.error)} bad>
+        <Button onClick={() => void compared.refetch()}>Try again</Button>
+      </Notice>
+    )
+  }
+  if (compared.data === undefined) return <Waiting />
+  if (compared.data.batches.length === 0) {
+    return (
+      <Notice title="None of these batches is to be had">They may be deleted, private, or mistyped.</Notice>
+    )
+  }
   return (
-    <Sheet title={`Compare ${ids.length} batches`}>
-      {chosen === undefined ? (
-        <p className="text-muted">None of them has reported an epoch.</p>
-      ) : (
-        <>
-          <Choice
-            label="Series"
-            value={chosen}
-            onChange={(next) =>
-              void navigate({ ...links.compare(ids), search: { batches: ids, key: next }, replace: true })
-            }
-            options={keys.map((one) => [one, one] as const)}
-          />
-          <ChartCard
-            x="epoch"
-            of={`compare ${of}`}
-            source={source}
-            {...view}
-            log={false}
-            smooth={0}
-            zoom={zoom}
-            onZoom={(range) => {
-              if (zoom) zooms.current.push(zoom)
-              setZoom(range)
-            }}
-            onZoomOut={() => setZoom(zooms.current.pop())}
-            name={chosen}
-            jobs={names}
-            whole={false}
-          />
-          <p className="text-xs text-muted">The first {JOBS_OF_ONE} jobs of each batch are drawn.</p>
-        </>
-      )}
-      <Best
-        batches={batches.flatMap((one) => one.data ?? [])}
-        jobs={jobs.map((one) => one.data ?? [])}
-        metric={chosen}
-      />
-      <h2 className="font-semibold">What differs</h2>
-      {rows.length === 0 && <p className="text-muted">Nothing that they reported.</p>}
-      {rows.length > 0 && (
-        <Table heads={['Field', ...ids]} label="What differs">
-          {rows.map(([name, values]) => (
-            <tr key={name}>
-              <td className="text-muted">{name}</td>
-              {values.map((value, i) => (
-                <td key={ids[i]} className="max-w-80 truncate" title={value}>
-                  {value}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </Table>
-      )}
-    </Sheet>
+    <div className={compared.isPlaceholderData ? 'dimmed' : ''} aria-busy={compared.isPlaceholderData}>
+      <Shown found={compared.data} search={search} failed={compared.error} />
+    </div>
   )
 }
 
-function Best(props: {
-  batches: readonly Batch[]
-  jobs: readonly (readonly Job[])[]
-  metric: string | undefined
+function Shown({
+  found,
+  search,
+  failed,
+}: {
+  found: Comparison
+  search: CompareSearch
+  failed: Error | null
 }) {
-  const { batches, jobs, metric } = props
+  const { rows, batches } = found
+  const navigate = useNavigate()
+  const change = (next: Partial<CompareSearch>): void =>
+    void navigate({
+      ...links.compare(search.batches, { ...search, ...next }),
+      replace: true,
+      resetScroll: false,
+    })
+  const names = useRef<readonly string[]>([])
+  const view = useMemo(
+    () => ({ bus: createPointBus(), focus: createFocus(), colourOf: coloursAmong(() => names.current) }),
+    [],
+  )
+  const all = useMemo(() => rows.map((row) => row.name), [rows])
+  names.current = all
+  useLivePoints(batches, view.bus)
+  const source = useComparedSource(rows.length === 0 ? NONE : rows)
+  const axes = useMemo(() => axesOf(rows), [rows])
+  const series = axes.filter((axis) => axis.id.startsWith('last.')).map((axis) => axis.id.slice(5))
+  const metric =
+    search.keys?.[0] ??
+    ['val_loss', 'val/loss', 'loss', 'train_loss'].find((one) => series.includes(one)) ??
+    series[0]
+  const keys = search.keys ?? (metric === undefined ? [] : [metric])
+  const chosen = search.axes ?? standardAxes(axes, metric)
+  const shownAxes = chosen.flatMap((id) => axes.find((axis) => axis.id === id) ?? [])
+  const kept = useMemo(
+    () => rows.filter((row) => within(row, axes, search.brush ?? {})),
+    [rows, axes, search.brush],
+  )
+  const [many, setMany] = useState(false)
+  const drawn = useMemo(
+    () => kept.slice(0, many ? undefined : FIRST_DRAWN).map((row) => row.name),
+    [kept, many],
+  )
+  const keptNames = useMemo(() => new Set(kept.map((row) => row.name)), [kept])
+  const [zoom, setZoom] = useState<[number, number] | undefined>()
+  const zooms = useRef<[number, number][]>([])
+  const of = `compare ${search.batches.join('\n')}`
+  const first = axes.find((axis) => axis.id.startsWith('param.') && differs(axis)) ?? axes[0]
+
   return (
-    <Table heads={['Batch', 'Status', 'Best job now', metric ?? 'series', 'Jobs']} label="Best jobs">
-      {batches.map((batch, i) => {
-        const best = metric === undefined ? null : bestOf(jobs[i] ?? [], metric)
-        return (
-          <tr key={batch.id}>
-            <td>
-              <Link {...links.batch(batch.id)} className="hover:underline">
-                {batch.id}
-              </Link>
-            </td>
-            <td>
-              <StatusBadge status={batch.status} />
-            </td>
-            <td>
-              {best && (
-                <Link {...links.batch(batch.id, { solo: best.job.id })} className="hover:underline">
-                  {best.job.id}
-                </Link>
+    <div className="flex flex-col gap-6 p-4">
+      <div className="flex flex-wrap items-center gap-2">
+        <h1 className="mr-2 text-base font-semibold">
+          Compare {some(rows.length, 'job')} of {some(batches.length, 'batch', 'batches')}
+        </h1>
+        <PinView
+          suggested={`Compare ${some(batches.length, 'batch', 'batches')}`}
+          onPin={(title) => pin({ title, href: location.pathname + location.search })}
+        />
+        {found.cut && <span className="text-amber">Only the first {MOST_JOBS} jobs are compared.</span>}
+        {found.missing.length > 0 && (
+          <span className="text-amber">
+            {some(found.missing.length, 'batch', 'batches')} not to be had:{' '}
+            {found.missing.slice(0, 3).join(', ')}
+          </span>
+        )}
+      </div>
+      {failed && <Failure>{sayWhy(failed)} What is shown was read before.</Failure>}
+      <ul aria-label="Compared batches" className="flex max-h-24 flex-wrap gap-1.5 overflow-y-auto">
+        {batches.map((batch) => (
+          <li
+            key={batch.id}
+            className="flex items-center gap-1.5 rounded-full border border-line bg-surface px-2 text-xs"
+          >
+            <StatusShape status={batch.status} />
+            <Link {...links.batch(batch.id)} className="hover:underline">
+              {batch.id}
+            </Link>
+            <Link
+              {...links.compare(
+                search.batches.filter((id) => id !== batch.id),
+                search,
               )}
-            </td>
-            <td>{best && number(best.value)}</td>
-            <td>{jobs[i]?.length}</td>
-          </tr>
-        )
-      })}
-    </Table>
+              aria-label={`Leave out ${batch.id}`}
+              className="px-0.5 hover:text-ink"
+            >
+              ×
+            </Link>
+          </li>
+        ))}
+      </ul>
+      <section aria-labelledby="parallel" className="flex flex-col gap-2">
+        <h2 id="parallel" className="font-semibold">
+          What they were given, and what came of it
+        </h2>
+        <Toggles
+          label="Axes"
+          options={axes.map((axis) => [axis.id, axis.title])}
+          on={chosen}
+          onChange={(next) => change({ axes: next })}
+        />
+        {shownAxes.length < 2 ? (
+          <p className="text-muted">Choose two axes or more.</p>
+        ) : (
+          <Parallel
+            rows={rows}
+            kept={keptNames}
+            axes={shownAxes}
+            brush={search.brush ?? {}}
+            onBrush={(brush) => change({ brush: { ...brush } })}
+            {...view}
+          />
+        )}
+      </section>
+      <section aria-labelledby="curves" className="flex flex-col gap-2">
+        <h2 id="curves" className="font-semibold">
+          Curves
+        </h2>
+        {series.length === 0 ? (
+          <p className="text-muted">None of them has reported an epoch.</p>
+        ) : (
+          <>
+            <div className="flex flex-wrap items-center gap-3">
+              <Toggles
+                label="Series"
+                options={series.map((one) => [one, one])}
+                on={keys}
+                onChange={(next) => change({ keys: next })}
+              />
+              <label className="flex items-center gap-1.5">
+                <input
+                  type="checkbox"
+                  checked={search.log ?? false}
+                  onChange={(event) => change({ log: event.target.checked })}
+                />
+                log axis
+              </label>
+              {kept.length > FIRST_DRAWN && (
+                <Button onClick={() => setMany(!many)}>
+                  {many ? `Draw the first ${FIRST_DRAWN}` : `Draw all ${kept.length}`}
+                </Button>
+              )}
+              <span className="text-xs text-muted">
+                {drawn.length} of {some(kept.length, 'job')} drawn
+              </span>
+            </div>
+            <ChartGrid
+              x="epoch"
+              of={of}
+              source={source}
+              {...view}
+              log={search.log ?? false}
+              smooth={0}
+              zoom={zoom}
+              onZoom={(range) => {
+                if (zoom) zooms.current.push(zoom)
+                setZoom(range)
+              }}
+              onZoomOut={() => setZoom(zooms.current.pop())}
+              keys={keys}
+              jobs={drawn}
+              whole={false}
+            />
+          </>
+        )}
+      </section>
+      <section aria-labelledby="scatter" className="flex flex-col gap-2">
+        <h2 id="scatter" className="font-semibold">
+          One against another
+        </h2>
+        <Scatter
+          rows={kept}
+          axes={axes}
+          view={{
+            sx: search.sx ?? first?.id ?? '',
+            sy: search.sy ?? (metric === undefined ? (axes[1]?.id ?? '') : `last.${metric}`),
+            logx: search.logx ?? false,
+            logy: search.logy ?? false,
+          }}
+          onView={change}
+          {...view}
+        />
+      </section>
+      {metric !== undefined && (
+        <section aria-labelledby="best" className="flex flex-col gap-2">
+          <h2 id="best" className="font-semibold">
+            Best epochs
+          </h2>
+          <BestEpochs of={of} metric={metric} rows={kept} source={source} {...view} />
+        </section>
+      )}
+      <Differences batches={batches} rows={rows} />
+    </div>
+  )
+}
+
+/** Which of many are on; in the order in which they were chosen. */
+function Toggles(props: {
+  label: string
+  options: readonly (readonly [string, string])[]
+  on: readonly string[]
+  onChange: (on: string[]) => void
+}) {
+  const { on, onChange } = props
+  return (
+    <div
+      role="group"
+      aria-label={props.label}
+      className="flex max-h-24 flex-wrap gap-1 overflow-y-auto p-0.5"
+    >
+      {props.options.map(([id, title]) => (
+        <button
+          key={id}
+          type="button"
+          aria-pressed={on.includes(id)}
+          className={`rounded-full border px-2 text-xs ${on.includes(id) ? 'border-accent bg-accent-soft' : 'border-line text-muted hover:bg-hover'}`}
+          onClick={() => onChange(on.includes(id) ? on.filter((one) => one !== id) : [...on, id])}
+        >
+          {title}
+        </button>
+      ))}
+    </div>
   )
 }

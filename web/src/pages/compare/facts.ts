@@ -40,14 +40,3 @@ export function factsOf(batches: readonly Batch[], jobs: readonly (readonly Job[
     return new Set(row).size > 1 ? [[name, row]] : []
   })
 }
-
-/** The job of each batch with the least (a loss) or greatest last value of a series. */
-export function bestOf(jobs: readonly Job[], key: string): { job: Job; value: number } | null {
-  const sign = /loss|err|time/i.test(key) ? 1 : -1
-  let best: { job: Job; value: number } | null = null
-  for (const job of jobs) {
-    const value = Number(job.latest[key] ?? Number.NaN)
-    if (Number.isFinite(value) && (best === null || sign * value < sign * best.value)) best = { job, value }
-  }
-  return best
-}

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { metricsOf } from '../../lib/api/batches.ts'
+import type { FieldValue } from '../../lib/api/projects.ts'
 import type { Numeric } from '../../lib/api/types.ts'
 import { colourOf } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
@@ -9,7 +10,7 @@ import { elapsedOf, endOf } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { useTheme } from '../../lib/theme.ts'
-import { clock, duration, number } from '../../lib/words.ts'
+import { duration, etaText, number } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
 import { Spark } from '../../ui/spark.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
@@ -23,36 +24,54 @@ interface Point {
 }
 
 /** One batch that runs: is it alive, is it learning, when is it done. */
-export function RunningRow({ id, watched }: { id: string; watched: boolean }) {
+export function RunningRow(props: {
+  id: string
+  watched: boolean
+  /** Between when it is likely done, in seconds from `at`. */
+  range: { eta: FieldValue | undefined; at: number } | undefined
+}) {
+  const { id, watched, range } = props
   const batch = useBatch(id)
   const now = useNow()
   if (batch === undefined) return null
   const end = endOf(batch)
   return (
-    <div data-row className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 hover:bg-hover">
-      <span className="w-32">
+    <div
+      data-row
+      className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 hover:bg-hover lg:flex-nowrap"
+    >
+      <span className="shrink-0 sm:w-36">
         <StatusBadge status={batch.status} stalled={batch.stalled} stopping={batch.stop_requested} />
       </span>
       <Link
         {...links.batch(id)}
         data-open
-        className="min-w-0 max-w-full truncate font-medium hover:underline sm:w-72"
+        className="min-w-0 max-w-full truncate font-medium hover:underline sm:w-64 lg:shrink"
       >
         {id}
       </Link>
-      <span className="truncate text-muted sm:w-28">{batch.project}</span>
+      <span className="truncate text-muted sm:w-24">{batch.project}</span>
       <span className="flex-1" />
       {watched && <Watched id={id} />}
       <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />
       <span
-        className="w-20 whitespace-nowrap text-right text-muted"
-        title={end === null ? 'Elapsed' : 'Expected end'}
+        className="whitespace-nowrap text-muted sm:w-40 sm:shrink-0 sm:text-right"
+        title={end === null ? 'Elapsed' : 'Expected end; in eight cases of ten between the two in brackets'}
       >
-        {end === null || end < Date.now() ? duration(elapsedOf(batch, now)) : `≈ ${clock(end)}`}
+        {end === null || end < now
+          ? duration(elapsedOf(batch, now))
+          : etaText(etaOf(end, range), range?.at ?? now)}
       </span>
-      <span className="hidden w-24 truncate text-muted lg:inline">{batch.host ?? ''}</span>
+      <span className="w-24 truncate text-muted max-lg:hidden">{batch.host ?? ''}</span>
     </div>
   )
+}
+
+/** What the stream told last, with the range that was read before. */
+function etaOf(end: number, range: { eta: FieldValue | undefined; at: number } | undefined) {
+  const seconds = (end - (range?.at ?? Date.now())) / 1000
+  if (range?.eta === undefined) return { eta_s: seconds }
+  return { eta_s: seconds, low_s: Number(range.eta.low), high_s: Number(range.eta.high) }
 }
 
 /** The loss of the job that reported last. */

@@ -1,15 +1,15 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { addMember, changeProject, removeMember } from '../../lib/api/projects.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Member } from '../../lib/api/types.ts'
-import { links } from '../../lib/links.ts'
 import { membersQuery, projectQuery, projectsQuery, useMe } from '../../lib/queries.ts'
 import { Button, Choice, Field } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 import { When } from '../../ui/when.tsx'
+import { ProjectTabs } from './tabs.tsx'
 
 const route = getRouteApi('/p/$slug/members')
 
@@ -42,12 +42,10 @@ export function Members() {
   const rules = project.data.role === 'owner' || me?.role === 'admin'
   return (
     <Sheet title={`Members of ${project.data.display_name}`}>
+      <ProjectTabs slug={slug} />
       <p className="text-muted">
         Owner: {project.data.owner.name}. This project is {project.data.visibility}:{' '}
-        {project.data.visibility === 'public' ? 'anyone may read it.' : 'only its members see it.'}{' '}
-        <Link {...links.project(slug)} className="text-accent underline">
-          Its batches
-        </Link>
+        {project.data.visibility === 'public' ? 'anyone may read it.' : 'only its members see it.'}
       </p>
       {rules && (
         <div className="flex items-center gap-2">

@@ -1,17 +1,21 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useEffect, useMemo, useState } from 'react'
+import { useCallback, useEffect, useMemo, useState } from 'react'
 import { sayWhy } from '../../lib/api/request.ts'
-import { parseQuery, toggle } from '../../lib/batch-query.ts'
-import { deleteWithUndo } from '../../lib/delete-batches.ts'
+import { parseQuery, toggle, without } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
-import { batchStore } from '../../lib/live/batches.ts'
-import { projectQuery } from '../../lib/queries.ts'
-import { Button, buttonLook, inputLook } from '../../ui/controls.tsx'
+import { pin } from '../../lib/pins.ts'
+import { fieldsQuery, projectQuery, useMe } from '../../lib/queries.ts'
+import { keepColumns, keptColumns, sortOf } from '../../lib/table-search.ts'
+import { buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { PinView } from '../../ui/pin-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
-import { tell } from '../../ui/toasts.tsx'
 import { BatchTable } from './batch-table.tsx'
+import { ColumnChooser } from './column-chooser.tsx'
+import { QueryField } from './query-field.tsx'
+import { SelectionBar } from './selection-bar.tsx'
+import { columnOf, standardColumns } from './table-columns.ts'
 import { useBatchList } from './use-batch-list.ts'
 
 const route = getRouteApi('/p/$slug')
@@ -20,10 +24,17 @@ const CHIPS = ['running', 'failed', 'completed', 'stopped'] as const
 /** Every batch of a project. */
 export function ProjectPage() {
   const { slug } = route.useParams()
-  const { q = '' } = route.useSearch()
+  const search = route.useSearch()
+  const { q = '' } = search
+  const me = useMe()
   const project = useQuery(projectQuery(slug))
-  const { filter, unknown } = useMemo(() => parseQuery(q), [q])
-  const list = useBatchList(slug, filter)
+  const known = useQuery(fieldsQuery(slug))
+  const { filter, problems, words } = useMemo(() => parseQuery(q), [q])
+  const { columns, choose } = useColumns()
+  const { sort, descending } = sortOf(search)
+  const order = useMemo(() => ({ sort, descending }), [sort, descending])
+  const ids = useMemo(() => columns.map((column) => column.id), [columns])
+  const list = useBatchList(slug, filter, order, ids)
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is selected is of what is shown
   useEffect(() => setSelected(new Set()), [slug, q])
@@ -35,113 +46,130 @@ export function ProjectPage() {
       </Notice>
     )
   }
+  const name = project.data?.display_name ?? slug
   return (
     <div className="flex h-full flex-col">
       <div className="flex flex-wrap items-center gap-2 px-4 py-2">
-        <h1 className="mr-2 text-base font-semibold">{project.data?.display_name ?? slug}</h1>
+        <h1 className="mr-1 text-base font-semibold">{name}</h1>
         {project.data?.visibility === 'public' && <span className="text-xs text-muted">public</span>}
-        <Search key={slug} slug={slug} q={q} />
+        <QueryField key={slug} slug={slug} search={search} known={known.data} />
         <div className="flex gap-1" role="group" aria-label="Filter by status">
           {CHIPS.map((status) => (
             <Link
               key={status}
-              {...links.project(slug, toggle(q, 'status', status))}
-              className={`${buttonLook(filter.status?.includes(status) ? 'primary' : 'plain')} max-sm:px-1.5`}
+              {...links.project(slug, { ...search, q: toggle(q, 'status', status) })}
+              className={`${buttonLook()} max-lg:px-1.5 ${filter.status?.includes(status) ? 'border-accent bg-accent-soft font-medium' : ''}`}
               aria-label={`${status}${filter.status?.includes(status) ? ', filtered' : ''}`}
+              title={status}
             >
               <StatusShape status={status} />
-              <span className="max-sm:hidden">{status}</span>
+              <span className="max-lg:hidden">{status}</span>
             </Link>
           ))}
         </div>
-        <span className="flex-1" />
+        <span className="flex-1 max-w-px max-sm:hidden" />
+        <PinView
+          suggested={q === '' ? name : `${name}: ${q}`}
+          onPin={(title) => pin({ title, href: location.pathname + location.search })}
+        />
+        <ColumnChooser columns={ids} known={known.data} onChange={choose} />
         {project.data?.role && (
           <Link {...links.members(slug)} className={buttonLook('quiet')}>
             Members
           </Link>
         )}
+        {(project.data?.role === 'owner' || me?.role === 'admin') && (
+          <Link {...links.rules(slug)} className={buttonLook('quiet')} title="What is mailed when">
+            Rules
+          </Link>
+        )}
       </div>
-      {unknown.length > 0 && (
-        <p className="px-4 pb-2 text-amber">
-          There is no filter {unknown.join(', ')}. Filters are status:, tag:, host: and owner:.
+      {words.length > 0 && (
+        <ul aria-label="Filters" className="flex flex-wrap gap-1.5 px-4 pb-2">
+          {words.map((word) => (
+            <li key={word}>
+              <Link
+                {...links.project(slug, { ...search, q: without(q, word) })}
+                aria-label={`Take away the filter ${word}`}
+                className="flex items-center gap-1 rounded-full border border-line bg-surface px-2 text-xs hover:bg-hover"
+              >
+                {word} <span aria-hidden="true">×</span>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+      {problems.length > 0 && (
+        <p role="status" className="px-4 pb-2 text-amber">
+          {problems.join('. ')}. This part filters nothing.
         </p>
       )}
       {list.error && (
         <div className="px-4 pb-2">
-          <Failure>{sayWhy(list.error)}</Failure>
+          <Failure>{sayWhy(list.error)} What is shown was read before.</Failure>
         </div>
       )}
       {list.pending ? (
         <Waiting rows={10} />
       ) : list.ids.length === 0 && list.fresh === 0 ? (
-        <Notice title={q === '' ? 'No batches yet' : 'Nothing matches'}>
-          {q === '' ? (
-            <Link {...links.connect()} className={buttonLook('primary')}>
-              Connect a script
-            </Link>
-          ) : (
-            <Link {...links.project(slug)} className={buttonLook()}>
-              Clear the filters
-            </Link>
-          )}
-        </Notice>
+        <Nothing slug={slug} filtered={q !== ''} />
       ) : (
-        <BatchTable slug={slug} q={q} list={list} selected={selected} onSelect={setSelected} />
+        <BatchTable
+          slug={slug}
+          search={search}
+          columns={columns}
+          list={list}
+          selected={selected}
+          onSelect={setSelected}
+        />
       )}
-      {selected.size > 0 && <Selection ids={[...selected]} onDone={() => setSelected(new Set())} />}
+      {selected.size > 0 && <SelectionBar ids={[...selected]} onDone={() => setSelected(new Set())} />}
     </div>
   )
 }
 
-function Search({ slug, q }: { slug: string; q: string }) {
-  const navigate = useNavigate()
-  const [text, setText] = useState(q)
-  useEffect(() => setText(q), [q])
-  useEffect(() => {
-    if (text.trim() === q) return
-    const timer = setTimeout(() => void navigate({ ...links.project(slug, text.trim()), replace: true }), 300)
-    return () => clearTimeout(timer)
-  }, [text, q, slug, navigate])
-  return (
-    <input
-      data-search
-      type="search"
-      aria-label="Search batches"
-      placeholder="status:failed tag:night host:box7 text"
-      className={`${inputLook} max-w-96 max-sm:order-last max-sm:max-w-none`}
-      value={text}
-      onChange={(event) => setText(event.target.value)}
-      onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
-    />
-  )
-}
-
-function Selection({ ids, onDone }: { ids: readonly string[]; onDone: () => void }) {
-  const deletable = ids.filter((id) => batchStore.get(id)?.can?.delete)
-  return (
-    <div
-      role="toolbar"
-      aria-label="Selected batches"
-      className="flex flex-wrap items-center gap-2 border-t border-line bg-surface px-4 py-2"
-    >
-      <span>{ids.length} selected</span>
-      <Link {...links.compare(ids)} className={buttonLook()} disabled={ids.length > 20}>
-        Compare
+function Nothing({ slug, filtered }: { slug: string; filtered: boolean }) {
+  return filtered ? (
+    <Notice title="Nothing matches">
+      <p>No batch of this project meets all of the filters.</p>
+      <Link {...links.project(slug)} className={buttonLook()}>
+        Clear the filters
       </Link>
-      <Button
-        look="danger"
-        disabled={deletable.length === 0}
-        title={deletable.length === 0 ? 'None of them is yours to delete' : 'Kept for 30 days'}
-        onClick={() => {
-          onDone()
-          void deleteWithUndo(deletable, tell)
-        }}
-      >
-        Delete {deletable.length === ids.length ? '' : deletable.length}
-      </Button>
-      <Button look="quiet" onClick={onDone}>
-        Clear
-      </Button>
-    </div>
+    </Notice>
+  ) : (
+    <Notice title="No batches yet">
+      <p>Once a script reports into this project, its batches appear here by themselves.</p>
+      <Link {...links.connect()} className={buttonLook('primary')}>
+        Connect a script
+      </Link>
+    </Notice>
   )
+}
+
+/** Of the address, else those this browser keeps for the project, else the usual ones. */
+function useColumns() {
+  const { slug } = route.useParams()
+  const search = route.useSearch()
+  const navigate = useNavigate()
+  const known = useQuery(fieldsQuery(slug)).data
+  const [kept, setKept] = useState(() => ({ slug, columns: keptColumns(slug) }))
+  if (kept.slug !== slug) setKept({ slug, columns: keptColumns(slug) })
+  const ids = search.cols ?? kept.columns
+  const columns = useMemo(
+    () => (ids ?? standardColumns(known)).flatMap((id) => columnOf(id) ?? []),
+    [ids, known],
+  )
+  const choose = useCallback(
+    (next: string[] | undefined) => {
+      keepColumns(slug, next)
+      setKept({ slug, columns: next })
+      const { cols: _, ...rest } = search
+      void navigate({
+        ...links.project(slug, next === undefined ? rest : { ...rest, cols: next }),
+        replace: true,
+      })
+    },
+    [slug, search, navigate],
+  )
+  return { columns, choose }
 }

@@ -1,69 +1,109 @@
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useMemo } from 'react'
-import { fetchShared, sharedMetricsOf } from '../../lib/api/batches.ts'
-import { sayWhy } from '../../lib/api/request.ts'
-import type { Batch, Job, Numeric } from '../../lib/api/types.ts'
-import { readChartSearch } from '../../lib/charts/search.ts'
+import { fetchShared, sharedLogOf, sharedMetricsOf, sharedResourcesOf } from '../../lib/api/batches.ts'
+import { Refusal, sayWhy } from '../../lib/api/request.ts'
 import { batchStore } from '../../lib/live/batches.ts'
-import { useChannel } from '../../lib/live/stream.ts'
+import { useChannel, useStreamState } from '../../lib/live/stream.ts'
 import { useBatch } from '../../lib/queries.ts'
+import { exact } from '../../lib/words.ts'
+import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
+import { takeIn } from '../batch/arrivals.ts'
 import { ChartsView } from '../batch/charts-view.tsx'
 import { createBatchContext, InBatch } from '../batch/context.ts'
 import { BatchHeader } from '../batch/header.tsx'
+import { JobsView } from '../batch/jobs.tsx'
+import { LogView } from '../batch/log-view.tsx'
+import { ResourcesView } from '../batch/resources-view.tsx'
+import { readShareSearch, SHARE_TABS, type ShareSearch } from './search.ts'
 
 const route = getRouteApi('/s/$token')
 
-/** One batch for whoever has the link. */
+/** One batch for whoever has the link: its charts, jobs, log and resources, live and without any control. */
 export function SharedPage() {
   const { token } = route.useParams()
   const search = route.useSearch()
   const navigate = useNavigate()
-  const shared = useQuery({ queryKey: ['share', token], queryFn: () => fetchShared(token) })
-  const context = useMemo(() => createBatchContext(`share ${token}`, sharedMetricsOf(token)), [token])
+  const stream = useStreamState()
+  const shared = useQuery({
+    queryKey: ['share', token],
+    queryFn: () => fetchShared(token),
+    refetchOnMount: 'always',
+    // A link that was revoked cuts the stream: the next answer says so.
+    refetchInterval: stream === 'offline' ? 3_000 : false,
+  })
+  const anonymous = shared.data?.anonymous
+  const context = useMemo(
+    () =>
+      createBatchContext(`share ${token}`, {
+        metrics: sharedMetricsOf(token),
+        resources: sharedResourcesOf(token),
+        log: anonymous === false ? sharedLogOf(token) : null,
+        batchId: null,
+      }),
+    [token, anonymous],
+  )
   useEffect(() => {
     if (shared.data === undefined) return
     batchStore.put([shared.data.batch])
     context.jobs.put(shared.data.jobs)
   }, [shared.data, context])
-  useChannel(shared.data ? `share:${token}` : null, (payload) => {
-    if (payload.batch) batchStore.put([payload.batch as Batch])
-    if (payload.jobs) context.jobs.put(payload.jobs as Job[])
-    const points = (payload.points ?? []) as {
-      job_id: string
-      epoch: number
-      values: Record<string, Numeric>
-    }[]
-    context.bus.tell(points.map((point) => ({ job: point.job_id, x: point.epoch, values: point.values })))
-  })
+  useChannel(shared.data && !shared.error ? `share:${token}` : null, (payload) => takeIn(context, payload))
   const batch = useBatch(shared.data?.batch.id ?? '')
-  if (shared.error) {
-    return (
+  const gone = shared.error instanceof Refusal && shared.error.status === 404
+  if (gone || (shared.error && shared.data === undefined)) {
+    return gone ? (
+      <Notice title="This link opens nothing any more" bad>
+        <p>It has ended, was revoked, or its batch was deleted. Ask whoever sent it for a new one.</p>
+      </Notice>
+    ) : (
       <Notice title={sayWhy(shared.error)} bad>
-        <p>The link may have ended or been revoked. Ask whoever sent it for a new one.</p>
+        <Button onClick={() => void shared.refetch()}>Try again</Button>
       </Notice>
     )
   }
-  if (batch === undefined) return <Waiting />
+  if (batch === undefined || shared.data === undefined) return <Waiting />
+  const tab = search.tab ?? 'charts'
+  const go = (next: ShareSearch): void =>
+    void navigate({
+      to: '/s/$token',
+      params: { token },
+      search: readShareSearch({ ...next, tab }),
+      replace: true,
+      resetScroll: false,
+    })
   return (
     <InBatch value={context}>
-      <p className="border-b border-line bg-surface px-4 py-1.5 text-xs text-muted">
-        Shared, read-only. {batch.project}
+      <p className="flex flex-wrap gap-x-4 border-b border-line bg-surface px-4 py-1.5 text-xs text-muted">
+        <span>Shared, read-only. {batch.project}</span>
+        {shared.data.anonymous && <span>Names, host, paths and log lines are hidden.</span>}
+        {shared.data.expires_at && <span>The link ends {exact(shared.data.expires_at)}.</span>}
+        {stream === 'offline' && (
+          <span role="status" className="text-amber">
+            The live stream is cut off; it is caught up by itself.
+          </span>
+        )}
       </p>
       <BatchHeader batch={batch} shared />
-      <ChartsView
-        search={search}
-        onSearch={(next) =>
-          void navigate({
-            to: '/s/$token',
-            params: { token },
-            search: readChartSearch({ ...next }),
-            replace: true,
-            resetScroll: false,
-          })
-        }
-      />
+      <nav aria-label="Views of the batch" className="flex gap-1 overflow-x-auto border-b border-line px-3">
+        {SHARE_TABS.map((one) => (
+          <Link
+            key={one}
+            to="/s/$token"
+            params={{ token }}
+            search={one === 'charts' ? {} : { tab: one }}
+            aria-current={one === tab ? 'page' : undefined}
+            className={`-mb-px border-b-2 px-2 py-1.5 capitalize ${one === tab ? 'border-accent text-ink' : 'border-transparent text-muted hover:text-ink'}`}
+          >
+            {one}
+          </Link>
+        ))}
+      </nav>
+      {tab === 'charts' && <ChartsView search={search} onSearch={go} />}
+      {tab === 'jobs' && <JobsView batch={batch} search={search} onSearch={go} />}
+      {tab === 'logs' && <LogView search={search} onSearch={go} batchId={batch.id} />}
+      {tab === 'resources' && <ResourcesView zoom={search.zoom} onZoom={(zoom) => go({ zoom })} />}
     </InBatch>
   )
 }

@@ -5,12 +5,15 @@ import { links } from '../../lib/links.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { SignInFrame } from './frame.tsx'
+import { Providers } from './providers.tsx'
+import { readReturn } from './search.ts'
 import { useEnter } from './use-enter.ts'
 
 const route = getRouteApi('/register')
 
 export function Register() {
-  const enter = useEnter(register, route.useSearch().return_to)
+  const { return_to: returnTo } = readReturn(route.useSearch())
+  const enter = useEnter(register, returnTo)
   return (
     <SignInFrame title="Register">
       <form
@@ -42,6 +45,7 @@ export function Register() {
           {enter.isPending ? 'Making the account …' : 'Register'}
         </Button>
       </form>
+      <Providers returnTo={returnTo} />
       <p className="text-muted">
         You have an account?{' '}
         <Link {...links.signIn()} className="text-accent underline">

@@ -5,14 +5,18 @@ import { links } from '../../lib/links.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { SignInFrame } from './frame.tsx'
+import { Outcome, Providers } from './providers.tsx'
+import { readSignInSearch } from './search.ts'
 import { useEnter } from './use-enter.ts'
 
 const route = getRouteApi('/sign-in')
 
 export function SignIn() {
-  const enter = useEnter(signIn, route.useSearch().return_to)
+  const { return_to: returnTo, ...outcome } = readSignInSearch(route.useSearch())
+  const enter = useEnter(signIn, returnTo)
   return (
     <SignInFrame title="Sign in">
+      {enter.isIdle && <Outcome {...outcome} />}
       <form
         className="flex flex-col gap-3"
         onSubmit={(event) => {
@@ -28,6 +32,7 @@ export function SignIn() {
           {enter.isPending ? 'Signing in …' : 'Sign in'}
         </Button>
       </form>
+      <Providers returnTo={returnTo} />
       <p className="text-muted">
         No account yet?{' '}
         <Link {...links.register()} className="text-accent underline">

@@ -1,0 +1,67 @@
+import { migrationScripts } from '../migrate.ts'
+import { migrationsOf, withConnection } from './connection.ts'
+import { copyOut } from './copy.ts'
+import { copyOutStatement, createDump, type DumpHeader } from './file.ts'
+import { madeBy, sequencesOf, storedTables } from './tables.ts'
+
+/**
+ * Not saved, because it is about now: the log of changes (who comes back to a restored database with a cursor of the
+ * old one is told to read anew), and which servers are up since when.
+ */
+const NOT_SAVED = new Set(['changes', 'servers', 'reachable'])
+
+export interface BackupOptions {
+  url: string
+  /** The folder of the migrations of this release. */
+  migrations: string
+  file: string
+  now: Date
+  /** Is told now and then how far it is. */
+  progress: (rows: number, bytes: number) => void
+  signal?: AbortSignal
+}
+
+/**
+ * Writes everything the service keeps into one file, as it was at one moment, while servers go on. What graphile-worker
+ * keeps (mail that waits) is left out. Memory stays flat. See docs/operations.md "Backup and restore".
+ * @returns how many rows, and of how many bytes before compression
+ * @throws Error in a sentence, when there is nothing to save, the file exists, or the database is newer than the release
+ */
+export function backup(options: BackupOptions): Promise<{ rows: number; bytes: number }> {
+  const { url, file, signal } = options
+  return withConnection({ url, name: 'svc backup', shared: true, signal }, async (client) => {
+    const known = await migrationScripts(options.migrations)
+    const applied = await migrationsOf(client)
+    if (applied === undefined) throw new Error('there is no database of this service to back up')
+    const unknown = applied.filter((name) => !known.some((one) => one.name === name))
+    if (unknown.length > 0)
+      throw new Error(
+        `the database is newer than this release: it has ${unknown.join(', ')}. Back it up with the release that wrote it`,
+      )
+    const made = madeBy(known.map(({ script }) => script))
+    // Everything below sees one moment; the numbers that sequences gave by now cover all that can be seen.
+    await client.query('/* backup.begin */ begin isolation level repeatable read, read only')
+    const tables = (await storedTables(client, made.tables)).filter(({ name }) => !NOT_SAVED.has(name))
+    const sequences = await sequencesOf(client, made)
+    const { rows: seq } = await client.query<{ last: string | null }>(
+      '/* backup.changes_seq */ select max(seq)::text as last from changes',
+    )
+    const header: DumpHeader = {
+      format: 1,
+      createdAt: options.now.toISOString(),
+      migrations: applied,
+      tables,
+      sequences,
+      changesSeq: Number(seq[0]?.last ?? 0),
+    }
+    const dump = await createDump(file, header, options.progress)
+    try {
+      for (const table of tables) await dump.table(table, copyOut(client, copyOutStatement(table)))
+      await client.query('/* backup.end */ commit')
+      return await dump.finish()
+    } catch (error) {
+      await dump.abandon()
+      throw error
+    }
+  })
+}

@@ -1,0 +1,134 @@
+import type { Client, Connection } from 'pg'
+
+/**
+ * COPY over a connection of `pg`, in both directions and with back-pressure. Not by postgres.js: of what the server
+ * refuses once all rows were sent (a foreign key, say) it tells nobody, and whoever waits waits for ever.
+ */
+
+/** Rows travel in blocks of about this size, however small they are. */
+const BLOCK_BYTES = 256 * 1024
+/** Blocks that may wait for whoever writes them; past that the server is asked to wait. */
+const MOST_BLOCKS = 4
+
+/** What `pg` gives a query to do; the parts that COPY needs. */
+interface Conversation {
+  submit(connection: Connection): void
+  handleCopyData(message: { chunk: Buffer }): void
+  handleCopyInResponse(connection: CopyInConnection): void
+  handleCommandComplete(message: { text: string }): void
+  handleReadyForQuery(): void
+  handleError(error: Error): void
+}
+type CopyInConnection = Connection & {
+  sendCopyFromChunk(chunk: Buffer): void
+  endCopyFrom(): void
+  sendCopyFail(message: string): void
+}
+
+/** The rows of `copy … to stdout`, in blocks of whole rows. Must be read to its end. */
+export async function* copyOut(client: Client, statement: string): AsyncGenerator<Buffer, void> {
+  const blocks: Buffer[] = []
+  let rows: Buffer[] = []
+  let bytes = 0
+  let over = false
+  let failure: Error | undefined
+  let wake = (): void => {}
+  let connection: Connection | undefined
+
+  function closeBlock(): void {
+    if (bytes > 0) blocks.push(Buffer.concat(rows, bytes))
+    rows = []
+    bytes = 0
+    wake()
+  }
+  const conversation: Conversation = {
+    submit(on) {
+      connection = on
+      on.query(statement)
+    },
+    handleCopyData({ chunk }) {
+      // A view of what the parser will write over.
+      rows.push(Buffer.from(chunk))
+      bytes += chunk.length
+      if (bytes < BLOCK_BYTES) return
+      closeBlock()
+      if (blocks.length >= MOST_BLOCKS) connection?.stream.pause()
+    },
+    handleCopyInResponse() {},
+    handleCommandComplete() {},
+    handleReadyForQuery() {
+      over = true
+      closeBlock()
+    },
+    handleError(error) {
+      failure = error
+      over = true
+      wake()
+    },
+  }
+  client.query(conversation)
+  for (;;) {
+    const block = blocks.shift()
+    if (block !== undefined) {
+      if (blocks.length < MOST_BLOCKS / 2) connection?.stream.resume()
+      yield block
+    } else if (failure !== undefined) throw failure
+    else if (over) return
+    else {
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+  }
+}
+
+/**
+ * Feeds `copy … from stdin`.
+ * @returns how many rows the server took
+ * @throws what the server refused, or what reading the blocks threw
+ */
+export function copyIn(client: Client, statement: string, blocks: AsyncIterable<Buffer>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let taken = 0
+    let refused = false
+    let unread: unknown
+    const feed = async (connection: CopyInConnection): Promise<void> => {
+      for await (const block of blocks) {
+        if (refused) return
+        connection.sendCopyFromChunk(block)
+        if (connection.stream.writableNeedDrain) await drained(connection)
+      }
+      connection.endCopyFrom()
+    }
+    const conversation: Conversation = {
+      submit: (connection) => connection.query(statement),
+      handleCopyData() {},
+      handleCopyInResponse(connection) {
+        feed(connection).catch((error) => {
+          unread = error
+          connection.sendCopyFail('the rows could not be read')
+        })
+      },
+      handleCommandComplete({ text }) {
+        taken = Number(/^COPY (\d+)$/.exec(text)?.[1])
+      },
+      handleReadyForQuery: () => resolve(taken),
+      handleError(error) {
+        refused = true
+        reject(unread ?? error)
+      },
+    }
+    client.query(conversation)
+  })
+}
+
+const drained = ({ stream }: Connection): Promise<void> =>
+  new Promise((resolve) => {
+    const go = (): void => {
+      stream.off('drain', go)
+      stream.off('close', go)
+      resolve()
+    }
+    stream.on('drain', go)
+    stream.on('close', go)
+  })

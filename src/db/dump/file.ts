@@ -1,0 +1,214 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createReadStream, createWriteStream, existsSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+import { type Lines, readLines, rowsIn } from './lines.ts'
+
+/**
+ * A backup: gzip of text, so that `zcat` shows it.
+ *
+ *   -- svc backup {"format":1, …}              the header: what was saved, and of which version
+ *   COPY "users" ("id", …) FROM stdin;         each table, in an order in which rows find those they refer to
+ *   …                                          its rows, as COPY writes them
+ *   \.
+ *   -- end {"rows":{"users":1, …},"sha256":…}  the hash of every byte before this line
+ */
+export interface DumpHeader {
+  format: 1
+  createdAt: string
+  /** The migrations of the database, in order. */
+  migrations: string[]
+  tables: DumpedTable[]
+  sequences: { name: string; last: number }[]
+  /** The newest `seq` of the log of changes, which is not saved itself. */
+  changesSeq: number
+}
+
+export interface DumpedTable {
+  name: string
+  columns: string[]
+}
+
+const HEADER = '-- svc backup '
+const TRAILER = '-- end '
+const END_OF_ROWS = Buffer.from('\\.\n')
+
+export interface DumpWriter {
+  table(table: DumpedTable, blocks: AsyncIterable<Buffer>): Promise<number>
+  /** Makes the file whole, on disk and under its name. */
+  finish(): Promise<{ rows: number; bytes: number }>
+  /** Leaves nothing behind. */
+  abandon(): Promise<void>
+}
+
+/**
+ * Begins a backup. It appears under its name only once it is whole; until then it is a file beside it.
+ * @throws Error in a sentence, when the file exists
+ */
+export async function createDump(
+  file: string,
+  header: DumpHeader,
+  progress: (rows: number, bytes: number) => void,
+): Promise<DumpWriter> {
+  if (existsSync(file)) throw new Error(`${file} exists; choose another name`)
+  const partial = `${file}.partial-${process.pid}`
+  const hash = createHash('sha256')
+  const rows: Record<string, number> = {}
+  let total = 0
+  let bytes = 0
+  // Passwords' hashes and signing keys are in it.
+  const out = createWriteStream(partial, { flags: 'wx', mode: 0o600 })
+  const gzip = createGzip({ level: 2 })
+  const written = pipeline(gzip, out)
+  written.catch(() => {}) // told to whoever writes next
+  const emit = async (block: Buffer): Promise<void> => {
+    bytes += block.length
+    if (gzip.write(block)) return
+    await Promise.race([once(gzip, 'drain'), written])
+  }
+  const write = (block: Buffer): Promise<void> => {
+    hash.update(block)
+    return emit(block)
+  }
+  const writer: DumpWriter = {
+    async table(table, blocks) {
+      await write(Buffer.from(copyLine(table)))
+      let n = 0
+      for await (const block of blocks) {
+        n += rowsIn(block)
+        progress(total + n, bytes)
+        await write(block)
+      }
+      await write(END_OF_ROWS)
+      rows[table.name] = n
+      total += n
+      return n
+    },
+    async finish() {
+      await emit(Buffer.from(`${TRAILER}${JSON.stringify({ rows, sha256: hash.digest('hex') })}\n`))
+      gzip.end()
+      await written
+      await flush(partial)
+      await rename(partial, file)
+      await flush(dirname(file)).catch(() => {}) // a folder cannot be opened everywhere
+      return { rows: total, bytes }
+    },
+    async abandon() {
+      gzip.destroy()
+      await written.catch(() => {})
+      await rm(partial, { force: true })
+    },
+  }
+  try {
+    await write(Buffer.from(`${HEADER}${JSON.stringify(header)}\n`))
+    return writer
+  } catch (error) {
+    await writer.abandon()
+    throw error
+  }
+}
+
+async function flush(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  await handle.sync().finally(() => handle.close())
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+const columnsOf = ({ name, columns }: DumpedTable): string =>
+  `${quoted(name)} (${columns.map(quoted).join(', ')})`
+const copyLine = (table: DumpedTable): string => `COPY ${columnsOf(table)} FROM stdin;\n`
+export const copyInStatement = (table: DumpedTable): string =>
+  `/* restore.copy */ copy ${columnsOf(table)} from stdin`
+export const copyOutStatement = (table: DumpedTable): string =>
+  `/* backup.copy */ copy ${columnsOf(table)} to stdout`
+
+/**
+ * Reads a backup from its first byte to its last, and holds it against its hash and its counts.
+ * @param visit.table is given the rows of a table; what it does not read is passed over
+ * @throws Error in a sentence, when the file is missing, truncated, altered or of another format
+ */
+export async function readDump(
+  file: string,
+  visit: {
+    header?: (header: DumpHeader) => Promise<void> | void
+    table?: (table: DumpedTable, rows: AsyncIterable<Buffer>) => Promise<unknown>
+    progress: (rows: number, bytes: number) => void
+  },
+): Promise<DumpHeader> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  let total = 0
+  const source = createReadStream(file, { highWaterMark: 256 * 1024 })
+  const gunzip = createGunzip({ chunkSize: 256 * 1024 })
+  const fed = pipeline(source, gunzip)
+  fed.catch(() => {}) // told by gunzip
+  const lines = readLines(gunzip, (read) => {
+    bytes += read.length
+    hash.update(read)
+  })
+  try {
+    const header = headerOf(file, await lines.next())
+    await visit.header?.(header)
+    const rows: Record<string, number> = {}
+    for (const table of header.tables) {
+      if ((await lines.next()) !== copyLine(table).trimEnd()) throw altered(file)
+      let n = 0
+      const counted = (async function* () {
+        for await (const block of lines.rows()) {
+          n += rowsIn(block)
+          visit.progress(total + n, bytes)
+          yield block
+        }
+      })()
+      await visit.table?.(table, counted)
+      for await (const _ of counted) void _
+      rows[table.name] = n
+      total += n
+    }
+    const sha256 = hash.copy().digest('hex')
+    await checkTrailer(file, lines, { rows, sha256 })
+    return header
+  } catch (error) {
+    throw faultOf(file, error)
+  } finally {
+    gunzip.destroy()
+    source.destroy()
+  }
+}
+
+function headerOf(file: string, line: string | undefined): DumpHeader {
+  if (line?.startsWith(HEADER) !== true) throw new Error(`${file} is not a backup of this service`)
+  const header = JSON.parse(line.slice(HEADER.length)) as DumpHeader
+  if (header.format !== 1)
+    throw new Error(`${file} was written by a newer release; restore it with that one, or a newer one`)
+  return header
+}
+
+async function checkTrailer(
+  file: string,
+  lines: Lines,
+  found: { rows: Record<string, number>; sha256: string },
+): Promise<void> {
+  const line = await lines.next()
+  if (line?.startsWith(TRAILER) !== true || (await lines.next()) !== undefined) throw altered(file)
+  const told = JSON.parse(line.slice(TRAILER.length)) as typeof found
+  const same =
+    told.sha256 === found.sha256 &&
+    Object.entries(found.rows).every(([table, rows]) => told.rows[table] === rows)
+  if (!same) throw altered(file)
+}
+
+const altered = (file: string): Error =>
+  new Error(`${file} is truncated or was altered: nothing was restored`)
+
+/** What gunzip and the file system say, in a sentence. */
+function faultOf(file: string, error: unknown): unknown {
+  const { code = '' } = error as NodeJS.ErrnoException
+  if (/^(Z_|ERR_STREAM_PREMATURE_CLOSE)/.test(code) || error instanceof SyntaxError) return altered(file)
+  if (/^E[A-Z]+$/.test(code) && (error as NodeJS.ErrnoException).syscall !== undefined)
+    return new Error(`${file} cannot be read (${code})`)
+  return error
+}

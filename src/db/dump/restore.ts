@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto'
+import type { Client } from 'pg'
+import { CREATE_MIGRATIONS_TABLE, migrationScripts } from '../migrate.ts'
+import { migrationsOf, withConnection } from './connection.ts'
+import { copyIn } from './copy.ts'
+import { copyInStatement, type DumpHeader, readDump } from './file.ts'
+import { type Made, madeBy, sequencesOf, storedTables } from './tables.ts'
+
+/**
+ * How far the log of changes of a restored database begins beyond every cursor that the old one can have given, also
+ * if it went on for years after the backup: each of them is then older than the log, and answered by a reset.
+ */
+const CURSORS_APART = 100_000_000_000
+const CHANGES_SEQUENCE = 'changes_seq_seq'
+/** How often taking the tables from servers that run is tried, when they and we wait for each other. */
+const MOST_ATTEMPTS = 5
+/** How long a request that runs may hold a table. */
+const LOCK_PATIENCE = '60s'
+
+export interface RestoreOptions {
+  url: string
+  migrations: string
+  file: string
+  /** Whether what the database holds is given up. */
+  replace: boolean
+  now: Date
+  progress: (step: 'checked' | 'restored', rows: number, bytes: number) => void
+  signal?: AbortSignal
+}
+
+/**
+ * Puts a backup into a database, in one transaction: all of it or nothing. The file is read twice, first to hold it
+ * against its hash. The tables are made anew by the migrations that the backed up database had, filled, and brought up
+ * to this release by the others. Servers may run meanwhile; their requests wait, and their streams are told to read
+ * anew. See docs/operations.md "Backup and restore".
+ * @returns when the backup was made, and how many rows it holds
+ * @throws Error in a sentence: a file that is no whole backup, one of a newer release, a database that holds data
+ */
+export async function restore(options: RestoreOptions): Promise<{ createdAt: string; rows: number }> {
+  const { url, file, signal, progress } = options
+  const release = await migrationScripts(options.migrations)
+  const header = await readDump(file, {
+    header: ({ migrations }) => refuseNewer(file, migrations, release),
+    progress: (rows, bytes) => {
+      signal?.throwIfAborted()
+      progress('checked', rows, bytes)
+    },
+  })
+  return withConnection({ url, name: 'svc restore', shared: false, signal }, async (client) => {
+    const made = madeBy(release.map(({ script }) => script))
+    const was = await clearTarget(client, made, options.replace, release)
+    const total = await fill(client, options, header, release)
+    await settle(client, header, { was, now: options.now })
+    for (const step of release.filter(({ name }) => !header.migrations.includes(name)))
+      await apply(client, step)
+    await client.query('/* restore.end */ commit')
+    // Without what it tells, the first questions would be answered by scans.
+    await client.query('/* restore.analyze */ analyze')
+    await client.query("/* restore.notify */ select pg_notify('changes', '')")
+    return { createdAt: header.createdAt, rows: total }
+  })
+}
+
+type Migration = Awaited<ReturnType<typeof migrationScripts>>[number]
+
+function refuseNewer(file: string, migrations: string[], release: readonly Migration[]): void {
+  const unknown = migrations.filter((name) => !release.some((one) => one.name === name))
+  if (unknown.length > 0)
+    throw new Error(
+      `${file} is of a newer release: it has ${unknown.join(', ')}. Restore it with that release, or a newer one`,
+    )
+}
+
+/**
+ * Begins the transaction and removes what the service made in the database; what others made is left alone.
+ * @returns up to where the sequences of what was removed had come
+ */
+async function clearTarget(
+  client: Client,
+  made: Made,
+  replace: boolean,
+  release: readonly Migration[],
+): Promise<Map<string, number>> {
+  const applied = (await migrationsOf(client)) ?? []
+  const unknown = applied.filter((name) => !release.some((one) => one.name === name))
+  if (unknown.length > 0)
+    throw new Error(
+      `the database is newer than this release: it has ${unknown.join(', ')}. Restore with that release, or into another database`,
+    )
+  const tables = await beginWithTables(client, made.tables)
+  if (!replace && (await holdsData(client, tables)))
+    throw new Error('the database holds data: restore into an empty one, or give that up with --replace')
+  const was = new Map(
+    (await sequencesOf(client, { tables, sequences: made.sequences })).map(({ name, last }) => [name, last]),
+  )
+  const all = applied.length > 0 ? [...tables, '_prisma_migrations'] : tables
+  if (all.length > 0) await client.query(`/* restore.drop_tables */ drop table ${listOf(all)}`)
+  if (made.functions.length > 0)
+    await client.query(`/* restore.drop_functions */ drop function if exists ${listOf(made.functions)}`)
+  if (made.sequences.length > 0)
+    await client.query(`/* restore.drop_sequences */ drop sequence if exists ${listOf(made.sequences)}`)
+  return was
+}
+
+const listOf = (names: readonly string[]): string => names.map((name) => `"${name}"`).join(', ')
+
+/** The tables that there are, held against everybody else. */
+async function beginWithTables(client: Client, names: readonly string[]): Promise<string[]> {
+  for (let attempt = 1; ; attempt++) {
+    await client.query('/* restore.begin */ begin')
+    try {
+      const tables = (await storedTables(client, names)).map(({ name }) => name)
+      await client.query(`/* restore.patience */ set local lock_timeout = '${LOCK_PATIENCE}'`)
+      if (tables.length > 0)
+        await client.query(`/* restore.lock */ lock table ${listOf(tables)} in access exclusive mode`)
+      await client.query('/* restore.patient */ set local lock_timeout = 0')
+      return tables
+    } catch (error) {
+      const { code } = error as { code?: string }
+      if (code === '55P03')
+        throw new Error('a server is using the database and did not let go of it; stop it, and try again')
+      if (code !== '40P01' || attempt === MOST_ATTEMPTS) throw error
+      await client.query('/* restore.again */ rollback')
+    }
+  }
+}
+
+/** A server that was merely started leaves no users behind. */
+async function holdsData(client: Client, tables: readonly string[]): Promise<boolean> {
+  for (const table of ['users', 'projects', 'events'].filter((name) => tables.includes(name))) {
+    const { rowCount } = await client.query(`/* restore.holds_data */ select from "${table}" limit 1`)
+    if (rowCount !== 0) return true
+  }
+  return false
+}
+
+async function fill(
+  client: Client,
+  options: RestoreOptions,
+  header: DumpHeader,
+  release: readonly Migration[],
+): Promise<number> {
+  const { file, signal, progress } = options
+  await client.query(CREATE_MIGRATIONS_TABLE)
+  for (const name of header.migrations) {
+    const step = release.find((one) => one.name === name)
+    if (step !== undefined) await apply(client, step)
+  }
+  // The migrations' own rows, if they make any, are in the backup as they were.
+  const own = header.tables.map(({ name }) => name)
+  await client.query(`/* restore.empty */ truncate ${listOf(own)}`)
+  let total = 0
+  const again = await readDump(file, {
+    async table(table, rows) {
+      const stored = await copyIn(client, copyInStatement(table), rows)
+      total += stored
+    },
+    progress: (rows, bytes) => {
+      signal?.throwIfAborted()
+      progress('restored', rows, bytes)
+    },
+  })
+  if (again.createdAt !== header.createdAt) throw new Error(`${file} was replaced while it was read`)
+  return total
+}
+
+/** Applies a migration as `migrate` does (db/migrate.ts), within the transaction. */
+async function apply(client: Client, { name, script, checksum }: Migration): Promise<void> {
+  await client.query(script)
+  await client.query(
+    `/* restore.record_migration */ insert into _prisma_migrations
+       (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
+     values ($1, $2, $3, clock_timestamp(), clock_timestamp(), 1)`,
+    [randomUUID(), checksum, name],
+  )
+}
+
+/** What must not be as it was at the moment of the backup. */
+async function settle(
+  client: Client,
+  header: DumpHeader,
+  { was, now }: { was: ReadonlyMap<string, number>; now: Date },
+): Promise<void> {
+  // Beyond what either database gave: whoever remembers a number of one does not meet it as another's.
+  const saved = new Map(header.sequences.map(({ name, last }) => [name, last]))
+  for (const name of new Set([...saved.keys(), ...was.keys()]))
+    await client.query(
+      '/* restore.set_sequence */ select setval(to_regclass($1), $2, true) where to_regclass($1) is not null',
+      [`"${name}"`, Math.max(saved.get(name) ?? 1, was.get(name) ?? 1)],
+    )
+  const seq =
+    Math.max(header.changesSeq, was.get(CHANGES_SEQUENCE) ?? 0, saved.get(CHANGES_SEQUENCE) ?? 0) +
+    CURSORS_APART
+  await client.query(
+    `/* restore.first_change */ insert into changes (seq, channel, type) overriding system value
+     values ($1, 'service', 'restored')`,
+    [seq],
+  )
+  await client.query('/* restore.set_changes */ select setval($1::regclass, $2, true)', [
+    CHANGES_SEQUENCE,
+    seq,
+  ])
+  // Commands that waited may have been run since: a training must not be started a second time by a restore.
+  await client.query(
+    `/* restore.cancel_commands */ update agent_commands
+     set state = 'cancelled', finished_at = $1, failure_reason = 'the service was restored from a backup'
+     where state = 'pending'`,
+    [now.toISOString()],
+  )
+  // The mail of what was replaced, and of what was restored, is not sent again.
+  await client.query(`/* restore.drop_mail */ do $$ begin
+    if to_regclass('graphile_worker._private_jobs') is not null then
+      delete from graphile_worker._private_jobs;
+    end if;
+  end $$`)
+}

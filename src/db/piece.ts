@@ -1,0 +1,71 @@
+import type { Db, Fragment } from './sql.ts'
+
+/**
+ * A piece of SQL whose parameters are all text, so that it can travel in either way: inside of a statement of
+ * postgres.js, or in a trip of several statements at once (trip.ts). The words around the parameters must be the same
+ * for every call, as a tagged template's are.
+ */
+export interface Piece {
+  words: TemplateStringsArray
+  values: string[]
+}
+
+/** The words around a parameter that stands alone. */
+const BARE = Object.assign(['', ''], { raw: ['', ''] })
+
+/** Pieces may be put into others. */
+export function piece(words: TemplateStringsArray, ...given: (string | number | Piece)[]): Piece {
+  if (!given.some((value) => typeof value === 'object')) return { words, values: given.map(String) }
+  const all: string[] = []
+  const values: string[] = []
+  let open = words[0] as string
+  for (const [i, value] of given.entries()) {
+    const inner: Piece = typeof value === 'object' ? value : { words: BARE, values: [String(value)] }
+    for (const [n, word] of inner.words.entries()) {
+      if (n > 0) {
+        all.push(open)
+        open = ''
+      }
+      open += word
+    }
+    open += words[i + 1]
+    values.push(...inner.values)
+  }
+  all.push(open)
+  return { words: Object.assign(all, { raw: all }), values }
+}
+
+/** The piece inside of a statement of postgres.js. */
+export const fragment = (db: Db, { words, values }: Piece): Fragment => db(words, ...values)
+
+/** The piece's SQL with its parameters numbered from `first`. */
+export const numbered = ({ words }: Piece, first: number): string =>
+  words.reduce((text, word, i) => `${text}${i === 0 ? '' : `$${first + i - 1}`}${word}`, '')
+
+/** One statement of several pieces: `with name as (piece), … select 1`. */
+export interface Together {
+  /** Equal names have equal text. */
+  name: string
+  text: string
+  values: string[]
+}
+
+const texts = new Map<string, string>()
+
+/** Statements that write different tables, as one; `false` leaves a piece out. */
+export function together(name: string, pieces: Record<string, Piece | false>): Together {
+  const given = Object.entries(pieces).filter((entry): entry is [string, Piece] => entry[1] !== false)
+  const key = `${name} ${given.map(([part]) => part).join(' ')}`
+  let text = texts.get(key)
+  if (text === undefined) {
+    let first = 1
+    const parts = given.map(([part, one]) => {
+      const words = `${part} as (${numbered(one, first)})`
+      first += one.values.length
+      return words
+    })
+    text = `/* ${name} */ with ${parts.join(', ')} select 1`
+    texts.set(key, text)
+  }
+  return { name: key, text, values: given.flatMap(([, one]) => one.values) }
+}

@@ -1,0 +1,158 @@
+import { Client, type Connection } from 'pg'
+
+/**
+ * Several statements in one trip to the database and back, as one transaction: what goes to the server before one
+ * Sync is committed by it, or rolled back whole. postgres.js asks for an answer after every statement, so this uses
+ * `pg`, whose queries may write what they like to its connection.
+ */
+export interface Step {
+  /** Steps of one name have one text. */
+  name: string
+  text: string
+  values: readonly string[]
+}
+
+export type Row = readonly (string | null)[]
+
+export interface Trips {
+  /** Whether there is a connection that nobody uses. */
+  readonly ready: boolean
+  /**
+   * One at a time.
+   * @returns the rows of each step, as text
+   * @throws what the server said, and then nothing was kept; or CONNECTION_CLOSED, and then that is unknown
+   */
+  run(steps: readonly Step[]): Promise<Row[][]>
+  end(): Promise<void>
+}
+
+const AGAIN_MS = 500
+const PATIENCE_MS = 10_000
+
+/** Connects, and again whenever the connection is lost; whoever finds it not ready has to go another way. */
+export function openTrips(url: string, options: { name: string; settings?: Record<string, string> }): Trips {
+  let client: Client | null = null
+  let prepared = new Map<string, string>()
+  let names = 0
+  let busy = false
+  let ended = false
+  let timer: NodeJS.Timeout | undefined
+  const settings = Object.entries({ TimeZone: 'UTC', ...options.settings })
+
+  async function open(): Promise<void> {
+    const opening = new Client({
+      connectionString: url,
+      application_name: `svc ${options.name}`,
+      options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
+      connectionTimeoutMillis: PATIENCE_MS,
+      keepAlive: true,
+    })
+    let over = false
+    // Told by an error, by the end of the connection, and by a failure to make it: it counts once.
+    const lost = (): void => {
+      if (client === opening) client = null
+      if (over || ended) return
+      over = true
+      timer = setTimeout(() => {
+        connecting = open()
+      }, AGAIN_MS)
+      timer.unref()
+    }
+    opening.on('error', lost)
+    opening.on('end', lost)
+    try {
+      await opening.connect()
+      prepared = new Map()
+      if (ended) await opening.end()
+      else client = opening
+    } catch {
+      lost()
+    }
+  }
+  let connecting = open()
+
+  return {
+    get ready() {
+      return client !== null && !busy
+    },
+    async run(steps) {
+      if (client === null || busy) throw closed(undefined)
+      busy = true
+      const fresh: string[] = []
+      const trip = createTrip(
+        steps.map((step) => {
+          const known = prepared.get(step.name)
+          if (known !== undefined) return { ...step, name: known, prepare: false }
+          const name = `trip_${++names}`
+          prepared.set(step.name, name)
+          fresh.push(step.name)
+          return { ...step, name, prepare: true }
+        }),
+      )
+      try {
+        client.query(trip)
+        return await trip.done
+      } catch (error) {
+        // Some of them may not have been reached; what was prepared stays so, under a name that is not used again.
+        for (const name of fresh) prepared.delete(name)
+        throw (error as { severity?: string }).severity === undefined ? closed(error) : error
+      } finally {
+        busy = false
+      }
+    },
+    async end() {
+      ended = true
+      clearTimeout(timer)
+      await connecting
+      await client?.end()
+    },
+  }
+}
+
+const closed = (cause: unknown): Error =>
+  Object.assign(new Error('The connection to the database was lost', { cause }), {
+    code: 'CONNECTION_CLOSED',
+  })
+
+/** What `pg` asks of a query of its users' own; it calls these as answers come in. */
+function createTrip(steps: readonly (Step & { prepare: boolean })[]) {
+  const rows: Row[][] = [[]]
+  let failed = false
+  let resolve: (rows: Row[][]) => void
+  let reject: (error: Error) => void
+  const done = new Promise<Row[][]>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  return {
+    done,
+    submit(connection: Connection) {
+      connection.stream.cork()
+      for (const { name, text, values, prepare } of steps) {
+        if (prepare) connection.parse({ name, text, types: [] }, true)
+        connection.bind({ statement: name, values: values as string[] }, true)
+        connection.execute({}, true)
+      }
+      connection.sync()
+      connection.stream.uncork()
+    },
+    handleRowDescription() {},
+    handleDataRow({ fields }: { fields: Row }) {
+      ;(rows.at(-1) as Row[]).push(fields)
+    },
+    handleCommandComplete() {
+      rows.push([])
+    },
+    handlePortalSuspended() {},
+    handleEmptyQuery() {},
+    handleCopyInResponse() {},
+    handleCopyData() {},
+    handleError(error: Error) {
+      failed = true
+      reject(error)
+    },
+    handleReadyForQuery() {
+      if (!failed) resolve(rows)
+    },
+  }
+}

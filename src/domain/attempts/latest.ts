@@ -1,0 +1,102 @@
+import type { Db } from '../../db/sql.ts'
+import { elapsedS } from '../batches/index.ts'
+import { numberOf, writeNumber } from '../events/index.ts'
+import type { JobRow } from '../jobs/index.ts'
+import type { Attempt } from './view.ts'
+
+/** What of a job's row its attempts need. */
+export type AttemptedJob = Pick<
+  JobRow,
+  | 'key'
+  | 'batch_key'
+  | 'batch_id'
+  | 'id'
+  | 'status'
+  | 'started_at'
+  | 'ended_at'
+  | 'last_seen_at'
+  | 'reported_s'
+  | 'failure_reason'
+  | 'epochs'
+  | 'max_epoch'
+  | 'series'
+>
+
+export interface Latest {
+  attempt: Attempt
+  /** Of any event of the job. */
+  firstSeenAt: string
+}
+
+interface Row {
+  job_key: number
+  starts: number
+  last_start: string | null
+  first_seen_at: string
+  epochs: number | null
+  first_epoch: number | null
+  last_epoch: number | null
+  reported: unknown
+}
+
+/**
+ * The latest attempt of each of these jobs, of nearly every job the only one, in one statement of look-ups. How it stands
+ * is how the job stands; its epochs are those whose latest event it reported.
+ */
+export async function latestAttempts(
+  db: Db,
+  jobs: readonly AttemptedJob[],
+  now: Date,
+): Promise<Map<number, Latest>> {
+  const rows = await db<Row[]>`/* attempts.latest */
+    select p.job_key, m.starts, m.last_start, p.first_seen_at, x.epochs, coalesce(x.first, f.epoch) first_epoch, x.last last_epoch,
+      r.reported
+    from unnest(${jobs.map(({ key }) => key)}::bigint[]) as u (job_key)
+    join job_progress p on p.job_key = u.job_key
+    cross join lateral (
+      select count(*) starts, max(e.ts) last_start from events e where e.job_key = u.job_key and e.type = 3) m
+    left join lateral (
+      select count(*) epochs, min(e.epoch) first, max(e.epoch) last from epochs e
+      where m.starts > 1 and e.job_key = u.job_key and e.ts >= m.last_start) x on m.starts > 1
+    left join lateral (
+      select e.epoch from epochs e where m.starts <= 1 and e.job_key = u.job_key order by e.epoch limit 1) f on true
+    left join lateral (
+      select e.payload::json #> '{data,elapsed_s}' reported from events e
+      where m.starts > 1 and e.job_key = u.job_key and e.type in (5, 6) and e.ts >= m.last_start
+      order by e.ts desc, e.event_id desc limit 1) r on true`
+  const byKey = new Map(rows.map((row) => [row.job_key, row]))
+  return new Map(
+    jobs.flatMap((job): [number, Latest][] => {
+      const row = byKey.get(job.key)
+      return row === undefined
+        ? []
+        : [[job.key, { attempt: view(job, row, now), firstSeenAt: row.first_seen_at }]]
+    }),
+  )
+}
+
+function view(job: AttemptedJob, row: Row, now: Date): Attempt {
+  const again = row.starts > 1
+  const startedAt = again ? (row.last_start as string) : job.started_at
+  // What the job says of its length and of its last event may be an earlier attempt's word.
+  const said = again ? numberOf(row.reported) : (job.reported_s ?? undefined)
+  const lastSeenAt = again ? (job.ended_at ?? job.last_seen_at) : job.last_seen_at
+  return {
+    n: Math.max(1, row.starts),
+    batch_id: job.batch_id,
+    started_at: startedAt,
+    ended_at: job.ended_at,
+    status: job.status,
+    failure_reason: job.failure_reason,
+    epochs: again ? (row.epochs ?? 0) : job.epochs,
+    first_epoch: row.first_epoch,
+    last_epoch: again ? row.last_epoch : job.max_epoch,
+    superseded_epochs: 0,
+    superseded_ranges: [],
+    elapsed_s:
+      said === undefined
+        ? elapsedS({ status: job.status, started_at: startedAt, last_seen_at: lastSeenAt }, now)
+        : writeNumber(said),
+    complete: true,
+  }
+}

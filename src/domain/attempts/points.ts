@@ -1,0 +1,116 @@
+import { canonicalInstant } from '../../db/instant.ts'
+import type { Db } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import { seriesOf } from '../events/index.ts'
+import type { Series } from '../metrics/index.ts'
+import type { AttemptedJob } from './latest.ts'
+import type { Span } from './reads.ts'
+
+export interface AttemptPoints {
+  /** By name; each with its epochs increasing. */
+  series: Series[]
+  /** False when retention purged points of it that nothing else holds. */
+  complete: boolean
+}
+
+/** Values that are in memory at once. */
+const MOST_VALUES = 4_000_000
+/** Events that are read at a time. */
+const PIECE = 1_000
+
+/**
+ * What one attempt of a job reported, from the payloads of its events: the points as they were before a later attempt
+ * reported the same epochs. Within the attempt they merge as everywhere, the later event overriding per series.
+ * @param keys names of series; every one when undefined
+ * @throws Problem too_many_points past what is held at once
+ */
+export async function pointsOf(
+  db: Db,
+  job: AttemptedJob,
+  { from, before }: Span,
+  keys: readonly string[] | undefined,
+): Promise<AttemptPoints> {
+  const wanted = keys === undefined ? undefined : new Set(keys)
+  const columns = new Map<string, Map<number, number>>()
+  let held = 0
+  const put = (name: string, epoch: number, value: number): void => {
+    if (wanted?.has(name) === false) return
+    let column = columns.get(name)
+    if (column === undefined) {
+      column = new Map()
+      columns.set(name, column)
+    }
+    if (!column.has(epoch) && ++held > MOST_VALUES) {
+      throw new Problem('too_many_points', {
+        detail: `The attempt has more than ${MOST_VALUES.toLocaleString('en')} values: ask for fewer series`,
+      })
+    }
+    column.set(epoch, value)
+  }
+  const purged: number[] = []
+  const rows = db<{ db_id: number; payload: string | null }[]>`/* attempts.points */
+    select e.db_id, e.payload from events e
+    where e.batch_key = ${job.batch_key} and e.job_key = ${job.key} and e.type = 4 and e.ts >= ${from}::timestamptz
+      and ${before === null ? db`e.ts <= ${job.last_seen_at}::timestamptz` : db`e.ts < ${before}::timestamptz`}
+    order by e.ts, e.event_id`
+  for await (const piece of rows.cursor(PIECE)) {
+    for (const { db_id, payload } of piece) {
+      if (payload === null) {
+        purged.push(db_id)
+        continue
+      }
+      const { data } = JSON.parse(payload) as { data: Record<string, unknown> & { epoch: number } }
+      const series = seriesOf(data)
+      // What was stored was checked at the door: no name is bad.
+      if (series instanceof Map) for (const [name, value] of series) put(name, data.epoch, value)
+    }
+  }
+  let complete = true
+  if (purged.length > 0) {
+    const whole = await standing(db, job, { from, before }, put)
+    complete = purged.every((dbId) => whole.has(dbId))
+  }
+  return {
+    series: [...columns].map(([key, column]) => seriesFrom(job.id, key, column)).sort(byKey),
+    complete,
+  }
+}
+
+const byKey = (a: Series, b: Series): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
+
+function seriesFrom(jobId: string, key: string, column: ReadonlyMap<number, number>): Series {
+  const steps = Int32Array.from(column.keys()).sort()
+  return { jobId, key, steps, values: Float64Array.from(steps, (step) => column.get(step) as number) }
+}
+
+/**
+ * The values that stand and that this attempt reported: they are its last word, whatever was purged.
+ * @returns the db_ids of the events that stand whole
+ */
+async function standing(
+  db: Db,
+  job: AttemptedJob,
+  { from, before }: Span,
+  put: (name: string, epoch: number, value: number) => void,
+): Promise<Set<number>> {
+  const [least, most] = [canonicalInstant(from), before === null ? null : canonicalInstant(before)]
+  const mine = (at: string): boolean => at >= least && (most === null || at < most)
+  const rows = db<
+    { epoch: number; ts: string; db_id: number; vals: (number | null)[]; stamps: [string, string][] | null }[]
+  >`/* attempts.standing */
+    select epoch, ts, db_id, vals, stamps from epochs where job_key = ${job.key} order by epoch`
+  const whole = new Set<number>()
+  for await (const piece of rows.cursor(PIECE)) {
+    for (const { epoch, ts, db_id, vals, stamps } of piece) {
+      if (stamps === null) whole.add(db_id)
+      const stampOf = stamps === null ? undefined : new Map(stamps)
+      const at = canonicalInstant(ts)
+      for (const [n, value] of vals.entries()) {
+        const name = job.series[n]
+        if (value === null || name === undefined) continue
+        if (mine(stampOf?.get(name)?.slice(0, 27) ?? at)) put(name, epoch, value)
+      }
+    }
+  }
+  return whole
+}

@@ -1,0 +1,224 @@
+import { canonicalInstant, showInstant } from '../../db/instant.ts'
+import type { Db } from '../../db/sql.ts'
+import { STOP_REASON } from '../batches/index.ts'
+import { numberOf, writeNumber } from '../events/index.ts'
+import { attemptsIn, type Bounds, type Mark } from './attempt.ts'
+import { type AttemptedJob, type Latest, latestAttempts } from './latest.ts'
+import type { Attempt } from './view.ts'
+
+/** Of a job that began more often, the latest so many attempts are told of. */
+const MOST_ATTEMPTS = 500
+
+/**
+ * The attempts of each of these jobs within its batch, oldest first. A job with one attempt costs look-ups; one with
+ * several costs a scan of the events that were stored between its first start and its last, for what was superseded.
+ */
+export async function attemptsOfJobs(
+  db: Db,
+  jobs: readonly AttemptedJob[],
+  now: Date,
+): Promise<Map<number, Attempt[]>> {
+  const found = new Map<number, Attempt[]>()
+  if (jobs.length === 0) return found
+  const latest = await latestAttempts(db, jobs, now)
+  const again = jobs.filter(({ key }) => (latest.get(key)?.attempt.n ?? 1) > 1)
+  const bounds = await boundsOf(db, again)
+  for (const job of jobs) {
+    const last = latest.get(job.key)
+    if (last === undefined) continue
+    const attempts = bounds.get(job.key)
+    found.set(
+      job.key,
+      attempts === undefined || attempts.length < 2 ? [last.attempt] : await allOf(db, job, attempts, last),
+    )
+  }
+  return found
+}
+
+interface ToldMark extends Mark {
+  /** What its payload says, where it still has one. */
+  reason: string | null
+  elapsed: unknown
+  purged: boolean
+}
+
+interface MarkRow {
+  job_key: number
+  type: number
+  ts: string
+  event_id: string
+  reason: string | null
+  elapsed: unknown
+  purged: boolean
+}
+
+const KINDS: Record<number, Mark['kind']> = { 3: 'start', 5: 'done', 6: 'failed' }
+
+/** The latest attempts of these jobs with their starts and ends. */
+async function boundsOf(
+  db: Db,
+  jobs: readonly Pick<AttemptedJob, 'key'>[],
+): Promise<Map<number, Bounds<ToldMark>[]>> {
+  if (jobs.length === 0) return new Map()
+  const rows = await db<MarkRow[]>`/* attempts.marks */
+    select e.job_key, e.type, e.ts, e.event_id, e.payload::json #>> '{data,reason}' reason,
+      e.payload::json #> '{data,elapsed_s}' elapsed, e.payload is null purged
+    from unnest(${jobs.map(({ key }) => key)}::bigint[]) as u (job_key)
+    cross join lateral (
+      select min(s.ts) ts from (
+        select ts from events where job_key = u.job_key and type = 3 order by ts desc limit ${MOST_ATTEMPTS}) s) first
+    join events e on e.job_key = u.job_key and e.type in (3, 5, 6) and e.ts >= first.ts`
+  const marks = new Map<number, ToldMark[]>()
+  for (const row of rows) {
+    const list = marks.get(row.job_key) ?? []
+    marks.set(row.job_key, list)
+    list.push({
+      kind: KINDS[row.type] as Mark['kind'],
+      at: canonicalInstant(row.ts),
+      eventId: row.event_id,
+      reason: row.reason,
+      elapsed: row.elapsed,
+      purged: row.purged,
+    })
+  }
+  return new Map([...marks].map(([key, list]) => [key, attemptsIn(list).slice(-MOST_ATTEMPTS)]))
+}
+
+interface EpochsRow {
+  place: number
+  epochs: number
+  first_epoch: number | null
+  last_epoch: number | null
+  superseded: number
+  ranges: [number, number][]
+  last_at: string | null
+  lost: boolean
+}
+
+/**
+ * Which epochs each attempt reported. The last one's stand in the epochs; for those before it the raw events are
+ * looked through that were stored, and happened, before the last start: by the job's own times, so that the block ranges
+ * of other times are not opened. What was purged is made good, as far as it goes, by what stands.
+ */
+async function epochsOf(
+  db: Db,
+  job: Pick<AttemptedJob, 'key' | 'batch_key'>,
+  starts: readonly string[],
+  since: string,
+): Promise<Map<number, EpochsRow>> {
+  const rows = await db<EpochsRow[]>`/* attempts.epochs */
+    with told as materialized (
+      select width_bucket(e.ts, ${starts as string[]}::text[]::timestamptz[]) place, e.db_id, e.ts,
+        (e.payload::json #>> '{data,epoch}')::numeric::int epoch
+      from events e
+      where e.batch_key = ${job.batch_key} and e.job_key = ${job.key} and e.type = 4 and e.ts >= ${since}::timestamptz
+        and e.ts < ${starts.at(-1) as string}::timestamptz),
+    standing as materialized (select epoch, db_id, ts, stamps from epochs where job_key = ${job.key}),
+    known as (
+      select place, epoch from told where epoch is not null
+      union
+      select width_bucket(ts, ${starts as string[]}::text[]::timestamptz[]), epoch from standing
+      union
+      select width_bucket(left(s.stamp ->> 1, 27)::timestamptz, ${starts as string[]}::text[]::timestamptz[]), epoch
+      from standing, jsonb_array_elements(stamps) as s (stamp)
+      where exists (select from told where epoch is null)),
+    latest as (select place, epoch::bigint epoch, max(place) over (partition by epoch) > place superseded from known),
+    counted as (
+      select place, count(*) epochs, min(epoch)::int first_epoch, max(epoch)::int last_epoch,
+        count(*) filter (where superseded) superseded,
+        range_agg(int8range(epoch, epoch + 1)) filter (where superseded) ranges
+      from latest group by place),
+    heard as (
+      select place, max(ts) last_at,
+        coalesce(bool_or(epoch is null and db_id not in (select db_id from standing where stamps is null)), false) lost
+      from told group by place)
+    select coalesce(c.place, h.place) place, coalesce(c.epochs, 0) epochs, c.first_epoch, c.last_epoch,
+      coalesce(c.superseded, 0) superseded, h.last_at, coalesce(h.lost, false) lost,
+      coalesce((
+        select jsonb_agg(jsonb_build_array(lower(r), upper(r) - 1) order by lower(r))
+        from (select r from unnest(c.ranges) r limit 20) r), '[]') ranges
+    from counted c full join heard h on h.place = c.place
+    where coalesce(c.place, h.place) > 0`
+  return new Map(rows.map((row) => [row.place, row]))
+}
+
+async function allOf(
+  db: Db,
+  job: AttemptedJob,
+  attempts: readonly Bounds<ToldMark>[],
+  { attempt: last, firstSeenAt }: Latest,
+): Promise<Attempt[]> {
+  const starts = attempts.map(({ start }) => start.at)
+  // Events before the first start belong to the first attempt, unless that is not among those told of.
+  const whole = last.n === attempts.length
+  const first = starts[0] as string
+  const told = await epochsOf(
+    db,
+    job,
+    whole ? ['-infinity', ...starts.slice(1)] : starts,
+    whole && canonicalInstant(firstSeenAt) < first ? firstSeenAt : first,
+  )
+  return attempts.map((bounds, i) => {
+    const n = last.n - attempts.length + i + 1
+    if (i === attempts.length - 1) return { ...last, n }
+    return view(job, n, bounds, told.get(i + 1))
+  })
+}
+
+/** An attempt that others came after. */
+function view(
+  job: AttemptedJob,
+  n: number,
+  { start, end }: Bounds<ToldMark>,
+  epochs: EpochsRow | undefined,
+): Attempt {
+  const endedAt = end?.at ?? null
+  const until = endedAt ?? epochs?.last_at ?? null
+  const said = numberOf(end?.elapsed)
+  return {
+    n,
+    batch_id: job.batch_id,
+    started_at: showInstant(start.at),
+    ended_at: endedAt === null ? null : showInstant(endedAt),
+    status:
+      end === null
+        ? 'superseded'
+        : end.kind === 'done'
+          ? 'completed'
+          : end.reason === STOP_REASON
+            ? 'stopped'
+            : 'failed',
+    failure_reason: end?.kind === 'failed' ? end.reason : null,
+    epochs: epochs?.epochs ?? 0,
+    first_epoch: epochs?.first_epoch ?? null,
+    last_epoch: epochs?.last_epoch ?? null,
+    superseded_epochs: epochs?.superseded ?? 0,
+    superseded_ranges: epochs?.ranges ?? [],
+    elapsed_s:
+      said !== undefined
+        ? writeNumber(said)
+        : until === null
+          ? null
+          : Math.max(0, Date.parse(until) - Date.parse(start.at)) / 1000,
+    complete: epochs?.lost !== true && !(end?.kind === 'failed' && end.purged),
+  }
+}
+
+/** One attempt of a job as its points are read: from when to before when; null: as long as the job went. */
+export interface Span {
+  from: string
+  before: string | null
+}
+
+/** @returns where the `n`th attempt lies; undefined when there is none, or it is older than those told of */
+export async function spanOf(db: Db, job: AttemptedJob, n: number, now: Date): Promise<Span | undefined> {
+  const last = (await latestAttempts(db, [job], now)).get(job.key)
+  if (last === undefined || n > last.attempt.n) return undefined
+  if (last.attempt.n === 1) return { from: last.firstSeenAt, before: null }
+  const attempts = (await boundsOf(db, [job])).get(job.key) ?? []
+  const i = n - 1 - (last.attempt.n - attempts.length)
+  const start = attempts[i]?.start.at
+  if (start === undefined) return undefined
+  const from = n === 1 && canonicalInstant(last.firstSeenAt) < start ? last.firstSeenAt : start
+  return { from, before: attempts[i + 1]?.start.at ?? null }
+}

@@ -1,0 +1,190 @@
+import type { Fragment } from 'postgres'
+import type { Db } from '../../db/sql.ts'
+import { numberOf, writeNumber } from '../events/index.ts'
+import { type Comparison, type Field, fieldOf, holds } from '../json-field.ts'
+import { some } from '../newest-first.ts'
+
+/**
+ * What a batch amounts to by its jobs, under names that users gave: a parameter, the last value of a series (of the job
+ * that reported it last), its least and its greatest finite value.
+ */
+export interface BatchField {
+  of: 'param' | 'last' | 'min' | 'max'
+  name: string
+}
+
+/** A condition on a field; `any`: on a parameter of that name, or on the last value of a series. */
+export interface FieldCondition extends Comparison {
+  of: BatchField['of'] | 'any'
+}
+
+/** Least, greatest and the number of distinct values over the jobs; of a series there is one. */
+export interface FieldValue {
+  low: unknown
+  high: unknown
+  n: number
+}
+
+/** Texts are ordered by their beginnings: a cursor carries them. */
+const MOST_SORTED = 200
+
+/** Over a row `t` of batches: whether any of its jobs meets it. */
+export function meets(db: Db, condition: FieldCondition): Fragment {
+  const { of, key: name } = condition
+  const param = db`exists (
+    select from jobs j where j.batch_key = t.key and ${holds(db, paramOf(db, name), condition)})`
+  if (of === 'param') return param
+  const series = holds(db, { number: seriesOf(db, { of: of === 'any' ? 'last' : of, name }) }, condition)
+  return of === 'any' ? some(db, [param, series]) : series
+}
+
+/** What batches (as `t`) are ordered by. Of several values of a parameter the least counts when ascending, else the greatest. */
+export function fieldOrder(
+  db: Db,
+  field: BatchField,
+  descending: boolean,
+): { number?: Fragment; text?: Fragment; joins: Fragment } {
+  if (field.of !== 'param') {
+    // Read once for each batch: without the offset it would be read wherever the order speaks of it.
+    return {
+      number: db`tf.number`,
+      joins: db`left join lateral (select ${seriesOf(db, field)} number offset 0) tf on true`,
+    }
+  }
+  const { number, text } = paramOf(db, field.name)
+  const pick = descending ? db`max` : db`min`
+  return {
+    number: db`coalesce(tf.number, tf.nan)`,
+    text: db`tf.word`,
+    joins: db`
+      left join lateral (
+        select ${pick}(v.number) filter (where v.number <> 'NaN') number, max(v.number) filter (where v.number = 'NaN') nan,
+          ${pick}(left(v.word, ${MOST_SORTED}) collate "C") word
+        from jobs j cross join lateral (select ${number ?? db`null::float8`} number, ${text ?? db`null::text`} word) v
+        where j.batch_key = t.key) tf on true`,
+  }
+}
+
+/** Over a row `j` of jobs. */
+const paramOf = (db: Db, name: string): Field =>
+  name === 'model' || name === 'dataset'
+    ? { text: db`j.${db(name)}` }
+    : fieldOf(db, db`j.params`, name, false)
+
+/** Over a row `t` of batches, as one number: NaN while there is none that is finite, null without the series. */
+function seriesOf(db: Db, { of, name }: BatchField): Fragment {
+  if (of === 'last') {
+    return db`(
+      select sp.last_value[array_position(sp.series, ${name}::text)] from job_progress sp
+      where sp.batch_key = t.key and ${name}::text = any (sp.series)
+      order by sp.last_seen_at desc, sp.job_key desc limit 1)`
+  }
+  const [pick, column] = of === 'min' ? [db`min`, db`sp.min_value`] : [db`max`, db`sp.max_value`]
+  return db`(
+    select coalesce(${pick}(v.value) filter (where v.value <> 'NaN'), max(v.value))
+    from job_progress sp
+    cross join lateral (select ${column}[array_position(sp.series, ${name}::text)] value) v
+    where sp.batch_key = t.key)`
+}
+
+/** The values of these fields, by batch key and then by the field's full name; what a batch lacks is absent. */
+export async function fieldsOf(
+  db: Db,
+  keys: readonly number[],
+  fields: readonly BatchField[],
+): Promise<Map<number, Record<string, FieldValue>>> {
+  const params = fields.flatMap((field) => (field.of === 'param' ? field.name : []))
+  const series = [...new Set(fields.flatMap((field) => (field.of === 'param' ? [] : field.name)))]
+  const all = new Map<number, Record<string, FieldValue>>()
+  const put = (key: number, name: string, value: FieldValue) => {
+    // Without a prototype, so that any name is one like any other.
+    const of = all.get(key) ?? (Object.create(null) as Record<string, FieldValue>)
+    of[name] = value
+    all.set(key, of)
+  }
+  if (keys.length === 0) return all
+  if (params.length > 0) {
+    const rows = await db<(FieldValue & { key: number; name: string })[]>`/* batches.params */
+      select key, name, values[1] low, values[array_length(values, 1)] high, array_length(values, 1) n
+      from (
+        select j.batch_key key, u.name, array_agg(distinct w.value order by w.value) values
+        from jobs j cross join unnest(${params}::text[]) as u (name)
+        cross join lateral (select case u.name when 'model' then to_jsonb(j.model) when 'dataset' then to_jsonb(j.dataset)
+          else coalesce(j.params -> u.name, j.params #> string_to_array(u.name, '/')) end value) w
+        where j.batch_key = any (${[...keys]}::bigint[]) and jsonb_typeof(w.value) <> 'null'
+        group by 1, 2) found`
+    for (const { key, name, ...value } of rows) put(key, `param.${name}`, value)
+  }
+  if (series.length > 0) {
+    const rows = await db<
+      { key: number; name: string; last: number; min: number | null; max: number | null }[]
+    >`/* batches.series */
+      select p.batch_key key, u.name,
+        (array_agg(p.last_value[a.at] order by p.last_seen_at desc, p.job_key desc))[1] last,
+        min(p.min_value[a.at]) filter (where p.min_value[a.at] <> 'NaN') min,
+        max(p.max_value[a.at]) filter (where p.max_value[a.at] <> 'NaN') max
+      from job_progress p cross join unnest(${series}::text[]) as u (name)
+      cross join lateral (select array_position(p.series, u.name) at) a
+      where p.batch_key = any (${[...keys]}::bigint[]) and a.at is not null
+      group by 1, 2`
+    for (const row of rows) {
+      for (const { of, name } of fields) {
+        if (of === 'param' || name !== row.name) continue
+        const value = writeNumber(row[of] ?? Number.NaN)
+        put(row.key, `${of}.${name}`, { low: value, high: value, n: 1 })
+      }
+    }
+  }
+  return all
+}
+
+const OPERATORS = { '<': 'lt', '<=': 'le', '=': 'eq', '!=': 'ne', '>=': 'ge', '>': 'gt' } as const
+
+/** `last.val_loss`; null for what names no field. */
+export function readField(text: string): BatchField | null {
+  const [, of, name] = /^(param|last|min|max)\.(.{1,128})$/u.exec(text) ?? []
+  return of === undefined || name === undefined ? null : { of: of as BatchField['of'], name }
+}
+
+/** `lr<0.01`, `max.acc>=0.9`, `param.model=resnet18`; null for what is no condition. */
+export function readCondition(text: string): FieldCondition | null {
+  const [, left = '', sign = '', right = ''] = /^([^<>=!]+)(<=|>=|!=|<|>|=)(.+)$/u.exec(text) ?? []
+  const field = readField(left) ?? { of: 'any' as const, name: left }
+  const op = OPERATORS[sign as keyof typeof OPERATORS]
+  if (left === '' || left.length > 140 || op === undefined) return null
+  const number = numberOf(/^[-+]?(\d|\.\d)/.test(right) ? Number(right) : right)
+  const isNumber = number !== undefined && (right === 'NaN' || !Number.isNaN(number))
+  return { of: field.of, key: field.name, op, ...(isNumber ? { number } : { text: right }) }
+}
+
+/** What the newest jobs of a project offer to be filtered by and shown. */
+export interface KnownFields {
+  params: string[]
+  series: string[]
+  hosts: string[]
+  owners: string[]
+  tags: string[]
+}
+const LOOKED_AT = 2_000
+const MOST_NAMES = 300
+
+export async function knownFields(db: Db, projectKey: number): Promise<KnownFields> {
+  const [found] = await db<KnownFields[]>`/* batches.known_fields */
+    with b as materialized (
+      select host, owner_id, tags from batches where project_key = ${projectKey} and deleted_at is null
+      order by started_at desc, key desc limit ${LOOKED_AT}),
+    j as materialized (
+      select key, params, model, dataset from jobs where project_key = ${projectKey}
+      order by started_at desc, key desc limit ${LOOKED_AT})
+    select
+      array(select n from (
+        select distinct jsonb_object_keys(params) n from j union select 'model' from j where model is not null
+        union select 'dataset' from j where dataset is not null) x order by n limit ${MOST_NAMES}) params,
+      array(select distinct n from j join job_progress p on p.job_key = j.key cross join unnest(p.series) n
+        order by n limit ${MOST_NAMES}) series,
+      array(select distinct host from b where host is not null order by host limit ${MOST_NAMES}) hosts,
+      array(select distinct u.name from b join users u on u.id = b.owner_id order by u.name limit ${MOST_NAMES}) owners,
+      array(select distinct t from b cross join unnest(tags) t order by t limit ${MOST_NAMES}) tags`
+  if (found === undefined) throw new Error('a select without a table gave no row')
+  return found
+}

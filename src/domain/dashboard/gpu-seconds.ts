@@ -1,0 +1,40 @@
+import type { Db } from '../../db/sql.ts'
+import { IDLE_BELOW_PCT } from '../resources/index.ts'
+
+export interface GpuSeconds {
+  used: number
+  idle: number
+}
+
+/**
+ * How long GPUs were used and idle in these batches, from the snapshots: each counts until the next one of the same job
+ * (or of the batch), at most two of its usual intervals, so that a gap in the reports is not taken for hours. Late
+ * snapshots may fall between others, so a batch's sums are made anew when it changed; nothing is added up as events
+ * come in.
+ */
+export async function sumSnapshots(db: Db, batchKeys: number[], now: Date): Promise<Map<number, GpuSeconds>> {
+  const rows = await db<{ key: number; used: number; idle: number }[]>`/* gpu_hours.sum */
+    with seen as (
+      select s.batch_key, s.job_key, s.ts, s.gpu_util_pct, s.gpus,
+        extract(epoch from lead(s.ts) over stream - s.ts)::float8 gap,
+        extract(epoch from coalesce(b.ended_at, ${now.toISOString()}::timestamptz) - s.ts)::float8 open_end
+      from resource_snapshots s join batches b on b.key = s.batch_key
+      where s.batch_key = any (${batchKeys}::bigint[]) and (s.gpu_util_pct is not null or s.gpus is not null)
+      window stream as (partition by s.batch_key, s.job_key order by s.ts, s.db_id)),
+    usual as (
+      select batch_key, job_key,
+        coalesce(percentile_cont(0.5) within group (order by gap) filter (where gap > 0), 30) gap
+      from seen group by batch_key, job_key),
+    lasting as (
+      select s.batch_key, s.gpu_util_pct, s.gpus,
+        least(coalesce(s.gap, greatest(s.open_end, 0)), 2 * u.gap) seconds
+      from seen s join usual u on u.batch_key = s.batch_key and u.job_key is not distinct from s.job_key),
+    single as (
+      select l.batch_key, l.seconds, coalesce((g.gpu ->> 'util_pct')::float8, l.gpu_util_pct) util
+      from lasting l
+      left join lateral jsonb_array_elements(l.gpus) as g (gpu) on true)
+    select batch_key key, coalesce(sum(seconds) filter (where util >= ${IDLE_BELOW_PCT}), 0) used,
+      coalesce(sum(seconds) filter (where util < ${IDLE_BELOW_PCT}), 0) idle
+    from single where util <> 'NaN' group by batch_key`
+  return new Map(rows.map(({ key, used, idle }) => [key, { used, idle }]))
+}

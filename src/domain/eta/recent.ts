@@ -1,0 +1,70 @@
+import type { Db } from '../../db/sql.ts'
+import { type BatchEtas, etaOf, type ShownEta } from './reads.ts'
+
+/**
+ * Estimates of batches that lists show, of which the same ones are read again and again by everybody who looks. They
+ * are kept for a second, and only as long as the batch has not been heard of since.
+ */
+const KEPT_MS = 1_000
+const MOST_KEPT = 1_000
+
+interface Kept {
+  stamp: string
+  at: number
+  etas: BatchEtas | undefined
+}
+/** By the database that they were read from. */
+const kept = new WeakMap<object, Map<number, Kept>>()
+
+/**
+ * As `etaOf`.
+ * @param runs running batches; `stamp` changes with whatever is heard of one
+ */
+export async function recentEtasOf(
+  db: Db,
+  runs: readonly { key: number; stamp: string }[],
+  now: Date,
+): Promise<Map<number, BatchEtas>> {
+  const known = kept.get(db) ?? new Map<number, Kept>()
+  kept.set(db, known)
+  const at = now.getTime()
+  const isFresh = ({ key, stamp }: { key: number; stamp: string }): boolean => {
+    const one = known.get(key)
+    return one?.stamp === stamp && Math.abs(at - one.at) < KEPT_MS
+  }
+  const wanting = runs.filter((run) => !isFresh(run))
+  const read = await etaOf(
+    db,
+    wanting.map(({ key }) => key),
+    now,
+  )
+  for (const { key, stamp } of wanting) {
+    // Put last, so that the first of the map are the oldest.
+    known.delete(key)
+    known.set(key, { stamp, at, etas: read.get(key) })
+  }
+  const found = new Map<number, BatchEtas>()
+  for (const { key } of runs) {
+    const one = known.get(key)
+    if (one?.etas !== undefined) found.set(key, later(one.etas, at - one.at))
+  }
+  for (const key of known.keys()) {
+    if (known.size <= MOST_KEPT) break
+    known.delete(key)
+  }
+  return found
+}
+
+/** The end stays where it is, so what is left of it grows less. */
+function later(etas: BatchEtas, ms: number): BatchEtas {
+  if (ms === 0) return etas
+  return {
+    batch: laterOne(etas.batch, ms),
+    jobs: new Map([...etas.jobs].map(([job, eta]) => [job, laterOne(eta, ms)])),
+  }
+}
+function laterOne(eta: ShownEta, ms: number): ShownEta {
+  const less = (s: number | null): number | null =>
+    s === null ? null : Math.max(0, Math.round(s * 10 - ms / 100) / 10)
+  return { ...eta, etaS: less(eta.etaS), lowS: less(eta.lowS), highS: less(eta.highS) }
+}

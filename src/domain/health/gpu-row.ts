@@ -1,0 +1,14 @@
+import type { GpuSeen } from '../liveness.ts'
+
+/** The evidence of a batch or job as its progress row has it. */
+export interface GpuRow {
+  gpu_first_at: string | null
+  gpu_last_at: string | null
+  gpu_busy_at: string | null
+}
+
+export const gpuOf = (row: GpuRow): GpuSeen => ({
+  firstAt: row.gpu_first_at,
+  lastAt: row.gpu_last_at,
+  busyAt: row.gpu_busy_at,
+})

@@ -1,0 +1,61 @@
+import type { Verdict as LivenessVerdict } from '../agents/index.ts'
+import { type Clock, type GpuSeen, isIdle, isStalled, sinceMs } from '../liveness.ts'
+
+/** What silence and idle GPUs say of a batch, judged in one place for reads and watchers. Pure. */
+
+/** Of batches, jobs and agents. `batch_lost`: its agent says that its process is gone. */
+export type VerdictKind = 'batch_stalled' | 'batch_lost' | 'job_idle' | 'agent_offline'
+
+/** A mark, since when its evidence holds, and the evidence as a sentence. */
+export interface Mark {
+  since: string
+  reason: string
+}
+
+export interface BatchSeen {
+  status: string
+  lastSeenAt: string
+  gpu: GpuSeen
+}
+
+export interface JobSeen {
+  key: number
+  id: string
+  status: string
+  startedAt: string
+  gpu: GpuSeen
+}
+
+export interface Marks {
+  stalled: Mark | null
+  lost: Mark | null
+  idle: (Mark & { jobKey: number; jobId: string })[]
+}
+
+export function judgeMarks(
+  batch: BatchSeen,
+  jobs: readonly JobSeen[],
+  liveness: LivenessVerdict | undefined,
+  clock: Clock,
+): Marks {
+  const since = batch.lastSeenAt
+  return {
+    stalled: isStalled(batch, clock) ? { since, reason: silence(since, clock) } : null,
+    lost: liveness?.liveness === 'dead' ? { since, reason: liveness.reasons.join('; ') } : null,
+    idle: jobs
+      .filter((job) => isIdle(job, batch.gpu, clock))
+      .map((job) => {
+        const gpu = job.gpu.lastAt === null ? batch.gpu : job.gpu
+        const idleSince = gpu.busyAt ?? gpu.firstAt ?? job.startedAt
+        return {
+          jobKey: job.key,
+          jobId: job.id,
+          since: idleSince,
+          reason: `Job ${job.id}: GPU below 5% since ${idleSince}`,
+        }
+      }),
+  }
+}
+
+const silence = (since: string, clock: Clock): string =>
+  `No event since ${since}: ${Math.floor(sinceMs(since, clock.now) / 1000)} s, and ${clock.stallTimeoutMin * 60} s are allowed`

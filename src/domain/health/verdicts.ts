@@ -1,0 +1,71 @@
+import type { Tx } from '../../db/sql.ts'
+import type { Mark, VerdictKind } from './judge.ts'
+
+/** A mark on a batch, job or agent, as the watchers keep it. */
+export interface Finding extends Mark {
+  kind: VerdictKind
+  /** The key of the batch, job or agent. */
+  subjectKey: number
+  /** Null for agents. */
+  batchKey: number | null
+}
+
+export interface Settled {
+  /** Findings that were not standing. */
+  opened: (Finding & {
+    /** An episode that was never judged before: there may be mail. Else it is one that a pause had cleared. */
+    fresh: boolean
+  })[]
+  /** Subjects of those that stood and hold no more. */
+  cleared: { kind: VerdictKind; subjectKey: number; batchKey: number | null }[]
+}
+
+/** What a verdict can be about at one look: batches with their jobs, or agents. */
+export type Scope = { batches: readonly number[] } | { agents: readonly number[] }
+
+/**
+ * Makes the standing verdicts of these subjects those that were found. The subjects must be locked, so that of two
+ * watchers the second finds what the first did.
+ */
+export async function settleVerdicts(
+  tx: Tx,
+  scope: Scope,
+  findings: readonly Finding[],
+  now: Date,
+): Promise<Settled> {
+  const rows = findings.map((found) => ({
+    kind: found.kind,
+    subject: found.subjectKey,
+    batch: found.batchKey,
+    since: found.since,
+    reason: found.reason,
+  }))
+  const found = tx`jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
+    as f (kind text, subject bigint, batch bigint, since timestamptz, reason text)`
+  const within =
+    'batches' in scope
+      ? tx`v.batch_key = any (${scope.batches as number[]}::bigint[])`
+      : tx`v.kind = 'agent_offline' and v.subject_key = any (${scope.agents as number[]}::bigint[])`
+  const cleared = await tx<
+    { kind: VerdictKind; subject: number; batch: number | null }[]
+  >`/* verdicts.clear */
+    update verdicts v set cleared_at = ${now.toISOString()}
+    where v.cleared_at is null and ${within}
+      and not exists (select from ${found} where f.kind = v.kind and f.subject = v.subject_key)
+    returning v.kind, v.subject_key subject, v.batch_key batch`
+  const opened = await tx<{ kind: VerdictKind; subject: number; fresh: boolean }[]>`/* verdicts.open */
+    insert into verdicts (kind, subject_key, batch_key, since, reason, judged_at)
+    select f.kind, f.subject, f.batch, f.since, f.reason, ${now.toISOString()}::timestamptz from ${found}
+    where not exists (
+      select from verdicts v where v.kind = f.kind and v.subject_key = f.subject and v.cleared_at is null)
+    on conflict (kind, subject_key, since) do update set cleared_at = null, reason = excluded.reason
+    returning kind, subject_key subject, xmax = 0 fresh`
+  const byName = new Map(findings.map((finding) => [`${finding.kind} ${finding.subjectKey}`, finding]))
+  return {
+    opened: opened.flatMap(({ kind, subject, fresh }) => {
+      const finding = byName.get(`${kind} ${subject}`)
+      return finding === undefined ? [] : [{ ...finding, fresh }]
+    }),
+    cleared: cleared.map(({ kind, subject, batch }) => ({ kind, subjectKey: subject, batchKey: batch })),
+  }
+}

@@ -1,0 +1,193 @@
+import type { Db, Fragment, Tx } from '../../db/sql.ts'
+import type { Change } from '../../stream/change.ts'
+import { livenessOf } from '../agents/index.ts'
+import { type Clock, idleBefore, sinceMs, stalledBefore } from '../liveness.ts'
+import { type Happening, happened } from '../notifications/index.ts'
+import { type GpuRow, gpuOf } from './gpu-row.ts'
+import { judgeMarks, type Marks } from './judge.ts'
+import { type Finding, type Settled, settleVerdicts } from './verdicts.ts'
+
+/** What a look came to. */
+export interface Looked {
+  opened: number
+  cleared: number
+}
+
+/**
+ * The batches whose marks may differ from the standing verdicts: a broad question to the indexes, which `watchBatches`
+ * answers by the rule itself.
+ */
+export async function batchesDue(db: Db, clock: Clock): Promise<number[]> {
+  const silent = stalledBefore(clock)?.toISOString() ?? null
+  const idle = idleBefore(clock)?.toISOString() ?? null
+  const [rows, linked] = await Promise.all([
+    db<{ key: number }[]>`/* watch.batches_due */
+      select b.key from batches b join batch_progress p on p.batch_key = b.key
+      where b.status = 'running' and b.deleted_at is null and p.last_seen_at < ${silent}::timestamptz
+        and not exists (select from verdicts v
+          where v.kind = 'batch_stalled' and v.subject_key = b.key and v.cleared_at is null)
+      union
+      select j.batch_key from jobs j ${evidenceOfJobs(db)}
+      where b.deleted_at is null and ${looksIdle(db, idle)}
+        and not exists (select from verdicts v
+          where v.kind = 'job_idle' and v.subject_key = j.key and v.cleared_at is null)
+      union
+      select v.batch_key from verdicts v join batches b on b.key = v.batch_key
+      join batch_progress p on p.batch_key = b.key
+      where v.cleared_at is null and v.kind = 'batch_stalled'
+        and (b.status <> 'running' or b.deleted_at is not null or (p.last_seen_at < ${silent}::timestamptz) is not true)
+      union
+      select v.batch_key from verdicts v join jobs j on j.key = v.subject_key ${evidenceOfJobs(db)}
+      where v.cleared_at is null and v.kind = 'job_idle'
+        and (b.deleted_at is not null or ${looksIdle(db, idle)} is not true)`,
+    db<{ key: number; stands: boolean; lost: boolean }[]>`/* watch.linked */
+      select b.key, b.deleted_at is null stands, v.key is not null lost
+      from batches b
+      left join command_batches l on l.batch_key = b.key
+      left join verdicts v on v.kind = 'batch_lost' and v.subject_key = b.key and v.cleared_at is null
+      where (b.status = 'running' and b.deleted_at is null and l.batch_key is not null) or v.key is not null`,
+  ])
+  const liveness = await livenessOf(
+    db,
+    linked.map((batch) => batch.key),
+    clock,
+  )
+  const flipped = linked.filter(
+    ({ key, stands, lost }) => (stands && liveness.get(key)?.liveness === 'dead') !== lost,
+  )
+  return [...new Set([...rows, ...flipped].map((row) => row.key))].sort((a, b) => a - b)
+}
+
+const evidenceOfJobs = (db: Db): Fragment => db`
+  join batches b on b.key = j.batch_key
+  join job_progress g on g.job_key = j.key
+  join batch_progress p on p.batch_key = j.batch_key`
+
+/** A job `j` with its evidence; `before` null is nothing. */
+const looksIdle = (db: Db, before: string | null): Fragment => db`(
+  j.status = 'running' and j.started_at <= ${before}::timestamptz
+  and case when g.gpu_last_at is null
+    then coalesce(p.gpu_busy_at, p.gpu_first_at) <= ${before}::timestamptz and p.gpu_last_at is distinct from p.gpu_busy_at
+    else coalesce(g.gpu_busy_at, g.gpu_first_at) <= ${before}::timestamptz and g.gpu_last_at is distinct from g.gpu_busy_at
+  end)`
+
+interface BatchRow extends GpuRow {
+  key: number
+  id: string
+  project_key: number
+  slug: string
+  host: string | null
+  status: string
+  deleted: boolean
+  last_seen_at: string
+}
+
+interface JobRow extends GpuRow {
+  key: number
+  batch_key: number
+  id: string
+  status: string
+  started_at: string
+}
+
+/**
+ * Judges these batches and their jobs, and makes their verdicts what it found. Tells followers of every flip, and the
+ * rules of every episode that is new.
+ */
+export async function watchBatches(
+  tx: Tx,
+  keys: readonly number[],
+  clock: Clock,
+): Promise<{ result: Looked; changes: Change[] }> {
+  const batches = await tx<BatchRow[]>`/* watch.lock_batches */
+    select b.key, b.id, b.project_key, p.slug, b.host, b.status, b.deleted_at is not null deleted, s.last_seen_at,
+      s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at
+    from batches b join batch_progress s on s.batch_key = b.key join projects p on p.key = b.project_key
+    where b.key = any (${keys as number[]}::bigint[]) order by b.key for no key update of s, b`
+  const jobs = await tx<JobRow[]>`/* watch.jobs */
+    select j.key, j.batch_key, j.id, j.status, j.started_at, g.gpu_first_at, g.gpu_last_at, g.gpu_busy_at
+    from jobs j join job_progress g on g.job_key = j.key
+    where j.batch_key = any (${keys as number[]}::bigint[]) and j.status = 'running'`
+  const liveness = await livenessOf(tx, keys, clock)
+  const findings = batches.flatMap((batch) => {
+    if (batch.deleted) return []
+    const marks = judgeMarks(
+      { status: batch.status, lastSeenAt: batch.last_seen_at, gpu: gpuOf(batch) },
+      jobs
+        .filter((job) => job.batch_key === batch.key)
+        .map((job) => ({ ...job, startedAt: job.started_at, gpu: gpuOf(job) })),
+      liveness.get(batch.key),
+      clock,
+    )
+    return findingsOf(batch.key, marks)
+  })
+  const settled = await settleVerdicts(tx, { batches: keys }, findings, clock.now)
+  const fresh = settled.opened.filter((finding) => finding.fresh)
+  await happened(
+    tx,
+    fresh.map((finding) => happeningOf(finding, batches, clock)),
+    clock.now,
+  )
+  return { result: countOf(settled), changes: changesOf(settled, batches) }
+}
+
+export const countOf = ({ opened, cleared }: Settled): Looked => ({
+  opened: opened.length,
+  cleared: cleared.length,
+})
+
+function findingsOf(batchKey: number, { stalled, lost, idle }: Marks): Finding[] {
+  const ofBatch = { subjectKey: batchKey, batchKey }
+  return [
+    ...(stalled === null ? [] : [{ ...stalled, ...ofBatch, kind: 'batch_stalled' as const }]),
+    ...(lost === null ? [] : [{ ...lost, ...ofBatch, kind: 'batch_lost' as const }]),
+    ...idle.map(({ jobKey, since, reason }) => ({
+      kind: 'job_idle' as const,
+      subjectKey: jobKey,
+      batchKey,
+      since,
+      reason,
+    })),
+  ]
+}
+
+/** A process that is gone is the gravest silence there is: one episode with the silence itself, so one mail. */
+function happeningOf(finding: Finding, batches: readonly BatchRow[], clock: Clock): Happening {
+  const batch = batches.find(({ key }) => key === finding.batchKey) as BatchRow
+  const idle = finding.kind === 'job_idle'
+  return {
+    trigger: idle ? 'job_idle' : 'batch_stalled',
+    projectKey: batch.project_key,
+    batchKey: batch.key,
+    ...(idle && { jobKey: finding.subjectKey }),
+    key: `${idle ? 'idle' : 'stalled'}:${finding.subjectKey}:${finding.since}`,
+    at: clock.now.toISOString(),
+    detail: {
+      silentS: Math.floor(sinceMs(finding.since, clock.now) / 1000),
+      ...(batch.host !== null && { host: batch.host }),
+      ...(finding.kind === 'batch_lost' && { reason: finding.reason }),
+    },
+  }
+}
+
+/** On every channel that shows the marks. */
+function changesOf({ opened, cleared }: Settled, batches: readonly BatchRow[]): Change[] {
+  const flips = [...opened, ...cleared]
+  const changed = batches.filter(({ key }) => flips.some((flip) => flip.batchKey === key))
+  if (changed.length === 0) return []
+  const bySlug = new Map<string, number[]>()
+  for (const { slug, key } of changed) bySlug.set(slug, [...(bySlug.get(slug) ?? []), key])
+  return [
+    ...changed.map(({ id, key }): Change => {
+      const jobs = flips.filter((flip) => flip.kind === 'job_idle' && flip.batchKey === key)
+      return {
+        channel: `batch:${id}`,
+        type: 'summary',
+        batchKey: key,
+        keys: jobs.map((job) => job.subjectKey),
+      }
+    }),
+    ...[...bySlug].map(([slug, keys]): Change => ({ channel: `project:${slug}`, type: 'batches', keys })),
+    { channel: 'dashboard', type: 'batches', keys: changed.map(({ key }) => key) },
+  ]
+}

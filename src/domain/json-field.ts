@@ -1,0 +1,77 @@
+import type { Fragment } from 'postgres'
+import type { Db } from '../db/sql.ts'
+
+/** Conditions on fields that users name: parameters and metrics, which stand in JSON columns or come from series. */
+
+export type Operator = 'lt' | 'le' | 'eq' | 'ne' | 'ge' | 'gt'
+
+/**
+ * One condition on one field, with a number or a text. A field that is missing, or is of the other kind, meets none.
+ * NaN equals NaN here, because "which runs diverged?" is what one asks; it is neither below nor above anything.
+ */
+export interface Comparison {
+  key: string
+  op: Operator
+  number?: number | undefined
+  text?: string | undefined
+}
+
+/** A field as SQL: null where a row has none of that kind. */
+export interface Field {
+  number?: Fragment
+  text?: Fragment
+}
+
+/**
+ * A field of a JSON column, by its name or, where there is none of that name, by its path: `opt/lr`. Numbers that JSON
+ * cannot write stand there as the words for them.
+ */
+export function fieldOf(
+  db: Db,
+  column: Fragment,
+  key: string,
+  textless: boolean,
+): Field & { number: Fragment } {
+  const value = db`coalesce(${column} -> ${key}::text, ${column} #> string_to_array(${key}, '/'))`
+  const word = db`(${value} #>> '{}')`
+  const isNumber = db`(jsonb_typeof(${value}) = 'number' or jsonb_typeof(${value}) = 'string' and ${word} in ('NaN', 'Infinity', '-Infinity'))`
+  const number = db`case when ${isNumber} then ${word}::float8 end`
+  if (textless) return { number }
+  return {
+    number,
+    text: db`case when jsonb_typeof(${value}) in ('string', 'boolean') and not ${isNumber} then ${word} end`,
+  }
+}
+
+export function holds(db: Db, field: Field, { op, number, text }: Omit<Comparison, 'key'>): Fragment {
+  if (text !== undefined) {
+    if (field.text === undefined) return db`false`
+    return db`coalesce((${field.text}) collate "C" ${operator(db, op)} ${text}, false)`
+  }
+  if (field.number === undefined) return db`false`
+  const wanted = number ?? Number.NaN
+  const ordered = op !== 'eq' && op !== 'ne'
+  // To PostgreSQL NaN is above every number.
+  if (ordered && Number.isNaN(wanted)) return db`false`
+  const compared = db`(${field.number}) ${operator(db, op)} ${wanted}::float8`
+  return ordered
+    ? db`coalesce((${field.number}) <> 'NaN' and ${compared}, false)`
+    : db`coalesce(${compared}, false)`
+}
+
+function operator(db: Db, op: Operator): Fragment {
+  switch (op) {
+    case 'lt':
+      return db`<`
+    case 'le':
+      return db`<=`
+    case 'eq':
+      return db`=`
+    case 'ne':
+      return db`<>`
+    case 'ge':
+      return db`>=`
+    case 'gt':
+      return db`>`
+  }
+}

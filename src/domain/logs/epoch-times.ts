@@ -1,0 +1,19 @@
+import type { Db } from '../../db/sql.ts'
+
+/** When the epochs of a job were, so that its log lines can be placed among them. Columns of equal length. */
+export interface EpochTimes {
+  epochs: number[]
+  times: string[]
+}
+
+/** Told at most; of more epochs every so manyth and the last, so a line is placed to within that many. */
+const MOST = 5_000
+
+export async function epochTimesOf(db: Db, jobKey: number): Promise<EpochTimes> {
+  const rows = await db<{ epoch: number; ts: string }[]>`/* log_lines.epoch_times */
+    select epoch, ts from (
+      select epoch, ts, row_number() over (order by epoch) n, count(*) over () total from epochs where job_key = ${jobKey}) e
+    where (total - n) % ceil(total::numeric / ${MOST})::bigint = 0
+    order by epoch`
+  return { epochs: rows.map((row) => row.epoch), times: rows.map((row) => row.ts) }
+}

@@ -1,0 +1,204 @@
+import type { Db } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import { type Drawing, type DrawnSeries, drawSeries, needsTimes, rangeToRead } from './drawing.ts'
+import { epochBounds, type ReadOptions, readJobSeries, type SeriesQuery } from './read-series.ts'
+
+/**
+ * Jobs by one of their params: of each bucket of the x-axis the mean, the deviation, the least and the greatest over
+ * every point of every job of the group. While there are no more epochs than points, a bucket is one epoch.
+ */
+
+/** What jobs are put together by. */
+export type GroupBy = NonNullable<ReadOptions['groupBy']>
+
+/** `param.lr`, or a field of the job; undefined for what is neither. */
+export function groupByOf(text: string): GroupBy | undefined {
+  if (text.includes('\u0000') || !text.isWellFormed()) return undefined
+  if (text.startsWith('param.') && text.length > 6) return { param: text.slice(6) }
+  return text === 'status' || text === 'model' || text === 'dataset' ? { field: text } : undefined
+}
+
+export interface Group {
+  /** The common value as text; null for jobs that have none. */
+  group: string | null
+  key: string
+  jobs: number
+  /** First and last epoch of each bucket, or second on a time axis. */
+  starts: Float64Array
+  ends: Float64Array
+  /** Over the finite values of the bucket; NaN where there are none. */
+  mean: Float64Array
+  /** Of the population. */
+  std: Float64Array
+  min: Float64Array
+  max: Float64Array
+  /** Finite values of the bucket. */
+  n: Float64Array
+  totalPoints: number
+  nonFinite: number
+}
+
+/** Buckets of the answer over all groups: a million take about 100 MB of JSON. */
+const MOST_BUCKETS = 1_000_000
+/** What is asked for when nobody says. */
+const BUCKETS = 1_000
+
+/**
+ * @returns the groups by name of series, then by value; numbers in their order, then texts, then what has none
+ * @throws Problem `too_many_points` when the groups are more than one answer can hold
+ */
+export async function readGroups(
+  db: Db,
+  batchKey: number,
+  query: SeriesQuery & Drawing & { groupBy: GroupBy },
+): Promise<Group[]> {
+  const buckets = query.points ?? BUCKETS
+  const { keys, jobs, groupBy } = query
+  const options: ReadOptions = { keys, jobs, groupBy, timed: needsTimes(query), ...rangeToRead(query) }
+  const axis = await axisOf(db, batchKey, query, options)
+  if (axis === undefined) return []
+  const drawing: Drawing = { ...query, points: undefined }
+  const grid = gridOf(axis, buckets, query.xLog ?? false)
+  const found = new Map<string, Gathered>()
+  for await (const series of readJobSeries(db, batchKey, options)) {
+    const drawn = drawSeries(series, drawing)
+    if (drawn === undefined) continue
+    const name = JSON.stringify([series.key, series.group])
+    let gathered = found.get(name)
+    if (gathered === undefined) {
+      if ((found.size + 1) * grid.buckets > MOST_BUCKETS) {
+        throw new Problem('too_many_points', {
+          detail: `More than ${MOST_BUCKETS.toLocaleString('en')} buckets over all groups: name the series, ask for fewer points, or group by what has fewer values`,
+        })
+      }
+      gathered = newGathered(series.group, series.key, grid.buckets)
+      found.set(name, gathered)
+    }
+    gather(gathered, drawn, grid)
+  }
+  return [...found.values()].sort(byName).map(closed)
+}
+
+interface GroupGrid {
+  buckets: number
+  bucketOf: (x: number) => number
+}
+
+/** Of everything that will be read: buckets must be known before the first point is put into one. */
+async function axisOf(
+  db: Db,
+  batchKey: number,
+  query: SeriesQuery & Drawing,
+  options: ReadOptions,
+): Promise<{ first: number; last: number } | undefined> {
+  let first = Number.POSITIVE_INFINITY
+  let last = Number.NEGATIVE_INFINITY
+  if (needsTimes(query)) {
+    for await (const series of readJobSeries(db, batchKey, { ...options, timesAlone: true })) {
+      const drawn = drawSeries(series, { ...query, points: undefined, smooth: undefined })
+      if (drawn?.times === undefined) continue
+      first = Math.min(first, drawn.times[0] as number)
+      last = Math.max(last, drawn.times.at(-1) as number)
+    }
+  } else {
+    const bounds = await epochBounds(db, batchKey, query)
+    if (bounds === undefined) return undefined
+    first = Math.max(bounds.first, Math.ceil(query.from ?? bounds.first), query.xLog ? 1 : bounds.first)
+    last = Math.min(bounds.last, Math.floor(query.to ?? bounds.last))
+  }
+  return first <= last ? { first, last } : undefined
+}
+
+function gridOf({ first, last }: { first: number; last: number }, wanted: number, log: boolean): GroupGrid {
+  const whole = Number.isInteger(first) && Number.isInteger(last)
+  if (whole && last - first < wanted)
+    return { buckets: last - first + 1, bucketOf: (x) => Math.floor(x - first) }
+  const most = wanted - 1
+  if (log) {
+    const widths = Math.log(last / first) / wanted || 1
+    return {
+      buckets: wanted,
+      bucketOf: (x) => Math.min(most, Math.max(0, Math.floor(Math.log(x / first) / widths))),
+    }
+  }
+  const span = (whole ? last - first + 1 : last - first) || 1
+  return { buckets: wanted, bucketOf: (x) => Math.min(most, Math.floor(((x - first) * wanted) / span)) }
+}
+
+interface Gathered extends Group {
+  /** Sums of squared deviations. */
+  squares: Float64Array
+}
+
+function newGathered(group: string | null, key: string, buckets: number): Gathered {
+  const column = (value: number): Float64Array => new Float64Array(buckets).fill(value)
+  return {
+    group,
+    key,
+    jobs: 0,
+    starts: column(Number.POSITIVE_INFINITY),
+    ends: column(Number.NEGATIVE_INFINITY),
+    mean: column(0),
+    std: column(0),
+    min: column(Number.POSITIVE_INFINITY),
+    max: column(Number.NEGATIVE_INFINITY),
+    n: column(0),
+    squares: column(0),
+    totalPoints: 0,
+    nonFinite: 0,
+  }
+}
+
+/** Welford's way: sums of squares of large values would lose the deviation. */
+function gather(into: Gathered, drawn: DrawnSeries, { bucketOf }: GroupGrid): void {
+  const { starts, ends, mean, min, max, n, squares } = into
+  const axis: Int32Array | Float64Array = drawn.times ?? drawn.steps
+  const values = drawn.smoothed ?? drawn.values
+  into.jobs++
+  into.totalPoints += drawn.totalPoints
+  into.nonFinite += drawn.nonFinite
+  for (let i = 0; i < values.length; i++) {
+    const x = axis[i] as number
+    const bucket = bucketOf(x)
+    if (x < (starts[bucket] as number)) starts[bucket] = x
+    if (x > (ends[bucket] as number)) ends[bucket] = x
+    const value = values[i] as number
+    if (value - value !== 0) continue
+    const count = (n[bucket] as number) + 1
+    n[bucket] = count
+    const off = value - (mean[bucket] as number)
+    const middle = (mean[bucket] as number) + off / count
+    mean[bucket] = middle
+    squares[bucket] = (squares[bucket] as number) + off * (value - middle)
+    if (value < (min[bucket] as number)) min[bucket] = value
+    if (value > (max[bucket] as number)) max[bucket] = value
+  }
+}
+
+/** Buckets that hold a point. */
+function closed({ squares, ...all }: Gathered): Group {
+  const kept = Uint32Array.from(all.starts.keys()).filter((i) => all.ends[i] !== Number.NEGATIVE_INFINITY)
+  const pick = (column: Float64Array, empty?: number): Float64Array =>
+    Float64Array.from(kept, (i) => (all.n[i] === 0 && empty !== undefined ? empty : (column[i] as number)))
+  return {
+    ...all,
+    starts: pick(all.starts),
+    ends: pick(all.ends),
+    mean: pick(all.mean, Number.NaN),
+    std: Float64Array.from(kept, (i) => Math.sqrt((squares[i] as number) / (all.n[i] as number))),
+    min: pick(all.min, Number.NaN),
+    max: pick(all.max, Number.NaN),
+    n: pick(all.n),
+  }
+}
+
+/** Series by name; groups as numbers where both are, else as texts; without a value last. */
+function byName(a: Group, b: Group): number {
+  if (a.key !== b.key) return a.key < b.key ? -1 : 1
+  if (a.group === null || b.group === null) return a.group === null ? 1 : -1
+  const [one, two] = [Number(a.group), Number(b.group)]
+  const numbers = Number(!Number.isNaN(two)) - Number(!Number.isNaN(one))
+  if (numbers !== 0) return numbers
+  if (!Number.isNaN(one) && one !== two) return one - two
+  return a.group < b.group ? -1 : 1
+}

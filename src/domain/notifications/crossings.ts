@@ -1,0 +1,123 @@
+import type { Tx } from '../../db/sql.ts'
+import { type Condition, meets, type StandingRule } from './rule.ts'
+
+/** A series of a job before an epoch was folded in. */
+export interface Before {
+  /** The highest epoch that had the series, and its value there; undefined before the first. */
+  last: { epoch: number; value: number } | undefined
+  /** What stood at the epoch itself; undefined when nothing did. */
+  value: number | undefined
+}
+
+/** A value that one event set. */
+export interface SetValue {
+  rule: StandingRule
+  jobKey: number
+  /** The number of the series in the job's dictionary. */
+  series: number
+  epoch: number
+  before: Before
+  after: number
+}
+
+interface Neighbours {
+  previous: Point | undefined
+  next: Point | undefined
+}
+interface Point {
+  epoch: number
+  value: number
+}
+
+/**
+ * Which of these values made a run of epochs that meet the rule's condition begin. A metric fires once a run: on the way
+ * into it, not at every epoch of it. Values may come in any order: what is set before, within or behind a run that has
+ * fired belongs to it, and a value that cuts a run in two makes a run of the second half. So as many fire as there are
+ * runs, whatever the order in which the epochs came.
+ * @param sets in the order in which they were folded; to be asked before their rows are written
+ * @returns those values, each with the point at which the run begins
+ */
+export async function findCrossings<S extends SetValue>(tx: Tx, sets: readonly S[]): Promise<[S, Point][]> {
+  const late = sets.filter((set) => !isNewest(set))
+  const stored = late.length === 0 ? new Map<SetValue, Neighbours>() : await loadNeighbours(tx, late)
+  const group = new Map<string, Map<number, number>>()
+  const crossings: [S, Point][] = []
+  for (const set of sets) {
+    const place = `${set.rule.id} ${set.jobKey} ${set.series}`
+    let known = group.get(place)
+    if (known === undefined) {
+      known = new Map()
+      group.set(place, known)
+    }
+    const around: Neighbours = isNewest(set)
+      ? { previous: set.before.last, next: undefined }
+      : closest(set, known, stored.get(set) as Neighbours)
+    if (begins(set, around)) {
+      const here = { epoch: set.epoch, value: set.after }
+      crossings.push([set, meets(set.rule.condition as Condition, set.after) ? here : (around.next ?? here)])
+    }
+    known.set(set.epoch, set.after)
+  }
+  return crossings
+}
+
+/** Behind every other value of the series: nearly all are, and nothing needs to be read for them. */
+const isNewest = ({ epoch, before: { last } }: SetValue): boolean => last === undefined || epoch > last.epoch
+
+function begins({ rule, before, after }: SetValue, { previous, next }: Neighbours): boolean {
+  const condition = rule.condition as Condition
+  const met = (value: number | undefined): boolean => value !== undefined && meets(condition, value)
+  if (met(before.value) === met(after)) {
+    // Something where nothing was, that does not meet the condition: it may cut a run in two.
+    return before.value === undefined && !met(after) && met(previous?.value) && met(next?.value)
+  }
+  return met(after) ? !met(previous?.value) && !met(next?.value) : met(previous?.value) && met(next?.value)
+}
+
+/** The nearest values on both sides, of the rows that stand and of what the group set already. */
+function closest(set: SetValue, group: Map<number, number>, { previous, next }: Neighbours): Neighbours {
+  const around: Neighbours = { previous, next }
+  for (const [epoch, value] of group) {
+    if (epoch < set.epoch && epoch >= (around.previous?.epoch ?? Number.NEGATIVE_INFINITY)) {
+      around.previous = { epoch, value }
+    } else if (epoch > set.epoch && epoch <= (around.next?.epoch ?? Number.POSITIVE_INFINITY)) {
+      around.next = { epoch, value }
+    }
+  }
+  return around
+}
+
+async function loadNeighbours(tx: Tx, sets: SetValue[]): Promise<Map<SetValue, Neighbours>> {
+  const rows = await tx<
+    {
+      previous_epoch: number | null
+      previous: number | null
+      next_epoch: number | null
+      next: number | null
+    }[]
+  >`/* notifications.neighbours */
+    select p.epoch previous_epoch, p.value previous, q.epoch next_epoch, q.value next
+    from unnest(
+      ${sets.map((s) => s.jobKey)}::bigint[], ${sets.map((s) => s.epoch)}::int[], ${sets.map((s) => s.series + 1)}::int[]
+    ) with ordinality as s (job_key, epoch, series, n)
+    left join lateral (
+      select e.epoch, e.vals[s.series] as value from epochs e
+      where e.job_key = s.job_key and e.epoch < s.epoch and e.vals[s.series] is not null
+      order by e.epoch desc limit 1) p on true
+    left join lateral (
+      select e.epoch, e.vals[s.series] as value from epochs e
+      where e.job_key = s.job_key and e.epoch > s.epoch and e.vals[s.series] is not null
+      order by e.epoch limit 1) q on true
+    order by s.n`
+  const point = (epoch: number | null, value: number | null): Point | undefined =>
+    epoch === null || value === null ? undefined : { epoch, value }
+  return new Map(
+    sets.map((set, i) => {
+      const row = rows[i] as (typeof rows)[number]
+      return [
+        set,
+        { previous: point(row.previous_epoch, row.previous), next: point(row.next_epoch, row.next) },
+      ]
+    }),
+  )
+}

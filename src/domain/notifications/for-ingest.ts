@@ -1,0 +1,13 @@
+import type { Fragment, Tx } from '../../db/sql.ts'
+import type { StandingRule } from './rule.ts'
+
+/**
+ * The rules that hold for a row `p` of projects, as JSON; null without any. Read in every group's transaction, so a rule
+ * holds from the first event after it was made or changed, at every server.
+ */
+export const enabledRules = (tx: Tx): Fragment => tx`
+  (select json_agg(json_build_object('id', r.id, 'trigger', r.trigger, 'condition', r.condition))
+    from notification_rules r where r.project_key = p.key and r.enabled)`
+
+export const rulesOf = (found: StandingRule[] | null): readonly StandingRule[] => found ?? NONE
+const NONE: readonly StandingRule[] = []

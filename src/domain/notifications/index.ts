@@ -1,0 +1,27 @@
+/** Rules that mail, and what they did (contract §7). */
+export { type Before, findCrossings, type SetValue } from './crossings.ts'
+export { type Facts, readFacts } from './facts.ts'
+export { enabledRules, rulesOf } from './for-ingest.ts'
+export { happened, type MailPayload } from './happened.ts'
+export { escapeHtml, writeLetter } from './letter.ts'
+export { markBegun, markEnded, readMarks, unmark } from './marks.ts'
+export { PREVIEW_DAYS, previewRule } from './preview.ts'
+export { administeredProject, administeredRule, isMuted, listRules } from './reads.ts'
+export {
+  endMail,
+  findChoice,
+  type MailChoice,
+  type Recipient,
+  recipientsOf,
+  resumeMail,
+} from './recipients.ts'
+export {
+  type Detail,
+  type Happening,
+  OPS,
+  type Rule,
+  type StandingRule,
+  TRIGGERS,
+  type Trigger,
+} from './rule.ts'
+export { createRule, deleteRule, muteBatch, type RuleFields, testRule, updateRule } from './writes.ts'

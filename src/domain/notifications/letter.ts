@@ -1,0 +1,179 @@
+import type { Facts, JobFacts } from './facts.ts'
+import { conditionText, metricValue } from './rule.ts'
+
+/** A mail as it is handed to the composer. Pure: no I/O in this file. */
+export interface Letter {
+  subject: string
+  text: string
+  html: string
+}
+
+/** Where the links of a mail lead. */
+export interface Links {
+  page: string
+  /** Where the recipient ends this mail. */
+  end: string
+}
+
+/**
+ * Writes the mail of a firing (contract §7): subject `[project] batch name: what happened`. Whatever comes from events
+ * or people is one line of plain text in it, and escaped in the HTML.
+ */
+export function writeLetter(facts: Facts, links: Links): Letter {
+  const { rule, project, batch } = facts
+  const about = batch?.id ?? facts.detail.host ?? rule.name
+  const rows = rowsOf(facts)
+  const jobs = facts.jobs.map(jobLine)
+  if (facts.moreJobs > 0) jobs.push(`and ${facts.moreJobs} more`)
+  const what = whatHappened(facts)
+  const headline = line(`${about}: ${what}`, 400)
+  const why = `The rule “${line(rule.name, 200)}” of the project ${line(project.slug, 200)} sends this.`
+  const held =
+    facts.heldBack === 0 ? [] : [`${facts.heldBack} more since its last mail, held back by its cooldown.`]
+  return {
+    subject: line(`[${project.slug}] ${about}: ${what}`, 250),
+    text: [
+      headline,
+      '',
+      ...rows.map(([name, value]) => `${name}: ${value}`),
+      ...(jobs.length === 0 ? [] : ['', ...jobs.map((job) => `- ${job}`)]),
+      '',
+      links.page,
+      '',
+      '-- ',
+      why,
+      ...held,
+      `Stop or change this mail: ${links.end}`,
+      '',
+    ].join('\n'),
+    html: [
+      '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+      `<title>${escapeHtml(headline)}</title></head>`,
+      '<body style="font-family: system-ui, sans-serif; color: #1c2024; line-height: 1.5">',
+      `<h1 style="font-size: 18px">${escapeHtml(headline)}</h1>`,
+      `<table cellpadding="0" cellspacing="0">${rows
+        .map(
+          ([name, value]) =>
+            `<tr><th align="left" valign="top" style="padding: 2px 16px 2px 0; font-weight: normal; color: #60646c">${escapeHtml(name)}</th><td style="padding: 2px 0; white-space: pre-wrap">${escapeHtml(value)}</td></tr>`,
+        )
+        .join('')}</table>`,
+      jobs.length === 0 ? '' : `<ul>${jobs.map((job) => `<li>${escapeHtml(job)}</li>`).join('')}</ul>`,
+      `<p><a href="${escapeHtml(links.page)}">Open ${batch === null ? 'the project' : 'the batch'}</a></p>`,
+      `<p style="color: #60646c; font-size: 13px">${[why, ...held].map(escapeHtml).join('<br>')}<br>`,
+      `<a href="${escapeHtml(links.end)}">Stop or change this mail</a></p></body></html>`,
+      '',
+    ].join('\n'),
+  }
+}
+
+function whatHappened({ trigger, rule, jobs }: Facts): string {
+  const job = jobs[0]?.id ?? 'a job'
+  switch (trigger) {
+    case 'batch_done':
+      return 'completed'
+    case 'batch_failed':
+      return 'failed'
+    case 'batch_stalled':
+      return 'stalled'
+    case 'job_failed':
+      return `job ${job} failed`
+    case 'job_idle':
+      return `job ${job} is idle`
+    case 'agent_offline':
+      return 'agent offline'
+    case 'metric':
+      return `job ${job}: ${rule.condition === null ? 'metric' : conditionText(rule.condition)}`
+    case null:
+      return 'test mail'
+  }
+}
+
+function rowsOf(facts: Facts): [name: string, value: string][] {
+  const { batch, detail, trigger, rule, project } = facts
+  const rows: [string, string][] = [['Project', line(project.name, 200)]]
+  if (trigger === null) rows.push(['Test', 'This is how a mail of the rule reaches you. Nothing happened.'])
+  if (batch !== null) {
+    rows.push(['Batch', line(batch.id, 200)])
+    const counts = `${batch.done} done, ${batch.failed} failed${batch.total === null ? '' : ` of ${batch.total}`}`
+    rows.push(['Jobs', counts])
+  }
+  const reason =
+    detail.reason ?? (trigger === 'batch_failed' || trigger === 'batch_done' ? batch?.reason : undefined)
+  if (typeof reason === 'string' && reason !== '') rows.push(['Reason', paragraph(reason)])
+  const value = metricValue(detail)
+  if (rule.condition !== null && value !== undefined) {
+    const at = detail.epoch === undefined ? '' : ` at epoch ${detail.epoch}`
+    rows.push(['Value', line(`${rule.condition.key} = ${value}${at}`, 400)])
+  }
+  if (detail.host !== undefined) rows.push(['Host', line(detail.host, 200)])
+  if (detail.silentS !== undefined) rows.push(['For', duration(detail.silentS)])
+  if (batch !== null) rows.push(['Elapsed', duration(batch.elapsedS)])
+  rows.push(['When', facts.happenedAt])
+  return rows
+}
+
+function jobLine({ id, status, reason, elapsedS, losses }: JobFacts): string {
+  const parts = [
+    `${line(id, 200)}: ${status}`,
+    ...losses.map(({ name, epoch, value }) => `${line(name, 130)} ${shortNumber(value)} (epoch ${epoch})`),
+    ...(elapsedS === null ? [] : [duration(elapsedS)]),
+    ...(status === 'failed' && reason !== null ? [line(reason, 200)] : []),
+  ]
+  return parts.join(', ')
+}
+
+const shortNumber = (value: number): string =>
+  Number.isFinite(value) ? String(Number(value.toPrecision(6))) : String(value)
+
+/** `2 d 3 h`, `5 min 20 s`: the two greatest units. */
+export function duration(seconds: number): string {
+  let left = Math.max(0, Math.round(Number.isFinite(seconds) ? seconds : 0))
+  const parts: string[] = []
+  for (const [unit, size] of [
+    ['d', 86_400],
+    ['h', 3_600],
+    ['min', 60],
+    ['s', 1],
+  ] as const) {
+    const n = Math.floor(left / size)
+    left -= n * size
+    if (n > 0) parts.push(`${n} ${unit}`)
+  }
+  return parts.slice(0, 2).join(' ') || '0 s'
+}
+
+/** Characters that turn the direction of text around, with which a name could pose as another. */
+const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** One line without control characters: nothing of it can begin a header or a line of its own. */
+function line(text: string, most: number): string {
+  const flat = text
+    .toWellFormed()
+    .replace(TURNS, '')
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim()
+  const characters = [...flat]
+  return characters.length <= most ? flat : `${characters.slice(0, most - 1).join('')}…`
+}
+
+/** A reason as it was given, line by line, within bounds. */
+function paragraph(text: string): string {
+  const lines = text
+    .toWellFormed()
+    .replace(TURNS, '')
+    .split(/\r\n|[\n\r\u2028\u2029]/)
+    .map((one) => one.replace(/[\p{Cc}]/gu, ' ').trimEnd())
+  const shown = lines.length <= 40 ? lines : [...lines.slice(0, 10), '…', ...lines.slice(-29)]
+  const whole = shown.join('\n')
+  return whole.length <= 4_000 ? whole : `${[...whole].slice(0, 4_000).join('')}…`
+}
+
+const ESCAPES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+export const escapeHtml = (raw: string): string =>
+  raw.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character)

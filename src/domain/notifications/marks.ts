@@ -1,0 +1,52 @@
+import { instantOf } from '../../db/instant.ts'
+import type { Db } from '../../db/sql.ts'
+
+/**
+ * What became of a mail to one recipient. The mark `begun` is made, and is durable, before the message is handed over;
+ * a mail that bears any mark is never handed over again. So a mail is sent at most once, whoever is killed when; what
+ * that costs is in docs/notifications.md.
+ */
+export type MailState = 'begun' | 'sent' | 'unknown' | 'refused' | 'logged'
+
+/** The marks of a firing's mails by address (lower case). */
+export async function readMarks(db: Db, firing: number): Promise<Map<string, MailState>> {
+  const rows = await db<{ address_key: string; state: MailState }[]>`/* notifications.marks */
+    select address_key, state from notification_mails where firing_id = ${firing}`
+  return new Map(rows.map((row) => [row.address_key, row.state]))
+}
+
+/** @returns false when somebody else has marked it before */
+export async function markBegun(
+  db: Db,
+  mail: { firing: number; address: string },
+  state: 'begun' | 'logged',
+  now: Date,
+): Promise<boolean> {
+  const rows = await db`/* notifications.mark_begun */
+    insert into notification_mails (firing_id, address_key, state, at)
+    values (${mail.firing}, lower(${mail.address}), ${state}, ${instantOf(now)})
+    on conflict do nothing returning 1`
+  return rows.length > 0
+}
+
+/** What the handing over came to. */
+export async function markEnded(
+  db: Db,
+  mail: { firing: number; address: string },
+  state: 'sent' | 'unknown' | 'refused',
+  error: string | null,
+  now: Date,
+): Promise<void> {
+  await db`/* notifications.mark_ended */
+    insert into notification_mails as m (firing_id, address_key, state, at, error)
+    values (${mail.firing}, lower(${mail.address}), ${state}, ${instantOf(now)}, ${error})
+    on conflict (firing_id, address_key) do update set state = excluded.state, at = excluded.at, error = excluded.error
+    where m.state in ('begun', 'unknown')`
+}
+
+/** The server said that it did not take the mail, so it may be handed over again. */
+export async function unmark(db: Db, mail: { firing: number; address: string }): Promise<void> {
+  await db`/* notifications.unmark */
+    delete from notification_mails
+    where firing_id = ${mail.firing} and address_key = lower(${mail.address}) and state = 'begun'`
+}

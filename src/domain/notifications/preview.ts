@@ -1,0 +1,140 @@
+import { instantOf } from '../../db/instant.ts'
+import { type Db, type Fragment, type Sql, transaction } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import { STOP_REASON } from '../batches/index.ts'
+import { eventTypeCode } from '../events/index.ts'
+import type { Condition, Rule, Trigger } from './rule.ts'
+
+export const PREVIEW_DAYS = 7
+/** What a preview may take of the database. */
+const MOST_MS = 20_000
+
+/**
+ * How often a rule would have mailed in the last days, had it been there: counted from what is stored, by the times that
+ * events bear, with its cooldown. Deleted batches do not count.
+ * @throws Problem unavailable when there is too much to count
+ */
+export async function previewRule(
+  sql: Sql,
+  projectKey: number,
+  rule: Pick<Rule, 'trigger' | 'condition' | 'cooldownS'>,
+  now: Date,
+): Promise<{ fired: number; since: string; days: number }> {
+  const since = instantOf(new Date(now.getTime() - PREVIEW_DAYS * 86_400_000))
+  const times = await transaction(sql, async (tx) => {
+    await tx`/* notifications.preview_limit */ select set_config('statement_timeout', ${String(MOST_MS)}, true)`
+    return tx<{ at: string }[]>`/* notifications.preview */
+      select t.at from (${timesOf(tx, projectKey, rule, since)}) t
+      where t.at >= ${since}::timestamptz and t.at <= ${instantOf(now)}::timestamptz order by t.at`
+  }).catch((error) => {
+    if ((error as { code?: string }).code !== '57014') throw error
+    throw new Problem('unavailable', { detail: 'Too much is stored to count that in time', cause: error })
+  })
+  return {
+    fired: countMails(
+      times.map(({ at }) => Date.parse(at)),
+      rule.cooldownS,
+    ),
+    since,
+    days: PREVIEW_DAYS,
+  }
+}
+
+/** How many of these times, ascending, a cooldown lets through. */
+function countMails(times: number[], cooldownS: number): number {
+  let fired = 0
+  let last = Number.NEGATIVE_INFINITY
+  for (const at of times) {
+    if (cooldownS > 0 && at - last < cooldownS * 1000) continue
+    last = at
+    fired++
+  }
+  return fired
+}
+
+function timesOf(
+  db: Db,
+  projectKey: number,
+  { trigger, condition }: Pick<Rule, 'trigger' | 'condition'>,
+  since: string,
+): Fragment {
+  // An agent concerns a project that it had batches from within a week (domain/health/watch-agents.ts).
+  const batches = db`
+    select b.key, b.status, b.host, b.owner_id, b.stop_requested_at, g.last_seen_at
+    from batches b join batch_progress g on g.batch_key = b.key
+    where b.project_key = ${projectKey} and b.deleted_at is null and b.purged_at is null
+      and g.last_seen_at >= ${since}::timestamptz - interval '7 days'`
+  switch (trigger) {
+    case 'batch_done':
+    case 'batch_failed':
+    case 'job_failed':
+      return ends(db, batches, trigger)
+    case 'metric':
+      return crossings(db, batches, since, condition as Condition)
+    case 'batch_stalled':
+    case 'job_idle':
+      return silences(db, batches, trigger)
+    case 'agent_offline':
+      return absences(db, batches)
+  }
+}
+
+/** As ingest notices them (src/ingest/notice.ts). */
+function ends(
+  db: Db,
+  batches: Fragment,
+  trigger: Trigger & ('batch_done' | 'batch_failed' | 'job_failed'),
+): Fragment {
+  const asked = db`(e.payload::json->'data'->>'reason') = ${STOP_REASON}`
+  const failure =
+    trigger === 'batch_done'
+      ? db`true`
+      : trigger === 'job_failed'
+        ? db`${asked} is not true`
+        : db`${asked} is not true and b.stop_requested_at is null`
+  return db`
+    select e.ts as at from (${batches}) b join events e on e.batch_key = b.key
+    where e.type in (1, 2, 6) and e.type = ${eventTypeCode(trigger)} and ${failure}`
+}
+
+/** The first epoch of each run of epochs that meet the condition (crossings.ts). */
+function crossings(db: Db, batches: Fragment, since: string, { key, op, value = 0 }: Condition): Fragment {
+  const point = db`e.vals[w.n]`
+  const met =
+    op === 'is_nan'
+      ? db`${point} = 'NaN'`
+      : // PostgreSQL has NaN above everything.
+        db`${point} <> 'NaN' and ${
+          {
+            '<': db`${point} < ${value}::float8`,
+            '<=': db`${point} <= ${value}::float8`,
+            '>': db`${point} > ${value}::float8`,
+            '>=': db`${point} >= ${value}::float8`,
+          }[op]
+        }`
+  return db`
+    select p.ts as at from (
+      select e.ts, (${met}) met, lag(${met}) over (partition by e.job_key order by e.epoch) before
+      from (
+        select p.job_key, array_position(p.series, ${key}) n
+        from (${batches}) b join job_progress p on p.batch_key = b.key
+        where p.last_seen_at >= ${since}::timestamptz and ${key} = any (p.series)) w
+      join epochs e on e.job_key = w.job_key and ${point} is not null) p
+    where p.met and p.before is not true`
+}
+
+/** What the watchers judged (domain/health); a rule mails once an episode. */
+function silences(db: Db, batches: Fragment, trigger: 'batch_stalled' | 'job_idle'): Fragment {
+  // A batch whose process is gone is one that is silent, in one episode with the silence.
+  const kinds = trigger === 'batch_stalled' ? ['batch_stalled', 'batch_lost'] : [trigger]
+  return db`
+    select min(v.judged_at) as at from (${batches}) b join verdicts v on v.batch_key = b.key
+    where v.kind = any (${kinds}::text[]) group by v.subject_key, v.since`
+}
+
+/** Agents that the project had batches from. */
+const absences = (db: Db, batches: Fragment): Fragment => db`
+  select v.judged_at as at from verdicts v join agents a on a.key = v.subject_key
+  where v.kind = 'agent_offline' and exists (
+    select from (${batches}) b where b.owner_id = a.user_id and filter_text(b.host) = filter_text(a.hostname)
+      and (b.status = 'running' or b.last_seen_at > v.judged_at - interval '7 days'))`

@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto'
+import { instantOf } from '../../db/instant.ts'
+import type { Db, Tx } from '../../db/sql.ts'
+import { isUuid } from '../uuid.ts'
+
+/** Somebody who is mailed, and the secret in the links of that mail. */
+export interface Recipient {
+  id: string
+  address: string
+  token: string
+}
+
+/**
+ * Where mail of a rule goes: its own recipients, else the project's, else the project's owner. Left out are those who
+ * ended such mail, and accounts that do not see the project (any more) or are disabled.
+ */
+export async function recipientsOf(
+  tx: Tx,
+  of: { ruleId: string; projectKey: number; batchKey: number | null },
+): Promise<Recipient[]> {
+  const wanted = await tx<{ address: string; key: string }[]>`/* notifications.addresses */
+    select distinct on (lower(a.address)) a.address, lower(a.address) as key
+    from notification_rules r
+    join projects p on p.key = r.project_key
+    join users o on o.id = p.owner_id
+    cross join lateral unnest(case
+      when cardinality(r.recipients) > 0 then r.recipients
+      when cardinality(p.recipients) > 0 then p.recipients
+      else array[o.email] end) with ordinality as a (address, n)
+    left join users u on u.email_key = lower(a.address)
+    where r.id = ${of.ruleId}
+      and (u.id is null or (u.disabled_at is null and (
+        u.role = 'admin' or u.id = p.owner_id or p.visibility = 'public'
+        or exists (select from project_members m where m.project_key = p.key and m.user_id = u.id))))
+    order by lower(a.address), a.n`
+  if (wanted.length === 0) return []
+  const keys = wanted.map(({ key }) => key)
+  await tx`/* notifications.know_recipients */
+    insert into notification_recipients (project_key, address_key, token)
+    select ${of.projectKey}, key, token
+    from unnest(${keys}::text[], ${keys.map(newToken)}::text[]) as u (key, token)
+    order by key
+    on conflict (project_key, address_key) do nothing`
+  const known = await tx<{ id: string; token: string; address_key: string }[]>`/* notifications.recipients */
+    select c.id, c.token, c.address_key from notification_recipients c
+    where c.project_key = ${of.projectKey} and c.address_key = any (${keys}::text[])
+      and not exists (
+        select from notification_mutes m
+        where m.recipient_id = c.id and (m.rule_id = ${of.ruleId} or m.batch_key = ${of.batchKey}
+          or (m.rule_id is null and m.batch_key is null)))
+    order by c.address_key`
+  const addresses = new Map(wanted.map(({ key, address }) => [key, address]))
+  return known.map(({ id, token, address_key: key }) => ({
+    id,
+    token,
+    address: addresses.get(key) as string,
+  }))
+}
+
+/** 192 random bits. It stands in mail that was sent, so it is kept as it is: it opens nothing but that mail's end. */
+const newToken = (): string => randomBytes(24).toString('base64url')
+
+/** What a link in a mail is about, for the person it was sent to. */
+export interface MailChoice {
+  recipientId: string
+  address: string
+  projectKey: number
+  project: string
+  /** What the link names, as far as it is of that project. */
+  rule: { id: string; name: string } | null
+  batch: { key: number; id: string } | null
+  /** What that person ended. */
+  ended: { project: boolean; rule: boolean; batch: boolean }
+}
+
+/** What the link's holder may choose; undefined for a token that was never given out. */
+export async function findChoice(
+  db: Db,
+  token: string,
+  named: { rule?: string | undefined; batch?: string | undefined },
+): Promise<MailChoice | undefined> {
+  if (!/^[A-Za-z0-9_-]{32}$/.test(token)) return undefined
+  const ruleId = named.rule !== undefined && isUuid(named.rule) ? named.rule : null
+  const batchId = named.batch?.includes('\u0000') === true ? null : (named.batch ?? null)
+  const [row] = await db<MailChoice[]>`/* notifications.choice */
+    select c.id "recipientId", c.address_key address, c.project_key "projectKey", p.slug project,
+      (select jsonb_build_object('id', r.id, 'name', r.name) from notification_rules r
+        where r.id = ${ruleId}::uuid and r.project_key = p.key) rule,
+      (select jsonb_build_object('key', b.key, 'id', b.id) from batches b
+        where b.id = ${batchId} and b.project_key = p.key and b.purged_at is null) batch,
+      jsonb_build_object(
+        'project', exists (select from notification_mutes m
+          where m.recipient_id = c.id and m.rule_id is null and m.batch_key is null),
+        'rule', exists (select from notification_mutes m where m.recipient_id = c.id and m.rule_id = ${ruleId}::uuid),
+        'batch', exists (select from notification_mutes m join batches b on b.key = m.batch_key
+          where m.recipient_id = c.id and b.id = ${batchId})) ended
+    from notification_recipients c join projects p on p.key = c.project_key
+    where c.token = ${token}`
+  return row
+}
+
+/** Ends mail of one rule, of one batch, or of the project, for one recipient. */
+export async function endMail(
+  tx: Tx,
+  choice: MailChoice,
+  of: 'rule' | 'batch' | 'project',
+  now: Date,
+): Promise<void> {
+  const ruleId = of === 'rule' ? (choice.rule?.id ?? null) : null
+  const batchKey = of === 'batch' ? (choice.batch?.key ?? null) : null
+  await tx`/* notifications.end_mail */
+    insert into notification_mutes (project_key, recipient_id, rule_id, batch_key, created_at)
+    values (${choice.projectKey}, ${choice.recipientId}, ${ruleId}, ${batchKey}, ${instantOf(now)})
+    on conflict do nothing`
+}
+
+/** Takes back whatever that recipient ended in the project. */
+export async function resumeMail(tx: Tx, choice: MailChoice): Promise<void> {
+  await tx`/* notifications.resume_mail */
+    delete from notification_mutes where recipient_id = ${choice.recipientId}`
+}

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto'
+import { instantOf } from '../../db/instant.ts'
+import type { Tx } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import { visibleBatch } from '../access.ts'
+import { type AuditEntry, recordAudit } from '../audit.ts'
+import type { Known } from '../caller.ts'
+import { enqueue } from './happened.ts'
+import { administeredProject, administeredRule, listRules } from './reads.ts'
+import type { Rule } from './rule.ts'
+
+/** Rules of one project: each costs every group of its events a little. */
+const MOST_RULES = 100
+
+export type RuleFields = Pick<Rule, 'name' | 'trigger' | 'condition' | 'recipients' | 'enabled' | 'cooldownS'>
+
+/** @throws Problem project_not_found, forbidden, too_many_rules */
+export async function createRule(
+  tx: Tx,
+  actor: Known,
+  slug: string,
+  fields: RuleFields,
+  now: Date,
+): Promise<Rule> {
+  const project = await administeredProject(tx, actor, slug)
+  await tx`/* notifications.lock_project */ select from projects where key = ${project.key} for no key update`
+  const [count] = await tx<{ n: number }[]>`/* notifications.count_rules */
+    select count(*)::int n from notification_rules where project_key = ${project.key}`
+  if ((count?.n ?? 0) >= MOST_RULES) throw new Problem('too_many_rules')
+  const [row] = await tx<{ id: string }[]>`/* notifications.create_rule */
+    insert into notification_rules (project_key, name, trigger, condition, recipients, enabled, cooldown_s, created_at)
+    values (${project.key}, ${fields.name}, ${fields.trigger}, ${conditionJson(fields)}::text::jsonb,
+      ${fields.recipients}::text[], ${fields.enabled}, ${fields.cooldownS}, ${instantOf(now)})
+    returning id`
+  const id = row?.id as string
+  await audit(tx, actor, 'rule.created', slug, { rule: id, trigger: fields.trigger }, now)
+  return (await listRules(tx, project.key, { limit: 1, after: undefined, id }))[0] as Rule
+}
+
+/**
+ * Changes what is given. A rule that is switched on again, or watches for something else, begins without a cooldown.
+ * @param check is shown the whole rule as it would be, and may refuse it
+ * @throws Problem rule_not_found, forbidden
+ */
+export async function updateRule(
+  tx: Tx,
+  actor: Known,
+  id: string,
+  change: Partial<RuleFields>,
+  check: (rule: RuleFields) => void,
+  now: Date,
+): Promise<Rule> {
+  const { project } = await administeredRule(tx, actor, id)
+  await tx`/* notifications.lock_rule */ select from notification_rules where id = ${id} for no key update`
+  // As it is under the lock, so that of two changes at once neither is lost.
+  const [rule] = await listRules(tx, project.key, { limit: 1, after: undefined, id })
+  if (rule === undefined) throw new Problem('rule_not_found')
+  const wanted: RuleFields = { ...rule, ...change }
+  check(wanted)
+  await tx`/* notifications.update_rule */
+    update notification_rules set name = ${wanted.name}, trigger = ${wanted.trigger},
+      condition = ${conditionJson(wanted)}::text::jsonb, recipients = ${wanted.recipients}::text[],
+      enabled = ${wanted.enabled}, cooldown_s = ${wanted.cooldownS},
+      last_mail_at = case when trigger = ${wanted.trigger} and (enabled or not ${wanted.enabled}) then last_mail_at end
+    where id = ${id}`
+  await audit(
+    tx,
+    actor,
+    'rule.changed',
+    project.slug,
+    { rule: id, fields: Object.keys(change), enabled: wanted.enabled },
+    now,
+  )
+  return (await listRules(tx, project.key, { limit: 1, after: undefined, id }))[0] as Rule
+}
+
+/** @throws Problem rule_not_found, forbidden */
+export async function deleteRule(tx: Tx, actor: Known, id: string, now: Date): Promise<void> {
+  const { project } = await administeredRule(tx, actor, id)
+  await tx`/* notifications.delete_rule */ delete from notification_rules where id = ${id}`
+  await audit(tx, actor, 'rule.deleted', project.slug, { rule: id }, now)
+}
+
+/**
+ * Enqueues a mail that says it is a test, to those whom the rule would mail. Neither its cooldown nor whether it is
+ * switched on counts.
+ * @throws Problem rule_not_found, forbidden
+ */
+export async function testRule(tx: Tx, actor: Known, id: string, now: Date): Promise<Rule> {
+  const { rule, project } = await administeredRule(tx, actor, id)
+  const at = instantOf(now)
+  const [row] = await tx<{ id: number }[]>`/* notifications.record_test */
+    insert into notification_firings (rule_id, event_key, happened_at, fired_at, outcome)
+    values (${id}, ${`test:${randomUUID()}`}, ${at}, ${at}, 'mail') returning id`
+  await enqueue(tx, [row?.id as number])
+  await audit(tx, actor, 'rule.tested', project.slug, { rule: id }, now)
+  return rule
+}
+
+/**
+ * Mutes a batch for everybody, or ends that: no rule mails of it.
+ * @throws Problem batch_not_found, forbidden for those who may not stop it either
+ */
+export async function muteBatch(
+  tx: Tx,
+  actor: Known,
+  batchId: string,
+  muted: boolean,
+  now: Date,
+): Promise<void> {
+  const batch = await visibleBatch(tx, actor, batchId)
+  if (!batch.may('stop')) throw new Problem('forbidden')
+  if (muted) {
+    await tx`/* notifications.mute_batch */
+      insert into notification_mutes (project_key, batch_key, created_at)
+      values (${batch.projectKey}, ${batch.key}, ${instantOf(now)}) on conflict do nothing`
+  } else {
+    await tx`/* notifications.unmute_batch */
+      delete from notification_mutes where batch_key = ${batch.key} and recipient_id is null and rule_id is null`
+  }
+  const action = muted ? 'batch.muted' : 'batch.unmuted'
+  await recordAudit(tx, actor, { action, subject: `batch:${batch.id}` }, now)
+}
+
+const conditionJson = ({ condition }: RuleFields): string | null =>
+  condition === null ? null : JSON.stringify(condition)
+
+const audit = (
+  tx: Tx,
+  actor: Known,
+  action: AuditEntry['action'],
+  slug: string,
+  detail: Record<string, unknown>,
+  now: Date,
+) => recordAudit(tx, actor, { action, subject: `project:${slug}`, detail }, now)

@@ -1,0 +1,22 @@
+/** What goes after its time (specification §1.7, §6.5; contract §7), in steps of one small transaction each. */
+export { LEFTOVERS } from './leftovers.ts'
+export {
+  batchesToEmpty,
+  countPurgeable,
+  emptyBatch,
+  eventRange,
+  forgetBatches,
+  markPurged,
+  purgePayloads,
+  STEPS,
+  type StepSizes,
+} from './purge.ts'
+export { type Cutoffs, cutoffsOf, KINDS, type Kind, type RetentionDays } from './retention.ts'
+export {
+  countDue,
+  noteSwept,
+  STRETCHES,
+  type StretchSizes,
+  stretchesDue,
+  sweepSlice,
+} from './stretches.ts'

@@ -1,0 +1,80 @@
+import type { Db, Fragment, Tx } from '../../db/sql.ts'
+import type { Cutoffs, Kind } from './retention.ts'
+
+/** Kinds of rows that nothing reads any more. A step removes at most `rows`, and says how many. */
+interface Leftover {
+  kind: Kind
+  step: (tx: Tx, cutoffs: Cutoffs, rows: number) => Promise<number>
+  count: (db: Db, cutoffs: Cutoffs) => Promise<number>
+}
+
+const only = async (rows: Promise<{ n: number }[]>): Promise<number> => (await rows)[0]?.n ?? 0
+
+const endedSessions = (db: Db, { now, sessionsUsed, sessionsOpened }: Cutoffs): Fragment => db`
+  select id from sessions
+  where closed_at < ${now}::timestamptz or last_used_at < ${sessionsUsed}::timestamptz
+    or created_at < ${sessionsOpened}::timestamptz`
+
+const revokedTokens = (db: Db, { deleted }: Cutoffs): Fragment => db`
+  select id from tokens where revoked_at < ${deleted}::timestamptz`
+
+const expiredAttempts = (db: Db, { now }: Cutoffs): Fragment => db`
+  select state_hash from oauth_attempts where expires_at < ${now}::timestamptz`
+
+/** The queue makes its own tables when a server first starts. */
+async function hasQueue(db: Db): Promise<boolean> {
+  const [row] = await db<{ there: boolean }[]>`/* retention.has_queue */
+    select to_regclass('graphile_worker.jobs') is not null there`
+  return row?.there === true
+}
+
+/** Jobs of the queue that were tried to the last. */
+const failedJobs = (db: Db, { deleted }: Cutoffs): Fragment => db`
+  select id from graphile_worker.jobs
+  where attempts >= max_attempts and locked_at is null and updated_at < ${deleted}::timestamptz`
+
+export const LEFTOVERS: Leftover[] = [
+  {
+    kind: 'sessions',
+    step: async (tx, cutoffs, rows) =>
+      (
+        await tx`/* retention.sessions */
+          delete from sessions where id in (${endedSessions(tx, cutoffs)} limit ${rows})`
+      ).count,
+    count: (db, cutoffs) =>
+      only(db`/* retention.count_sessions */ select count(*) n from (${endedSessions(db, cutoffs)}) s`),
+  },
+  {
+    kind: 'revoked_tokens',
+    step: async (tx, cutoffs, rows) =>
+      (
+        await tx`/* retention.tokens */
+          delete from tokens where id in (${revokedTokens(tx, cutoffs)} limit ${rows})`
+      ).count,
+    count: (db, cutoffs) =>
+      only(db`/* retention.count_tokens */ select count(*) n from (${revokedTokens(db, cutoffs)}) t`),
+  },
+  {
+    kind: 'sign_in_attempts',
+    step: async (tx, cutoffs, rows) =>
+      (
+        await tx`/* retention.attempts */
+          delete from oauth_attempts where state_hash in (${expiredAttempts(tx, cutoffs)} limit ${rows})`
+      ).count,
+    count: (db, cutoffs) =>
+      only(db`/* retention.count_attempts */ select count(*) n from (${expiredAttempts(db, cutoffs)}) a`),
+  },
+  {
+    kind: 'failed_jobs',
+    step: async (tx, cutoffs, rows) => {
+      if (!(await hasQueue(tx))) return 0
+      const gone = await tx`/* retention.failed_jobs */
+        select graphile_worker.complete_jobs(array(${failedJobs(tx, cutoffs)} limit ${rows}))`
+      return gone.count
+    },
+    count: async (db, cutoffs) => {
+      if (!(await hasQueue(db))) return 0
+      return only(db`/* retention.count_failed_jobs */ select count(*) n from (${failedJobs(db, cutoffs)}) j`)
+    },
+  },
+]

@@ -1,0 +1,157 @@
+import type { Db, Tx } from '../../db/sql.ts'
+import type { Cutoffs } from './retention.ts'
+
+/**
+ * Purging a deleted batch (contract §2, §7): from the first step on its id is only remembered and its events are refused;
+ * its rows then go in small steps, which whoever comes after a kill goes on with. What is kept: the row with the id, the
+ * event ids with their db_ids, and what is kept to answer for: audit, agents' commands and their steps.
+ */
+
+/** Rows of one step, and of steps on tables with large rows. */
+export interface StepSizes {
+  rows: number
+  large: number
+  /** db_ids of one step. */
+  ids: number
+}
+export const STEPS: StepSizes = { rows: 5_000, large: 500, ids: 50_000 }
+
+/** Marks batches whose time has come; waits for events that are being stored. @returns how many */
+export async function markPurged(tx: Tx, cutoffs: Cutoffs, limit: number): Promise<number> {
+  const keys = await tx<{ key: number }[]>`/* retention.purgeable */
+    select b.key from batches b
+    where b.deleted_at is not null and b.emptied_at is null and b.purged_at is null and b.deleted_at < ${cutoffs.deleted}
+    order by b.deleted_at limit ${limit}`
+  if (keys.length === 0) return 0
+  await tx`/* retention.lock_purgeable */
+    select from batches b join batch_progress p on p.batch_key = b.key
+    where b.key = any (${keys.map((row) => row.key)}::bigint[]) order by b.key for no key update of p, b`
+  const { count } = await tx`/* retention.mark_purged */
+    update batches set purged_at = ${cutoffs.now}
+    where key = any (${keys.map((row) => row.key)}::bigint[]) and purged_at is null and deleted_at < ${cutoffs.deleted}`
+  return count
+}
+
+export interface PurgedBatch {
+  key: number
+  id: string
+  project: string
+}
+
+/** Purged batches whose rows are not all gone, oldest first. */
+export const batchesToEmpty = (db: Db, limit: number): Promise<PurgedBatch[]> =>
+  db<PurgedBatch[]>`/* retention.to_empty */
+    select b.key, b.id, p.slug project from batches b join projects p on p.key = b.project_key
+    where b.deleted_at is not null and b.emptied_at is null and b.purged_at is not null
+    order by b.deleted_at, b.key limit ${limit}`
+
+/** What a batch has, table by table: a step removes some rows and says how many; none left: the next table. */
+type Step = (tx: Tx, batchKey: number, sizes: StepSizes) => Promise<number>
+
+const STEPS_OF_BATCH: Step[] = [
+  async (tx, batchKey, { rows }) =>
+    (
+      await tx`/* retention.purge_lines */
+        delete from log_lines l using (
+          select batch_key, db_id from log_lines where batch_key = ${batchKey} order by batch_key, db_id limit ${rows}) d
+        where l.batch_key = d.batch_key and l.db_id = d.db_id`
+    ).count,
+  async (tx, batchKey, { rows }) =>
+    (
+      await tx`/* retention.purge_snapshots */
+        delete from resource_snapshots r using (
+          select batch_key, ts, db_id from resource_snapshots where batch_key = ${batchKey}
+          order by batch_key, ts, db_id limit ${rows}) d
+        where r.batch_key = d.batch_key and r.ts = d.ts and r.db_id = d.db_id`
+    ).count,
+  async (tx, batchKey, { rows }) =>
+    (
+      await tx`/* retention.purge_epochs */
+        delete from epochs e using (
+          select e.job_key, e.epoch from job_progress g join epochs e on e.job_key = g.job_key
+          where g.batch_key = ${batchKey} limit ${rows}) d
+        where e.job_key = d.job_key and e.epoch = d.epoch`
+    ).count,
+  async (tx, batchKey, { large }) =>
+    (
+      await tx`/* retention.purge_chunks */
+        delete from metric_chunks c using (
+          select c.job_key, c.series_no, c.first_epoch from job_progress g join metric_chunks c on c.job_key = g.job_key
+          where g.batch_key = ${batchKey} limit ${large}) d
+        where c.job_key = d.job_key and c.series_no = d.series_no and c.first_epoch = d.first_epoch`
+    ).count,
+  async (tx, batchKey, { large }) => {
+    // Whoever packs series holds this lock: what it wrote meanwhile goes with its job.
+    await tx`/* retention.lock_jobs_of */ select from batch_progress where batch_key = ${batchKey} for no key update`
+    const jobs = await tx<{ key: number }[]>`/* retention.purge_jobs */
+      delete from jobs j using (select key from jobs where batch_key = ${batchKey} order by batch_key, id limit ${large}) d
+      where j.key = d.key returning j.key`
+    const keys = jobs.map((job) => job.key)
+    await tx`/* retention.purge_late_chunks */ delete from metric_chunks where job_key = any (${keys}::bigint[])`
+    return jobs.length
+  },
+]
+
+/**
+ * Removes what the batch has but its events, step by step; `commit` runs each step in a transaction of its own.
+ * @returns false when it was told to stop before the end
+ */
+export async function emptyBatch(
+  batchKey: number,
+  commit: (step: (tx: Tx) => Promise<number>) => Promise<number>,
+  stopped: () => boolean,
+  sizes: StepSizes = STEPS,
+): Promise<boolean> {
+  for (const step of STEPS_OF_BATCH) {
+    do {
+      if (stopped()) return false
+    } while ((await commit((tx) => step(tx, batchKey, sizes))) > 0)
+  }
+  return true
+}
+
+/** The db_ids of the batches' events, first and last; null without events. Costs what was stored meanwhile. */
+export async function eventRange(
+  db: Db,
+  batchKeys: readonly number[],
+): Promise<{ first: number; last: number } | null> {
+  // The sums keep the planner from looking for the least along all db_ids.
+  const [row] = await db<{ first: number | null; last: number | null }[]>`/* retention.event_range */
+    select min(db_id + 0) as first, max(db_id + 0) as last from events where batch_key = any (${batchKeys as number[]}::bigint[])`
+  return row === undefined || row.first === null || row.last === null
+    ? null
+    : { first: row.first, last: row.last }
+}
+
+/** Drops the payloads of the batches' events among db_ids from `from` to before `to`. */
+export async function purgePayloads(
+  tx: Tx,
+  batchKeys: readonly number[],
+  from: number,
+  to: number,
+): Promise<number> {
+  const { count } = await tx`/* retention.purge_payloads */
+    update events set payload = null
+    where db_id >= ${from} and db_id < ${to} and batch_key = any (${batchKeys as number[]}::bigint[]) and payload is not null`
+  return count
+}
+
+/** The last step: what the batches' own rows say goes; their ids stay. */
+export async function forgetBatches(tx: Tx, batchKeys: readonly number[], now: string): Promise<void> {
+  const keys = batchKeys as number[]
+  await tx`/* retention.forget_shares */ delete from shares where batch_key = any (${keys}::bigint[])`
+  await tx`/* retention.forget_verdicts */ delete from verdicts where batch_key = any (${keys}::bigint[])`
+  await tx`/* retention.forget_batches */
+    update batches set emptied_at = ${now}, experiment_type = null, host = null, username = null, commit_sha = null,
+      command = null, env_snapshot = null, failure_reason = null, reported = null, tags = '{}', notes = '',
+      start_fields = null, ending = null
+    where key = any (${keys}::bigint[])`
+}
+
+/** How many batches would be purged, by project. */
+export const countPurgeable = (db: Db, cutoffs: Cutoffs): Promise<{ project: string; n: number }[]> =>
+  db<{ project: string; n: number }[]>`/* retention.count_purgeable */
+    select p.slug project, count(*) n from batches b join projects p on p.key = b.project_key
+    where b.deleted_at is not null and b.emptied_at is null
+      and (b.purged_at is not null or b.deleted_at < ${cutoffs.deleted})
+    group by p.slug`

@@ -1,0 +1,48 @@
+import { ABSOLUTE_S, IDLE_S } from '../sessions/index.ts'
+
+/** For how long what is kept (contract §7), in days; undefined: for ever. */
+export interface RetentionDays {
+  logLine: number
+  event: number | undefined
+  deleted: number
+}
+
+/** Instants before which each kind goes; null: never. */
+export interface Cutoffs {
+  /** Log lines and the payloads of their events, by the time of the event. */
+  lines: string
+  /** Payloads of other events, by the time of the event. */
+  payloads: string | null
+  /** Batches, by when they were deleted; tokens, by when they were revoked. */
+  deleted: string
+  sessionsUsed: string
+  sessionsOpened: string
+  now: string
+}
+
+/** What the sweeper removes, as its log and the dry run name it. */
+export const KINDS = [
+  'log_lines',
+  'event_payloads',
+  'deleted_batches',
+  'sessions',
+  'revoked_tokens',
+  'sign_in_attempts',
+  'failed_jobs',
+  'changes',
+] as const
+export type Kind = (typeof KINDS)[number]
+
+const DAY_S = 86_400
+
+export function cutoffsOf(days: RetentionDays, now: Date): Cutoffs {
+  const ago = (seconds: number): string => new Date(now.getTime() - seconds * 1000).toISOString()
+  return {
+    lines: ago(days.logLine * DAY_S),
+    payloads: days.event === undefined ? null : ago(days.event * DAY_S),
+    deleted: ago(days.deleted * DAY_S),
+    sessionsUsed: ago(IDLE_S),
+    sessionsOpened: ago(ABSOLUTE_S),
+    now: now.toISOString(),
+  }
+}

@@ -1,0 +1,116 @@
+import type { Db, Fragment, Tx } from '../../db/sql.ts'
+import { eventTypeCode } from '../events/index.ts'
+import type { Cutoffs } from './retention.ts'
+
+/**
+ * Finds log lines and payloads that are due without an index of its own on the tables that ingest fills, and without
+ * looking at what is not due. db_ids rise with time, so stretches of them age together: of each that was swept, the
+ * table `swept_stretches` has the time of the oldest event that still has its payload. A log line has its row as long as
+ * its event has the payload.
+ */
+export interface StretchSizes {
+  /** db_ids of a stretch. */
+  ids: number
+  /** The newest so many are looked at every time: transactions may still bring events into them. */
+  open: number
+  /** Events of one transaction. */
+  rows: number
+}
+
+export const STRETCHES: StretchSizes = { ids: 65_536, open: 16, rows: 5_000 }
+
+export interface SweptSlice {
+  lines: number
+  payloads: number
+  /** Where the next slice begins; null at the end of the stretch. */
+  next: number | null
+  oldestLine: string | null
+  oldestOther: string | null
+}
+
+const LINE = eventTypeCode('log_line')
+
+/** The numbers of the stretches that may hold something due, ascending. */
+export async function stretchesDue(db: Db, cutoffs: Cutoffs, sizes: StretchSizes): Promise<number[]> {
+  const rows = await db<{ number: number }[]>`/* retention.stretches_due */
+    with newest as (select coalesce((select db_id from events order by db_id desc limit 1), -1) / ${sizes.ids}::bigint as number)
+    select n.number from newest, generate_series(0, newest.number) n (number)
+    left join swept_stretches s on s.number = n.number
+    where s.number is null or n.number > newest.number - ${sizes.open}::int
+      or s.oldest_line < ${cutoffs.lines}::timestamptz or s.oldest_other < ${cutoffs.payloads}::timestamptz
+    order by n.number`
+  return rows.map((row) => row.number)
+}
+
+/** The events of a slice that have their payload; `due` says which go. */
+const slice = (db: Db, from: number, to: number, cutoffs: Cutoffs, limit: Fragment): Fragment => db`
+  select e.db_id, e.batch_key, e.ts, e.type = ${LINE} as line,
+    coalesce(e.ts < case when e.type = ${LINE} then ${cutoffs.lines}::timestamptz else ${cutoffs.payloads}::timestamptz end, false) as due
+  from events e
+  where e.db_id >= ${from} and e.db_id < ${to} and e.payload is not null
+  order by e.db_id ${limit}`
+
+/** Removes what is due among the first events of a stretch from `from` on. */
+export async function sweepSlice(
+  tx: Tx,
+  stretch: number,
+  from: number,
+  cutoffs: Cutoffs,
+  sizes: StretchSizes,
+): Promise<SweptSlice> {
+  const to = (stretch + 1) * sizes.ids
+  const [row] = await tx<
+    {
+      seen: number
+      last: number | null
+      lines: number
+      payloads: number
+      oldest_line: string | null
+      oldest_other: string | null
+    }[]
+  >`/* retention.sweep_slice */
+    with slice as materialized (${slice(tx, from, to, cutoffs, tx`limit ${sizes.rows}`)}),
+    nulled as (update events e set payload = null from slice s where s.due and e.db_id = s.db_id),
+    lines as (delete from log_lines l using slice s where s.due and s.line and l.batch_key = s.batch_key and l.db_id = s.db_id)
+    select count(*) seen, max(db_id) last, count(*) filter (where due and line) lines,
+      count(*) filter (where due and not line) payloads,
+      min(ts) filter (where line and not due) oldest_line, min(ts) filter (where not line and not due) oldest_other
+    from slice`
+  if (row === undefined) throw new Error('sweeping gave no row')
+  return {
+    lines: row.lines,
+    payloads: row.payloads,
+    next: row.seen < sizes.rows || row.last === null ? null : row.last + 1,
+    oldestLine: row.oldest_line,
+    oldestOther: row.oldest_other,
+  }
+}
+
+/** Notes what a whole sweep of the stretch found left; not of the newest ones, which are not complete. */
+export async function noteSwept(
+  tx: Tx,
+  stretch: number,
+  left: { oldestLine: string | null; oldestOther: string | null },
+  sizes: StretchSizes,
+): Promise<void> {
+  await tx`/* retention.note_swept */
+    insert into swept_stretches (number, oldest_line, oldest_other)
+    select ${stretch}, ${left.oldestLine}::timestamptz, ${left.oldestOther}::timestamptz
+    where ${stretch}::bigint <= (select db_id from events order by db_id desc limit 1) / ${sizes.ids}::bigint - ${sizes.open}::int
+    on conflict (number) do update set oldest_line = excluded.oldest_line, oldest_other = excluded.oldest_other`
+}
+
+/** How much of a stretch is due, by project. */
+export async function countDue(
+  db: Db,
+  stretch: number,
+  cutoffs: Cutoffs,
+  sizes: StretchSizes,
+): Promise<{ project: string; lines: number; payloads: number }[]> {
+  const from = stretch * sizes.ids
+  return db<{ project: string; lines: number; payloads: number }[]>`/* retention.count_due */
+    select p.slug project, count(*) filter (where s.line) lines, count(*) filter (where not s.line) payloads
+    from (${slice(db, from, from + sizes.ids, cutoffs, db``)}) s
+    join batches b on b.key = s.batch_key join projects p on p.key = b.project_key
+    where s.due group by p.slug`
+}

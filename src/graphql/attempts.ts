@@ -1,0 +1,138 @@
+import { z } from 'zod'
+import {
+  type Attempt,
+  type AttemptPoints,
+  attemptsOfJobs,
+  pointsOf,
+  rerunsOfJobs,
+  spanOf,
+} from '../domain/attempts/index.ts'
+import { drawSeries } from '../domain/metrics/index.ts'
+import { Problem } from '../problem.ts'
+import { builder } from './builder.ts'
+import { JobType } from './job.ts'
+import type { JobNode } from './nodes.ts'
+import { drawingOf, EpochRange, keysArg, type Metric, MetricType, Sampling, spend } from './series.ts'
+
+/** Attempts of a job: restarts within its batch, reruns in others; as REST shows them. */
+
+const AttemptStatus = builder.enumType('AttemptStatus', {
+  values: {
+    RUNNING: { value: 'running' },
+    COMPLETED: { value: 'completed' },
+    FAILED: { value: 'failed' },
+    STOPPED: { value: 'stopped' },
+    LOST: { value: 'lost' },
+    SUPERSEDED: {
+      value: 'superseded',
+      description: 'The next attempt of the batch began without a word of its end',
+    },
+  } as const,
+})
+
+const AttemptType = builder.objectRef<Attempt>('Attempt')
+builder.objectType(AttemptType, {
+  description:
+    'One start of a job. Epochs that a later attempt of the batch reports again supersede its own.',
+  fields: (t) => ({
+    n: t.int({ description: 'Counted from 1 in its batch', resolve: ({ n }) => n }),
+    batchId: t.id({
+      description: 'Another one than that of the job: a rerun, or what was rerun',
+      resolve: (attempt) => attempt.batch_id,
+    }),
+    startedAt: t.field({ type: 'DateTime', resolve: (attempt) => attempt.started_at }),
+    endedAt: t.field({ type: 'DateTime', nullable: true, resolve: (attempt) => attempt.ended_at }),
+    status: t.field({ type: AttemptStatus, resolve: ({ status }) => status }),
+    failureReason: t.string({ nullable: true, resolve: (attempt) => attempt.failure_reason }),
+    epochs: t.int({ description: 'Distinct epochs that it reported', resolve: ({ epochs }) => epochs }),
+    firstEpoch: t.int({ nullable: true, resolve: (attempt) => attempt.first_epoch }),
+    lastEpoch: t.int({ nullable: true, resolve: (attempt) => attempt.last_epoch }),
+    supersededEpochs: t.int({
+      description: 'How many of them a later attempt of the batch reported again',
+      resolve: (attempt) => attempt.superseded_epochs,
+    }),
+    supersededRanges: t.field({
+      type: 'JSON',
+      description: 'From which to which epoch, in pairs: the first twenty stretches',
+      resolve: (attempt) => attempt.superseded_ranges,
+    }),
+    elapsedS: t.field({
+      type: 'Number',
+      nullable: true,
+      description: 'Null when nothing was heard of it after its start',
+      resolve: (attempt) => attempt.elapsed_s,
+    }),
+    complete: t.boolean({
+      description:
+        'False when retention purged events of it: its epochs and the reason of its failure are what is left',
+      resolve: ({ complete }) => complete,
+    }),
+  }),
+})
+
+const PointsType = builder.objectRef<{ series: Metric[] } & Pick<AttemptPoints, 'complete'>>('AttemptMetrics')
+builder.objectType(PointsType, {
+  description: 'What one attempt reported, epochs that were superseded among it.',
+  fields: (t) => ({
+    series: t.field({ type: [MetricType], resolve: ({ series }) => series }),
+    complete: t.boolean({
+      description: 'False when retention purged points of it that nothing else holds',
+      resolve: ({ complete }) => complete,
+    }),
+  }),
+})
+
+builder.objectFields(JobType, (t) => ({
+  attempts: t.loadableList({
+    type: AttemptType,
+    byPath: true,
+    // One that was started again has the events since looked through.
+    complexity: { field: 50, multiplier: 1 },
+    description:
+      'Its attempts, oldest first: those of its batch and, but through a share, the latest one in each batch that reran it or that it reran',
+    load: async (jobs: JobNode[], { db, caller, clock }) => {
+      const rows = jobs.map(({ row }) => row)
+      const linked = jobs.filter(({ share }) => share === null).map(({ row }) => row)
+      const [own, reruns] = await Promise.all([
+        attemptsOfJobs(db, rows, clock.now),
+        rerunsOfJobs(db, caller, linked, clock.now),
+      ])
+      return jobs.map(({ row, share }) => {
+        const all = [...(own.get(row.key) ?? []), ...(share === null ? (reruns.get(row.key) ?? []) : [])]
+        return all
+          .toSorted((a, b) => Date.parse(a.started_at) - Date.parse(b.started_at))
+          .map((one) => (share === null ? one : { ...one, failure_reason: share.text(one.failure_reason) }))
+      })
+    },
+    resolve: (job) => job,
+  }),
+  attemptMetrics: t.field({
+    type: PointsType,
+    nullable: true,
+    // Events are looked through, which stand among those of other jobs.
+    complexity: { field: 500, multiplier: 1 },
+    description: 'What its `n`th attempt reported; null when it has no such attempt',
+    args: {
+      n: t.arg.int({ required: true, validate: z.int().min(1) }),
+      keys: t.arg.stringList({ description: 'Names of series; all without it' }),
+      range: t.arg({ type: EpochRange }),
+      sampling: t.arg({ type: Sampling, description: 'Every point without it' }),
+    },
+    validate: keysArg,
+    resolve: async ({ row }, { n, keys, ...drawing }, context) => {
+      const span = await spanOf(context.db, row, n, context.clock.now)
+      if (span === undefined) return null
+      const asked = drawingOf(drawing)
+      if (asked.x !== 'epoch')
+        throw new Problem('invalid_query', { detail: 'Attempts are drawn over epochs alone' })
+      const { series, complete } = await pointsOf(context.db, row, span, keys ?? undefined)
+      const shown = series.flatMap((one): Metric[] => {
+        const drawn = drawSeries(one, asked)
+        if (drawn === undefined) return []
+        spend(context, drawn.returnedPoints)
+        return [{ job: one.jobId, key: one.key, ...drawn }]
+      })
+      return { series: shown, complete }
+    },
+  }),
+}))

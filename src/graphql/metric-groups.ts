@@ -1,0 +1,140 @@
+import { z } from 'zod'
+import { isStorable } from '../domain/access.ts'
+import { writeNumber } from '../domain/events/index.ts'
+import {
+  type Clip,
+  createPercentiles,
+  drawSeries,
+  type Group,
+  groupByOf,
+  needsTimes,
+  type Percentiles,
+  rangeToRead,
+  readGroups,
+  readJobSeries,
+} from '../domain/metrics/index.ts'
+import { BatchType } from './batch.ts'
+import { builder } from './builder.ts'
+import { BATCH_SERIES } from './costs.ts'
+import { drawingOf, EpochRange, Sampling, spend } from './series.ts'
+
+/** Series of a batch over all jobs of a group, and what part of them is worth an axis; the same as REST. */
+
+const GroupType = builder.objectRef<Group>('MetricGroup')
+builder.objectType(GroupType, {
+  description: 'One series over all jobs that have a value in common, bucket by bucket of the x-axis.',
+  fields: (t) => ({
+    group: t.string({
+      nullable: true,
+      description: 'The common value as text; null for jobs without one',
+      resolve: ({ group }) => group,
+    }),
+    key: t.string({ resolve: ({ key }) => key }),
+    jobs: t.int({ resolve: ({ jobs }) => jobs }),
+    steps: t.floatList({
+      description: 'First epoch of each bucket; the first second on a time axis',
+      resolve: ({ starts }) => Array.from(starts),
+    }),
+    ends: t.floatList({ description: 'Its last one', resolve: ({ ends }) => Array.from(ends) }),
+    mean: t.field({ type: ['Number'], resolve: ({ mean }) => Array.from(mean, writeNumber) }),
+    std: t.field({
+      type: ['Number'],
+      description: 'Standard deviation of the population',
+      resolve: ({ std }) => Array.from(std, writeNumber),
+    }),
+    min: t.field({ type: ['Number'], resolve: ({ min }) => Array.from(min, writeNumber) }),
+    max: t.field({ type: ['Number'], resolve: ({ max }) => Array.from(max, writeNumber) }),
+    n: t.intList({ description: 'Finite values in the bucket', resolve: ({ n }) => Array.from(n) }),
+    totalPoints: t.int({ resolve: ({ totalPoints }) => totalPoints }),
+    nonFinite: t.int({ resolve: ({ nonFinite }) => nonFinite }),
+  }),
+})
+
+const ClipType = builder.objectRef<Clip & { key: string }>('MetricClip')
+builder.objectType(ClipType, {
+  description: 'The part of the y-axis that leaves out at most a share of the points at either end.',
+  fields: (t) => ({
+    key: t.string({ resolve: ({ key }) => key }),
+    low: t.field({ type: 'Number', nullable: true, resolve: ({ low }) => low }),
+    high: t.field({ type: 'Number', nullable: true, resolve: ({ high }) => high }),
+    hidden: t.int({ description: 'Finite points outside of it', resolve: ({ hidden }) => hidden }),
+  }),
+})
+
+const named = {
+  keys: z.array(z.string().max(1024)).max(1_000).nullish(),
+  jobs: z.array(z.string().max(512)).max(5_000).nullish(),
+}
+const storable = (names: readonly string[] | null | undefined): string[] | undefined =>
+  names?.filter(isStorable)
+
+builder.objectFields(BatchType, (t) => ({
+  metricGroups: t.field({
+    type: [GroupType],
+    complexity: BATCH_SERIES,
+    description: 'Over every point of every job of the group: `sampling.points` is the number of buckets',
+    args: {
+      groupBy: t.arg.string({
+        required: true,
+        description: '`param.<name>`, `status`, `model` or `dataset`',
+      }),
+      keys: t.arg.stringList(),
+      jobs: t.arg.idList(),
+      range: t.arg({ type: EpochRange }),
+      sampling: t.arg({ type: Sampling }),
+    },
+    validate: z.looseObject({
+      ...named,
+      groupBy: z.string().refine((text) => groupByOf(text) !== undefined, 'names nothing to group by'),
+    }),
+    resolve: async ({ row, share }, args, context) => {
+      const groupBy = groupByOf(args.groupBy)
+      if (groupBy === undefined) throw new TypeError('the arguments were not validated')
+      const groups = await readGroups(context.db, row.key, {
+        ...drawingOf(args),
+        keys: storable(args.keys),
+        jobs: storable(args.jobs),
+        groupBy,
+      })
+      spend(
+        context,
+        groups.reduce((sum, { n }) => sum + n.length, 0),
+      )
+      return share === null ? groups : groups.map((one) => ({ ...one, group: share.text(one.group) }))
+    },
+  }),
+  metricClips: t.field({
+    type: [ClipType],
+    complexity: BATCH_SERIES,
+    args: {
+      keys: t.arg.stringList({ required: true, description: 'At most 16' }),
+      jobs: t.arg.idList(),
+      range: t.arg({ type: EpochRange }),
+      sampling: t.arg({ type: Sampling }),
+      share: t.arg.float({ required: true, description: 'Above 0 and below 0.5' }),
+    },
+    validate: z.looseObject({
+      ...named,
+      keys: z.array(z.string().max(1024)).max(16),
+      share: z.number().gt(0).lt(0.5),
+    }),
+    resolve: async ({ row }, args, context) => {
+      const drawing = drawingOf(args)
+      const counted = new Map<string, Percentiles>()
+      const wanted = {
+        keys: storable(args.keys),
+        jobs: storable(args.jobs),
+        timed: needsTimes(drawing),
+        ...rangeToRead(drawing),
+      }
+      for await (const series of readJobSeries(context.db, row.key, wanted)) {
+        const shown = drawSeries(series, drawing)
+        if (shown === undefined) continue
+        const percentiles = counted.get(series.key) ?? createPercentiles()
+        counted.set(series.key, percentiles)
+        percentiles.add(shown.inRange)
+      }
+      return [...counted].map(([key, percentiles]) => ({ key, ...percentiles.clip(args.share) }))
+    },
+  }),
+}))

@@ -1,0 +1,22 @@
+/** Where nobody is sent back to: a sign-in that begins another one would never end. */
+const LOOP = /^\/api\/oauth(\/|\?|#|$)/
+
+const HERE = 'http://here.invalid'
+
+/**
+ * A place in our own page: a path that no browser can take for an address of somebody else's, whether it is read as
+ * it stands, decoded, or with its dots resolved.
+ */
+export function isReturnPath(text: string): boolean {
+  if (text.length > 2048 || !text.startsWith('/') || /[\\\p{Cc}\p{Cs}]/u.test(text) || LOOP.test(text))
+    return false
+  if (!URL.canParse(text, HERE)) return false
+  const { origin, pathname } = new URL(text, HERE)
+  return origin === HERE && !/^\/(\/|\\|%2f|%5c|%0|%1)/i.test(pathname)
+}
+
+/** A return path as it stands in a header: with what is not ASCII encoded. */
+export function locationOf(path: string): string {
+  const { pathname, search, hash } = new URL(path, HERE)
+  return pathname + search + hash
+}

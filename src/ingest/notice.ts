@@ -1,0 +1,61 @@
+import { type LoadedBatch, STOP_REASON } from '../domain/batches/index.ts'
+import type { Detail, Happening, Trigger } from '../domain/notifications/index.ts'
+import type { Folded } from './fold.ts'
+import type { Item } from './outcome.ts'
+import type { Standing } from './standing.ts'
+
+/**
+ * What of a group rules may mail of (step 10), in the order of its events. An end counts by itself, whatever other events
+ * say of the same batch or job, so the same events in any order make the same mails. What ends because somebody asked it
+ * to stop is no failure.
+ */
+export function noticed(admitted: readonly Item[], standing: Standing, { crossed }: Folded): Happening[] {
+  const watched = new Map([...standing.projectsByKey.values()].map((p) => [p.key, p.rules]))
+  if (![...watched.values()].some((rules) => rules.length > 0)) return []
+  const happenings: Happening[] = []
+  const byEvent = new Map<string, Happening[]>()
+  for (const one of crossed) byEvent.set(one.key, [...(byEvent.get(one.key) ?? []), one])
+  for (const { checked } of admitted) {
+    const { event } = checked
+    const key = `event:${checked.eventId}`
+    const crossings = byEvent.get(key)
+    if (crossings !== undefined) happenings.push(...crossings)
+    const { state } = standing.batches.get(event.batch_id) as LoadedBatch
+    const end = endOf(checked.event, state.stopRequested)
+    if (end === undefined) continue
+    if (!watched.get(state.projectKey)?.some((rule) => rule.trigger === end.trigger)) continue
+    const job =
+      typeof event.job_id === 'string' ? standing.jobs.get(event.batch_id)?.get(event.job_id) : undefined
+    happenings.push({
+      ...end,
+      projectKey: state.projectKey,
+      batchKey: state.key,
+      jobKey: job?.key ?? null,
+      key,
+      at: checked.at,
+    })
+  }
+  return happenings
+}
+
+function endOf(
+  event: Item['checked']['event'],
+  stopRequested: boolean,
+): { trigger: Trigger; detail?: Detail } | undefined {
+  switch (event.event_type) {
+    case 'batch_done':
+      return { trigger: 'batch_done' }
+    case 'batch_failed': {
+      const { reason } = event.data
+      return stopRequested || reason === STOP_REASON
+        ? undefined
+        : { trigger: 'batch_failed', detail: { reason } }
+    }
+    case 'job_failed': {
+      const { reason } = event.data
+      return reason === STOP_REASON ? undefined : { trigger: 'job_failed', detail: { reason } }
+    }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,91 @@
+import type { Tx } from '../db/sql.ts'
+import type { LoadedBatch } from '../domain/batches/index.ts'
+import { writeNumber } from '../domain/events/index.ts'
+import type { JobState } from '../domain/jobs/index.ts'
+import type { EpochRow } from '../domain/metrics/index.ts'
+import {
+  type Before,
+  findCrossings,
+  type Happening,
+  type SetValue,
+  type StandingRule,
+} from '../domain/notifications/index.ts'
+import type { Item } from './outcome.ts'
+import type { Standing } from './standing.ts'
+
+/** What rules watch for in one event, and how it stood before. */
+interface Seen {
+  job: JobState
+  checked: Item['checked']
+  rules: { rule: StandingRule; before: Before }[]
+}
+
+export interface MetricWatch {
+  /** To be called before an epoch is folded; undefined when no rule watches any of its series. */
+  before(job: JobState, checked: Item['checked'], row: EpochRow | undefined): Seen | undefined
+  after(seen: Seen, row: EpochRow): void
+  /** What crossed; to be asked before the rows are written. */
+  crossed(tx: Tx): Promise<Happening[]>
+}
+
+/** Follows the series that metric rules watch; undefined when the projects of the group have no such rule. */
+export function createMetricWatch(standing: Standing): MetricWatch | undefined {
+  const watched = new Map<number, StandingRule[]>()
+  for (const { key, rules } of standing.projectsByKey.values()) {
+    if (rules.length === 0) continue
+    const metric = rules.filter((rule) => rule.trigger === 'metric' && rule.condition !== null)
+    if (metric.length > 0) watched.set(key, metric)
+  }
+  if (watched.size === 0) return undefined
+  const sets: (SetValue & { happening: Happening })[] = []
+
+  return {
+    before(job, checked, row) {
+      const { state } = standing.batches.get(checked.event.batch_id) as LoadedBatch
+      const rules = (watched.get(state.projectKey) ?? [])
+        .filter((rule) => checked.series?.has(keyOf(rule)) === true)
+        .map((rule) => ({ rule, before: standingOf(job, keyOf(rule), row) }))
+      return rules.length === 0 ? undefined : { job, checked, rules }
+    },
+    after({ job, checked, rules }, row) {
+      const { state } = standing.batches.get(checked.event.batch_id) as LoadedBatch
+      for (const { rule, before } of rules) {
+        const series = job.progress.numbers.get(keyOf(rule)) as number
+        const value = row.vals[series]
+        if (value === undefined || (before.value !== undefined && Object.is(before.value, value))) continue
+        const happening: Happening = {
+          trigger: 'metric',
+          projectKey: state.projectKey,
+          batchKey: state.key,
+          jobKey: job.key,
+          key: `event:${checked.eventId}`,
+          at: checked.at,
+          ruleId: rule.id,
+        }
+        sets.push({ rule, jobKey: job.key, series, epoch: row.epoch, before, after: value, happening })
+      }
+    },
+    async crossed(tx) {
+      if (sets.length === 0) return []
+      const crossings = await findCrossings(tx, sets)
+      return crossings.map(([{ happening }, { epoch, value }]) => ({
+        ...happening,
+        detail: { epoch, value: writeNumber(value) },
+      }))
+    },
+  }
+}
+
+const keyOf = (rule: StandingRule): string => rule.condition?.key as string
+
+function standingOf({ progress }: JobState, key: string, row: EpochRow | undefined): Before {
+  const series = progress.numbers.get(key)
+  const epoch = series === undefined ? undefined : progress.lastEpoch[series]
+  return {
+    value: series === undefined ? undefined : row?.vals[series],
+    last:
+      series === undefined || epoch === undefined || epoch === Number.NEGATIVE_INFINITY
+        ? undefined
+        : { epoch, value: progress.lastValue[series] as number },
+  }
+}

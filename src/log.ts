@@ -1,0 +1,132 @@
+import { type LogFn, type Logger, pino } from 'pino'
+import type { Config } from './config.ts'
+import { databaseFault } from './db/sql.ts'
+import { passwordsIn, scrub } from './secrets.ts'
+
+/** After so long without a fault the database is asked whether it is well again. */
+const QUIET_MS = 2_000
+const ASK_EVERY_MS = 500
+
+/** What became of the database, as seen from everything that logs its faults. */
+export interface Outages {
+  /** Whether it was last heard of as away, out of room or shutting down. */
+  readonly away: boolean
+  /** How often it went away, and how many faults that made. */
+  readonly counts: { outages: number; faults: number }
+}
+
+export interface ServiceLog {
+  log: Logger
+  outages: Outages
+  /** From now on a database that went away is asked for; `url` is its address. Returns what ends that. */
+  watch(url: string, ping: () => Promise<unknown>): () => void
+}
+
+/**
+ * The log (docs/operations.md "What is logged"): JSON lines in which no secret stands. A database that is away breaks
+ * everything at once, so that is told once, and once when it is over; what fails meanwhile because of it is counted.
+ */
+export function createLog(
+  config: Pick<Config, 'logLevel' | 'databaseUrl' | 'smtp' | 'identityProviders'>,
+  to: NodeJS.WritableStream,
+): ServiceLog {
+  const secrets = [
+    ...passwordsIn(config.databaseUrl, config.smtp?.url),
+    ...config.identityProviders.flatMap(({ clientSecret }) => clientSecret ?? []),
+  ]
+  const counts = { outages: 0, faults: 0 }
+  let away = false
+  let since = 0
+  let last = 0
+  let ping: (() => Promise<unknown>) | undefined
+  let timer: NodeJS.Timeout | undefined
+  let port: number | undefined
+
+  /** The fault of a database that is away, in what is to be logged; other servers may be away as well. */
+  function awayIn(what: unknown): unknown {
+    if (typeof what !== 'object' || what === null) return undefined
+    const error = what instanceof Error ? what : (what as { err?: unknown }).err
+    for (let at = error; at instanceof Error; at = at.cause) {
+      const { port: itsPort, command } = at as Error & { port?: unknown; command?: unknown }
+      const another = typeof command === 'string' || (typeof itsPort === 'number' && itsPort !== port)
+      if (databaseFault(at) === 'away' && !another) return at
+    }
+    return undefined
+  }
+
+  const log = pino(
+    {
+      level: config.logLevel,
+      redact: { paths: ['req.headers.authorization', 'req.headers.cookie'], remove: true },
+      serializers: { err: describe },
+      hooks: {
+        logMethod(args: Parameters<LogFn>, method: LogFn) {
+          const fault = awayIn(args[0])
+          if (fault === undefined) method.apply(this, args)
+          else note(fault)
+        },
+        streamWrite: (line) => scrub(line, secrets),
+      },
+    },
+    to,
+  )
+
+  function note(fault: unknown): void {
+    counts.faults++
+    last = performance.now()
+    if (away) return
+    away = true
+    since = last
+    counts.outages++
+    const { code, message } = fault as { code?: string; message?: string }
+    log.error(
+      { code, reason: message },
+      'the database cannot be used; requests are answered with 503 until it can',
+    )
+    timer ??= setInterval(() => void ask(), ASK_EVERY_MS).unref()
+  }
+
+  async function ask(): Promise<void> {
+    if (!away || ping === undefined || performance.now() - last < QUIET_MS) return
+    const asked = last
+    const well = await ping().then(
+      () => true,
+      () => false,
+    )
+    if (!well || !away || last !== asked) return
+    away = false
+    clearInterval(timer)
+    timer = undefined
+    const seconds = Math.round((performance.now() - since) / 1000)
+    log.info({ seconds, faults: counts.faults }, 'the database can be used again')
+  }
+
+  return {
+    log,
+    outages: {
+      get away() {
+        return away
+      },
+      counts,
+    },
+    watch(url, how) {
+      secrets.push(...passwordsIn(url))
+      port = Number(new URL(url).port || 5432)
+      ping = how
+      return () => {
+        ping = undefined
+        clearInterval(timer)
+        timer = undefined
+      }
+    },
+  }
+}
+
+/** Without what the database quotes of rows and parameters. */
+function describe(error: Error): unknown {
+  const { detail, where, query, parameters, args, ...rest } = pino.stdSerializers.err(error) as Record<
+    string,
+    unknown
+  >
+  return rest
+}

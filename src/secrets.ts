@@ -1,0 +1,45 @@
+/**
+ * Takes out of a text whatever looks like a secret of this service, wherever somebody put it. The last net below logs
+ * and error answers, in which none should be: a token in the place of a batch's id, a link to a share in a channel.
+ */
+
+/** Tokens of programs, by their prefixes (domain/tokens). */
+const TOKEN = /\b(em_live_|em_read_|ag_live_)[\w%-]+/g
+/** The JWT of a session: three parts, of which the first two begin with `{"`. */
+const JWT = /\beyJ[\w-]{10,}\.eyJ[\w-]+\.[\w-]*/g
+/** A cookie holds 32 random bytes, a share's link 24, the links in mail 32: in base64url. */
+const RANDOM = /(?<![\w-])(?:[\w-]{43}|[\w-]{32})(?![\w-])/g
+/** The password in an address of a database or a mail server. */
+const ADDRESS = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s:/@"']*:)[^\s/"']+@/gi
+
+const HIDDEN = '[hidden]'
+
+/** @param own secrets that are known by their letters, such as a database's password */
+export function scrub(text: string, own: readonly string[] = []): string {
+  const scrubbed = text
+    .replace(ADDRESS, `$1${HIDDEN}@`)
+    .replace(TOKEN, `$1${HIDDEN}`)
+    .replace(JWT, HIDDEN)
+    .replace(RANDOM, (word) => (isRandom(word) ? HIDDEN : word))
+  return own.reduce((rest, secret) => rest.replaceAll(secret, HIDDEN), scrubbed)
+}
+
+/** Names of people's batches are rarely of all three kinds, in so many letters, to the letter. */
+const isRandom = (word: string): boolean => /[a-z]/.test(word) && /[A-Z]/.test(word) && /\d/.test(word)
+
+/** The passwords within addresses of servers, as they are written there and as they are meant. */
+export function passwordsIn(...urls: (string | undefined)[]): string[] {
+  return urls.flatMap((url) => {
+    const written = /^[a-z][a-z0-9+.-]*:\/\/[^:/@]*:(.*)@[^@]*$/i.exec(url ?? '')?.[1]
+    if (written === undefined || written.length < 4) return []
+    return [...new Set([written, decoded(written)])]
+  })
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

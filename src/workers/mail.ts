@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto'
+import type { Task } from 'graphile-worker'
+import MailComposer from 'nodemailer/lib/mail-composer'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import type { Sql, Tx } from '../db/sql.ts'
+import {
+  type Facts,
+  type MailPayload,
+  markBegun,
+  markEnded,
+  type Recipient,
+  readFacts,
+  readMarks,
+  recipientsOf,
+  unmark,
+  writeLetter,
+} from '../domain/notifications/index.ts'
+import { commit, type Writer } from '../stream/commit.ts'
+import { NoAnswer, NotTaken, openSmtp, type SmtpSession } from './smtp.ts'
+
+interface Services {
+  config: Pick<Config, 'smtp' | 'publicUrl' | 'host'>
+  /** Where the service listens; that of the configuration may be 0. */
+  port: () => number
+  sql: Sql
+  writer: Writer
+  now: () => Date
+  log: Logger
+}
+
+/**
+ * The task `mail` of graphile-worker: sends what a rule fired (contract §7), a mail of its own to each recipient. A mail
+ * that bears a mark is not handed over again, so a task that is repeated sends only what is missing; it throws when
+ * something still is, and graphile-worker repeats it with growing pauses.
+ */
+export function createMailTask(services: Services): Task {
+  const { sql, writer, now, log, config } = services
+  const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+    commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
+
+  return async (payload) => {
+    const { firing } = payload as MailPayload
+    const facts = await readFacts(sql, firing)
+    if (facts === undefined) return
+    const marks = await readMarks(sql, firing)
+    for (const [address, state] of marks) {
+      if (state !== 'begun') continue
+      await write((tx) =>
+        markEnded(tx, { firing, address }, 'unknown', 'the sender ended before the answer came', now()),
+      )
+      log.warn(
+        { firing, to: address },
+        'a mail was handed over, but the answer was lost: it is not sent again',
+      )
+    }
+    const recipients = await write((tx) =>
+      recipientsOf(tx, {
+        ruleId: facts.rule.id,
+        projectKey: facts.project.key,
+        batchKey: facts.batch?.key ?? null,
+      }),
+    )
+    const waiting = recipients.filter(({ address }) => !marks.has(address.toLowerCase()))
+    if (config.smtp === undefined) return logInstead(facts, waiting)
+    await sendAll(facts, waiting, config.smtp)
+  }
+
+  async function sendAll(
+    facts: Facts,
+    waiting: Recipient[],
+    smtp: { url: string; from: string },
+  ): Promise<void> {
+    let session: SmtpSession | undefined
+    const failures: Error[] = []
+    for (const recipient of waiting) {
+      const mail = { firing: facts.firing, address: recipient.address }
+      try {
+        const bytes = await compose(facts, recipient, smtp.from)
+        session ??= await openSmtp(smtp.url)
+        await session.hand({ from: addressIn(smtp.from), to: recipient.address, bytes }, async () => {
+          if (!(await write((tx) => markBegun(tx, mail, 'begun', now())))) throw new AlreadyBegun()
+        })
+        await write((tx) => markEnded(tx, mail, 'sent', null, now()))
+      } catch (error) {
+        session = undefined
+        if (!(await settle(mail, error as Error))) failures.push(error as Error)
+      }
+    }
+    session?.close()
+    if (failures[0] !== undefined) throw failures[0]
+  }
+
+  /** @returns whether nothing is left to do about the mail */
+  async function settle(mail: { firing: number; address: string }, error: Error): Promise<boolean> {
+    if (error.cause instanceof AlreadyBegun) return true
+    const about = { firing: mail.firing, to: mail.address, why: error.message }
+    if (error instanceof NoAnswer) {
+      await write((tx) => markEnded(tx, mail, 'unknown', error.message, now()))
+      log.warn(about, 'a mail was handed over, but no answer came: it is not sent again')
+      return true
+    }
+    if (error instanceof NotTaken && error.permanent) {
+      await write((tx) => markEnded(tx, mail, 'refused', error.message, now()))
+      log.warn(about, 'a mail was refused for good')
+      return true
+    }
+    if (error instanceof NotTaken) await write((tx) => unmark(tx, mail))
+    log.warn(about, 'a mail could not be sent; it is tried again')
+    return false
+  }
+
+  async function logInstead(facts: Facts, waiting: Recipient[]): Promise<void> {
+    for (const { address } of waiting) {
+      if (!(await write((tx) => markBegun(tx, { firing: facts.firing, address }, 'logged', now())))) continue
+      // Not the recipient's own link: what is in the log is for everybody who reads it.
+      const { subject, text } = writeLetter(facts, { page: pageOf(facts), end: `${home()}/mail/…` })
+      log.info(
+        { mail: { to: address, subject, text } },
+        'no mail server is set (SVC_SMTP_URL): this mail was not sent',
+      )
+    }
+  }
+
+  function compose(facts: Facts, recipient: Recipient, from: string): Promise<Buffer> {
+    const byRule = `${home()}/mail/${recipient.token}?rule=${facts.rule.id}`
+    const end = facts.batch === null ? byRule : `${byRule}&batch=${encodeURIComponent(facts.batch.id)}`
+    const letter = writeLetter(facts, { page: pageOf(facts), end })
+    const domain = addressIn(from).split('@').at(-1)
+    const who = createHash('sha256').update(recipient.address.toLowerCase()).digest('hex').slice(0, 16)
+    const composer = new MailComposer({
+      from,
+      to: { name: '', address: recipient.address },
+      subject: letter.subject,
+      text: letter.text,
+      html: letter.html,
+      date: now(),
+      // The same for every attempt, so that whoever keeps mail can tell that two are one.
+      messageId: `<svc.${facts.firing}.${who}@${domain}>`,
+      ...(facts.batch === null ? {} : { references: `<svc.batch.${facts.batch.key}@${domain}>` }),
+      headers: {
+        // Without the batch: a header line has an end, an id of a batch nearly none.
+        'List-Unsubscribe': `<${byRule}>`,
+        'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+        'Auto-Submitted': 'auto-generated',
+        'X-Auto-Response-Suppress': 'All',
+      },
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    })
+    return composer.compile().build()
+  }
+
+  function pageOf({ batch, project }: Facts): string {
+    return batch === null
+      ? `${home()}/p/${encodeURIComponent(project.slug)}`
+      : `${home()}/b/${encodeURIComponent(batch.id)}`
+  }
+
+  function home(): string {
+    const { publicUrl, host } = config
+    const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+    return publicUrl ?? `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${services.port()}`
+  }
+}
+
+/** Another worker has handed this mail over meanwhile. */
+class AlreadyBegun extends Error {}
+
+/** `Monitor <monitor@example.org>` → `monitor@example.org`. */
+const addressIn = (from: string): string => /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from

@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { openSql, type Sql, transaction } from '../../src/db/sql.ts'
+import { type Background, type CronTask, startBackground } from '../../src/workers/background.ts'
+import { freshDatabase, type TestDatabase } from '../kit/database.ts'
+
+/** The queue itself: jobs that a transaction adds, on servers that come, go and fail. */
+let database: TestDatabase
+let sql: Sql
+beforeAll(async () => {
+  database = await freshDatabase()
+  sql = openSql(database.url, { name: 'test writer', max: 8 })
+})
+afterAll(async () => {
+  await sql?.end({ timeout: 5 })
+  await database?.drop()
+})
+
+const running: Background[] = []
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((background) => background.stop()))
+})
+
+const done: string[] = []
+async function startServer(
+  name: string,
+  { work, cron = {} }: { work?: (payload: unknown) => Promise<void>; cron?: Record<string, CronTask> } = {},
+): Promise<Background> {
+  const background = await startBackground({
+    url: database.url,
+    sql,
+    log: pino({ level: 'silent' }),
+    now: () => new Date(),
+    tasks: {
+      note: async (payload) => {
+        await work?.(payload)
+        done.push(`${name} ${(payload as { what: string }).what}`)
+      },
+      fail: async () => {
+        throw new Error('as it must')
+      },
+    },
+    cron,
+  })
+  running.push(background)
+  return background
+}
+
+const add = (task: string, what: string, options = '') =>
+  sql.unsafe(`select graphile_worker.add_job($1, json_build_object('what', $2::text) ${options})`, [
+    task,
+    what,
+  ])
+const PATIENCE = { timeout: 25_000, interval: 50 }
+const doneOf = (what: string): string[] => done.filter((line) => line.endsWith(` ${what}`))
+
+test('servers that start at the same time on a new database all come up', async () => {
+  await Promise.all(['a', 'b', 'c'].map((name) => startServer(name)))
+  await add('note', 'first')
+  await expect.poll(() => doneOf('first').length, PATIENCE).toBe(1)
+})
+
+test('a job is done once, however many servers there are, and only if its transaction commits', async () => {
+  await Promise.all(['a', 'b'].map((name) => startServer(name)))
+  await transaction(sql, async (tx) => {
+    await tx.unsafe(`select graphile_worker.add_job('note', '{"what": "undone"}')`)
+    throw new Error('undo')
+  }).catch(() => {})
+  await Promise.all(Array.from({ length: 20 }, (_, i) => add('note', `n${i}`)))
+  await expect.poll(() => done.filter((line) => / n\d+$/.test(line)).length, PATIENCE).toBe(20)
+  await sleep(300)
+  for (let i = 0; i < 20; i++) expect(doneOf(`n${i}`)).toHaveLength(1)
+  expect(doneOf('undone')).toEqual([])
+})
+
+test('a task that throws harms no other', async () => {
+  await startServer('a')
+  await Promise.all(Array.from({ length: 10 }, () => add('fail', 'x', ', max_attempts := 1')))
+  await add('note', 'after the failures')
+  await expect.poll(() => doneOf('after the failures').length, PATIENCE).toBe(1)
+})
+
+test('after all its connections were cut a server goes on by itself', async () => {
+  await startServer('a')
+  await add('note', 'before the cut')
+  await expect.poll(() => doneOf('before the cut').length, PATIENCE).toBe(1)
+  for (let i = 0; i < 3; i++) {
+    await database.sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and application_name in ('svc background', 'svc presence')`
+    await sleep(200)
+  }
+  await add('note', 'after the cut')
+  await expect.poll(() => doneOf('after the cut').length, PATIENCE).toBe(1)
+})
+
+test('a cron task runs in one server at a time, and what it throws ends nothing', async () => {
+  let inside = 0
+  let most = 0
+  let runs = 0
+  const cron: Record<string, CronTask> = {
+    slow: {
+      at: '0 0 1 1 *',
+      run: async () => {
+        runs++
+        inside++
+        most = Math.max(most, inside)
+        await sleep(100)
+        inside--
+      },
+    },
+    broken: { at: '0 0 1 1 *', run: async () => Promise.reject(new Error('as it must')) },
+  }
+  const [a, b] = await Promise.all([startServer('a', { cron }), startServer('b', { cron })])
+  await expect(a.runNow('broken')).rejects.toThrow('as it must')
+  await Promise.all([
+    a.runNow('slow'),
+    b.runNow('slow'),
+    a.runNow('slow'),
+    b.runNow('broken').catch(() => {}),
+  ])
+  expect({ runs, most }).toEqual({ runs: 3, most: 1 })
+})
+
+test('the tick of a cron task is taken by one of several servers', { timeout: 90_000 }, async () => {
+  const ticks: string[] = []
+  const cronOf = (name: string): Record<string, CronTask> => ({
+    tick: { at: '* * * * *', run: async () => void ticks.push(name) },
+  })
+  await Promise.all(['a', 'b', 'c'].map((name) => startServer(name, { cron: cronOf(name) })))
+  await expect.poll(() => ticks.length, { timeout: 75_000, interval: 100 }).toBeGreaterThan(0)
+  await sleep(1_500)
+  expect(ticks).toHaveLength(1)
+})
+
+test('a job that was held by a server that is gone is given to another within half a minute', async () => {
+  await startServer('a')
+  await sql`insert into servers (started_at, seen_at, pool_id) values (now(), now() - interval '14 seconds', 'pool-gone')`
+  await add('note', 'left behind', ", run_at := now() + interval '1 hour'")
+  await sql`update graphile_worker._private_jobs set locked_by = 'pool-gone', locked_at = now(), run_at = now()
+    where payload ->> 'what' = 'left behind'`
+  await expect.poll(() => doneOf('left behind').length, PATIENCE).toBe(1)
+  expect(await sql`select from servers where pool_id = 'pool-gone'`).toHaveLength(0)
+})
+
+test('a server that stops leaves what it was at to the others, and is forgotten', async () => {
+  let begun = 0
+  const work = async (payload: unknown): Promise<void> => {
+    if ((payload as { what: string }).what !== 'long') return
+    begun++
+    await sleep(500)
+  }
+  const a = await startServer('a', { work })
+  await add('note', 'long')
+  await expect.poll(() => begun, PATIENCE).toBe(1)
+  running.splice(running.indexOf(a), 1)
+  await a.stop()
+  expect(doneOf('long')).toHaveLength(1)
+  expect(await sql`select from servers`).toHaveLength(0)
+})

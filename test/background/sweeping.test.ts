@@ -1,0 +1,220 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Sql } from '../../src/db/sql.ts'
+import { createSweeper } from '../../src/workers/sweeper.ts'
+import { makeEvent, openDoor } from '../ingest/sending.ts'
+import { freshDatabase, type TestDatabase } from '../kit/database.ts'
+
+/** Sweeps over many rows: what they cost, what they leave alone, and what a kill costs. */
+const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
+
+/**
+ * A batch with `n` log lines straight into the tables, the first db_id being 0. They come in bursts, one each
+ * `everyDays` up to now, so that none falls due while a test runs.
+ */
+async function seedLines(sql: Sql, n: number, bursts: number, everyDays: number): Promise<void> {
+  await sql`insert into users (email, email_key, name) values ('a@example.org', 'a@example.org', 'a') on conflict do nothing`
+  await sql`insert into projects (slug, display_name, owner_id) select 'lines', 'Lines', id from users limit 1`
+  await sql`
+    with made as (
+      insert into batches (id, project_key, owner_id, status, started_at)
+      select 'lines', p.key, p.owner_id, 'completed', now() from projects p where p.slug = 'lines' returning key),
+    progress as (insert into batch_progress (batch_key, first_seen_at, last_seen_at) select key, now(), now() from made)
+    insert into jobs (batch_key, id, status, started_at) select key, 'job', 'completed', now() from made`
+  await sql`
+    insert into job_progress (job_key, batch_key, first_seen_at, last_seen_at) select key, batch_key, now(), now() from jobs`
+  await sql`
+    with lines as (
+      select i, now() - (${bursts - 1}::int - i * ${bursts}::int / ${n}::int) * ${everyDays}::int * interval '1 day' ts, j.key job_key, j.batch_key
+      from generate_series(0, ${n - 1}::int) i, jobs j where j.id = 'job'),
+    stored as (
+      insert into events (db_id, event_id, batch_key, job_key, type, ts, payload)
+      select i, gen_random_uuid(), batch_key, job_key, 8, ts, repeat('x', 200) from lines)
+    insert into log_lines (batch_key, db_id, job_key, ts, level, rank, line)
+    select batch_key, i, job_key, ts, 'info', 20, 'line ' || i from lines`
+  await sql`select setval('event_block', ${n})`
+  const connection = await sql.reserve()
+  await connection.unsafe('vacuum analyze')
+  // What it read counts as the database's own from now on.
+  await connection.unsafe('select pg_stat_force_next_flush()')
+  connection.release()
+}
+
+const countOf = async (sql: Sql): Promise<number> =>
+  (await sql<{ n: number }[]>`select count(*) n from log_lines`)[0]?.n ?? 0
+
+describe('of many lines', () => {
+  let database: TestDatabase
+  const LINES = 100_000
+  const stretches = { ids: 2_500, open: 2, rows: 1_000 }
+  let days = 0
+  beforeAll(async () => {
+    database = await freshDatabase()
+    await seedLines(database.sql, LINES, 40, 1)
+  })
+  afterAll(() => database?.drop())
+
+  /** Rows that a sweep read, by table, one by one through an index and in scans of a whole table. */
+  async function costOf(
+    work: () => Promise<unknown>,
+  ): Promise<Record<string, { fetched: number; scanned: number }>> {
+    const read = async () => {
+      // What a connection did is told when it ends.
+      await sleep(300)
+      const rows = await database.sql<{ relname: string; fetched: number; scanned: number }[]>`
+        select relname, idx_tup_fetch fetched, seq_tup_read scanned from pg_stat_user_tables
+        where relname in ('events', 'log_lines')`
+      return Object.fromEntries(rows.map(({ relname, ...counts }) => [relname, counts]))
+    }
+    const before = await read()
+    await work()
+    const after = await read()
+    return Object.fromEntries(
+      Object.entries(after).map(([name, { fetched, scanned }]) => [
+        name,
+        {
+          fetched: fetched - (before[name]?.fetched ?? 0),
+          scanned: scanned - (before[name]?.scanned ?? 0),
+        },
+      ]),
+    )
+  }
+
+  async function sweepOnce(): Promise<number> {
+    const sweeper = createSweeper({
+      url: database.url,
+      log: pino({ level: 'silent' }),
+      now: () => new Date(Date.now() + days * 86_400_000),
+      days: { logLine: 14, event: undefined, deleted: 30 },
+      stretches,
+    })
+    const [due] = (await sweeper.survey()).filter(({ kind }) => kind === 'log_lines')
+    const done = await sweeper.sweep(new AbortController().signal).finally(() => sweeper.close())
+    expect(due === undefined ? 0 : due.n).toBe(done.log_lines)
+    return done.log_lines
+  }
+
+  test('the dry run counts what then goes, and a sweep never scans a whole table', {
+    timeout: 120_000,
+  }, async () => {
+    let went = 0
+    const cost = await costOf(async () => {
+      went = await sweepOnce()
+    })
+    // Those of 14 to 39 days.
+    expect(went).toBe((LINES / 40) * 26)
+    expect(await countOf(database.sql)).toBe(LINES - went)
+    expect([cost.events?.scanned, cost.log_lines?.scanned]).toEqual([0, 0])
+  })
+
+  test('the next one looks at what is due and at the newest, at nothing else', {
+    timeout: 60_000,
+  }, async () => {
+    days = 1
+    let went = 0
+    const cost = await costOf(async () => {
+      went = await sweepOnce()
+    })
+    expect(went).toBe(LINES / 40)
+    expect([cost.events?.scanned, cost.log_lines?.scanned]).toEqual([0, 0])
+    // A day is one stretch, so at most two are due, and two are always looked at; the dry run and the sweep read each
+    // once, what goes is looked up once more in each table.
+    expect(cost.events?.fetched).toBeLessThan(2 * 4 * stretches.ids + 2 * went)
+    expect(cost.log_lines?.fetched).toBeLessThan(2 * went)
+  })
+})
+
+describe('svc sweep', () => {
+  let database: TestDatabase
+  const LINES = 80_000
+  beforeAll(async () => {
+    database = await freshDatabase()
+    await seedLines(database.sql, LINES, 2, 20)
+  })
+  afterAll(() => database?.drop())
+
+  function run(...args: string[]) {
+    const inherited = Object.entries(process.env).filter(
+      ([name]) => !/^(SVC_|DATABASE_URL|VITEST|NODE_OPTIONS)/.test(name),
+    )
+    const child = spawn(process.execPath, ['--import', 'tsx', MAIN, 'sweep', ...args], {
+      env: { ...Object.fromEntries(inherited), SVC_DATABASE_URL: database.url, SVC_LOG_LEVEL: 'warn' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let said = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk))
+    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+    return { child, ended, said: () => said }
+  }
+
+  test('says what would go and takes nothing', { timeout: 60_000 }, async () => {
+    const dry = run('--dry-run')
+    expect(await dry.ended, dry.said()).toBe(0)
+    expect(dry.said()).toMatch(/^ +40000 log lines would go, project lines$/m)
+    expect(await countOf(database.sql)).toBe(LINES)
+    const wrong = run('--dry')
+    expect(await wrong.ended).toBe(1)
+    expect(wrong.said()).toMatch(/takes nothing but --dry-run/)
+  })
+
+  test('killed in the middle it has lost nothing, and the next one goes on to the end', {
+    timeout: 120_000,
+  }, async () => {
+    const first = run()
+    while ((await countOf(database.sql)) === LINES) await sleep(5)
+    first.child.kill('SIGKILL')
+    await first.ended
+    await expect
+      .poll(
+        () =>
+          database.sql`select from pg_stat_activity where application_name in ('svc sweep', 'svc sweep lock') and datname = current_database()`,
+      )
+      .toHaveLength(0)
+    const left = await countOf(database.sql)
+    expect(left).toBeLessThan(LINES)
+    expect(left).toBeGreaterThan(LINES / 2)
+    /** A line is there exactly as long as its event has the payload: each step was whole. */
+    const torn = () => database.sql`
+      select from events e full join log_lines l on l.batch_key = e.batch_key and l.db_id = e.db_id
+      where (e.payload is null) <> (l.db_id is null)`
+    expect(await torn()).toHaveLength(0)
+    const second = run()
+    expect(await second.ended, second.said()).toBe(0)
+    expect(second.said()).toMatch(/ log lines went/)
+    expect(await torn()).toHaveLength(0)
+    expect(await countOf(database.sql)).toBe(LINES / 2)
+    const third = run()
+    expect(await third.ended).toBe(0)
+    expect(third.said()).toMatch(/Nothing was past its time/)
+  })
+})
+
+test('events are taken in while a sweep goes on', { timeout: 240_000 }, async () => {
+  const door = await openDoor()
+  try {
+    await seedLines(door.sql, 60_000, 2, 20)
+    let over = false
+    const sweeping = door.app.runTask('sweep').then(() => {
+      over = true
+    })
+    let answered = 0
+    while (!over) {
+      const { status } = await door.send(
+        makeEvent('log_line', { batch_id: 'busy', timestamp: new Date().toISOString() }),
+      )
+      expect(status).toBe(200)
+      if (!over) answered++
+    }
+    await sweeping
+    expect(answered).toBeGreaterThan(20)
+    const { body } = await door.app.call('GET', '/api/batches/busy/log-lines?limit=500', {
+      token: door.session,
+    })
+    expect(body.items.length).toBeGreaterThanOrEqual(Math.min(500, answered))
+  } finally {
+    await door.stop()
+  }
+})

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { listedBatch } from '../../src/http/batch-shapes.ts'
+import { makeEvent } from '../ingest/sending.ts'
+import { openStage, type Stage } from './stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await openStage()
+  // Two jobs each, but `bare`, which has none, and `nan`, which diverged.
+  const runs = [
+    ['one', 'box-b', [0.1, 0.01], [0.5, 0.4]],
+    ['two', 'box-a', [0.001, 0.001], [0.9, 0.2]],
+    ['nan', 'box-c', [1], ['NaN']],
+  ] as const
+  const events = runs.flatMap(([id, host, lrs, losses], n) => {
+    const source = { project: 'vision', host }
+    const at = (s: number) => new Date(Date.UTC(2026, 2, 1, 10, n, s)).toISOString()
+    return [
+      makeEvent('batch_start', {
+        batch_id: id,
+        source,
+        timestamp: at(0),
+        data: { n_total: 4, tags: [`tag-${id}`] },
+      }),
+      ...lrs.map((lr, i) =>
+        makeEvent('job_start', {
+          batch_id: id,
+          job_id: `job-${i}`,
+          source,
+          timestamp: at(1),
+          data: { lr, model: i === 0 ? 'tiny' : 'large' },
+        }),
+      ),
+      ...losses.flatMap((loss, i) =>
+        [0, 1].map((epoch) =>
+          makeEvent('job_epoch', {
+            batch_id: id,
+            job_id: `job-${i}`,
+            source,
+            timestamp: at(10 * i + epoch + 2),
+            data: { epoch, val_loss: epoch === 0 && typeof loss === 'number' ? loss / 2 : loss },
+          }),
+        ),
+      ),
+    ]
+  })
+  await stage.send(stage.batchOwner, [
+    ...events,
+    makeEvent('batch_start', { batch_id: 'bare', timestamp: '2026-03-01T09:00:00Z' }),
+  ])
+})
+afterAll(() => stage?.stop())
+
+async function list(query: string) {
+  const { status, body } = await stage.get(`/api/batches?project=vision&${query}`, stage.batchOwner.token)
+  return { status, body, ids: (body.items ?? []).map((item: { id: string }) => item.id) as string[] }
+}
+
+describe('the list of batches in another order', () => {
+  test.each([
+    ['sort=started_at&order=asc', ['bare', 'one', 'two', 'nan']],
+    ['sort=host&order=asc', ['two', 'one', 'nan', 'bare']],
+    ['sort=id&order=asc', ['bare', 'nan', 'one', 'two']],
+    // Of several values the least counts when ascending, and the greatest when descending.
+    ['sort=param.lr&order=asc', ['two', 'one', 'nan', 'bare']],
+    ['sort=param.lr&order=desc', ['nan', 'one', 'two', 'bare']],
+    ['sort=param.model&order=asc', ['two', 'one', 'nan', 'bare']],
+    ['sort=last.val_loss&order=asc', ['two', 'one', 'nan', 'bare']],
+    ['sort=min.val_loss&order=asc', ['two', 'one', 'nan', 'bare']],
+    ['sort=max.val_loss&order=desc', ['two', 'one', 'nan', 'bare']],
+    ['sort=progress&order=desc', ['nan', 'two', 'one', 'bare']],
+    ['sort=elapsed&order=desc', ['two', 'one', 'nan', 'bare']],
+    ['sort=owner&order=asc', ['nan', 'two', 'one', 'bare']],
+  ])('%s, whole and page by page', async (query, wanted) => {
+    expect((await list(query)).ids).toEqual(wanted)
+    const paged: string[] = []
+    for (let cursor = ''; ; ) {
+      const { ids, body } = await list(`${query}&limit=1${cursor}`)
+      paged.push(...ids)
+      if (body.next_cursor === null) break
+      cursor = `&cursor=${body.next_cursor}`
+    }
+    expect(paged).toEqual(wanted)
+  })
+
+  test('a cursor of one order is refused in another', async () => {
+    const { body } = await list('sort=param.lr&limit=1')
+    for (const other of ['sort=param.lr&order=asc', 'sort=param.model', 'q=x&sort=param.lr', ''])
+      expect((await list(`${other}&cursor=${body.next_cursor}`)).status, other).toBe(422)
+  })
+
+  test('what orders nothing is refused and named', async () => {
+    for (const bad of ['sort=nothing', 'sort=param.', 'order=up', 'columns=lr', 'where=lr', 'where=%3C3']) {
+      const { status, body } = await list(bad)
+      expect([bad, status]).toEqual([bad, 422])
+      expect(body.errors[0].path).toContain(bad.split('=', 1)[0])
+    }
+  })
+})
+
+describe('conditions on fields of the jobs', () => {
+  test.each([
+    ['lr<0.01', ['two']],
+    ['lr<=0.01', ['two', 'one']],
+    ['lr>=0.1', ['nan', 'one']],
+    ['param.model=large', ['two', 'one']],
+    ['val_loss<0.3', ['two']],
+    ['last.val_loss=NaN', ['nan']],
+    ['min.val_loss<0.15', ['two']],
+    ['max.val_loss>0.8', ['two']],
+    ['param.val_loss<1', []],
+    ['nothing=1', []],
+  ])('%s', async (condition, wanted) => {
+    expect((await list(`where=${encodeURIComponent(condition)}`)).ids).toEqual(wanted)
+  })
+
+  test('all of them must hold, beside the other filters', async () => {
+    const two = `where=${encodeURIComponent('lr>0.0001')}&where=${encodeURIComponent('val_loss<0.5')}`
+    expect((await list(two)).ids).toEqual(['two', 'one'])
+    expect((await list(`${two}&host=box-b`)).ids).toEqual(['one'])
+  })
+})
+
+test('columns come with each batch: a range of a parameter, one value of a series', async () => {
+  const { body } = await list(
+    'columns=param.lr&columns=param.model&columns=last.val_loss&columns=min.val_loss',
+  )
+  const columns = Object.fromEntries(
+    body.items.map((item: { id: string; columns: unknown }) => [item.id, item.columns]),
+  )
+  const one = (value: unknown) => ({ low: value, high: value, n: 1 })
+  expect(columns).toEqual({
+    one: {
+      'param.lr': { low: 0.01, high: 0.1, n: 2 },
+      'param.model': { low: 'large', high: 'tiny', n: 2 },
+      'last.val_loss': one(0.4),
+      'min.val_loss': one(0.2),
+    },
+    two: {
+      'param.lr': one(0.001),
+      'param.model': { low: 'large', high: 'tiny', n: 2 },
+      'last.val_loss': one(0.2),
+      'min.val_loss': one(0.1),
+    },
+    nan: {
+      'param.lr': one(1),
+      'param.model': one('tiny'),
+      'last.val_loss': one('NaN'),
+      'min.val_loss': one('NaN'),
+    },
+    bare: {},
+  })
+  for (const item of body.items) expect(listedBatch.parse(item)).toEqual(item)
+})
+
+test('batches can be asked for by their ids, as far as one sees them', async () => {
+  expect((await list('id=one&id=bare&id=unknown')).ids).toEqual(['one', 'bare'])
+  const { body } = await stage.get('/api/batches?id=one', stage.stranger.token)
+  expect(body.items).toEqual([])
+})
+
+test('a project tells what it can be filtered by', async () => {
+  const { status, body } = await stage.get('/api/projects/vision/fields', stage.viewer.token)
+  expect(status).toBe(200)
+  expect(body).toEqual({
+    params: ['lr', 'model'],
+    series: ['val_loss'],
+    hosts: ['box-a', 'box-b', 'box-c'],
+    owners: ['batch-owner'],
+    tags: ['tag-nan', 'tag-one', 'tag-two'],
+  })
+})

@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, test } from 'vitest'
+import { startEmbedded } from '../../src/db/embedded.ts'
+import { newHome } from '../faults/server-process.ts'
+import { makeEvent, openDoor, UNLIMITED } from '../ingest/sending.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+
+const cleanUps: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+const SOON = { timeout: 20_000, interval: 200 }
+const lines = (app: TestApp) =>
+  app
+    .logged()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { level: number; msg: string; err?: { stack?: string } })
+const about = (app: TestApp, words: RegExp) => lines(app).filter(({ msg }) => words.test(msg))
+const figure = async (app: TestApp, name: string): Promise<number> =>
+  Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await app.call('GET', '/metrics')).body)?.[1])
+
+describe('a database that goes away', () => {
+  test('is told in one line, and in one when it is back; every door answers 503 with Retry-After', {
+    timeout: 90_000,
+  }, async () => {
+    const { home, remove } = newHome()
+    cleanUps.push(remove)
+    const open = () => startEmbedded({ home, log: () => {}, settings: { shared_buffers: '16MB' } })
+    let embedded = await open()
+    const app = await startTestApp({ ...UNLIMITED, databaseUrl: embedded.url('postgres'), logLevel: 'info' })
+    cleanUps.push(
+      () => embedded.stop(),
+      () => app.stop(),
+    )
+    const { token: session } = await app.register()
+    const token = await app.reporterToken(session)
+    const event = () => makeEvent('log_line', { batch_id: 'one' })
+    expect((await app.call('POST', '/api/events', { token, body: event() })).status).toBe(200)
+    const query = {
+      query: '{ batch(id: "one") { id status } projects(first: 2) { edges { node { slug } } } }',
+    }
+    let n = 0
+    const asked = [
+      () => app.call('POST', '/api/events', { token, body: event() }),
+      () => app.call('POST', '/api/events/batch', { token, body: [event()] }),
+      () => app.call('GET', '/api/batches', { token: session }),
+      () => app.call('GET', '/api/batches/one/metrics', { token: session }),
+      () => app.call('GET', '/api/auth/me', { token: session }),
+      () =>
+        app.call('POST', '/api/auth/login', {
+          body: { email: `person${++n}@example.org`, password: 'x'.repeat(9) },
+        }),
+      () => app.call('GET', '/api/sse?channels=dashboard', { token: session }),
+      () => app.call('POST', '/graphql', { token: session, body: query }),
+      () => app.call('GET', '/readyz'),
+    ]
+    await embedded.stop()
+    await expect.poll(async () => (await app.call('GET', '/readyz')).status, SOON).toBe(503)
+    for (let round = 0; round < 10; round++) {
+      for (const ask of asked) {
+        const { status, headers, body } = await ask()
+        expect(status, JSON.stringify(body)).toBe(503)
+        expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
+      }
+      await sleep(100)
+    }
+    expect((await app.call('GET', '/livez')).status).toBe(200)
+    expect(await figure(app, 'svc_database_up')).toBe(0)
+
+    embedded = await open()
+    for (const ask of asked.slice(0, 4)) await expect.poll(async () => (await ask()).status, SOON).toBe(200)
+    await expect.poll(() => about(app, /can be used again/).length, SOON).toBe(1)
+    expect(about(app, /the database cannot be used/)).toHaveLength(1)
+    expect(lines(app).filter(({ err }) => err?.stack !== undefined)).toEqual([])
+    expect(await figure(app, 'svc_database_outages_total')).toBe(1)
+    expect(await figure(app, 'svc_database_faults_total')).toBeGreaterThan(50)
+    expect(await figure(app, 'svc_database_up')).toBe(1)
+  })
+})
+
+describe('a disk that is full', () => {
+  test('is 503 with Retry-After for what is written, reads go on, and it heals by itself', {
+    timeout: 60_000,
+  }, async () => {
+    const door = await openDoor({ logLevel: 'info' })
+    cleanUps.push(() => door.stop())
+    const { app, sql } = door
+    const first = makeEvent('log_line', { batch_id: 'full' })
+    expect((await door.send(first)).status).toBe(200)
+    // What PostgreSQL says when it cannot make a table longer; a disk of its own would need rights that tests lack.
+    await sql`create function disk_full() returns trigger language plpgsql as $$ begin
+      raise exception 'could not extend file "base/1/2": No space left on device' using errcode = '53100';
+    end $$`
+    await sql`create trigger disk_full before insert on events for each statement execute function disk_full()`
+    const refused = []
+    for (let i = 0; i < 20; i++) {
+      const event = makeEvent('log_line', { batch_id: 'full' })
+      refused.push(event)
+      const answer = i % 2 === 0 ? await door.send(event) : await door.sendAll([event])
+      expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable' } })
+      expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/)
+      expect(JSON.stringify(answer.body)).not.toMatch(/extend|device/)
+      // Repeats of what is stored, and reads, need no room.
+      expect((await door.send(first)).body.deduplicated).toBe(true)
+      expect((await app.call('GET', '/api/batches/full', { token: door.session })).status).toBe(200)
+    }
+    expect(about(app, /the database cannot be used/)).toHaveLength(1)
+    expect(app.logged()).toContain('No space left on device')
+    await sql`drop trigger disk_full on events`
+    for (const event of refused) expect((await door.send(event)).body).toMatchObject({ deduplicated: false })
+    await expect.poll(() => about(app, /can be used again/).length, SOON).toBe(1)
+  })
+})

@@ -1,0 +1,205 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { SIGN_IN_FAULTS } from '../../src/http/oauth.ts'
+import { sayFault } from '../../web/src/pages/sign-in/faults.ts'
+import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { openProvider, type TestProvider } from '../oauth/provider.ts'
+import { buildPage } from './built-page.ts'
+import { seriousFindings, visit } from './visit.ts'
+
+// Signing in through a real provider in a real browser, and the page of one's account (issue: what a person sees).
+
+let app: TestApp
+let keys: TestProvider
+let browser: Browser
+let ada: { email: string; cookie: string; token: string }
+
+beforeAll(async () => {
+  await buildPage()
+  keys = await openProvider()
+  keys.asks = true
+  app = await startTestApp({ identityProviders: [keys.config()] })
+  await keys.admit(app, 'keys')
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+  await keys?.stop()
+})
+beforeEach(() => {
+  keys.person = { sub: 'grace', email: 'grace@example.org', email_verified: true, name: 'Grace' }
+})
+
+async function open(options: Parameters<typeof visit>[1]) {
+  const visited = await visit(browser, options)
+  visited.page.setDefaultTimeout(15_000)
+  return visited
+}
+
+test('a person goes to the provider and comes back signed in, to where they wanted to go', async () => {
+  const { page, context, complaints } = await open({ address: app.address })
+  await page.goto('/tokens')
+  await page.waitForURL(/\/sign-in\?return_to=/)
+  await page.getByRole('link', { name: 'Sign in with Keys' }).click()
+  await page.waitForURL(`${keys.issuer}/**`)
+  await page.getByRole('button', { name: 'Let me in' }).click()
+  await page.waitForURL('/tokens')
+  await page.getByRole('heading', { name: 'Tokens' }).waitFor()
+  await page.goto('/')
+  await page.getByRole('button', { name: /Grace/ }).click()
+  await page.getByText('grace@example.org').waitFor()
+  await page.getByRole('menuitem', { name: 'Account' }).click()
+  await page.waitForURL('/account')
+  await page.getByText('Your account has none').waitFor()
+  expect(await page.getByRole('button', { name: 'Unlink Keys' }).isDisabled()).toBe(true)
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('from the page to register it goes to the provider as well, and home', async () => {
+  const { page, context, complaints } = await open({ address: app.address })
+  await page.goto('/register')
+  await page.getByRole('link', { name: 'Sign in with Keys' }).click()
+  await page.getByRole('button', { name: 'Let me in' }).click()
+  await page.waitForURL('/')
+  await page.getByRole('button', { name: 'Account of Grace' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('who calls it off is told so, and still comes in with the password', async () => {
+  const { page, context, complaints } = await open({ address: app.address })
+  keys.person = null
+  await page.goto('/sign-in?return_to=%2Ftokens')
+  await page.getByRole('link', { name: 'Sign in with Keys' }).click()
+  await page.getByRole('button', { name: 'Let me in' }).click()
+  await page.getByRole('alert').filter({ hasText: 'The sign-in was called off at Keys' }).waitFor()
+  await page.getByLabel('E-mail address').fill(ada.email)
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL('/tokens')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('an address that has an account leads to linking, which opens it from then on, until it is unlinked', async () => {
+  keys.person = { sub: 'ada', email: ada.email, email_verified: true }
+  const { page, context, complaints } = await open({ address: app.address })
+  const through = async () => {
+    await page.goto('/sign-in')
+    await page.getByRole('link', { name: 'Sign in with Keys' }).click()
+    await page.getByRole('button', { name: 'Let me in' }).click()
+  }
+  await through()
+  await page.getByRole('alert').filter({ hasText: 'link Keys on your account page' }).waitFor()
+  await page.getByLabel('E-mail address').fill(ada.email)
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL('/')
+  await page.goto('/account')
+  await page.getByRole('button', { name: 'Link Keys' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Password of this account').fill('not the password')
+  await dialog.getByRole('button', { name: 'Go to Keys' }).click()
+  await dialog.getByText('The current password is wrong').waitFor()
+  await dialog.getByLabel('Password of this account').fill(PASSWORD)
+  await dialog.getByRole('button', { name: 'Go to Keys' }).click()
+  await page.waitForURL('/account?linked=keys')
+  await page.getByText('Keys is linked').waitFor()
+  await page.getByRole('cell', { name: 'ada@example.org' }).waitFor()
+
+  await context.clearCookies()
+  await through()
+  await page.waitForURL('/')
+  await page.goto('/account')
+  await page.getByRole('button', { name: 'Unlink Keys' }).click()
+  await page.getByRole('button', { name: 'Unlink it' }).click()
+  await page.getByRole('button', { name: 'Link Keys' }).waitFor()
+  // The wrong password above; browsers note such an answer by themselves.
+  expect(complaints.filter((one) => !/status of 403/.test(one))).toEqual([])
+  await context.close()
+})
+
+test('a name is changed where it is shown; a new password closes the other sessions and says so', async () => {
+  const eve = await app.register('eve@example.org')
+  const { page, context, complaints } = await open({ address: app.address, cookie: eve.cookie })
+  await page.goto('/account')
+  await page.getByLabel('What others see').fill('Eve of the lab')
+  await page.getByRole('button', { name: 'Rename' }).click()
+  await page.getByText('You are called Eve of the lab now.').waitFor()
+  await page.getByRole('button', { name: 'Account of Eve of the lab' }).waitFor()
+
+  const body = { email: 'eve@example.org', password: PASSWORD }
+  const elsewhere = (await app.call('POST', '/api/auth/login', { body })).body.token
+  await page.getByLabel('Current password').fill(PASSWORD)
+  await page.getByLabel('New password').fill('another password')
+  await page.getByRole('button', { name: 'Change the password' }).click()
+  await page.getByText('Your other sessions are closed.').waitFor()
+  expect((await app.call('GET', '/api/auth/me', { token: elsewhere })).status).toBe(401)
+  expect((await app.call('GET', '/api/auth/me', { cookie: eve.cookie })).status).toBe(200)
+  expect(await page.getByLabel('New password').inputValue()).toBe('')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('every way in which a sign-in fails has its own sentence on the page', () => {
+  const unknown = sayFault('no such word', 'Keys')
+  const said = SIGN_IN_FAULTS.filter((code) => code !== 'internal').map((code) => sayFault(code, 'Keys'))
+  expect(said).not.toContain(unknown)
+  expect(new Set(said).size).toBe(said.length)
+})
+
+test('a foreign address to return to is not followed', async () => {
+  for (const to of ['//evil.example/', '/\\evil.example/', 'https://evil.example/', '/\t/evil.example']) {
+    const { page, context } = await open({ address: app.address })
+    await page.goto(`/sign-in?return_to=${encodeURIComponent(to)}`)
+    const link = page.getByRole('link', { name: 'Sign in with Keys' })
+    expect(await link.getAttribute('href')).toBe('/api/oauth/keys/start')
+    await page.getByLabel('E-mail address').fill(ada.email)
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.waitForURL('/')
+    await context.close()
+  }
+})
+
+test('a text in the address is never shown', async () => {
+  const { page, context } = await open({ address: app.address })
+  const text = encodeURIComponent('Call this number')
+  await page.goto(`/sign-in?error=${text}&idp=${text}`)
+  await page.getByRole('link', { name: 'Sign in with Keys' }).waitFor()
+  expect(await page.getByRole('main').textContent()).not.toContain('Call this number')
+  await page.goto('/sign-in?error=whatever&idp=keys')
+  await page.getByRole('alert').filter({ hasText: 'did not work' }).waitFor()
+  expect(await page.content()).not.toContain('whatever')
+  await context.close()
+})
+
+test.each([
+  'light',
+  'dark',
+] as const)('axe finds nothing serious in %s colours, nor the policy, nor a phone', async (theme) => {
+  const look = { address: app.address, theme, width: theme === 'dark' ? 390 : 1280 }
+  const nobody = await open(look)
+  const found: Record<string, string[]> = {}
+  for (const path of ['/sign-in', '/sign-in?error=provider_unavailable&idp=keys', '/register']) {
+    await nobody.page.goto(path)
+    await nobody.page.getByRole('link', { name: 'Sign in with Keys' }).waitFor()
+    found[path] = await seriousFindings(nobody.page)
+  }
+  const own = await open({ ...look, cookie: ada.cookie })
+  await own.page.goto('/account?error=identity_taken&idp=keys')
+  await own.page.getByRole('button', { name: 'Link Keys' }).waitFor()
+  found.account = await seriousFindings(own.page)
+  const over = await own.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+  await own.page.getByRole('button', { name: 'Link Keys' }).click()
+  await own.page.getByRole('dialog').waitFor()
+  found.dialog = await seriousFindings(own.page)
+  expect(Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0))).toEqual({})
+  expect([over, nobody.complaints, own.complaints]).toEqual([0, [], []])
+  await nobody.context.close()
+  await own.context.close()
+})

@@ -1,0 +1,415 @@
+import { readFile } from 'node:fs/promises'
+import type { Browser, Page } from '@playwright/test'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { registerAgent, type TestAgent } from '../agents/agent.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { COMMAND, eventsOf, sendRanBatch, settled } from './ran-batch.ts'
+import { send, seriousFindings, visit } from './visit.ts'
+
+let app: TestApp
+let browser: Browser
+let ada: { token: string; cookie: string }
+let grace: { token: string; cookie: string }
+let reporter: string
+const RAN = 'night-sweep'
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  grace = await app.register('grace@example.org')
+  ada = await app.register('ada@example.org')
+  reporter = await app.reporterToken(ada.token)
+  await sendRanBatch(app, reporter, RAN)
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const as = (who: { cookie: string }, options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
+  visit(browser, { ...options, address: app.address, cookie: who.cookie })
+const rungs = (page: Page, name: string): Promise<string[]> =>
+  page.getByRole('region', { name }).locator('[data-rung="done"]').allInnerTexts()
+const live = (page: Page) => page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+
+describe('a rerun', () => {
+  let agent: TestAgent
+
+  test('says what would run, where, from which git state, and why it cannot be asked for now', async () => {
+    const { page, context, complaints } = await as(ada)
+    await page.goto(`/b/${RAN}`)
+    await page.getByRole('button', { name: 'Rerun', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('has no agent on box7').waitFor()
+    const said = await dialog.innerText()
+    for (const part of [COMMAND, '/home/ada/digits', 'box7', 'abc1234', 'on main', 'not committed'])
+      expect(said).toContain(part)
+    expect(said).toContain('only 1 failed, 1 lost, 1 missing')
+    expect(await dialog.getByRole('button', { name: 'Rerun all jobs' }).isDisabled()).toBe(true)
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('tells for how long the agent was not seen', async () => {
+    agent = await registerAgent(app, ada.token, 'box7')
+    await app.sql`update agents set last_seen_at = now() - interval '4 minutes' where id = ${agent.id}`
+    const { page, context } = await as(ada)
+    await page.goto(`/b/${RAN}`)
+    await page.getByRole('button', { name: 'Rerun', exact: true }).click()
+    await page
+      .getByText(/^The agent on box7 has not been seen for 4 m( \d+ s)?; a rerun can be asked for when/)
+      .waitFor()
+    await context.close()
+  })
+
+  test('of another’s batch changes nothing of what runs', async () => {
+    const { page, context } = await as(grace)
+    await page.goto(`/b/${RAN}`)
+    await page.getByRole('button', { name: 'Rerun', exact: true }).click()
+    await page.getByText('What runs is what was recorded; only ada may change it.').waitFor()
+    expect(await page.getByRole('button', { name: 'Change what runs' }).count()).toBe(0)
+    await context.close()
+  })
+
+  test('from the board goes to the agent with one click, and is followed to its end', async () => {
+    await agent.say('heartbeat', { running: [] })
+    const { page, context, complaints } = await as(ada)
+    await page.goto(`/b/${RAN}/jobs`)
+    await live(page)
+    await page.getByRole('button', { name: 'Rerun 1 failed, 1 lost, 1 missing' }).click()
+    const dialog = page.getByRole('dialog')
+    expect(await dialog.getByLabel('only 1 failed, 1 lost, 1 missing').isChecked()).toBe(true)
+    await dialog.getByText('online', { exact: true }).waitFor()
+    await dialog.getByRole('button', { name: 'Rerun 3 jobs' }).click()
+    const name = 'Rerun of failed, lost and missing jobs'
+    await expect.poll(() => rungs(page, name)).toHaveLength(1)
+    const { jobs } = (await agent.jobs()).body
+    expect(jobs).toMatchObject([{ kind: 'rerun', command: COMMAND, cwd: '/home/ada/digits' }])
+    const token = await agent.start(jobs[0].cmd_id, 4711)
+    await expect.poll(async () => (await rungs(page, name)).join('\n')).toContain('pid 4711')
+    const of = eventsOf('night-sweep-again')
+    await send(app, token, [of('batch_start', 0, { rerun_of: RAN, n_total: 3 })])
+    await page.getByRole('link', { name: 'Open night-sweep-again' }).waitFor()
+    await agent.say(`jobs/${jobs[0].cmd_id}/result`, { exit_code: 3, output_tail: 'Traceback: no such file' })
+    await expect.poll(async () => (await rungs(page, name)).at(-1)).toContain('exit code 3')
+    await page.getByText('The end of what it wrote').click()
+    await page.getByText('Traceback: no such file').waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('that no agent has begun with is taken back', async () => {
+    const { page, context } = await as(ada)
+    await page.goto(`/b/${RAN}`)
+    await live(page)
+    await page.getByRole('button', { name: 'Rerun', exact: true }).click()
+    await page.getByRole('button', { name: 'Change what runs' }).click()
+    await page.getByLabel('Command').fill('python train.py --lr 0.2')
+    await page.getByRole('button', { name: 'Rerun all jobs' }).click()
+    await page.getByRole('button', { name: 'Take it back' }).click()
+    await page.getByText('taken back before it began').waitFor()
+    const { items } = (await app.call('GET', `/api/batches/${RAN}/commands`, { token: ada.token })).body
+    expect(items[0]).toMatchObject({
+      state: 'cancelled',
+      overridden: ['command'],
+      command: 'python train.py --lr 0.2',
+    })
+    await context.close()
+  })
+
+  test('that is stopped shows its whole way, from the request to the exit code', async () => {
+    await app.call('POST', `/api/batches/${RAN}/rerun`, { token: ada.token, body: {} })
+    const [{ cmd_id }] = (await agent.jobs()).body.jobs
+    const token = await agent.start(cmd_id, 99)
+    const id = 'to-be-stopped'
+    const of = eventsOf(id)
+    await send(app, token, [of('batch_start', 5, { n_total: 1 }), of('job_start', 4, {}, 'one')])
+    await agent.say('heartbeat', { running: [{ cmd_id, pid: 99 }] })
+    const { page, context, complaints } = await as(ada)
+    await page.goto(`/b/${id}`)
+    await live(page)
+    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await page.getByText('SIGKILL if it has not ended 30 seconds later').waitFor()
+    await page.getByRole('button', { name: 'Stop it' }).click()
+    await expect.poll(async () => (await rungs(page, 'Stopping')).join()).toContain('Stop requested')
+    const [stop] = (await agent.jobs()).body.jobs
+    await app.call('GET', `/api/batches/${id}/stop-requested`, { token })
+    await agent.say(`jobs/${stop.cmd_id}/ack`, { pid: 99 })
+    await agent.say(`jobs/${stop.cmd_id}/steps`, {
+      steps: [{ step: 'sigterm', ago_s: 31 }, { step: 'sigkill' }],
+    })
+    await agent.say(`jobs/${stop.cmd_id}/result`, { exit_code: 137 })
+    await expect
+      .poll(async () => (await rungs(page, 'Stopping')).map((text) => /[✓×] [^\n]*/.exec(text)?.[0]?.trim()))
+      .toEqual([
+        '✓ Stop requested',
+        '✓ Seen by the script',
+        '✓ Agent has the command',
+        '✓ Agent acknowledged',
+        '✓ SIGTERM sent',
+        '✓ SIGKILL sent',
+        '✓ Process ended',
+      ])
+    const said = (await rungs(page, 'Stopping')).join('\n')
+    expect(said).toMatch(/\d\d:\d\d:\d\d ada/)
+    expect(said).toContain('agent on box7')
+    expect(said).toContain('exit code 137')
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+})
+
+test('the timeline tells who did what, and grows while one looks', async () => {
+  const { page, context, complaints } = await as(ada)
+  await page.goto(`/b/${RAN}/timeline`)
+  await live(page)
+  const steps = page.locator('[data-step]')
+  expect(await steps.first().innerText()).toContain('4 jobs planned')
+  await page.getByText('Batch failed').waitFor()
+  const edited = page.locator('[data-step="edited"]')
+  expect(await edited.count()).toBe(0)
+  const answer = await app.call('PATCH', `/api/batches/${RAN}`, {
+    token: grace.token,
+    body: { notes: 'look at the memory', tags: ['night'] },
+  })
+  expect(answer.status).toBe(200)
+  await edited.waitFor()
+  expect(await edited.innerText()).toContain('grace')
+  await page.getByText('look at the memory').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('the receipt says what is missing, and is complete once it has arrived', async () => {
+  const id = 'spilled'
+  const of = eventsOf(id)
+  const late = of('job_epoch', 50, { epoch: 2, val_loss: 1 }, 'a')
+  await send(app, reporter, [
+    of('batch_start', 60, { n_total: 1 }),
+    of('job_epoch', 55, { epoch: 0, val_loss: 1 }, 'a'),
+    of('job_epoch', 52, { epoch: 1, val_loss: 1 }, 'a'),
+    of('job_epoch', 45, { epoch: 3, val_loss: 1 }, 'a'),
+    of('batch_done', 40, {
+      delivery: { produced: 6, accepted: 4, duplicate: 0, spilled: 1, dropped: 0 },
+    }),
+  ])
+  const { page, context, complaints } = await as(ada)
+  await page.goto(`/b/${id}/delivery`)
+  await page.locator('[data-delivery="incomplete"]').waitFor()
+  await page.getByText('1 event of this batch is not here yet').waitFor()
+  await page.getByText('1: epochs 2', { exact: true }).waitFor()
+  await send(app, reporter, [late])
+  await page.locator('[data-delivery="complete"]').waitFor({ timeout: 15_000 })
+  await page.getByText('none is missing between those that arrived').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('the environment is shown whole, and against another batch only what differs', async () => {
+  const other = eventsOf('other-night', { commit: 'fff0000' })
+  await send(app, reporter, [
+    other('batch_start', 30, { n_total: 4, env_snapshot: { command: COMMAND, python_version: '3.13.0' } }),
+    other('job_start', 29, { model: 'mlp', depth: 3 }, 'x'),
+  ])
+  const { page, context, complaints } = await as(ada)
+  await page.goto(`/b/${RAN}/environment`)
+  await page.getByText('3.12.1').waitFor()
+  await page.getByLabel('Compare with').fill('other-night')
+  await page.getByRole('button', { name: 'Compare', exact: true }).click()
+  await page.waitForURL(/with=other-night/)
+  const rows = page.getByRole('region', { name: 'What differs' }).getByRole('row')
+  await rows.nth(1).waitFor()
+  const names = await rows.getByRole('rowheader').allInnerTexts()
+  expect(names).toContain('commit')
+  expect(names).toContain('Python')
+  expect(names).toContain('param depth')
+  expect(names).not.toContain('command')
+  expect(names).not.toContain('param model')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('board, table and keys share one selection; filter and order stand in the address', async () => {
+  const { page, context, complaints } = await as(ada)
+  await page.goto(`/b/${RAN}/jobs`)
+  await page.locator('[data-job="bad"]').hover()
+  await page.locator('[data-cell="bad"].outline-accent').waitFor()
+  await page.locator('[data-cell="gone"]').hover()
+  await page.locator('[data-job="gone"][data-lit]').waitFor()
+  await page.locator('[data-cell="gone"]').click()
+  await page.waitForURL(/job=gone/)
+  await page.getByRole('columnheader', { name: 'lr' }).getByRole('button').click()
+  await page.getByRole('columnheader', { name: 'lr' }).getByRole('button').click()
+  await page.waitForURL(/sort=-p\.lr/)
+  await page.mouse.move(5, 5)
+  const shown = () => page.locator('[data-job]').evaluateAll((rows) => rows.map((row) => row.dataset.job))
+  await expect.poll(shown).toEqual(['gone', 'bad', 'good'])
+  await page.keyboard.press('j')
+  await page.keyboard.press('j')
+  await page.locator('[data-job="bad"][data-lit]').waitFor()
+  await page.keyboard.press('k')
+  await page.locator('[data-job="gone"][data-lit]').waitFor()
+  await page.getByLabel('Find jobs').fill('memory')
+  await expect.poll(shown).toEqual(['bad'])
+  await page.reload()
+  await expect.poll(shown).toEqual(['bad'])
+  await page.getByRole('button', { name: 'Show every job' }).click()
+  await page.getByLabel('Status').selectOption('lost')
+  await expect.poll(shown).toEqual(['gone'])
+  await page.locator('[data-job="gone"] a').click()
+  await page.waitForURL(`/b/${RAN}/j/gone`)
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a thousand jobs are a board and a table of which only the rows in sight are there', async () => {
+  const of = eventsOf('thousand')
+  const ids = Array.from({ length: 1_000 }, (_, i) => `job-${String(i).padStart(4, '0')}`)
+  await send(app, reporter, [
+    of('batch_start', 100, { n_total: 1_200 }),
+    ...ids.map((id, i) => of('job_start', 90, { lr: i }, id)),
+  ])
+  const { page, context, complaints } = await as(ada)
+  await page.goto('/b/thousand/jobs')
+  await page.getByText('1,000 jobs started of 1,200 planned').waitFor()
+  expect(await page.locator('[data-cell]').count()).toBe(1_000)
+  expect(await page.locator('[data-job]').count()).toBeLessThan(60)
+  await page.locator('[data-cell="job-0999"]').click()
+  await page.locator('[data-job="job-0999"]').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+}, 90_000)
+
+test('log lines are text whatever they hold, are filtered, linked to and saved', async () => {
+  const { page, context, complaints } = await as(ada)
+  await page.goto(`/b/${RAN}/logs`)
+  const lines = page.locator('[data-line]')
+  await page.getByText('<b>not bold</b>').waitFor()
+  expect(await page.locator('[data-line] .text-failed', { hasText: 'red' }).count()).toBe(1)
+  expect(await page.locator('[data-line] b').count()).toBe(0)
+  await page.getByLabel('Least level').selectOption('error')
+  await expect.poll(() => lines.count()).toBe(1)
+  await page.waitForURL(/level=error/)
+  await page.getByLabel('Least level').selectOption('')
+  await page.getByLabel('Search log lines').fill('dropped')
+  await expect.poll(() => lines.count()).toBe(1)
+  await page.getByLabel('Search log lines').fill('')
+  await expect.poll(() => lines.count()).toBe(3)
+  const address = await lines.nth(1).getByRole('link').getAttribute('href')
+  expect(address).toMatch(/line=\d+/)
+  await page.goto(address ?? '')
+  await page.locator('[data-line][aria-current]', { hasText: 'lr dropped' }).waitFor()
+  const saving = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download' }).click()
+  const saved = await readFile(await (await saving).path(), 'utf8')
+  expect(saved.trim().split('\n')).toHaveLength(3)
+  expect(saved).toContain('warning good lr dropped to 0.01')
+  await page.getByRole('button', { name: 'Follow the newest' }).click()
+  await live(page)
+  await send(app, reporter, [eventsOf(RAN)('log_line', 0, { line: 'a late word' }, 'good')])
+  await page.getByText('a late word').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('resources stand card by card, and a stretch in which a card did nothing is marked', async () => {
+  const { page, context, complaints } = await as(ada)
+  await page.goto(`/b/${RAN}/resources`)
+  const card = page.getByRole('region', { name: 'GPU 1' })
+  // Charts out of sight are only their places.
+  await card.scrollIntoViewIfNeeded()
+  await card.locator('[data-chart="gpus/1/util_pct"]').waitFor()
+  const idle = page.getByRole('region', { name: 'Idle GPUs' })
+  await idle.getByText('idle 9 m of 19 m 30 s (46%)').waitFor()
+  await idle.getByText('GPU 0, good').waitFor()
+  await idle.getByRole('button', { name: /^Idle for 9 m/ }).click()
+  await page.waitForURL(/zoom=/)
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a delete says what goes and for how long it can be undone, and its address gives it back', async () => {
+  const of = eventsOf('by-mistake')
+  await send(app, reporter, [of('batch_start', 10, { n_total: 1 }), of('job_start', 9, {}, 'one')])
+  const { page, context } = await as(ada)
+  await page.goto('/b/by-mistake')
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByText(/Its 1 job, their curves.* It can be restored for 30 days/).waitFor()
+  await page.getByRole('button', { name: 'Delete it' }).click()
+  await page.waitForURL('/p/digits')
+  await page.getByText('1 batch deleted; kept for 30 days.').waitFor()
+  await page.goto('/b/by-mistake')
+  await page.getByRole('button', { name: 'Restore it' }).click()
+  await page.getByRole('heading', { name: 'by-mistake' }).waitFor()
+  expect((await app.call('GET', '/api/batches/by-mistake', { token: ada.token })).status).toBe(200)
+  await context.close()
+})
+
+describe('a shared link', () => {
+  const share = async (body: object): Promise<{ id: string; url: string }> =>
+    (await app.call('POST', `/api/batches/${RAN}/shares`, { token: ada.token, body })).body
+
+  test('shows charts, jobs, log and resources to whoever is signed out', async () => {
+    const { url } = await share({})
+    const { page, context, complaints } = await visit(browser, { address: app.address })
+    await page.goto(url)
+    const views = page.getByRole('navigation', { name: 'Views of the batch' })
+    await views.getByRole('link', { name: 'jobs' }).click()
+    await page.locator('[data-job="bad"]').waitFor()
+    await views.getByRole('link', { name: 'logs' }).click()
+    await page.getByText('out of memory', { exact: true }).waitFor()
+    await views.getByRole('link', { name: 'resources' }).click()
+    await page.getByRole('region', { name: 'GPU 1' }).waitFor()
+    expect(await page.getByRole('button', { name: 'Rerun' }).count()).toBe(0)
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('that is anonymous shows neither log nor host, and one that is revoked says so', async () => {
+    const { id, url } = await share({ anonymous: true })
+    const { page, context } = await visit(browser, { address: app.address })
+    await page.goto(`${url}?tab=logs`)
+    await page.getByText('This link shows no log lines').waitFor()
+    expect(await page.locator('main').innerText()).not.toContain('box7')
+    expect((await app.call('DELETE', `/api/shares/${id}`, { token: ada.token })).status).toBe(204)
+    await page.getByText('This link opens nothing any more').waitFor({ timeout: 20_000 })
+    await context.close()
+  })
+})
+
+const PATHS = ['', '/jobs', '/logs', '/resources', '/timeline', '/environment', '/delivery', '/j/bad']
+
+test.each(['light', 'dark'] as const)('axe finds nothing serious on any tab in %s colours', async (theme) => {
+  const { page, context, complaints } = await as(ada, { theme })
+  const found: Record<string, string[]> = {}
+  for (const path of PATHS) {
+    await page.goto(`/b/${RAN}${path}`)
+    await page.locator('main h1').first().waitFor()
+    await settled(page)
+    found[path] = await seriousFindings(page)
+  }
+  await page.goto(`/b/${RAN}`)
+  await page.getByRole('button', { name: 'Rerun', exact: true }).click()
+  await page.getByRole('dialog').getByRole('status').getByText('box7').waitFor()
+  found.rerun = await seriousFindings(page)
+  expect(Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0))).toEqual({})
+  expect(complaints).toEqual([])
+  await context.close()
+}, 120_000)
+
+test('no tab is wider than a phone', async () => {
+  const { page, context } = await as(ada, { width: 390 })
+  const wide: string[] = []
+  for (const path of PATHS) {
+    await page.goto(`/b/${RAN}${path}`)
+    await page.locator('main h1').first().waitFor()
+    await settled(page)
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    if (over > 0) wide.push(`${path}: ${over} px`)
+  }
+  expect(wide).toEqual([])
+  await context.close()
+}, 120_000)

@@ -1,0 +1,157 @@
+import type { Browser, Page } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { recordedSweep, send, seriousFindings, visit } from './visit.ts'
+
+let app: TestApp
+let browser: Browser
+let ada: { token: string; cookie: string }
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  const reporter = await app.reporterToken(ada.token)
+  await send(app, reporter, recordedSweep('first'))
+  await send(
+    app,
+    reporter,
+    recordedSweep('second').map((event) => ({
+      ...event,
+      source: { ...(event.source as object), host: 'box9' },
+    })),
+  )
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
+  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
+const address = (search: Record<string, unknown> = {}): string =>
+  `/compare?${Object.entries({ batches: ['first', 'second'], ...search })
+    .map(([name, value]) => `${name}=${encodeURIComponent(JSON.stringify(value))}`)
+    .join('&')}`
+const ready = (page: Page) => page.getByRole('heading', { name: 'Compare 16 jobs of 2 batches' }).waitFor()
+
+test('a brush over an axis keeps its jobs in every chart and table, stands in the address, and a link restores it', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto(address())
+  await ready(page)
+  await page.locator('[data-kept]', { hasText: '16 of 16 jobs' }).waitFor()
+  const axis = await page.locator('[data-axis="param.hidden"]').boundingBox()
+  if (axis === null) throw new Error('the axis has no place')
+  // The upper half: the wide networks.
+  await page.mouse.move(axis.x + axis.width / 2, axis.y + 1)
+  await page.mouse.down()
+  await page.mouse.move(axis.x + axis.width / 2, axis.y + axis.height * 0.4, { steps: 4 })
+  await page.mouse.up()
+  await page.waitForURL(/brush=/)
+  const kept = (await page.locator('[data-kept]').textContent()) ?? ''
+  const n = Number(kept.split(' ')[0])
+  expect(n).toBeGreaterThan(0)
+  expect(n).toBeLessThan(16)
+  await expect.poll(() => page.locator('[data-best]').count()).toBe(n)
+  await expect.poll(() => page.locator('[data-point]').count()).toBeLessThanOrEqual(n)
+  const other = await asAda()
+  await other.page.goto(page.url())
+  await other.page.locator('[data-kept]', { hasText: kept }).waitFor()
+  await other.page.getByRole('button', { name: 'Clear the brush' }).click()
+  await other.page.locator('[data-kept]', { hasText: '16 of 16 jobs' }).waitFor()
+  expect([...complaints, ...other.complaints]).toEqual([])
+  await context.close()
+  await other.context.close()
+})
+
+test('curves of both batches are overlaid, and the best epoch of each job is exact', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto(address())
+  await ready(page)
+  await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '596 of 596 points' }).waitFor()
+  const [first] = await page.locator('[data-best]').all()
+  const cells = (await first?.locator('td').allTextContents()) ?? []
+  const { body } = await app.call('GET', '/api/batches/first/metrics?key=val_loss', { token: ada.token })
+  const points = (body.series as { steps: number[]; values: (number | string)[] }[]).flatMap(
+    ({ steps, values }) =>
+      values.flatMap((value, i) => (typeof value === 'number' ? { value, epoch: steps[i] } : [])),
+  )
+  const least = points.reduce((a, b) => (b.value < a.value ? b : a))
+  expect(cells.slice(4, 6)).toEqual([String(Number(least.value.toPrecision(4))), String(least.epoch)])
+  await page.getByRole('group', { name: 'Series' }).getByRole('button', { name: 'train_loss' }).click()
+  await page.locator('[data-chart="train_loss"] [data-points]', { hasText: 'points' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('the scatter takes any two columns and log axes, and says what it leaves out', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto(address())
+  await ready(page)
+  const figure = page.locator('figure', { has: page.locator('[data-scatter]') })
+  await page.getByLabel('Across').selectOption('param.lr')
+  await page.getByLabel('Up').selectOption('last.val_loss')
+  await figure.getByText('have NaN or Inf there').waitFor()
+  await page.getByLabel('log x').check()
+  await page.waitForURL(/logx=true/)
+  expect(await page.locator('[data-point]').count()).toBeGreaterThan(5)
+  await page.getByLabel('Up').selectOption('param.lr_schedule')
+  expect(await page.getByLabel('log y').isDisabled()).toBe(true)
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('only what differs stands in the table of differences; a batch that is gone is named', async () => {
+  const { page, context } = await asAda()
+  await page.goto(address({ batches: ['first', 'second', 'never-was'] }))
+  await ready(page)
+  await page.getByText('1 batch not to be had: never-was').waitFor()
+  const table = page.getByRole('region', { name: 'What differs' }).last()
+  const names = await table.locator('tbody tr td:first-child').allTextContents()
+  expect(names).toContain('host')
+  expect(names).not.toContain('parameter hidden')
+  await page.getByRole('link', { name: 'Leave out second' }).click()
+  await page.getByRole('heading', { name: 'Compare 8 jobs of 1 batch' }).waitFor()
+  await context.close()
+})
+
+test('a comparison is pinned under a name and opened from the menu', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto(address({ axes: ['param.lr', 'epochs'] }))
+  await ready(page)
+  await page.getByRole('button', { name: 'Pin', exact: true }).click()
+  await page.getByLabel('Name').fill('The two sweeps')
+  await page.getByRole('dialog').getByRole('button', { name: 'Pin', exact: true }).click()
+  await page.goto('/')
+  await page.getByRole('link', { name: 'The two sweeps' }).click()
+  await ready(page)
+  expect(await page.locator('[data-axis]').count()).toBe(2)
+  await page.getByRole('button', { name: 'Unpin The two sweeps' }).click()
+  await page.getByRole('link', { name: 'The two sweeps' }).waitFor({ state: 'detached' })
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test.each([
+  'light',
+  'dark',
+] as const)('axe finds nothing serious in a comparison in %s colours', async (theme) => {
+  const { page, context, complaints } = await asAda({ theme })
+  await page.goto(address())
+  await ready(page)
+  await page.locator('[data-best]').first().waitFor()
+  expect(await seriousFindings(page)).toEqual([])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('on a phone nothing is wider than it', async () => {
+  const { page, context } = await asAda({ width: 390 })
+  await page.goto(address())
+  await ready(page)
+  await page.locator('[data-best]').first().waitFor()
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0)
+  await context.close()
+})

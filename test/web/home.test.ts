@@ -1,0 +1,187 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { bestFuzzy, fuzzy } from '../../web/src/lib/fuzzy.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { type Event, recordedSweep, send, seriousFindings, visit } from './visit.ts'
+
+let app: TestApp
+let browser: Browser
+let ada: { token: string; cookie: string }
+let reporter: string
+let rest: Event[]
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  reporter = await app.reporterToken(ada.token)
+  await send(app, reporter, recordedSweep('done'))
+  const live = recordedSweep('live')
+  await send(app, reporter, live.slice(0, 200))
+  rest = live.slice(200)
+  const broken = recordedSweep('broken').slice(0, 100)
+  const end = {
+    ...(broken.at(-1) as Event),
+    event_id: crypto.randomUUID(),
+    event_type: 'batch_failed',
+    job_id: null,
+  }
+  await send(app, reporter, [
+    ...broken,
+    { ...end, data: { reason: 'CUDA out of memory', total_elapsed_s: 30 } },
+  ])
+  await app.call('POST', '/api/agents/register', {
+    token: ada.token,
+    body: { hostname: 'box-away', capabilities: {}, version: '1.0' },
+  })
+  await app.sql`/* test.away */ update agents set last_seen_at = now() - interval '4 minutes'`
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
+  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
+
+test('letters are found in order, whole words before scattered ones', () => {
+  expect(fuzzy('digits-sweep', 'dgs')).toBeGreaterThan(0)
+  expect(fuzzy('digits-sweep', 'sgd')).toBe(0)
+  expect(bestFuzzy(['a-long-way-to-go', 'lwg', 'lonely'], 'lwg', (one) => one, 2)).toEqual([
+    'lwg',
+    'a-long-way-to-go',
+  ])
+})
+
+test('home says what runs, and what needs somebody: why, and one thing to do about it', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/')
+  const running = page.locator('section', { has: page.getByRole('heading', { name: /Running now/ }) })
+  await running.getByRole('link', { name: 'live' }).waitFor()
+  await running.getByRole('img', { name: /val_loss of/ }).waitFor()
+  const failed = page.locator('[data-need="failed"]', { hasText: 'broken' })
+  expect(await failed.textContent()).toContain('CUDA out of memory')
+  await page.locator('[data-need="lost"]', { hasText: 'broken /' }).first().waitFor()
+  const away = page.locator('[data-need="offline"]', { hasText: 'box-away' })
+  expect(await away.textContent()).toContain('The agent was last seen 4 m ago')
+  await away.getByRole('link', { name: 'See the host: box-away' }).click()
+  await page.waitForURL(/\/hosts\//)
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('the rail counts what runs and what failed, and follows the stream', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/')
+  const project = page.getByRole('navigation', { name: 'Projects' }).getByRole('link', { name: /digits/ })
+  await expect.poll(() => project.textContent()).toMatch(/digits\s*1 running\s*1 failed within a day/)
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  await send(app, reporter, rest)
+  await expect.poll(() => project.textContent(), { timeout: 10_000 }).not.toContain('running')
+  await page
+    .locator('section', { has: page.getByRole('heading', { name: 'Finished lately' }) })
+    .getByRole('link', { name: 'live' })
+    .waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('the palette finds projects, batches at the server, pages and actions by some of their letters', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/tokens')
+  await page.getByRole('heading', { name: 'Tokens' }).waitFor()
+  await page.keyboard.press('Control+k')
+  const field = page.getByLabel('Search projects, batches, jobs, pages and actions')
+  await field.fill('brokn')
+  await field.fill('broken')
+  await page
+    .getByRole('option', { name: /^broken/ })
+    .first()
+    .waitFor()
+  await page.keyboard.press('Enter')
+  await page.waitForURL('/b/broken')
+  await page.keyboard.press('Control+k')
+  await field.fill('aulg')
+  await page.getByRole('option', { name: /Audit log/ }).waitFor()
+  await page.keyboard.press('Enter')
+  await page.waitForURL('/admin/audit')
+  await page.keyboard.press('Control+k')
+  await field.fill('dark colours')
+  await page.getByRole('option', { name: /Dark colours/ }).waitFor()
+  await page.keyboard.press('Enter')
+  expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe('dark')
+  await page.keyboard.press('Control+k')
+  await field.fill('no such thing anywhere')
+  await page.getByText('Nothing is called that.').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('? tells the keys; / without a search field on the page opens the palette', async () => {
+  const { page, context } = await asAda()
+  await page.goto('/tokens')
+  await page.getByRole('heading', { name: 'Tokens' }).waitFor()
+  await page.keyboard.press('?')
+  await page.getByRole('dialog', { name: 'Keys' }).getByText('Ctrl K').waitFor()
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('/')
+  await page.getByRole('dialog', { name: 'Go to' }).waitFor()
+  await context.close()
+})
+
+test('an administrator filters the audit log by what was done to something, and revokes an agent', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/admin/agents')
+  await page.getByText('○ offline').waitFor()
+  await page.getByRole('button', { name: 'Revoke box-away' }).click()
+  await page.getByRole('button', { name: 'Revoke it' }).click()
+  await page.getByText('■ revoked').waitFor()
+  await page.goto('/admin/audit')
+  const subject = page.locator('tbody a').first()
+  const name = (await subject.textContent()) ?? ''
+  await subject.click()
+  await page.waitForURL(/subject=/)
+  await expect.poll(async () => [...new Set(await page.locator('tbody a').allTextContents())]).toEqual([name])
+  await page.getByRole('button', { name: 'Show everything' }).click()
+  await page.waitForURL('/admin/audit')
+  await page.getByLabel('About').fill('batch:never-was')
+  await page.getByRole('button', { name: 'Filter' }).click()
+  await page.getByText('Nothing has been recorded about batch:never-was.').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test.each([
+  'light',
+  'dark',
+] as const)('axe finds nothing serious at home, in the palette and in the lists of administrators in %s colours', async (theme) => {
+  const { page, context, complaints } = await asAda({ theme })
+  const found: Record<string, string[]> = {}
+  for (const path of ['/', '/admin/agents', '/admin/audit']) {
+    await page.goto(path)
+    await page.locator('main h1').first().waitFor({ state: 'attached' })
+    found[path] = await seriousFindings(page)
+  }
+  await page.keyboard.press('Control+k')
+  await page.getByRole('option').first().waitFor()
+  found.palette = await seriousFindings(page)
+  expect(found).toEqual({ '/': [], '/admin/agents': [], '/admin/audit': [], palette: [] })
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('on a phone the menu comes in from the side, and home is not wider than it', async () => {
+  const { page, context } = await asAda({ width: 390 })
+  await page.goto('/')
+  await page.getByRole('heading', { name: /Finished lately/ }).waitFor()
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0)
+  await page.getByRole('button', { name: 'Open the menu' }).click()
+  await page
+    .getByRole('navigation', { name: 'Projects' })
+    .getByRole('link', { name: /digits/ })
+    .click()
+  await page.waitForURL('/p/digits')
+  await context.close()
+})

@@ -1,0 +1,127 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { registerAgent } from '../agents/agent.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { eventsOf, sendRanBatch, settled } from './ran-batch.ts'
+import { send, seriousFindings, visit } from './visit.ts'
+
+let app: TestApp
+let browser: Browser
+let ada: { token: string; cookie: string }
+let reporter: string
+const RAN = 'night-sweep'
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  reporter = await app.reporterToken(ada.token)
+  await sendRanBatch(app, reporter, RAN)
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const as = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
+  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
+
+test('without a host the page tells how to start an agent, and shows it once it registers', async () => {
+  const { page, context, complaints } = await as()
+  await page.goto('/hosts')
+  await page.getByText('No agent has registered yet').waitFor()
+  const snippet = await page.getByLabel('Commands that start an agent').innerText()
+  expect(snippet).toContain(`svc-agent register --svc-url ${app.address}`)
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  const agent = await registerAgent(app, ada.token, 'box7')
+  const row = page.locator('[data-host="box7"]')
+  await row.getByText('online').waitFor()
+  await agent.say('heartbeat', { running: [{ cmd_id: crypto.randomUUID(), pid: 12 }] })
+  await row.getByText('1 process').waitFor()
+  await agent.say('heartbeat', { running: [] })
+  await row.getByText('nothing').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a silent host is offline, with since when', async () => {
+  await registerAgent(app, ada.token, 'box8')
+  await app.sql`update agents set last_seen_at = now() - interval '10 minutes' where hostname = 'box8'`
+  const { page, context } = await as()
+  await page.goto('/hosts')
+  await page
+    .locator('[data-host="box8"]')
+    .getByText(/offline, not seen for 10 m/)
+    .waitFor()
+  await context.close()
+})
+
+test('one host shows what ran there and what its agent was told, as it happens', async () => {
+  const agent = await registerAgent(app, ada.token, 'box7')
+  const of = eventsOf(RAN)
+  const util = (ago: number) => of('resource_snapshot', ago, { gpu_util_pct: 70, cpu_util_pct: 20 }, 'good')
+  await send(app, reporter, [util(100), util(70)])
+  const { page, context, complaints } = await as()
+  await page.goto('/hosts')
+  await page.locator('[data-host="box7"]').getByText('GPU 70%').waitFor()
+  await page.getByRole('link', { name: 'box7' }).click()
+  await page.getByRole('heading', { name: 'box7' }).waitFor()
+  await page.getByRole('region', { name: 'Batches', exact: true }).getByText(RAN).waitFor()
+  await page.getByRole('region', { name: 'Processor' }).waitFor()
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  const { body } = await app.call('POST', `/api/batches/${RAN}/rerun`, { token: ada.token, body: {} })
+  const command = page.locator(`[data-command="${body.cmd_id}"]`)
+  await command.getByText('pending').waitFor()
+  await agent.start(body.cmd_id, 4711)
+  await command.getByText('in flight').waitFor()
+  await agent.say(`jobs/${body.cmd_id}/result`, { exit_code: 2 })
+  await command.getByText('exit code 2').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a revoke says what becomes of what runs, and is done at once', async () => {
+  const agent = await registerAgent(app, ada.token, 'box9')
+  await agent.say('heartbeat', { running: [{ cmd_id: crypto.randomUUID(), pid: 12 }] })
+  const { page, context } = await as()
+  await page.goto(`/hosts/${agent.id}`)
+  await page.getByRole('button', { name: 'Revoke' }).click()
+  await page.getByText(/1 process that it started run on/).waitFor()
+  await page.getByRole('button', { name: 'Revoke it' }).click()
+  await page.getByText(/^\s*revoked .* ago/).waitFor()
+  expect((await agent.jobs()).status).toBe(401)
+  await context.close()
+})
+
+test.each(['light', 'dark'] as const)('axe finds nothing serious in %s colours', async (theme) => {
+  const agent = await registerAgent(app, ada.token, 'box7')
+  const { page, context, complaints } = await as({ theme })
+  const found: Record<string, string[]> = {}
+  for (const path of ['/hosts', `/hosts/${agent.id}`]) {
+    await page.goto(path)
+    await page.locator('main h1').first().waitFor()
+    await settled(page)
+    found[path] = await seriousFindings(page)
+  }
+  expect(Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0))).toEqual({})
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('no page of hosts is wider than a phone', async () => {
+  const agent = await registerAgent(app, ada.token, 'box7')
+  const { page, context } = await as({ width: 390 })
+  for (const path of ['/hosts', `/hosts/${agent.id}`]) {
+    await page.goto(path)
+    await page.locator('main h1').first().waitFor()
+    await settled(page)
+    expect(
+      await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
+      path,
+    ).toBeLessThanOrEqual(0)
+  }
+  await context.close()
+})

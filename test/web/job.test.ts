@@ -1,0 +1,137 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { eventsOf, sendRanBatch } from './ran-batch.ts'
+import { send, seriousFindings, visit } from './visit.ts'
+
+let app: TestApp
+let browser: Browser
+let ada: { token: string; cookie: string }
+let reporter: string
+const RAN = 'night-sweep'
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  reporter = await app.reporterToken(ada.token)
+  await sendRanBatch(app, reporter, RAN)
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const open = async (path: string) => {
+  const one = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await one.page.goto(path)
+  return one
+}
+
+test('a job shows its numbers, its params, its curves, and why it failed', async () => {
+  const { page, context, complaints } = await open(`/b/${RAN}/j/bad`)
+  await page.getByText('CUDA out of memory').first().waitFor()
+  await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '8 of 8 points' }).waitFor()
+  const params = await page.getByRole('region', { name: 'Params' }).innerText()
+  expect(params.split('\n').slice(1, 3)).toEqual(['lr', '0.2'])
+  await page.getByRole('link', { name: 'Previous job: good' }).click()
+  await page.waitForURL(`/b/${RAN}/j/good`)
+  expect(await page.getByRole('region', { name: 'Final metrics' }).innerText()).toContain('0.91')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a line leads to its epoch, and an epoch to its lines', async () => {
+  const { page, context, complaints } = await open(`/b/${RAN}/j/good`)
+  const line = page.locator('[data-line]', { hasText: 'lr dropped' })
+  // The epochs came every 10 seconds, the eleventh 5 seconds after the line.
+  await line.getByRole('button', { name: 'epoch 11' }).click()
+  await page.waitForURL(/zoom=/)
+  await page.getByRole('button', { name: 'epochs 9 to 13 ×' }).waitFor()
+  await page.getByLabel('lines of epoch').fill('1')
+  await page.getByRole('button', { name: 'Go' }).click()
+  await page.waitForURL(/line=\d+/)
+  await page.locator('[data-line][aria-current]', { hasText: 'begun' }).waitFor()
+  await page.getByLabel('lines of epoch').fill('5')
+  await page.getByRole('button', { name: 'Go' }).click()
+  await page.getByText('nothing was logged in epoch 5').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a job that runs grows while one looks', async () => {
+  const of = eventsOf('still-running')
+  const epoch = (n: number) => of('job_epoch', 10 - n, { epoch: n, val_loss: 1 / (n + 1) }, 'one')
+  await send(app, reporter, [
+    of('batch_start', 20, { n_total: 1 }),
+    of('job_start', 19, {}, 'one'),
+    epoch(0),
+    epoch(1),
+  ])
+  const { page, context, complaints } = await open('/b/still-running/j/one')
+  await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '2 of 2 points' }).waitFor()
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  await send(app, reporter, [epoch(2), of('log_line', 0, { line: 'going well' }, 'one')])
+  await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '3 of 3 points' }).waitFor()
+  await page.getByText('going well').waitFor()
+  await send(app, reporter, [of('job_done', 0, { metrics: { acc: 0.5 } }, 'one')])
+  await page.getByRole('region', { name: 'Final metrics' }).getByText('0.5').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a job that was started again lists its attempts, and draws one behind, faded', async () => {
+  const of = eventsOf('restarted')
+  const again = eventsOf('rerun of it')
+  const epochs = (from: number, to: number, ago: number, loss: number) =>
+    Array.from({ length: to - from + 1 }, (_, i) =>
+      of('job_epoch', ago - i, { epoch: from + i, val_loss: loss }, 'one'),
+    )
+  await send(app, reporter, [
+    of('batch_start', 900, { n_total: 1 }),
+    of('job_start', 899, {}, 'one'),
+    ...epochs(0, 9, 890, 3),
+    of('job_start', 600, {}, 'one'),
+    ...epochs(6, 11, 590, 1),
+    of('job_done', 500, {}, 'one'),
+    again('batch_start', 400, { n_total: 1, rerun_of: 'restarted' }),
+    again('job_start', 399, {}, 'one'),
+  ])
+  const { page, context, complaints } = await open('/b/restarted/j/one')
+  const chart = page.locator('[data-chart="val_loss"]')
+  await chart.locator('[data-points]', { hasText: '12 of 12 points' }).waitFor()
+  const table = page.getByRole('region', { name: 'Attempts' })
+  const rows = (await table.locator('tbody tr').allInnerTexts()).map((text) => text.split(/\s*[\t\n]\s*/))
+  expect(rows.map((cells) => cells.filter((cell) => !/ago|just now/.test(cell)))).toEqual([
+    ['1', 'superseded', '18 s', '10 (0 to 9)', 'epochs 6 to 9', 'Show attempt 1'],
+    ['2', 'completed', '1 m 40 s', '6 (6 to 11)', 'none', 'current'],
+    ['1 in rerun of it', 'running', expect.any(String), 'none', 'none', ''],
+  ])
+  /** The plot as it is drawn. */
+  const drawn = (): Promise<string> =>
+    chart.locator('canvas').evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL())
+  const alone = await drawn()
+  await table.getByRole('button', { name: 'Show attempt 1' }).click()
+  await page.getByText('Faded: attempt 1, 10 epochs; superseded since: epochs 6 to 9.').waitFor()
+  await chart.locator('[data-points]', { hasText: '22 of 22 points' }).waitFor()
+  await expect.poll(async () => (await drawn()) === alone).toBe(false)
+  expect(await seriousFindings(page)).toEqual([])
+  await table.getByRole('button', { name: 'Hide attempt 1' }).click()
+  await chart.locator('[data-points]', { hasText: '12 of 12 points' }).waitFor()
+  await table.getByRole('link', { name: '1 in rerun of it' }).click()
+  await page.waitForURL('/b/rerun%20of%20it/j/one')
+  await page.getByRole('region', { name: 'Attempts' }).getByRole('link', { name: '2 in restarted' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a job that is not there says so, with the way to those that are', async () => {
+  const { page, context } = await open(`/b/${RAN}/j/never`)
+  await page.getByText('There is no job never in this batch').waitFor()
+  await page.getByRole('link', { name: 'All its jobs' }).click()
+  await page.waitForURL(`/b/${RAN}/jobs`)
+  await context.close()
+})

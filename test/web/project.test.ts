@@ -1,0 +1,275 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { complete, completions, matches, parseQuery, toggle, without } from '../../web/src/lib/batch-query.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { type Event, send, seriousFindings, visit } from './visit.ts'
+
+let app: TestApp
+let browser: Browser
+let ada: { token: string; cookie: string }
+let reporter: string
+let n = 0
+
+/** A batch of one job whose loss ends at `loss`; it goes on running without `done`. */
+function batch(
+  id: string,
+  options: { lr: number; loss: number; host?: string; tags?: string[]; done?: boolean },
+): Event[] {
+  const start = Date.now() - 600_000 + n++ * 1000
+  const event = (
+    event_type: string,
+    job_id: string | null,
+    s: number,
+    data: Record<string, unknown>,
+  ): Event => ({
+    event_id: crypto.randomUUID(),
+    schema_version: '1.1',
+    event_type,
+    batch_id: id,
+    job_id,
+    timestamp: new Date(start + s * 1000).toISOString(),
+    source: { project: 'tables', host: options.host ?? 'box7' },
+    data,
+  })
+  return [
+    event('batch_start', null, 0, { experiment_type: 'sweep', n_total: 2, tags: options.tags ?? [] }),
+    event('job_start', 'only', 1, { lr: options.lr, model: 'tiny' }),
+    ...[0, 1, 2, 3].map((epoch) =>
+      event('job_epoch', 'only', 2 + epoch, { epoch, val_loss: options.loss + 3 - epoch }),
+    ),
+    ...(options.done === false
+      ? []
+      : [
+          event('job_done', 'only', 8, {}),
+          event('batch_done', null, 9, { n_done: 1, n_failed: 0, total_elapsed_s: 9 }),
+        ]),
+  ]
+}
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  reporter = await app.reporterToken(ada.token)
+  await send(app, reporter, [
+    ...batch('middle', { lr: 0.01, loss: 0.5, tags: ['night'] }),
+    ...batch('worst', { lr: 0.1, loss: 0.9, host: 'box8' }),
+    ...batch('best', { lr: 0.001, loss: 0.1, tags: ['night'] }),
+    ...batch('live', { lr: 0.02, loss: 0.7, done: false }),
+  ])
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
+  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
+type Page = Awaited<ReturnType<typeof asAda>>['page']
+const order = (page: Page) => page.locator('[data-table] [data-open]').allTextContents()
+const shows = (page: Page, wanted: string[]) =>
+  expect.poll(() => order(page), { timeout: 10_000 }).toEqual(wanted)
+
+test('a query is filters, conditions and plain words; what it cannot be is said', () => {
+  expect(
+    parseQuery('status:running lr<0.01 tag:"two words" best.val_loss<=0.3 best.acc>0.9 res net').filter,
+  ).toEqual({
+    status: ['running'],
+    tag: ['two words'],
+    where: ['lr<0.01', 'min.val_loss<=0.3', 'max.acc>0.9'],
+    q: ['res net'],
+  })
+  expect(parseQuery('model="wide net"').filter).toEqual({ where: ['model=wide net'] })
+  for (const [text, why] of [
+    ['stat:x', 'There is no filter stat:'],
+    ['status:runing', 'runing is no status'],
+    ['lr<', 'compares with nothing'],
+    ['lr<fast', 'fast is not a number'],
+    ['tag:', 'lacks a value'],
+    ['"open', 'not closed'],
+  ] as const) {
+    const { problems, filter } = parseQuery(text)
+    expect([text, problems.length]).toEqual([text, 1])
+    expect(problems[0]).toContain(why)
+    expect(filter).toEqual({})
+  }
+})
+
+test('words are added, taken away and completed', () => {
+  expect(toggle('lr<1 tag:a', 'tag', 'b c')).toBe('lr<1 tag:a tag:"b c"')
+  expect(toggle('lr<1 tag:"b c"', 'tag', 'b c')).toBe('lr<1')
+  expect(without('a "b c" lr<1', 'lr<1')).toBe('a "b c"')
+  const known = {
+    params: ['lr', 'lr_end'],
+    series: ['val_loss'],
+    hosts: ['box7'],
+    owners: [],
+    tags: ['night'],
+  }
+  expect(completions('status:', known)).toContain('status:running')
+  expect(completions('x tag:n', known)).toEqual(['tag:night'])
+  expect(completions('lr', known).slice(0, 2)).toEqual(['lr=', 'lr_end='])
+  expect(complete('x tag:n', 'tag:night')).toBe('x tag:night ')
+  expect(matches({ status: 'running', tags: [] } as never, { status: ['RUNNING'] })).toBe(true)
+})
+
+test('a click on a head orders at the server and stands in the address; any metric or parameter is a column', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/p/tables')
+  await shows(page, ['live', 'best', 'worst', 'middle'])
+  await page.getByRole('button', { name: 'best val_loss' }).click()
+  await page.waitForURL(/sort=min.val_loss/)
+  await shows(page, ['best', 'middle', 'live', 'worst'])
+  expect(await page.getByRole('columnheader', { name: 'best val_loss' }).getAttribute('aria-sort')).toBe(
+    'ascending',
+  )
+  await page.getByRole('button', { name: 'best val_loss' }).click()
+  await shows(page, ['worst', 'live', 'middle', 'best'])
+
+  await page.getByRole('button', { name: 'Columns' }).click()
+  await page.getByLabel('Find a column').fill('lr')
+  await page.getByRole('button', { name: 'Show lr' }).click()
+  await page.getByRole('button', { name: 'Hide Host' }).click()
+  await page.getByRole('button', { name: 'Move lr up' }).click()
+  await page.keyboard.press('Escape')
+  await page.locator('[data-cell="param.lr"]', { hasText: '0.001' }).waitFor()
+  expect(await page.locator('[data-cell="host"]').count()).toBe(0)
+  const link = page.url()
+  // Kept for the project: without the address as well.
+  await page.goto('/p/tables')
+  await page.locator('[data-cell="param.lr"]').first().waitFor()
+  // In the address: for somebody else as well.
+  const other = await asAda()
+  await other.page.goto(link)
+  await other.page.locator('[data-cell="param.lr"]').first().waitFor()
+  await shows(other.page, ['worst', 'live', 'middle', 'best'])
+  expect([...complaints, ...other.complaints]).toEqual([])
+  await context.close()
+  await other.context.close()
+})
+
+test('conditions filter, chips take them away, completion offers words, what is wrong is told', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/p/tables')
+  const field = page.getByLabel('Search batches')
+  await field.fill('lr<0.05 tag:ni')
+  await page.getByRole('option', { name: 'tag:night' }).waitFor()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await shows(page, ['best', 'middle'])
+  expect(new URL(page.url()).searchParams.get('q')).toBe('lr<0.05 tag:night')
+  await page.getByRole('link', { name: 'Take away the filter tag:night' }).click()
+  await shows(page, ['live', 'best', 'middle'])
+  await field.fill('hots:box8 worst')
+  await page.getByText('There is no filter hots:').waitFor()
+  await shows(page, ['worst'])
+  await field.fill('nothing-is-called-that')
+  await page.getByRole('heading', { name: 'Nothing matches' }).waitFor()
+  await page.getByRole('link', { name: 'Clear the filters' }).click()
+  await shows(page, ['live', 'best', 'worst', 'middle'])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('rows stay under the cursor until it is wanted: new ones and those that would move', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/p/tables?sort=min.val_loss')
+  await shows(page, ['best', 'middle', 'live', 'worst'])
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  await page.locator('[data-table]').hover()
+  const better = { event_type: 'job_epoch', job_id: 'only', data: { epoch: 9, val_loss: 0.01 } }
+  const [start] = batch('live', { lr: 0.02, loss: 0.7 })
+  await send(app, reporter, [
+    { ...(start as Event), ...better, event_id: crypto.randomUUID(), timestamp: new Date().toISOString() },
+    ...batch('late', { lr: 0.5, loss: 0.6 }),
+  ])
+  const settle = page.locator('[data-settle]')
+  await settle.filter({ hasText: 'would move: sort now' }).waitFor({ timeout: 15_000 })
+  expect((await order(page)).slice(0, 3)).toEqual(['best', 'middle', 'live'])
+  await settle.click()
+  await expect.poll(() => order(page)).toContain('late')
+  expect((await order(page))[0]).toBe('live')
+  await send(app, reporter, batch('later', { lr: 0.5, loss: 2 }))
+  await settle.filter({ hasText: '1 new batch' }).waitFor()
+  // Nobody points at it any more: it is shown by itself.
+  await page.mouse.move(5, 5)
+  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur())
+  await expect.poll(() => order(page), { timeout: 15_000 }).toContain('later')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('ticked batches are tagged, shared and compared together, and a tag can be undone', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/p/tables?q=host%3Abox7')
+  await page.getByLabel('Select best').check()
+  await page.getByLabel('Select middle').check()
+  const bar = page.getByRole('toolbar', { name: 'Selected batches' })
+  await bar.getByRole('button', { name: 'Tag' }).click()
+  await page.getByLabel('Add tags').fill('paper keep')
+  await page.getByLabel('night').check()
+  await page.getByRole('button', { name: 'Change the tags' }).click()
+  await page.getByText('Tags of 2 batches changed.').waitFor()
+  const tags = async () => (await app.call('GET', '/api/batches/best', { token: ada.token })).body.tags
+  expect(await tags()).toEqual(['paper', 'keep'])
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await expect.poll(tags).toEqual(['night'])
+  await bar.getByRole('button', { name: 'Share' }).click()
+  await page.getByRole('button', { name: 'Make 2 links' }).click()
+  const links = (await page.getByLabel('Links').textContent()) ?? ''
+  expect(links.match(/\/s\//g)?.length).toBe(2)
+  await page.getByRole('button', { name: 'Close' }).click()
+  await bar.getByRole('link', { name: 'Compare' }).click()
+  await page.getByRole('heading', { name: 'Compare 2 jobs of 2 batches' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('j and k walk the rows, x ticks one, / goes to the query', async () => {
+  const { page, context } = await asAda()
+  await page.goto('/p/tables?sort=id')
+  await page.getByRole('link', { name: 'best', exact: true }).waitFor()
+  await page.keyboard.press('j')
+  await page.keyboard.press('j')
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('late')
+  await page.keyboard.press('k')
+  await page.keyboard.press('x')
+  await page.getByText('1 selected').waitFor()
+  expect(await page.getByLabel('Select best').isChecked()).toBe(true)
+  await page.keyboard.press('/')
+  expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Search batches')
+  await context.close()
+})
+
+test.each([
+  'light',
+  'dark',
+] as const)('axe finds nothing serious in the table, its menus and dialogs in %s colours', async (theme) => {
+  const { page, context, complaints } = await asAda({ theme })
+  await page.goto('/p/tables?q=tag%3Anight+stat%3Ax')
+  await page.getByLabel('Select best').check()
+  const found = { table: await seriousFindings(page), columns: [''], tags: [''] }
+  await page.getByRole('button', { name: 'Columns' }).click()
+  await page.getByLabel('Find a column').waitFor()
+  found.columns = await seriousFindings(page)
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Tag', exact: true }).click()
+  await page.getByLabel('Add tags').waitFor()
+  found.tags = await seriousFindings(page)
+  expect(found).toEqual({ table: [], columns: [], tags: [] })
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a phone shows status, name and progress, and nothing is wider than it', async () => {
+  const { page, context } = await asAda({ width: 390 })
+  await page.goto('/p/tables')
+  await page.getByRole('link', { name: 'best', exact: true }).waitFor()
+  expect(await page.locator('[data-cell="progress"]').first().isVisible()).toBe(true)
+  expect(await page.locator('[data-cell="owner"]').first().isVisible()).toBe(false)
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0)
+  await context.close()
+})

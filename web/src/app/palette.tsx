@@ -1,0 +1,219 @@
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useEffect, useId, useMemo, useRef, useState } from 'react'
+import { fetchBatches } from '../lib/api/batches.ts'
+import { type FoundJob, findJobs } from '../lib/api/find-jobs.ts'
+import type { Job, Page, Status } from '../lib/api/types.ts'
+import { bestFuzzy } from '../lib/fuzzy.ts'
+import { links } from '../lib/links.ts'
+import { batchStore } from '../lib/live/batches.ts'
+import { usePins } from '../lib/pins.ts'
+import { projectsQuery, useMe } from '../lib/queries.ts'
+import { chooseTheme } from '../lib/theme.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { StatusShape } from '../ui/status.tsx'
+import { leave } from './leave.ts'
+
+interface Entry {
+  kind: string
+  title: string
+  note?: string | undefined
+  status?: Status
+  run: () => void
+}
+const MOST_SHOWN = 14
+const NONE: never[] = []
+const LOOKED_AT = 2_000
+
+/** Everything that has an address or can be done, found by some of its letters. */
+export function Palette({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState('')
+  const [at, setAt] = useState(0)
+  const id = useId()
+  const list = useRef<HTMLDivElement>(null)
+  const wanted = useLate(text.trim())
+  const found = useQuery({
+    queryKey: ['palette', wanted],
+    enabled: wanted.length > 1,
+    placeholderData: keepPreviousData,
+    queryFn: async () => {
+      const page = await fetchBatches({ q: [wanted] }, { limit: 10 })
+      batchStore.put(page.items)
+      return page.items.map((batch) => batch.id)
+    },
+  })
+  const jobs = useQuery({
+    queryKey: ['palette jobs', wanted],
+    enabled: wanted.length > 1,
+    placeholderData: keepPreviousData,
+    queryFn: ({ signal }) => findJobs(wanted, signal),
+  })
+  const all = useEntries(found.data ?? NONE, jobs.data ?? NONE)
+  const shown = useMemo(
+    () => bestFuzzy(all, text, (entry) => `${entry.title} ${entry.note ?? ''} ${entry.kind}`, MOST_SHOWN),
+    [all, text],
+  )
+  const now = Math.min(at, Math.max(0, shown.length - 1))
+  useEffect(() => {
+    list.current?.children[now]?.scrollIntoView({ block: 'nearest' })
+  }, [now])
+  const run = (entry: Entry | undefined): void => {
+    if (entry === undefined) return
+    onClose()
+    entry.run()
+  }
+  return (
+    <Dialog title="Go to" onClose={onClose} wide>
+      <input
+        autoFocus
+        role="combobox"
+        aria-label="Search projects, batches, jobs, pages and actions"
+        aria-expanded="true"
+        aria-controls={id}
+        aria-activedescendant={shown.length > 0 ? `${id}-${now}` : undefined}
+        autoComplete="off"
+        spellCheck={false}
+        placeholder="A project, batch, job, page or action"
+        className="h-9 w-full rounded border border-line-strong bg-bg px-2"
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value)
+          setAt(0)
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+            event.preventDefault()
+            const step = event.key === 'ArrowDown' ? 1 : -1
+            setAt((now + step + shown.length) % Math.max(1, shown.length))
+          } else if (event.key === 'Enter') {
+            event.preventDefault()
+            run(shown[now])
+          }
+        }}
+      />
+      <div id={id} ref={list} role="listbox" aria-label="Found" className="max-h-[50vh] overflow-y-auto">
+        {shown.map((entry, i) => (
+          <button
+            type="button"
+            key={`${entry.kind} ${entry.title} ${entry.note}`}
+            id={`${id}-${i}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={i === now}
+            className={`flex w-full items-center gap-2 rounded px-2 py-1.5 text-left ${i === now ? 'bg-accent-soft' : ''}`}
+            onMouseMove={() => setAt(i)}
+            onClick={() => run(entry)}
+          >
+            {entry.status && <StatusShape status={entry.status} />}
+            <span className="min-w-0 truncate">{entry.title}</span>
+            <span className="min-w-0 flex-1 truncate text-xs text-muted">{entry.note}</span>
+            <span className="text-xs text-muted">{entry.kind}</span>
+          </button>
+        ))}
+      </div>
+      {shown.length === 0 && (
+        <p role="status" className="px-2 text-muted">
+          {found.isFetching || jobs.isFetching ? 'Searching …' : 'Nothing is called that.'}
+        </p>
+      )}
+      <p className="text-xs text-muted">↑ ↓ to choose, Enter to open, Esc to close</p>
+    </Dialog>
+  )
+}
+
+/** The value once it has stood for a moment. */
+function useLate(value: string): string {
+  const [late, setLate] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(value), 150)
+    return () => clearTimeout(timer)
+  }, [value])
+  return late
+}
+
+function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Entry[] {
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const me = useMe()
+  const pins = usePins()
+  const projects = useQuery(projectsQuery).data
+  return useMemo(() => {
+    const page = (title: string, run: () => void): Entry => ({ kind: 'page', title, run })
+    const pages: Entry[] = [page('Home', () => void navigate(links.home()))]
+    if (me) {
+      pages.push(
+        page('Hosts', () => void navigate(links.hosts())),
+        page('Connect a script', () => void navigate(links.connect())),
+        page('Tokens', () => void navigate(links.tokens())),
+        page('Account', () => void navigate(links.account())),
+      )
+    }
+    if (me?.role === 'admin') {
+      pages.push(
+        page('Users', () => void navigate(links.users())),
+        page('Agents', () => void navigate(links.agents())),
+        page('Signing keys', () => void navigate(links.keys())),
+        page('Audit log', () => void navigate(links.audit())),
+      )
+    }
+    const act = (title: string, run: () => void): Entry => ({ kind: 'action', title, run })
+    const actions = [
+      act('Dark colours', () => chooseTheme('dark')),
+      act('Light colours', () => chooseTheme('light')),
+      act('Colours of the system', () => chooseTheme('system')),
+      ...(me ? [act('Sign out', () => void leave(queries, () => navigate(links.signIn())))] : []),
+    ]
+    const known = [...new Set([...batchIds, ...[...batchStore.ids()].reverse().slice(0, LOOKED_AT)])]
+    return [
+      ...(projects ?? []).map(
+        ({ slug, display_name: title }): Entry => ({
+          kind: 'project',
+          title,
+          note: slug === title ? undefined : slug,
+          run: () => void navigate(links.project(slug)),
+        }),
+      ),
+      ...pins.map(
+        ({ title, href }): Entry => ({ kind: 'pinned', title, run: () => void navigate({ href }) }),
+      ),
+      ...pages,
+      ...actions,
+      ...known.flatMap((id): Entry[] => {
+        const batch = batchStore.get(id)
+        if (batch === undefined || batch.deleted_at !== undefined) return []
+        return [
+          {
+            kind: 'batch',
+            title: id,
+            note: batch.project,
+            status: batch.status,
+            run: () => void navigate(links.batch(id)),
+          },
+        ]
+      }),
+      ...knownJobs(queries, jobs).map(
+        (job): Entry => ({
+          kind: 'job',
+          title: job.id,
+          note: job.batch_id,
+          status: job.status,
+          run: () => void navigate(links.job(job.batch_id, job.id)),
+        }),
+      ),
+    ]
+  }, [navigate, queries, me, pins, projects, batchIds, jobs])
+}
+
+/** Jobs that were searched for, those of the batches that were looked at, and those that run. */
+function knownJobs(
+  queries: ReturnType<typeof useQueryClient>,
+  found: readonly FoundJob[],
+): readonly FoundJob[] {
+  const lists = queries.getQueriesData<Job[]>({ queryKey: ['jobs'] }).map(([, jobs]) => jobs)
+  const running = queries.getQueryData<Page<Job>>(['running-jobs'])?.items
+  const nameOf = (job: FoundJob): string => `${job.batch_id}\n${job.id}`
+  const all = new Map(found.map((job) => [nameOf(job), job]))
+  for (const job of [...lists, running].flatMap((jobs) => (Array.isArray(jobs) ? jobs : [])))
+    all.set(nameOf(job), job)
+  return [...all.values()].slice(0, LOOKED_AT)
+}

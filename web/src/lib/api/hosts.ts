@@ -1,0 +1,87 @@
+import { mark } from '../live/stream.ts'
+import type { SeriesSource } from './batches.ts'
+import { get, remove } from './request.ts'
+import type { Page, Series } from './types.ts'
+
+/** An agent on a host, as REST and the stream tell it. */
+export interface Host {
+  id: string
+  hostname: string
+  capabilities: unknown
+  version: string
+  owner: { id: string; name: string }
+  online: boolean
+  last_seen_at: string
+  registered_at: string
+  revoked_at: string | null
+  poll_interval_s: number
+  running: { cmd_id: string; pid: number }[]
+  pending_commands: number
+}
+
+const at = (id: string): string => `/api/hosts/${encodeURIComponent(id)}`
+
+/** One's own hosts; all of them for an administrator. */
+export async function fetchHosts(): Promise<Host[]> {
+  await mark()
+  const all: Host[] = []
+  let cursor: string | undefined
+  do {
+    const page: Page<Host> = await get('/api/hosts', { limit: 500, cursor })
+    all.push(...page.items)
+    cursor = page.next_cursor ?? undefined
+  } while (cursor !== undefined)
+  return all
+}
+export async function fetchHost(id: string): Promise<Host> {
+  await mark()
+  return get(at(id))
+}
+export const revokeHost = (id: string): Promise<void> => remove(at(id))
+
+type HostSeries = Omit<Series, 'non_finite'> & { batch_id: string }
+
+/** What ran on the host used, each series named by its batch and job; of the last day unless told. */
+export function hostResourcesOf(id: string): SeriesSource {
+  // There is no choice of series at the server: one answer serves the charts that ask within a moment.
+  const asked = new Map<string, { at: number; answer: Promise<HostSeries[]> }>()
+  return async ({ keys, points = 1_000, from, to }) => {
+    const name = JSON.stringify([points, from, to])
+    let one = asked.get(name)
+    if (one === undefined || Date.now() - one.at > 5_000) {
+      const answer = get<{ series: HostSeries[] }>(`${at(id)}/resources`, { points, from, to })
+      one = { at: Date.now(), answer: answer.then(({ series }) => series) }
+      asked.set(name, one)
+      if (asked.size > 8) asked.delete([...asked.keys()][0] as string)
+    }
+    const wanted = keys && new Set(keys)
+    return (await one.answer)
+      .filter((series) => wanted?.has(series.key) ?? true)
+      .map((series) => ({
+        ...series,
+        job_id: series.job_id === null ? series.batch_id : `${series.batch_id} / ${series.job_id}`,
+        non_finite: 0,
+      }))
+  }
+}
+
+/** Its load of the last hours, from the newest batch that told any: GPUs, else processors. */
+export async function fetchLoad(id: string): Promise<{ what: string; values: number[] } | null> {
+  const now = Math.floor(Date.now() / 1000)
+  const { series } = await get<{ series: HostSeries[] }>(`${at(id)}/resources`, {
+    points: 64,
+    from: now - 6 * 3600,
+    to: now,
+  })
+  for (const [key, what] of [
+    ['gpu_util_pct', 'GPU'],
+    ['cpu_util_pct', 'processor'],
+  ] as const) {
+    const points = series
+      .filter((one) => one.key === key)
+      .flatMap((one) => one.steps.map((step, i) => [step, Number(one.values[i])] as const))
+      .sort((a, b) => a[0] - b[0])
+    if (points.length > 1) return { what, values: points.map(([, value]) => value) }
+  }
+  return null
+}

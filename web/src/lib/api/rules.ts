@@ -1,0 +1,84 @@
+import { get, patch, post, put, remove } from './request.ts'
+import type { Page } from './types.ts'
+
+/** What a rule can watch for (contract §7). */
+export const TRIGGERS = [
+  'job_failed',
+  'batch_failed',
+  'batch_done',
+  'metric',
+  'batch_stalled',
+  'job_idle',
+  'agent_offline',
+] as const
+export type Trigger = (typeof TRIGGERS)[number]
+export const OPS = ['<', '<=', '>', '>=', 'is_nan'] as const
+export type Op = (typeof OPS)[number]
+export interface Condition {
+  key: string
+  op: Op
+  /** `is_nan` has none. */
+  value?: number | null
+}
+export interface RuleFields {
+  name: string
+  trigger: Trigger
+  condition: Condition | null
+  /** Null: the project's. */
+  recipients: string[] | null
+  enabled: boolean
+  cooldown_s: number
+}
+export interface Rule extends RuleFields {
+  id: string
+  project: string
+  created_at: string
+}
+interface Mail {
+  /** False: no mail server is set, so mail is only logged. */
+  configured: boolean
+}
+export interface Rules {
+  items: Rule[]
+  mail: Mail
+}
+
+const of = (slug: string): string => `/api/projects/${encodeURIComponent(slug)}`
+const at = (id: string): string => `/api/rules/${encodeURIComponent(id)}`
+
+/** All rules of a project, oldest first, so that a new one does not move the others. */
+export async function fetchRules(slug: string): Promise<Rules> {
+  const items: Rule[] = []
+  let cursor: string | undefined
+  for (;;) {
+    const page: Page<Rule> & { mail: Mail } = await get(`${of(slug)}/rules`, { limit: 100, cursor })
+    items.push(...page.items)
+    cursor = page.next_cursor ?? undefined
+    if (cursor === undefined) return { items: items.reverse(), mail: page.mail }
+  }
+}
+export const makeRule = (slug: string, fields: Partial<RuleFields> & { trigger: Trigger }): Promise<Rule> =>
+  post(`${of(slug)}/rules`, fields)
+export const changeRule = (id: string, change: Partial<RuleFields>): Promise<Rule> => patch(at(id), change)
+export const deleteRule = (id: string): Promise<void> => remove(at(id))
+export const testRule = (id: string): Promise<{ queued: boolean; mail: Mail }> => post(`${at(id)}/test`)
+
+export interface Preview {
+  /** Mails that it would have sent. */
+  fired: number
+  since: string
+  days: number
+}
+export const previewRule = (
+  slug: string,
+  rule: Pick<RuleFields, 'trigger' | 'condition' | 'cooldown_s'>,
+  signal: AbortSignal,
+): Promise<Preview> => post(`${of(slug)}/rules/preview`, rule, signal)
+
+export const setRecipients = (slug: string, emails: readonly string[]): Promise<{ emails: string[] }> =>
+  put(`${of(slug)}/recipients`, { emails })
+
+const muteOf = (batchId: string): string => `/api/batches/${encodeURIComponent(batchId)}/mute`
+export const fetchMute = (batchId: string): Promise<{ muted: boolean }> => get(muteOf(batchId))
+export const setMute = (batchId: string, muted: boolean): Promise<{ muted: boolean }> =>
+  put(muteOf(batchId), { muted })

@@ -1,0 +1,55 @@
+/**
+ * Charts that have something new draw one after the other, some in each frame, so that no frame is long however many
+ * are seen. A chart that takes long draws seldom: of the time, most is left to whoever scrolls and clicks.
+ */
+const FRAME_MS = 12
+const REST = 8
+
+export interface Drawer {
+  /** Draws in one of the next frames; what was asked for before is done with it. */
+  request(): void
+  stop(): void
+}
+
+const waiting = new Set<() => void>()
+let frame = 0
+
+function work(): void {
+  frame = 0
+  const begun = performance.now()
+  for (const draw of waiting) {
+    waiting.delete(draw)
+    draw()
+    if (performance.now() - begun > FRAME_MS) break
+  }
+  if (waiting.size > 0) frame = requestAnimationFrame(work)
+}
+
+export function createDrawer(draw: () => void): Drawer {
+  let timer: ReturnType<typeof setTimeout> | null = null
+  let readyAt = 0
+  const once = (): void => {
+    const begun = performance.now()
+    draw()
+    const now = performance.now()
+    readyAt = now + REST * (now - begun)
+  }
+  const enter = (): void => {
+    timer = null
+    waiting.add(once)
+    if (frame === 0) frame = requestAnimationFrame(work)
+  }
+  return {
+    request() {
+      if (timer !== null || waiting.has(once)) return
+      const left = readyAt - performance.now()
+      if (left > 16) timer = setTimeout(enter, left)
+      else enter()
+    },
+    stop() {
+      if (timer !== null) clearTimeout(timer)
+      timer = null
+      waiting.delete(once)
+    },
+  }
+}

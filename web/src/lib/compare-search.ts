@@ -1,0 +1,46 @@
+/** What the address says of a comparison: a link restores it. */
+export interface CompareSearch {
+  batches: string[]
+  /** Series that are drawn, by name. */
+  keys?: string[]
+  /** Axes of the parallel coordinates, in their order. */
+  axes?: string[]
+  /** Part of an axis: jobs outside of it are left out everywhere. */
+  brush?: Record<string, [number, number]>
+  /** Columns of the scatter. */
+  sx?: string
+  sy?: string
+  logx?: boolean
+  logy?: boolean
+  log?: boolean
+}
+
+const list = (value: unknown): string[] | undefined =>
+  Array.isArray(value) && value.length > 0 ? value.map(String) : undefined
+const text = (value: unknown): string | undefined =>
+  value === undefined || value === null || value === '' ? undefined : String(value)
+
+export function readCompareSearch(given: Record<string, unknown>): CompareSearch {
+  const found: CompareSearch = { batches: list(given.batches) ?? [] }
+  // An older link named one series.
+  const keys = list(given.keys) ?? list(given.key === undefined ? [] : [given.key])
+  const [axes, sx, sy, brush] = [list(given.axes), text(given.sx), text(given.sy), brushIn(given.brush)]
+  if (keys) found.keys = keys
+  if (axes) found.axes = axes
+  if (sx) found.sx = sx
+  if (sy) found.sy = sy
+  if (brush) found.brush = brush
+  for (const name of ['logx', 'logy', 'log'] as const) if (given[name] === true) found[name] = true
+  return found
+}
+
+function brushIn(value: unknown): Record<string, [number, number]> | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  const found: [string, [number, number]][] = []
+  for (const [name, range] of Object.entries(value)) {
+    if (!Array.isArray(range)) continue
+    const [from, to] = range.map(Number)
+    if (from !== undefined && to !== undefined && to > from) found.push([name, [from, to]])
+  }
+  return found.length === 0 ? undefined : Object.fromEntries(found)
+}

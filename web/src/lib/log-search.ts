@@ -1,0 +1,23 @@
+/** What the address says of log lines. */
+export interface LogSearch {
+  /** The least severity. */
+  level?: string
+  q?: string
+  job?: string
+  /** The db_id of a line that is shown among those around it. */
+  line?: number
+}
+
+const text = (value: unknown): string | undefined =>
+  value === undefined || value === null || value === '' ? undefined : String(value)
+
+export function readLogSearch(given: Record<string, unknown>): LogSearch {
+  const [level, q, job] = [text(given.level), text(given.q), text(given.job)]
+  const line = Number(given.line)
+  return {
+    ...(level && { level }),
+    ...(q && { q }),
+    ...(job && { job }),
+    ...(given.line !== undefined && Number.isSafeInteger(line) && line >= 0 && { line }),
+  }
+}

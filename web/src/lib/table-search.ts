@@ -1,0 +1,39 @@
+/** What the address says of a project's table: a link shows the same. */
+export interface TableSearch {
+  q?: string
+  /** A column of the server's; with `-` before it the greatest comes first. */
+  sort?: string
+  /** Columns in their order; without it those that this browser keeps for the project. */
+  cols?: string[]
+}
+
+const text = (value: unknown): string | undefined =>
+  value === undefined || value === null || value === '' ? undefined : String(value)
+
+export function readTableSearch(given: Record<string, unknown>): TableSearch {
+  const q = text(given.q)
+  const sort = text(given.sort)
+  const cols = Array.isArray(given.cols) ? given.cols.map(String).slice(0, 40) : undefined
+  return { ...(q && { q }), ...(sort && { sort }), ...(cols && { cols }) }
+}
+
+/** The newest first unless told. */
+export function sortOf(search: TableSearch): { sort: string; descending: boolean } {
+  const { sort = '-started_at' } = search
+  return sort.startsWith('-') ? { sort: sort.slice(1), descending: true } : { sort, descending: false }
+}
+
+const keyOf = (slug: string): string => `columns of ${slug}`
+
+export function keptColumns(slug: string): string[] | undefined {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(keyOf(slug)) ?? 'null')
+    return Array.isArray(kept) ? kept.map(String) : undefined
+  } catch {
+    return undefined
+  }
+}
+export function keepColumns(slug: string, columns: readonly string[] | undefined): void {
+  if (columns === undefined) localStorage.removeItem(keyOf(slug))
+  else localStorage.setItem(keyOf(slug), JSON.stringify(columns))
+}

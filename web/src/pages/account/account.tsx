@@ -1,0 +1,60 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { changeMe } from '../../lib/api/identity.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import { meQuery, useMe } from '../../lib/queries.ts'
+import { Button, Field } from '../../ui/controls.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { Sheet } from '../../ui/table.tsx'
+import { Done, Section } from './section.tsx'
+import { WaysIn } from './ways-in.tsx'
+
+/** Who I am, and how I come in. */
+export function Account() {
+  const me = useMe()
+  if (!me) return <Waiting />
+  return (
+    <Sheet title="Account">
+      <p className="text-muted">
+        {me.email}
+        {me.role === 'admin' && ', an administrator'}
+      </p>
+      <Name name={me.name} />
+      <WaysIn />
+    </Sheet>
+  )
+}
+
+function Name({ name }: { name: string }) {
+  const queries = useQueryClient()
+  const change = useMutation({
+    mutationFn: (to: string) => changeMe({ name: to }),
+    onSuccess: ({ user }) => queries.setQueryData(meQuery.queryKey, user),
+  })
+  return (
+    <Section title="Name">
+      <form
+        className="flex max-w-sm items-end gap-2"
+        onSubmit={(event) => {
+          event.preventDefault()
+          change.mutate(String(new FormData(event.currentTarget).get('name')).trim())
+        }}
+      >
+        <div className="flex-1">
+          <Field
+            label="What others see"
+            name="name"
+            defaultValue={name}
+            required
+            maxLength={128}
+            autoComplete="name"
+          />
+        </div>
+        <Button type="submit" className="h-8" disabled={change.isPending}>
+          Rename
+        </Button>
+      </form>
+      {change.error && <Failure>{sayWhy(change.error)}</Failure>}
+      {change.isSuccess && <Done>You are called {name} now.</Done>}
+    </Section>
+  )
+}

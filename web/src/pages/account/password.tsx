@@ -1,0 +1,58 @@
+import { useMutation } from '@tanstack/react-query'
+import { changeMe } from '../../lib/api/identity.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import { useMe } from '../../lib/queries.ts'
+import { Button, Field } from '../../ui/controls.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { Done, Section } from './section.tsx'
+
+/** Changing the password, which asks for the one that holds; other sessions close. */
+export function ChangePassword() {
+  const me = useMe()
+  const change = useMutation({ mutationFn: changeMe })
+  return (
+    <Section title="Password">
+      <form
+        className="flex max-w-sm flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const form = event.currentTarget
+          const given = new FormData(form)
+          change.mutate(
+            {
+              current_password: String(given.get('current_password')),
+              password: String(given.get('password')),
+            },
+            { onSuccess: () => form.reset() },
+          )
+        }}
+      >
+        {/* For password managers, which keep passwords by account. */}
+        <input hidden name="username" autoComplete="username" value={me?.email ?? ''} readOnly />
+        <Field
+          label="Current password"
+          name="current_password"
+          type="password"
+          autoComplete="current-password"
+          required
+        />
+        <Field
+          label="New password"
+          name="password"
+          type="password"
+          autoComplete="new-password"
+          minLength={8}
+          required
+          hint="At least 8 characters. Your other sessions close; tokens go on."
+        />
+        <div>
+          <Button type="submit" disabled={change.isPending}>
+            {change.isPending ? 'Changing …' : 'Change the password'}
+          </Button>
+        </div>
+      </form>
+      {change.error && <Failure>{sayWhy(change.error)}</Failure>}
+      {change.isSuccess && <Done>The password is changed. Your other sessions are closed.</Done>}
+    </Section>
+  )
+}

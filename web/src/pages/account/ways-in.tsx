@@ -1,0 +1,169 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useState } from 'react'
+import { beginLink, type Identity, type Provider, unlink } from '../../lib/api/identity.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import { providersQuery, waysInQuery } from '../../lib/queries.ts'
+import { Button, Field } from '../../ui/controls.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { Table } from '../../ui/table.tsx'
+import { When } from '../../ui/when.tsx'
+import { Outcome } from '../sign-in/providers.tsx'
+import { readAccountSearch } from '../sign-in/search.ts'
+import { ChangePassword } from './password.tsx'
+import { Done, Section } from './section.tsx'
+
+const route = getRouteApi('/account')
+
+/** The password, and the identities elsewhere that open this account. */
+export function WaysIn() {
+  const ways = useQuery(waysInQuery)
+  const providers = useQuery(providersQuery).data ?? []
+  if (ways.error) return <Notice title={sayWhy(ways.error)} bad />
+  if (ways.isPending) return <Waiting rows={4} />
+  const { items, password } = ways.data
+  return (
+    <>
+      {password ? (
+        <ChangePassword />
+      ) : (
+        <Section title="Password">
+          <p className="text-muted">
+            Your account has none: you sign in through a provider. An administrator can give it one.
+          </p>
+        </Section>
+      )}
+      {(items.length > 0 || providers.length > 0) && (
+        <Identities items={items} password={password} providers={providers} />
+      )}
+    </>
+  )
+}
+
+function Identities(props: { items: Identity[]; password: boolean; providers: Provider[] }) {
+  const { items, password, providers } = props
+  const { linked, ...outcome } = readAccountSearch(route.useSearch())
+  const [linking, setLinking] = useState<Provider | null>(null)
+  const [leaving, setLeaving] = useState<Identity | null>(null)
+  const last = items.length === 1 && !password
+  const added = items.find(({ provider }) => provider !== null && provider.id === linked)?.provider
+  const free = providers.filter((one) => !items.some(({ provider }) => provider?.id === one.id))
+  return (
+    <Section title="Linked identities">
+      <p className="text-muted">
+        They open this account as its password does. Link only what is yours alone.
+      </p>
+      <Outcome {...outcome} />
+      {added && <Done>{added.name} is linked: you can sign in with it from now on.</Done>}
+      {items.length > 0 && (
+        <Table heads={['Provider', 'Address there', 'Linked', 'Last used', '']} label="Linked identities">
+          {items.map((identity) => (
+            <tr key={identity.id}>
+              <td title={identity.issuer}>{nameOf(identity)}</td>
+              <td>{identity.email ?? '–'}</td>
+              <td>
+                <When at={identity.created_at} />
+              </td>
+              <td>
+                <When at={identity.last_used_at} />
+              </td>
+              <td className="text-right">
+                <Button
+                  look="danger"
+                  aria-label={`Unlink ${nameOf(identity)}`}
+                  disabled={last}
+                  title={last ? 'It is your only way to sign in' : ''}
+                  onClick={() => setLeaving(identity)}
+                >
+                  Unlink
+                </Button>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {free.length > 0 && (
+        <div className="flex flex-wrap gap-2">
+          {free.map((provider) => (
+            <Button key={provider.id} onClick={() => setLinking(provider)}>
+              Link {provider.name}
+            </Button>
+          ))}
+        </div>
+      )}
+      {linking && <Link provider={linking} password={password} onClose={() => setLinking(null)} />}
+      {leaving && <Unlink identity={leaving} onClose={() => setLeaving(null)} />}
+    </Section>
+  )
+}
+
+const nameOf = ({ provider, issuer }: Identity): string => provider?.name ?? new URL(issuer).host
+
+function Link(props: { provider: Provider; password: boolean; onClose: () => void }) {
+  const { provider, password, onClose } = props
+  const begin = useMutation({
+    mutationFn: (current: string | undefined) => beginLink(provider.id, current),
+    // The whole page goes there, and comes back to this one.
+    onSuccess: ({ url }) => location.assign(url),
+  })
+  return (
+    <Dialog title={`Link ${provider.name}`} onClose={onClose}>
+      <form
+        className="flex flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const current = new FormData(event.currentTarget).get('current_password')
+          begin.mutate(current === null ? undefined : String(current))
+        }}
+      >
+        <p className="text-muted">
+          You are sent to {provider.name} to sign in there. Whoever can do that can open this account from
+          then on.
+        </p>
+        {password && (
+          <Field
+            label="Password of this account"
+            name="current_password"
+            type="password"
+            autoComplete="current-password"
+            required
+            autoFocus
+          />
+        )}
+        {begin.error && <Failure>{sayWhy(begin.error)}</Failure>}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" disabled={begin.isPending || begin.isSuccess}>
+            Go to {provider.name}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+function Unlink({ identity, onClose }: { identity: Identity; onClose: () => void }) {
+  const queries = useQueryClient()
+  const remove = useMutation({
+    mutationFn: () => unlink(identity.id),
+    onSuccess: async () => {
+      await queries.invalidateQueries(waysInQuery)
+      onClose()
+    },
+  })
+  return (
+    <Dialog title={`Unlink ${nameOf(identity)}?`} onClose={onClose}>
+      <p className="text-muted">
+        It opens this account no more. Sessions that are open go on; you can link it again.
+      </p>
+      {remove.error && <Failure>{sayWhy(remove.error)}</Failure>}
+      <div className="flex justify-end gap-2">
+        <Button onClick={onClose}>Keep it</Button>
+        <Button look="danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
+          Unlink it
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,98 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { fetchHosts, type Host, revokeHost } from '../../lib/api/hosts.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import { links } from '../../lib/links.ts'
+import { Button } from '../../ui/controls.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { Sheet, Table } from '../../ui/table.tsx'
+import { When } from '../../ui/when.tsx'
+
+/** The agents of everybody: where commands can run. */
+export function Agents() {
+  const queries = useQueryClient()
+  const [asked, setAsked] = useState<Host | null>(null)
+  const agents = useQuery({
+    queryKey: ['agents'],
+    queryFn: fetchHosts,
+    refetchInterval: 30_000,
+    refetchOnMount: 'always',
+  })
+  const revoke = useMutation({
+    mutationFn: (id: string) => revokeHost(id),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['agents'] }),
+  })
+  if (agents.error) return <Notice title={sayWhy(agents.error)} bad />
+  if (agents.isPending) return <Waiting />
+  const items = agents.data
+  return (
+    <Sheet title="Agents">
+      <p className="max-w-prose text-muted">
+        An agent runs what the owner of a batch asks for, on the machine that the batch ran on. One that is
+        revoked gets no more commands, and its token ends at once; what it has started goes on.
+      </p>
+      {items.length === 0 && <p className="text-muted">No agent has registered yet.</p>}
+      {items.length > 0 && (
+        <Table
+          heads={['Host', 'State', 'Owner', 'Version', 'Last sign of life', 'Runs', 'Waiting', '']}
+          label="Agents"
+        >
+          {items.map((agent) => (
+            <tr key={agent.id}>
+              <td>
+                <Link {...links.host(agent.id)} className="hover:underline">
+                  {agent.hostname}
+                </Link>
+              </td>
+              <td
+                className={agent.revoked_at ? 'text-muted' : agent.online ? 'text-completed' : 'text-amber'}
+              >
+                {agent.revoked_at ? '■ revoked' : agent.online ? '● online' : '○ offline'}
+              </td>
+              <td>{agent.owner.name}</td>
+              <td className="text-muted">{agent.version}</td>
+              <td>
+                <When at={agent.last_seen_at} />
+              </td>
+              <td>{agent.running.length}</td>
+              <td>{agent.pending_commands}</td>
+              <td className="text-right">
+                {agent.revoked_at === null && (
+                  <Button
+                    look="danger"
+                    aria-label={`Revoke ${agent.hostname}`}
+                    onClick={() => setAsked(agent)}
+                  >
+                    Revoke
+                  </Button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {revoke.error && <Failure>{sayWhy(revoke.error)}</Failure>}
+      {asked && (
+        <Dialog title={`Revoke the agent on ${asked.hostname}`} onClose={() => setAsked(null)}>
+          <p>
+            It gets no more commands and its token ends at once. {asked.owner.name} can register it again,
+            under a new token. This cannot be undone here.
+          </p>
+          <div>
+            <Button
+              look="danger"
+              onClick={() => {
+                revoke.mutate(asked.id)
+                setAsked(null)
+              }}
+            >
+              Revoke it
+            </Button>
+          </div>
+        </Dialog>
+      )}
+    </Sheet>
+  )
+}

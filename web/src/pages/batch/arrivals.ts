@@ -1,0 +1,72 @@
+import { useEffect, useRef } from 'react'
+import type { Batch, Job, LogLine, Numeric } from '../../lib/api/types.ts'
+import { batchStore } from '../../lib/live/batches.ts'
+import type { Point } from '../../lib/live/points.ts'
+import { useChannel } from '../../lib/live/stream.ts'
+import { type BatchContext, useBatchContext } from './context.ts'
+
+/** What messages about a batch or a share hold, and where it goes. */
+
+interface ToldPoint {
+  job_id: string
+  epoch: number
+  timestamp: string
+  values: Record<string, Numeric>
+}
+interface Snapshot {
+  timestamp: string
+  job_id: string | null
+  values: Record<string, Numeric>
+  gpus: unknown
+}
+
+export function takeIn(context: BatchContext, payload: Record<string, unknown>): void {
+  if (payload.batch) batchStore.put([payload.batch as Batch])
+  if (payload.jobs) context.jobs.put(payload.jobs as Job[])
+  if (payload.points)
+    context.bus.tell(
+      (payload.points as ToldPoint[]).map((point) => ({
+        job: point.job_id,
+        x: point.epoch,
+        at: Date.parse(point.timestamp) / 1000,
+        values: point.values,
+      })),
+    )
+  if (payload.lines) context.lines.tell(payload.lines as LogLine[])
+  if (payload.snapshots) context.resourceBus.tell((payload.snapshots as Snapshot[]).map(pointOf))
+}
+
+const pointOf = (one: Snapshot): Point => ({
+  job: one.job_id ?? 'batch',
+  x: Math.floor(Date.parse(one.timestamp) / 1000),
+  values: { ...one.values, ...gpuValues(one.gpus) },
+})
+
+/** As the service names them: `gpus/<uuid or index>/<field>`. */
+function gpuValues(gpus: unknown): Record<string, Numeric> {
+  if (!Array.isArray(gpus)) return {}
+  return Object.fromEntries(
+    gpus.flatMap((gpu: Record<string, unknown>, i) =>
+      Object.entries(gpu ?? {})
+        .filter(([name, value]) => typeof value === 'number' && name !== 'index')
+        .map(([name, value]) => [`gpus/${gpu.uuid ?? gpu.index ?? i}/${name}`, value as number]),
+    ),
+  )
+}
+
+/** Follows the batch's log while the component stands; of a share it comes with all else. */
+export function useArrivingLines(hear: (lines: readonly LogLine[]) => void): void {
+  const context = useBatchContext()
+  const latest = useRef(hear)
+  useEffect(() => {
+    latest.current = hear
+  })
+  useChannel(context.channels.logs, (payload) => takeIn(context, payload))
+  useEffect(() => context.lines.on((lines) => latest.current(lines)), [context])
+}
+
+/** Likewise its resource snapshots. */
+export function useArrivingResources(): void {
+  const context = useBatchContext()
+  useChannel(context.channels.resources, (payload) => takeIn(context, payload))
+}

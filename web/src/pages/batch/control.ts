@@ -1,0 +1,250 @@
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import { type Command, fetchControl, type Step } from '../../lib/api/control.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { queryClient } from '../../lib/query-client.ts'
+import { some } from '../../lib/words.ts'
+
+/** What was asked of a batch, and how far it is: kept fresh by the stream, for whoever may know it. */
+export interface Control {
+  commands: Command[]
+  timeline: Step[]
+}
+
+const controlQuery = (batchId: string) =>
+  queryOptions({
+    queryKey: ['control', batchId],
+    queryFn: () => fetchControl(batchId),
+    refetchOnMount: 'always',
+  })
+
+/** Null for visitors; undefined until it is read. */
+export const useControl = (
+  batchId: string,
+  options: { enabled?: boolean; refetchInterval?: number } = {},
+): Control | null | undefined => useQuery({ ...controlQuery(batchId), ...options }).data
+
+export function takeInControl(
+  batchId: string,
+  payload: Record<string, unknown>,
+  before: Batch | undefined,
+): void {
+  const { queryKey } = controlQuery(batchId)
+  if (payload.commands) {
+    queryClient.setQueryData<Control>(['control', batchId], {
+      commands: payload.commands as Command[],
+      timeline: payload.timeline as Step[],
+    })
+  }
+  const told = payload.batch as Batch | undefined
+  // Its end is a step too, and comes with the summary.
+  if (told && before && told.status !== before.status) void queryClient.invalidateQueries({ queryKey })
+}
+
+/** A step on the way of a stop or a rerun. */
+export interface Rung {
+  title: string
+  /** Undefined: not yet. */
+  at?: string
+  actor?: string
+  note?: string
+  bad?: boolean
+}
+
+const ACTOR = { user: '', agent: 'agent on ', reporter: 'reporter of ', service: 'the service' }
+export const sayActor = ({ actor }: Step): string =>
+  actor.kind === 'service' ? ACTOR.service : `${ACTOR[actor.kind]}${actor.name ?? 'someone who left'}`
+
+const rungOf = (title: string, step: Step | undefined, note?: string): Rung =>
+  step === undefined
+    ? { title, ...(note !== undefined && { note }) }
+    : { title, at: step.at, actor: sayActor(step), ...(note !== undefined && { note }) }
+
+const REASONS: Record<string, string> = {
+  stale_env_path: 'its recorded folder no longer exists on the host',
+  agent_revoked: 'the agent was revoked',
+  stopped: 'it was stopped',
+}
+export const sayReason = (reason: unknown): string | undefined =>
+  typeof reason === 'string' ? (REASONS[reason] ?? reason.replaceAll('_', ' ')) : undefined
+
+/** Requested → told → SIGTERM → SIGKILL → ended, as far as it went; undefined where no stop was asked for. */
+export function stopLadder(batch: Batch, { commands, timeline }: Control): Rung[] | undefined {
+  const steps = timeline.filter((step) => step.kind === 'stop')
+  const asked = steps.find((step) => step.step === 'requested')
+  if (asked === undefined) return undefined
+  const command = commands.find((one) => one.kind === 'stop')
+  const of = (name: Step['step']): Step | undefined =>
+    steps.findLast((step) => step.step === name && (step.cmd_id === null || step.cmd_id === command?.cmd_id))
+  const over = batch.status !== 'running'
+  const rungs = [rungOf('Stop requested', asked)]
+  const seen = of('seen_by_reporter')
+  if (seen || !over)
+    rungs.push(
+      rungOf('Seen by the script', seen, seen ? undefined : 'it looks every 10 seconds and ends by itself'),
+    )
+  if (command !== undefined) {
+    rungs.push(
+      rungOf('Agent has the command', of('delivered')),
+      rungOf('Agent acknowledged', of('acknowledged')),
+    )
+    const term = of('sigterm')
+    const kill = of('sigkill')
+    const ended = steps.some((step) => ['exited', 'failed', 'cancelled'].includes(step.step))
+    if (term || !ended) rungs.push(rungOf('SIGTERM sent', term))
+    if (kill || (term && !ended))
+      rungs.push(
+        rungOf('SIGKILL sent', kill, kill ? undefined : 'if it has not ended when its grace is over'),
+      )
+    const exit = of('exited') ?? of('failed') ?? of('cancelled')
+    if (exit !== undefined)
+      rungs.push({ ...rungOf('Process ended', exit), note: sayExit(exit), bad: exit.step === 'failed' })
+    else if (!over) rungs.push({ title: 'Process ended' })
+  }
+  const end = timeline.find((step) => step.step === 'ended')
+  rungs.push(rungOf(end ? `Batch ${end.detail.status ?? 'ended'}` : 'Batch ended', end))
+  return rungs
+}
+
+/** What became of the process: its exit code, and why. */
+export function sayExit({ detail, step }: Step): string {
+  const code = typeof detail.exit_code === 'number' ? `exit code ${detail.exit_code}` : undefined
+  const why = sayReason(detail.failure_reason ?? detail.reason)
+  return [code, why].filter(Boolean).join(', ') || step
+}
+
+/** Requested → taken by the agent → started → reports as a batch → ended, of one rerun. */
+export function rerunLadder(command: Command, timeline: readonly Step[]): Rung[] {
+  const of = (name: Step['step']): Step | undefined =>
+    timeline.find((step) => step.cmd_id === command.cmd_id && step.step === name)
+  const rungs = [rungOf('Rerun requested', of('requested'))]
+  const stopped = of('cancelled') ?? of('expired')
+  if (stopped !== undefined) {
+    const why = stopped.step === 'expired' ? 'no agent took it for a day' : 'taken back before it began'
+    return [
+      ...rungs,
+      { ...rungOf(stopped.step === 'expired' ? 'Expired' : 'Cancelled', stopped, why), bad: true },
+    ]
+  }
+  rungs.push(
+    rungOf('Agent has the command', of('delivered')),
+    rungOf('Agent acknowledged', of('acknowledged')),
+  )
+  const started = of('started')
+  const failed = of('failed')
+  if (started || !failed)
+    rungs.push(rungOf('Process started', started, started ? `pid ${started.detail.pid}` : undefined))
+  const linked = of('linked')
+  if (linked || !failed) rungs.push(rungOf('Reports as a batch', linked))
+  const exit = of('exited') ?? failed
+  if (exit)
+    rungs.push({
+      ...rungOf(started ? 'Process ended' : 'Not started', exit, sayExit(exit)),
+      bad: command.state === 'failed',
+    })
+  else rungs.push({ title: 'Process ended' })
+  return rungs
+}
+
+const MAIL: Record<string, string> = {
+  mail_sent: 'Mail sent to',
+  mail_unknown: 'Mail handed over, its answer got lost, to',
+  mail_refused: 'Mail refused by the mail server, to',
+  mail_logged: 'Mail written to the log, as no mail server is set, for',
+}
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** How a step of the timeline is said. */
+export function sayStep(step: Step): { title: string; note?: string | undefined; bad?: boolean } {
+  const { detail } = step
+  const noun = step.kind === 'rerun' ? 'rerun' : 'stop'
+  switch (step.step) {
+    case 'requested': {
+      const jobs = detail.jobs === 'failed' ? 'failed, lost and missing jobs only' : undefined
+      const changed = Array.isArray(detail.overridden) && detail.overridden.length > 0
+      return {
+        title: step.kind === 'rerun' ? 'Rerun requested' : 'Stop requested',
+        note: [jobs, changed ? `with another ${(detail.overridden as string[]).join(' and ')}` : undefined]
+          .filter(Boolean)
+          .join(', '),
+      }
+    }
+    case 'seen_by_reporter':
+      return { title: 'The script saw the stop request' }
+    case 'delivered':
+      return { title: `The agent has the ${noun} command` }
+    case 'acknowledged':
+      return { title: `The agent acknowledged the ${noun}` }
+    case 'started':
+      return { title: 'Process started', note: `pid ${detail.pid}` }
+    case 'adopted':
+      return { title: 'The agent came back and took its process over again' }
+    case 'linked':
+      return { title: 'The process reports as a batch', note: String(detail.batch_id ?? '') }
+    case 'sigterm':
+      return { title: 'SIGTERM sent to the process' }
+    case 'sigkill':
+      return { title: 'SIGKILL sent to the process', bad: true }
+    case 'exited':
+      return { title: 'Process ended', note: sayExit(step), bad: detail.exit_code !== 0 }
+    case 'failed':
+      return { title: step.kind === 'rerun' ? 'Rerun failed' : 'Stop failed', note: sayExit(step), bad: true }
+    case 'expired':
+      return { title: `The ${noun} expired`, note: 'no agent took it for a day', bad: true }
+    case 'cancelled':
+      return { title: `The ${noun} was taken back`, note: sayReason(detail.reason ?? detail.failure_reason) }
+    case 'began':
+      return {
+        title: 'Batch began',
+        note: [
+          detail.host ? `on ${detail.host}` : undefined,
+          typeof detail.n_total === 'number' ? `${detail.n_total} jobs planned` : undefined,
+          detail.rerun_of ? `a rerun of ${detail.rerun_of}` : undefined,
+        ]
+          .filter(Boolean)
+          .join(', '),
+      }
+    case 'ended':
+      return {
+        title: `Batch ${detail.status}`,
+        note: sayReason(detail.failure_reason),
+        bad: detail.status === 'failed',
+      }
+    case 'edited': {
+      const fields = Array.isArray(detail.fields) ? (detail.fields as string[]) : []
+      const tags = Array.isArray(detail.tags) ? (detail.tags as string[]) : []
+      return {
+        title: `${capital(fields.join(' and '))} changed`,
+        note: tags.length > 0 ? `tags: ${tags.join(', ')}` : undefined,
+      }
+    }
+    case 'deleted':
+      return { title: 'Deleted', note: 'kept for 30 days', bad: true }
+    case 'restored':
+      return { title: 'Restored' }
+    case 'shared':
+      return {
+        title: 'Shared by a link',
+        note: detail.anonymous ? 'names, host, paths and log hidden' : undefined,
+      }
+    case 'share_revoked':
+      return { title: 'A shared link was revoked' }
+    case 'agent_registered':
+      return { title: `The agent on ${detail.hostname} registered` }
+    case 'agent_revoked':
+      return { title: `The agent on ${detail.hostname} was revoked`, bad: true }
+    case 'mail_sent':
+    case 'mail_unknown':
+    case 'mail_refused':
+    case 'mail_logged': {
+      const to = some(Number(detail.recipients ?? 0), 'address', 'addresses')
+      return {
+        title: `${MAIL[step.step]} ${to}`,
+        note: `rule ${detail.rule}${detail.trigger ? `, on ${String(detail.trigger).replaceAll('_', ' ')}` : ''}`,
+        bad: step.step === 'mail_refused',
+      }
+    }
+    default:
+      return { title: step.step.replaceAll('_', ' '), note: sayReason(detail.failure_reason) }
+  }
+}

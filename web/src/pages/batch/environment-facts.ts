@@ -1,0 +1,45 @@
+import type { Batch } from '../../lib/api/types.ts'
+
+/** What a batch was started with: `env_snapshot`, and what its start says besides. */
+export function environmentOf(batch: Batch): Record<string, unknown> {
+  const { commit, command, cwd, hostname, ...more } = batch.env_snapshot ?? {}
+  return {
+    command: command ?? batch.command,
+    cwd,
+    hostname: hostname ?? batch.host,
+    commit: commit ?? batch.commit,
+    user: batch.user,
+    experiment_type: batch.experiment_type,
+    ...more,
+  }
+}
+
+export const isThere = (value: unknown): boolean => value !== null && value !== undefined && value !== ''
+
+export interface Difference {
+  name: string
+  here: unknown
+  there: unknown
+}
+
+/** Facts that differ, in the order of the first; of lists of names only what one side has more. */
+export function differences(here: Record<string, unknown>, there: Record<string, unknown>): Difference[] {
+  const names = [...new Set([...Object.keys(here), ...Object.keys(there)])]
+  return names.flatMap((name) => {
+    const [a, b] = [here[name], there[name]]
+    if (!isThere(a) && !isThere(b)) return []
+    if (JSON.stringify(a) === JSON.stringify(b)) return []
+    if (Array.isArray(a) && Array.isArray(b)) {
+      const only = (some: unknown[], other: unknown[]): unknown[] =>
+        some.filter((one) => !other.includes(one))
+      return [{ name, here: only(a, b), there: only(b, a) }]
+    }
+    return [{ name, here: a, there: b }]
+  })
+}
+
+export function sayValue(value: unknown): string {
+  if (!isThere(value)) return '–'
+  if (Array.isArray(value)) return value.length === 0 ? '–' : value.map(String).join(', ')
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

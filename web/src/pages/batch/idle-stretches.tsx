@@ -1,0 +1,111 @@
+import { useQuery } from '@tanstack/react-query'
+import type { Series } from '../../lib/api/types.ts'
+import { clock, duration, number } from '../../lib/words.ts'
+import { useBatchContext } from './context.ts'
+
+/** Below it a GPU counts as idle (specification §3.2), in percent. */
+const IDLE_PCT = 5
+/** Shorter ones are pauses between steps. */
+const LEAST_S = 60
+const MOST_ROWS = 12
+
+/** When each GPU did nothing: a bar a card, idle stretches hollow and amber, with how long they were in all. */
+export function IdleStretches(props: {
+  keys: readonly string[]
+  zoom: [number, number] | undefined
+  onZoom: (range: [number, number] | undefined) => void
+  job?: string
+}) {
+  const { of, resources } = useBatchContext()
+  const { keys, zoom, job } = props
+  const [from, to] = zoom ?? []
+  const read = useQuery({
+    queryKey: ['idle', of, keys, job, zoom],
+    queryFn: () => resources({ keys, points: 4_000, from, to, ...(job !== undefined && { jobs: [job] }) }),
+    refetchInterval: 60_000,
+    placeholderData: (before) => before,
+  })
+  const series = (read.data ?? []).filter((one) => one.steps.length > 1)
+  if (series.length === 0) return null
+  const first = Math.min(...series.map((one) => one.steps[0] as number))
+  const last = Math.max(...series.map((one) => one.steps.at(-1) as number))
+  const rows = series
+    .map((one) => ({ one, idle: idleOf(one) }))
+    .map((row) => ({ ...row, total: row.idle.reduce((sum, [a, b]) => sum + b - a, 0) }))
+    .sort((a, b) => b.total - a.total)
+  return (
+    <section aria-label="Idle GPUs" className="flex flex-col gap-1.5">
+      <h2 className="font-medium">
+        GPU use{' '}
+        <span className="font-normal text-muted">
+          idle: below {IDLE_PCT}% for a minute or longer, {clock(first * 1000)} to {clock(last * 1000)}
+        </span>
+      </h2>
+      <ul className="flex flex-col gap-1">
+        {rows.slice(0, MOST_ROWS).map(({ one, idle, total }) => {
+          const name = `${one.key === 'gpu_util_pct' ? 'all GPUs' : `GPU ${one.key.split('/')[1]}`}${one.job_id ? `, ${one.job_id}` : ''}`
+          const span = (one.steps.at(-1) as number) - (one.steps[0] as number)
+          return (
+            <li
+              key={`${one.job_id} ${one.key}`}
+              className="grid items-center gap-x-3 sm:grid-cols-[16rem_1fr_16rem]"
+            >
+              <span className="truncate text-muted" title={name}>
+                {name}
+              </span>
+              <span className="relative block h-3 rounded-sm bg-hover">
+                <span
+                  className="absolute inset-y-0 rounded-sm bg-completed"
+                  style={place(one.steps[0] as number, one.steps.at(-1) as number, first, last)}
+                />
+                {idle.map(([a, b]) => (
+                  <button
+                    key={a}
+                    type="button"
+                    aria-label={`Idle for ${duration(b - a)} from ${clock(a * 1000)}: show it`}
+                    title={`idle for ${duration(b - a)}, ${clock(a * 1000)} to ${clock(b * 1000)}`}
+                    className="absolute inset-y-0 min-w-0.5 border border-amber bg-amber-soft"
+                    style={place(a, b, first, last)}
+                    onClick={() => props.onZoom([Math.floor(a - (b - a) / 2), Math.ceil(b + (b - a) / 2)])}
+                  />
+                ))}
+              </span>
+              <span className={total > 0 ? 'text-amber' : 'text-muted'}>
+                {total === 0
+                  ? 'never idle'
+                  : `idle ${duration(total)} of ${duration(span)} (${number(Math.round((100 * total) / Math.max(1, span)))}%)`}
+              </span>
+            </li>
+          )
+        })}
+      </ul>
+      {rows.length > MOST_ROWS && (
+        <p className="text-xs text-muted">and {rows.length - MOST_ROWS} more, less idle than these</p>
+      )}
+    </section>
+  )
+}
+
+const place = (from: number, to: number, first: number, last: number): React.CSSProperties => ({
+  left: `${(100 * (from - first)) / Math.max(1, last - first)}%`,
+  width: `${(100 * (to - from)) / Math.max(1, last - first)}%`,
+})
+
+/** Stretches in which every point is below the bound, in seconds. */
+function idleOf({ steps, values }: Series): [number, number][] {
+  const found: [number, number][] = []
+  let from: number | null = null
+  let to = 0
+  const close = (): void => {
+    if (from !== null && to - from >= LEAST_S) found.push([from, to])
+    from = null
+  }
+  for (let i = 0; i < steps.length; i++) {
+    if (Number(values[i]) < IDLE_PCT) {
+      from ??= steps[i] as number
+      to = steps[i] as number
+    } else close()
+  }
+  close()
+  return found
+}

@@ -1,0 +1,47 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { DropdownMenu } from 'radix-ui'
+import { sayWhy } from '../../lib/api/request.ts'
+import { fetchMute, setMute } from '../../lib/api/rules.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { tell } from '../../ui/toasts.tsx'
+
+/** Whether rules mail of this batch, for everybody. It is read as the menu opens; nothing for those who may not know. */
+export function MuteEntry({ batch }: { batch: Batch }) {
+  const queries = useQueryClient()
+  const queryKey = ['mute', batch.id]
+  const { data } = useQuery({ queryKey, queryFn: () => fetchMute(batch.id), retry: false, staleTime: 0 })
+  const put = (muted: boolean): void => {
+    queries.setQueryData(queryKey, { muted })
+  }
+  const turn = useMutation({
+    mutationFn: (muted: boolean) => setMute(batch.id, muted),
+    onMutate: put,
+    onSuccess: ({ muted }) => {
+      put(muted)
+      tell(
+        muted
+          ? 'Muted: no rule mails of this batch, to anybody.'
+          : 'No longer muted: rules mail of it again.',
+        { action: { label: 'Undo', run: () => turn.mutate(!muted) } },
+      )
+    },
+    onError: (error, muted) => {
+      put(!muted)
+      tell(`The batch is not ${muted ? 'muted' : 'mailed of again'}: ${sayWhy(error)}`, { bad: true })
+    },
+  })
+  return (
+    <>
+      <DropdownMenu.CheckboxItem
+        checked={data?.muted ?? false}
+        disabled={data === undefined}
+        onCheckedChange={(muted) => turn.mutate(muted)}
+        className="flex cursor-pointer items-center justify-between gap-4 rounded px-2 py-1 outline-none data-disabled:opacity-60 data-highlighted:bg-hover"
+      >
+        Mute: no mail of this batch
+        <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
+      </DropdownMenu.CheckboxItem>
+      <DropdownMenu.Separator className="my-1 h-px bg-line" />
+    </>
+  )
+}

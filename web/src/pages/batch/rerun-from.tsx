@@ -1,0 +1,29 @@
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useMemo } from 'react'
+import { sayWhy } from '../../lib/api/request.ts'
+import { createJobStore } from '../../lib/live/batches.ts'
+import { batchQuery, jobsQuery } from '../../lib/queries.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { RerunBatch } from './rerun-dialog.tsx'
+
+/** The rerun dialog where the batch's own page is not open: reads what it shows first. */
+export function RerunFrom({ batchId, onClose }: { batchId: string; onClose: () => void }) {
+  const batch = useQuery(batchQuery(batchId))
+  const jobs = useQuery(jobsQuery(batchId))
+  const store = useMemo(() => {
+    const made = createJobStore()
+    made.put(jobs.data ?? [])
+    return made
+  }, [jobs.data])
+  const error = batch.error ?? jobs.error
+  // It says which jobs failed, so it must not open on what was read before.
+  useEffect(() => void jobs.refetch(), [jobs.refetch])
+  if (batch.data && jobs.data)
+    return <RerunBatch batch={batch.data} jobs={store} first="all" onClose={onClose} />
+  return (
+    <Dialog title={`Rerun ${batchId}?`} onClose={onClose} wide>
+      {error ? <Failure>{sayWhy(error)} Nothing was started.</Failure> : <Waiting rows={4} />}
+    </Dialog>
+  )
+}

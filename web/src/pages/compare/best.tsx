@@ -1,0 +1,113 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { SeriesSource } from '../../lib/api/batches.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import { lessIsBetter } from '../../lib/batch-query.ts'
+import type { ColourOf } from '../../lib/charts/colours.ts'
+import { links } from '../../lib/links.ts'
+import type { Focus } from '../../lib/live/focus.ts'
+import { useTheme } from '../../lib/theme.ts'
+import { number, some } from '../../lib/words.ts'
+import { Button } from '../../ui/controls.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { StatusBadge } from '../../ui/status.tsx'
+import { Table } from '../../ui/table.tsx'
+import type { Compared } from './use-compared.ts'
+
+/** The least and the greatest point survive any sampling, so few points are enough. */
+const POINTS = 16
+const FIRST = 20
+
+/** The best epoch of each job, the best job first. */
+export function BestEpochs(props: {
+  of: string
+  metric: string
+  rows: readonly Compared[]
+  source: SeriesSource
+  colourOf: ColourOf
+  focus: Focus
+}) {
+  const { metric, rows, source, colourOf, focus } = props
+  const theme = useTheme()
+  const [all, setAll] = useState(false)
+  const less = lessIsBetter(metric)
+  const best = useQuery({
+    queryKey: ['best', props.of, metric],
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => {
+      const series = await source({ keys: [metric], points: POINTS }, signal)
+      return new Map(
+        series.flatMap(({ job_id, steps, values }): [string, { epoch: number; value: number }][] => {
+          let at = -1
+          for (const [i, value] of values.entries()) {
+            const now = Number(value)
+            if (!Number.isFinite(now)) continue
+            if (at < 0 || (less ? now < Number(values[at]) : now > Number(values[at]))) at = i
+          }
+          const epoch = steps[at]
+          return epoch === undefined ? [] : [[String(job_id), { epoch, value: Number(values[at]) }]]
+        }),
+      )
+    },
+  })
+  if (best.error) return <Failure>{sayWhy(best.error)}</Failure>
+  if (best.data === undefined) return <Waiting rows={3} />
+  const found = best.data
+  const order = [...rows].sort((a, b) => {
+    const [x, y] = [found.get(a.name)?.value, found.get(b.name)?.value]
+    if (x === undefined || y === undefined) return x === y ? 0 : x === undefined ? 1 : -1
+    return less ? x - y : y - x
+  })
+  const without = order.filter((row) => !found.has(row.name)).length
+  return (
+    <div className={best.isPlaceholderData ? 'dimmed' : ''} aria-busy={best.isPlaceholderData}>
+      <Table heads={['', 'Job', 'Batch', 'Status', `Best ${metric}`, 'At epoch', 'Last']} label="Best epochs">
+        {order.slice(0, all ? undefined : FIRST).map((row, i) => {
+          const one = found.get(row.name)
+          return (
+            <tr
+              key={row.name}
+              data-best={row.name}
+              onPointerEnter={() => focus.set(row.name)}
+              onPointerLeave={() => focus.set(null)}
+            >
+              <td>
+                <span
+                  className="inline-block size-2.5 rounded-full"
+                  style={{ background: colourOf(row.name, theme) }}
+                  aria-hidden="true"
+                />{' '}
+                <span className="text-muted">{i + 1}</span>
+              </td>
+              <td>
+                <Link {...links.job(row.batch.id, row.job.id)} className="font-medium hover:underline">
+                  {row.job.id}
+                </Link>
+              </td>
+              <td>
+                <Link {...links.batch(row.batch.id)} className="text-muted hover:underline">
+                  {row.batch.id}
+                </Link>
+              </td>
+              <td>
+                <StatusBadge status={row.job.status} />
+              </td>
+              <td className="font-medium">{number(one?.value)}</td>
+              <td>{number(one?.epoch)}</td>
+              <td>{number(row.job.latest[metric])}</td>
+            </tr>
+          )
+        })}
+      </Table>
+      {without > 0 && (
+        <p className="pt-1 text-xs text-muted">{some(without, 'job')} without a number for it.</p>
+      )}
+      {order.length > FIRST && (
+        <Button look="quiet" onClick={() => setAll(!all)}>
+          {all ? 'Show the first 20' : `Show all ${order.length}`}
+        </Button>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,187 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, type LinkProps } from '@tanstack/react-router'
+import { lazy, Suspense, useState } from 'react'
+import { fetchRunningJobs } from '../../lib/api/batches.ts'
+import { fetchLostJobs } from '../../lib/api/dashboard.ts'
+import { fetchHosts } from '../../lib/api/hosts.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { links } from '../../lib/links.ts'
+import { ago, some } from '../../lib/words.ts'
+import { buttonLook } from '../../ui/controls.tsx'
+import { StatusShape } from '../../ui/status.tsx'
+import { useNow, When } from '../../ui/when.tsx'
+import { Section } from './section.tsx'
+
+const RerunFrom = lazy(async () => ({ default: (await import('../batch/rerun-from.tsx')).RerunFrom }))
+const DAY_MS = 86_400_000
+/** An agent that has been away for longer is not missed any more. */
+const MISSED_MS = 7 * DAY_MS
+const MOST_OF_A_KIND = 10
+
+interface Need {
+  key: string
+  kind: 'failed' | 'stalled' | 'idle' | 'lost' | 'offline'
+  name: string
+  to: LinkProps
+  /** What happened, and why as far as it is known. */
+  why: string
+  at: string
+  action: { label: string } & ({ to: LinkProps } | { rerun: string })
+}
+
+/** What somebody should look at, each with its reason and what to do about it. */
+export function Attention({ batches }: { batches: readonly Batch[] }) {
+  const needs = useNeeds(batches)
+  const [rerun, setRerun] = useState<string | null>(null)
+  const shown = needs.slice(0, 40)
+  if (needs.length === 0) return null
+  return (
+    <Section title="Needs attention" note={some(needs.length, 'thing')}>
+      {shown.map((need) => (
+        <div
+          key={need.key}
+          data-row
+          data-need={need.kind}
+          className="flex flex-wrap items-center gap-x-4 gap-y-0.5 px-3 py-1.5 hover:bg-hover"
+        >
+          <span className="flex w-20 shrink-0 items-center sm:w-36 gap-1.5">
+            <Shape kind={need.kind} />
+            {need.kind}
+          </span>
+          <Link {...need.to} data-open className="min-w-0 truncate font-medium hover:underline sm:w-64">
+            {need.name}
+          </Link>
+          <span
+            className="min-w-0 flex-1 truncate text-muted max-sm:order-last max-sm:basis-full"
+            title={need.why}
+          >
+            {need.why}
+          </span>
+          <span className="w-20 text-right text-muted max-sm:hidden">
+            <When at={need.at} />
+          </span>
+          <Act {...need} onRerun={setRerun} />
+        </div>
+      ))}
+      {rerun !== null && (
+        <Suspense>
+          <RerunFrom key={rerun} batchId={rerun} onClose={() => setRerun(null)} />
+        </Suspense>
+      )}
+    </Section>
+  )
+}
+
+function Act({ action, name, onRerun }: Need & { onRerun: (batchId: string) => void }) {
+  const said = {
+    className: `${buttonLook()} max-sm:ml-auto sm:w-28`,
+    'aria-label': `${action.label}: ${name}`,
+  }
+  return 'rerun' in action ? (
+    <button type="button" {...said} onClick={() => onRerun(action.rerun)}>
+      {action.label}
+    </button>
+  ) : (
+    <Link {...action.to} {...said}>
+      {action.label}
+    </Link>
+  )
+}
+
+function useNeeds(batches: readonly Batch[]): Need[] {
+  const now = useNow()
+  const often = { refetchInterval: 60_000 }
+  const running =
+    useQuery({ queryKey: ['running-jobs'], queryFn: fetchRunningJobs, ...often }).data?.items ?? []
+  const lost = useQuery({ queryKey: ['lost-jobs'], queryFn: fetchLostJobs, ...often }).data?.items ?? []
+  const hosts = useQuery({ queryKey: ['hosts'], queryFn: fetchHosts, ...often }).data ?? []
+  const needs: Need[] = []
+  const lately = (at: string | null, ms = DAY_MS): boolean => at !== null && Date.parse(at) > now - ms
+  for (const batch of batches.filter((one) => one.status === 'running' && one.stalled)) {
+    needs.push({
+      key: `stalled ${batch.id}`,
+      kind: 'stalled',
+      name: batch.id,
+      to: links.batch(batch.id),
+      why: `Nothing came since ${ago(batch.last_seen_at, now)}${batch.host ? ` from ${batch.host}` : ''}; what it had sent is kept`,
+      at: batch.last_seen_at,
+      action: { label: 'See its log', to: links.logs(batch.id) },
+    })
+  }
+  for (const batch of batches) {
+    const at = batch.ended_at ?? batch.last_seen_at
+    const failed = batch.status === 'failed' && lately(at)
+    const losing = batch.status === 'running' && batch.n_failed > 0
+    if (!failed && !losing) continue
+    needs.push({
+      key: `failed ${batch.id}`,
+      kind: 'failed',
+      name: batch.id,
+      to: links.batch(batch.id),
+      why: failed
+        ? (batch.failure_reason ?? 'It gave no reason')
+        : `${some(batch.n_failed, 'job')} failed so far; the rest goes on`,
+      at,
+      action:
+        failed && batch.can?.rerun
+          ? { label: 'Rerun', rerun: batch.id }
+          : failed
+            ? { label: 'See its log', to: links.logs(batch.id) }
+            : { label: 'See its jobs', to: links.jobs(batch.id) },
+    })
+  }
+  for (const job of running.filter((one) => one.idle).slice(0, MOST_OF_A_KIND)) {
+    needs.push({
+      key: `idle ${job.key}`,
+      kind: 'idle',
+      name: `${job.batch_id} / ${job.id}`,
+      to: links.job(job.batch_id, job.id),
+      why: 'It runs, but its GPU has had nothing to do for a while',
+      at: job.started_at,
+      action: { label: 'See its load', to: links.resources(job.batch_id) },
+    })
+  }
+  for (const job of lost.filter((one) => lately(one.ended_at ?? one.started_at)).slice(0, MOST_OF_A_KIND)) {
+    needs.push({
+      key: `lost ${job.key}`,
+      kind: 'lost',
+      name: `${job.batch_id} / ${job.id}`,
+      to: links.job(job.batch_id, job.id),
+      why: `Its batch ended without a word of it; what it had sent, ${some(job.epochs, 'epoch')}, is kept`,
+      at: job.ended_at ?? job.started_at,
+      action: { label: 'What arrived', to: links.delivery(job.batch_id) },
+    })
+  }
+  for (const host of hosts) {
+    if (host.online || host.revoked_at !== null || !lately(host.last_seen_at, MISSED_MS)) continue
+    const waits =
+      host.pending_commands > 0
+        ? `; ${some(host.pending_commands, 'command')} will start when it returns`
+        : ''
+    needs.push({
+      key: `offline ${host.id}`,
+      kind: 'offline',
+      name: host.hostname,
+      to: links.host(host.id),
+      why: `The agent was last seen ${ago(host.last_seen_at, now)}${waits}`,
+      at: host.last_seen_at,
+      action: { label: 'See the host', to: links.host(host.id) },
+    })
+  }
+  return needs
+}
+
+function Shape({ kind }: { kind: Need['kind'] }) {
+  if (kind === 'failed' || kind === 'lost') return <StatusShape status={kind} />
+  return (
+    <svg viewBox="0 0 12 12" className="size-3 shrink-0 text-amber" aria-hidden="true">
+      {kind === 'stalled' && <path d="M6 1 11.5 11h-11z" fill="currentColor" />}
+      {kind === 'idle' && (
+        <rect x="1.5" y="3" width="9" height="6" fill="none" stroke="currentColor" strokeWidth="1.5" />
+      )}
+      {kind === 'offline' && (
+        <circle cx="6" cy="6" r="4" fill="none" stroke="currentColor" strokeWidth="1.5" />
+      )}
+    </svg>
+  )
+}

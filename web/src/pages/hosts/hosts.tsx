@@ -1,0 +1,135 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useEffect, useMemo } from 'react'
+import { fetchHosts, fetchLoad, type Host } from '../../lib/api/hosts.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import { links } from '../../lib/links.ts'
+import { createRowStore, useIds, useRow } from '../../lib/live/row-store.ts'
+import { useChannel } from '../../lib/live/stream.ts'
+import { useMe } from '../../lib/queries.ts'
+import { number, some } from '../../lib/words.ts'
+import { Button } from '../../ui/controls.tsx'
+import { Notice, Waiting } from '../../ui/notice.tsx'
+import { Spark } from '../../ui/spark.tsx'
+import { Sheet } from '../../ui/table.tsx'
+import { StartAgent } from './start-agent.tsx'
+import { HostState } from './state.tsx'
+
+/** The hosts whose agents are one's own, each with what it does now; kept fresh by the stream. */
+export function Hosts() {
+  const me = useMe()
+  const read = useQuery({ queryKey: ['hosts'], queryFn: fetchHosts, refetchOnMount: 'always' })
+  const store = useMemo(() => createRowStore<Host>((host) => host.id), [])
+  useEffect(() => {
+    if (read.data) store.put(read.data)
+  }, [read.data, store])
+  useChannel(read.data ? 'hosts' : null, ({ host }) => store.put([host as Host]))
+  const ids = useIds(store)
+  return (
+    <Sheet title="Hosts">
+      <p className="max-w-prose text-muted">
+        An agent on a host runs batches again and stops what it runs. It asks this service for work and needs
+        no open port; it runs only what a batch recorded.
+      </p>
+      {read.error ? (
+        <Notice title={sayWhy(read.error)} bad>
+          <Button onClick={() => void read.refetch()}>Try again</Button>
+        </Notice>
+      ) : read.data === undefined ? (
+        <Waiting rows={4} />
+      ) : (
+        <>
+          {ids.length > 0 && (
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+            <section className="relative overflow-x-auto" tabIndex={0} aria-label="Hosts">
+              <table className="w-full border-y border-line text-left [&_td]:px-2 [&_td]:py-1.5 [&_td]:whitespace-nowrap [&_tr]:border-t [&_tr]:border-line">
+                <thead className="bg-surface text-xs text-muted">
+                  <tr>
+                    {['Host', 'State', 'Running', 'Load, 6 h', 'Owner', 'Version'].map((head) => (
+                      <th key={head} scope="col" className="px-2 py-1.5 font-normal whitespace-nowrap">
+                        {head}
+                      </th>
+                    ))}
+                  </tr>
+                </thead>
+                <tbody>
+                  {ids.map((id) => (
+                    <Row key={id} id={id} store={store} mine={me?.id} />
+                  ))}
+                </tbody>
+              </table>
+            </section>
+          )}
+          {ids.length === 0 ? (
+            <StartAgent first />
+          ) : (
+            <details>
+              <summary className="cursor-pointer text-accent">Add a host</summary>
+              <div className="pt-3">
+                <StartAgent />
+              </div>
+            </details>
+          )}
+        </>
+      )}
+    </Sheet>
+  )
+}
+
+function Row(props: {
+  id: string
+  store: ReturnType<typeof createRowStore<Host>>
+  mine: string | undefined
+}) {
+  const host = useRow(props.store, props.id)
+  if (host === undefined) return null
+  return (
+    <tr data-row data-host={host.hostname}>
+      <td>
+        <Link {...links.host(host.id)} data-open className="font-medium hover:underline">
+          {host.hostname}
+        </Link>
+      </td>
+      <td>
+        <HostState host={host} />
+      </td>
+      <td>
+        {host.running.length === 0 ? (
+          <span className="text-muted">nothing</span>
+        ) : (
+          some(host.running.length, 'process', 'processes')
+        )}
+        {host.pending_commands > 0 && (
+          <span className="text-amber">, {some(host.pending_commands, 'command')} waiting</span>
+        )}
+      </td>
+      <td>
+        <Load id={host.id} />
+      </td>
+      <td>{host.owner.id === props.mine ? 'you' : host.owner.name}</td>
+      <td className="text-muted">{host.version}</td>
+    </tr>
+  )
+}
+
+function Load({ id }: { id: string }) {
+  const { data } = useQuery({
+    queryKey: ['load', id],
+    queryFn: () => fetchLoad(id),
+    refetchInterval: 60_000,
+  })
+  if (!data) return <span className="text-muted">{data === null ? 'none told' : ''}</span>
+  const last = data.values.at(-1) as number
+  return (
+    <span className="flex items-center gap-2">
+      <Spark
+        values={data.values}
+        colour="var(--accent)"
+        label={`${data.what} use of the last 6 hours, now ${number(last)}%`}
+      />
+      <span className="text-muted">
+        {data.what} {number(last)}%
+      </span>
+    </span>
+  )
+}

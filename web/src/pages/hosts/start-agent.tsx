@@ -1,0 +1,31 @@
+import { Link } from '@tanstack/react-router'
+import { links } from '../../lib/links.ts'
+import { Code } from '../../ui/copy.tsx'
+
+/** How an agent is started, with the address of this service filled in. */
+export function StartAgent({ first = false }: { first?: boolean }) {
+  return (
+    <section aria-label="Start an agent" className="flex max-w-3xl flex-col gap-3">
+      {first && <h2 className="text-base font-medium">No agent has registered yet</h2>}
+      <p className="text-muted">
+        On the machine that trains, with Python 3.10 or newer.{' '}
+        <Link {...links.tokens()} className="text-accent underline">
+          Make a reporter token
+        </Link>{' '}
+        and put it in place of <code className="font-mono text-xs">em_live_…</code>; it is needed this once,
+        the agent then has a token of its own.
+      </p>
+      <Code
+        label="Commands that start an agent"
+        text={`pip install svc-agent
+svc-agent register --svc-url ${location.origin} --hostname "$(hostname)" --token em_live_…
+svc-agent run
+`}
+      />
+      <p className="text-muted">
+        Stopping the agent leaves what it started running. The host name must be the one that batches tell,
+        because a rerun goes to the host that it ran on. This page shows the host as soon as it registers.
+      </p>
+    </section>
+  )
+}

@@ -1,0 +1,173 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useCallback, useMemo } from 'react'
+import { type Attempt, fetchAttemptSeries, fetchAttempts } from '../../lib/api/attempts.ts'
+import type { SeriesSource } from '../../lib/api/batches.ts'
+import type { Job } from '../../lib/api/types.ts'
+import type { ColourOf } from '../../lib/charts/colours.ts'
+import { links } from '../../lib/links.ts'
+import { count, duration, some } from '../../lib/words.ts'
+import { buttonLook } from '../../ui/controls.tsx'
+import { StatusBadge } from '../../ui/status.tsx'
+import { When } from '../../ui/when.tsx'
+import { useBatchContext } from '../batch/context.ts'
+
+/** The attempts of a job; a start or an end of it, as the stream tells them, has them read again. */
+export function useAttempts(job: Job): readonly Attempt[] {
+  const query = useQuery({
+    queryKey: ['attempts', job.batch_id, job.id, job.started_at, job.status],
+    queryFn: () => fetchAttempts(job.batch_id, job.id),
+    placeholderData: keepPreviousData,
+    refetchOnMount: 'always',
+  })
+  return query.data ?? []
+}
+
+/** Nothing where there is one attempt. */
+export function Attempts(props: {
+  attempts: readonly Attempt[]
+  job: Job
+  /** The attempt of this batch whose curves are drawn behind. */
+  shown: number | undefined
+  onShow: (n: number | undefined) => void
+}) {
+  const { attempts, job, shown, onShow } = props
+  if (attempts.length < 2) return null
+  const latest = Math.max(...attempts.filter(isOf(job)).map(({ n }) => n))
+  return (
+    <section aria-label="Attempts" className="flex flex-col gap-1 px-4">
+      <h3 className="font-medium">Attempts</h3>
+      <div className="overflow-x-auto">
+        <table className="w-full max-w-5xl text-left">
+          <thead className="text-xs text-muted">
+            <tr>
+              {['Attempt', 'Status', 'Started', 'Elapsed', 'Epochs', 'Superseded', 'Curves'].map((name) => (
+                <th key={name} scope="col" className="py-1 pr-4 font-normal">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {attempts.map((one) => (
+              <tr
+                key={`${one.batch_id} ${one.n}`}
+                className="border-t border-line align-top"
+                data-attempt={one.n}
+              >
+                <th scope="row" className="py-1 pr-4 font-medium whitespace-nowrap">
+                  {isOf(job)(one) ? (
+                    count(one.n)
+                  ) : (
+                    <Link {...links.job(one.batch_id, job.id)} className="text-accent underline">
+                      {count(one.n)} in {one.batch_id}
+                    </Link>
+                  )}
+                </th>
+                <td className="py-1 pr-4">
+                  {one.status === 'superseded' ? (
+                    <span className="text-muted" title="The next attempt began without a word of its end">
+                      superseded
+                    </span>
+                  ) : (
+                    <StatusBadge status={one.status} reason={one.failure_reason} />
+                  )}
+                  {!one.complete && <p className="text-xs text-muted">some of its events were purged</p>}
+                </td>
+                <td className="py-1 pr-4 whitespace-nowrap">
+                  <When at={one.started_at} />
+                </td>
+                <td className="py-1 pr-4 whitespace-nowrap">{duration(one.elapsed_s)}</td>
+                <td className="py-1 pr-4 whitespace-nowrap">{epochsOf(one)}</td>
+                <td className="py-1 pr-4">{supersededOf(one)}</td>
+                <td className="py-1">
+                  {isOf(job)(one) && one.n === latest && <span className="text-muted">current</span>}
+                  {isOf(job)(one) && one.n !== latest && one.epochs > 0 && (
+                    <button
+                      type="button"
+                      className={buttonLook(one.n === shown ? 'primary' : 'plain')}
+                      aria-pressed={one.n === shown}
+                      onClick={() => onShow(one.n === shown ? undefined : one.n)}
+                    >
+                      {one.n === shown ? 'Hide' : 'Show'} attempt {count(one.n)}
+                    </button>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  )
+}
+
+const isOf =
+  (job: Job) =>
+  (one: Attempt): boolean =>
+    one.batch_id === job.batch_id
+
+const stretch = ([first, last]: readonly [number, number]): string =>
+  first === last ? count(first) : `${count(first)} to ${count(last)}`
+
+const epochsOf = ({ epochs, first_epoch: first, last_epoch: last }: Attempt): string =>
+  first === null || last === null ? 'none' : `${count(epochs)} (${stretch([first, last])})`
+
+/** Which of its epochs a later attempt reported again. */
+export function supersededOf({ superseded_epochs: n, superseded_ranges: ranges }: Attempt): string {
+  if (n === 0) return 'none'
+  const told = ranges.slice(0, 5)
+  const covered = told.reduce((sum, [first, last]) => sum + last - first + 1, 0)
+  const more = n > covered ? ` and ${count(n - covered)} more` : ''
+  return `${n === 1 ? 'epoch' : 'epochs'} ${told.map(stretch).join(', ')}${more}`
+}
+
+/** What is drawn of an attempt behind the job's own curves, faded. */
+export interface Behind {
+  /** Names what is drawn, for the cache. */
+  of: string
+  source: SeriesSource
+  jobs: readonly string[]
+  colourOf: ColourOf
+}
+
+/** @param n of the job's own batch; undefined: the job alone */
+export function useBehind(job: Job, n: number | undefined): Behind {
+  const { of, source, colourOf } = useBatchContext()
+  const { batch_id: batchId, id } = job
+  // An id holds no line break, so no other job of the batch is called that.
+  const name = `${id}\nattempt ${n}`
+  const both: SeriesSource = useCallback(
+    async (wanted, signal) => {
+      const { keys, points, from, to } = wanted
+      const [before, now] = await Promise.all([
+        fetchAttemptSeries(batchId, id, n as number, { keys, points, from, to }, signal),
+        source({ ...wanted, jobs: [id] }, signal),
+      ])
+      return [...before.map((one) => ({ ...one, job_id: name })), ...now]
+    },
+    [batchId, id, n, name, source],
+  )
+  const faded: ColourOf = useCallback(
+    (one, theme) => (one === name ? `${colourOf(id, theme)}73` : colourOf(one, theme)),
+    [colourOf, id, name],
+  )
+  return useMemo(
+    () =>
+      n === undefined
+        ? { of, source, jobs: [id], colourOf }
+        : { of: `${of} ${name}`, source: both, jobs: [name, id], colourOf: faded },
+    [n, of, source, id, colourOf, name, both, faded],
+  )
+}
+
+/** What is seen behind, in words. */
+export function SaidBehind({ attempt }: { attempt: Attempt }) {
+  return (
+    <p className="text-xs text-muted" data-behind>
+      Faded: attempt {count(attempt.n)}, {some(attempt.epochs, 'epoch')}
+      {attempt.superseded_epochs > 0 && `; superseded since: ${supersededOf(attempt)}`}
+      {!attempt.complete && '; some of its points were purged'}.
+    </p>
+  )
+}

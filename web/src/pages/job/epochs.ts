@@ -1,0 +1,33 @@
+/** When epochs were reported: both columns rise. */
+export interface Times {
+  epochs: readonly number[]
+  /** Milliseconds. */
+  times: readonly number[]
+}
+
+/**
+ * In which epoch a moment fell: the one that was reported next, because an epoch is reported when it ends. After the
+ * last one it is the last.
+ */
+export function epochAt({ epochs, times }: Times, at: number): number | undefined {
+  let low = 0
+  let high = times.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((times[middle] as number) < at) low = middle + 1
+    else high = middle
+  }
+  return epochs[Math.min(low, epochs.length - 1)]
+}
+
+/** From when to when an epoch went: from the report before it to its own; the last one goes on. */
+export function timesOfEpoch(
+  { epochs, times }: Times,
+  epoch: number,
+): [from: number, to: number] | undefined {
+  const at = epochs.findIndex((one) => one >= epoch)
+  if (at < 0) return undefined
+  const from = at === 0 ? Number.NEGATIVE_INFINITY : (times[at - 1] as number) + 1
+  const to = at === epochs.length - 1 ? Number.POSITIVE_INFINITY : (times[at] as number) + 1
+  return [from, to]
+}

@@ -1,0 +1,110 @@
+import type { Job } from '../../lib/api/types.ts'
+import type { JobStore } from '../../lib/live/batches.ts'
+import { count, duration, etaText, number } from '../../lib/words.ts'
+import { Copy } from '../../ui/copy.tsx'
+import { Flag, StatusBadge } from '../../ui/status.tsx'
+import { When } from '../../ui/when.tsx'
+import { sayValue } from '../batch/environment-facts.ts'
+import { useJobs } from '../batch/use-jobs.ts'
+
+/** How a job stands, its last and final numbers, and its params; those that other jobs have otherwise come first. */
+export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
+  const others = useJobs(store)
+  const varies = (name: string): boolean =>
+    new Set(others.map((one) => JSON.stringify(one.params[name]))).size > 1
+  const params = Object.entries(job.params).sort(
+    ([a], [b]) => Number(varies(b)) - Number(varies(a)) || a.localeCompare(b),
+  )
+  const last = Object.entries(job.latest).filter(([name]) => name !== 'epoch')
+  const final = Object.entries(job.metrics)
+  const facts: [string, React.ReactNode][] = [
+    [
+      'Status',
+      <span key="status" className="flex items-center gap-2">
+        <StatusBadge status={job.status} />
+        {job.idle && <Flag>idle</Flag>}
+      </span>,
+    ],
+    ['Epochs', count(job.epochs)],
+    ['Elapsed', duration(job.elapsed_s)],
+    ['Started', <When key="started" at={job.started_at} />],
+    ['Ended', job.ended_at && <When key="ended" at={job.ended_at} />],
+    ['Done', job.eta_s === null ? null : etaText(job, Date.now())],
+    ['Model', job.model],
+    ['Dataset', job.dataset],
+  ]
+  return (
+    <div className="flex flex-col gap-3 px-4">
+      <dl className="flex flex-wrap items-center gap-x-6 gap-y-1">
+        {facts
+          .filter(([, value]) => value)
+          .map(([name, value]) => (
+            <div key={name} className="flex items-center gap-1.5">
+              <dt className="text-muted">{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+      </dl>
+      {job.failure_reason && (
+        <div className="flex items-start gap-2 rounded bg-failed-soft px-2 py-1 text-failed">
+          <pre className="min-w-0 flex-1 font-mono text-xs break-words whitespace-pre-wrap">
+            {job.failure_reason}
+          </pre>
+          <Copy text={job.failure_reason} />
+        </div>
+      )}
+      {job.status === 'lost' && (
+        <p className="rounded bg-amber-soft px-2 py-1 text-amber">
+          Its batch ended without a word of it. What it reported until then is kept; a rerun of the batch can
+          run it again.
+        </p>
+      )}
+      <div className="grid gap-x-8 gap-y-3 md:grid-cols-3">
+        <Numbers
+          title="Final metrics"
+          rows={final}
+          none={job.status === 'running' ? 'They come with its end.' : 'It ended without saying any.'}
+        />
+        <Numbers title="Last values" rows={last} none="No epoch has been reported yet." />
+        <Numbers
+          title="Params"
+          rows={params}
+          none="It was started without params."
+          strong={others.length > 1 ? varies : undefined}
+        />
+      </div>
+    </div>
+  )
+}
+
+function Numbers(props: {
+  title: string
+  rows: readonly (readonly [string, unknown])[]
+  none: string
+  strong?: ((name: string) => boolean) | undefined
+}) {
+  return (
+    <section aria-label={props.title}>
+      <h3 className="pb-1 text-xs text-muted">{props.title}</h3>
+      {props.rows.length === 0 ? (
+        <p className="text-muted">{props.none}</p>
+      ) : (
+        <dl className="max-h-64 overflow-y-auto" tabIndex={0} aria-label={props.title}>
+          {props.rows.map(([name, value]) => (
+            <div key={name} className="flex items-baseline gap-3 border-t border-line py-0.5">
+              <dt
+                className={`min-w-0 flex-1 truncate ${props.strong?.(name) ? 'font-medium' : 'text-muted'}`}
+                title={name}
+              >
+                {name}
+              </dt>
+              <dd className="max-w-[60%] text-right break-all">
+                {typeof value === 'number' ? number(value) : sayValue(value)}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </section>
+  )
+}

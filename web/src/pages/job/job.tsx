@@ -1,0 +1,247 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { useEffect, useMemo, useState } from 'react'
+import { fetchEpochTimes } from '../../lib/api/control.ts'
+import type { Job, LogLine } from '../../lib/api/types.ts'
+import { type ChartSearch, readChartSearch } from '../../lib/charts/search.ts'
+import { links } from '../../lib/links.ts'
+import { useIds, useRow } from '../../lib/live/row-store.ts'
+import { type LogSearch, readLogSearch } from '../../lib/log-search.ts'
+import { useTheme } from '../../lib/theme.ts'
+import { number } from '../../lib/words.ts'
+import { Button, buttonLook } from '../../ui/controls.tsx'
+import { Notice } from '../../ui/notice.tsx'
+import { useBatchContext } from '../batch/context.ts'
+import { LogView } from '../batch/log-view.tsx'
+import { ResourcesView } from '../batch/resources-view.tsx'
+import { SeriesCharts } from '../batch/series-charts.tsx'
+import { Attempts, SaidBehind, useAttempts, useBehind } from './attempts.tsx'
+import { epochAt, timesOfEpoch } from './epochs.ts'
+import { JobFacts } from './facts.tsx'
+
+const route = getRouteApi('/b/$batchId/j/$jobId')
+
+/** One job: how it stands, its curves beside what it logged in each epoch, what it used. */
+export function JobPage() {
+  const { batchId, jobId } = route.useParams()
+  const context = useBatchContext()
+  const job = useRow(context.jobs, jobId)
+  if (job === undefined) {
+    return (
+      <Notice title={`There is no job ${jobId} in this batch`} bad>
+        <Link {...links.jobs(batchId)} className={buttonLook()}>
+          All its jobs
+        </Link>
+      </Notice>
+    )
+  }
+  return <OneJob key={jobId} job={job} batchId={batchId} />
+}
+
+function OneJob({ job, batchId }: { job: Job; batchId: string }) {
+  const search = route.useSearch()
+  const navigate = useNavigate()
+  const { bus, colourOf, jobs } = useBatchContext()
+  const attempts = useAttempts(job)
+  const [before, setBefore] = useState<number | undefined>()
+  const behind = useBehind(job, before)
+  const attempt = attempts.find((one) => one.batch_id === batchId && one.n === before)
+  const colour = colourOf(job.id, useTheme())
+  const [used, setUsed] = useState<[number, number] | undefined>()
+  const epochs = useQuery({
+    queryKey: ['epoch times', batchId, job.id],
+    queryFn: () => fetchEpochTimes(batchId, job.id),
+    refetchOnMount: 'always',
+    enabled: job.epochs > 0,
+  })
+  // Lines that arrive are placed by epochs that arrive.
+  const { refetch } = epochs
+  useEffect(() => {
+    if (job.status !== 'running') return
+    const timer = setInterval(() => void refetch(), 15_000)
+    return () => clearInterval(timer)
+  }, [job.status, refetch])
+  const keys = useMemo(() => keysOf(job), [job])
+  const go = (part: ChartSearch & LogSearch): void => {
+    const next = { ...search, ...part }
+    void navigate({
+      ...links.job(batchId, job.id),
+      search: { ...readChartSearch({ ...next }), ...readLogSearch({ ...next }) },
+      replace: true,
+      resetScroll: false,
+    })
+  }
+  const times = epochs.data
+  const epochOf = (line: LogLine): number | undefined =>
+    times === undefined ? undefined : epochAt(times, Date.parse(line.timestamp))
+  const zoom = search.zoom
+  return (
+    <div className="flex flex-col gap-5 pb-4">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2 px-4 pt-3">
+        <span aria-hidden="true" className="size-3 rounded-full" style={{ background: colour }} />
+        <h2 className="min-w-0 text-base font-semibold break-all">{job.id}</h2>
+        <Neighbours batchId={batchId} job={job.id} />
+        <span className="flex-1" />
+        <Link {...links.batch(batchId, { solo: job.id })} className={buttonLook()}>
+          In the batch’s charts
+        </Link>
+      </div>
+      <JobFacts job={job} store={jobs} />
+      <Attempts attempts={attempts} job={job} shown={before} onShow={setBefore} />
+      <section aria-label="Charts" className="flex flex-col gap-2 px-3">
+        <div className="flex items-center gap-3">
+          <h3 className="font-medium">Charts</h3>
+          {zoom && (
+            <Button onClick={() => go({ zoom: undefined })}>
+              epochs {number(zoom[0])} to {number(zoom[1])} ×
+            </Button>
+          )}
+          {attempt && <SaidBehind attempt={attempt} />}
+        </div>
+        {keys.length === 0 ? (
+          <p className="text-muted">No epoch has been reported yet. Curves appear here with the first one.</p>
+        ) : (
+          <SeriesCharts
+            x="epoch"
+            {...behind}
+            bus={bus}
+            keys={keys}
+            whole={false}
+            zoom={zoom}
+            onZoom={(range) => go({ zoom: range })}
+          />
+        )}
+      </section>
+      <section aria-label="Log" className="flex flex-col">
+        <div className="flex flex-wrap items-center gap-3 px-3">
+          <h3 className="font-medium">Log</h3>
+          {times && times.epochs.length > 0 && (
+            <LinesOf batchId={batchId} job={job.id} times={times} onLine={(line) => go({ line })} />
+          )}
+        </div>
+        <LogView
+          search={search}
+          onSearch={(next) => go({ level: undefined, q: undefined, line: undefined, ...next })}
+          addressOf={(line) => links.line(batchId, line.db_id)}
+          batchId={`${batchId} ${job.id}`}
+          job={job.id}
+          epochOf={epochOf}
+          onEpoch={(epoch) => {
+            go({ zoom: around(epoch, times?.epochs ?? []) })
+            document.querySelector('[data-chart]')?.scrollIntoView({ block: 'center' })
+          }}
+          height="h-96"
+        />
+      </section>
+      <section aria-label="Resources">
+        <h3 className="px-3 font-medium">Resources</h3>
+        <ResourcesView zoom={used} onZoom={setUsed} job={job.id} />
+      </section>
+    </div>
+  )
+}
+
+/** The epoch in the middle of a twentieth of all. */
+function around(epoch: number, epochs: readonly number[]): [number, number] {
+  const span = (epochs.at(-1) ?? epoch) - (epochs[0] ?? epoch)
+  const half = Math.max(2, Math.round(span / 40))
+  return [epoch - half, epoch + half]
+}
+
+const FIRST = ['val_loss', 'train_loss']
+const keysOf = (job: Job): string[] =>
+  Object.keys(job.latest)
+    .filter((key) => key !== 'epoch')
+    .sort((a, b) => Number(!FIRST.includes(a)) - Number(!FIRST.includes(b)) || a.localeCompare(b))
+
+/** The jobs before and after it, in the order in which they came. */
+function Neighbours({ batchId, job }: { batchId: string; job: string }) {
+  const ids = useIds(useBatchContext().jobs)
+  const at = ids.indexOf(job)
+  const link = (id: string | undefined, word: string, sign: string) =>
+    id === undefined ? null : (
+      <Link
+        {...links.job(batchId, id)}
+        aria-label={`${word} job: ${id}`}
+        title={id}
+        className={buttonLook('quiet')}
+      >
+        {sign}
+      </Link>
+    )
+  return (
+    <span className="flex items-center text-xs text-muted">
+      {link(ids[at - 1], 'Previous', '‹')}
+      {at + 1} of {ids.length}
+      {link(ids[at + 1], 'Next', '›')}
+    </span>
+  )
+}
+
+/** From an epoch to the lines that fell in it. */
+function LinesOf(props: {
+  batchId: string
+  job: string
+  times: { epochs: number[]; times: number[] }
+  onLine: (line: number) => void
+}) {
+  const { times } = props
+  const { log } = useBatchContext()
+  const [said, setSaid] = useState('')
+  if (log === null) return null
+  const find = async (epoch: number): Promise<void> => {
+    const span = timesOfEpoch(times, epoch)
+    if (span === undefined) return setSaid(`no epoch ${number(epoch)}`)
+    const line = await firstLineFrom(
+      (after) => log({ job_id: props.job, after, limit: 500 }),
+      span[0],
+      span[1],
+    )
+    if (line === undefined) return setSaid(`nothing was logged in epoch ${number(epoch)}`)
+    setSaid('')
+    props.onLine(line)
+  }
+  return (
+    <form
+      className="flex items-center gap-1.5"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const epoch = Number(new FormData(event.currentTarget).get('epoch'))
+        void find(epoch).catch(() => setSaid('the lines could not be read'))
+      }}
+    >
+      <label className="flex items-center gap-1.5">
+        lines of epoch
+        <input
+          name="epoch"
+          type="number"
+          required
+          min={times.epochs[0]}
+          max={times.epochs.at(-1)}
+          defaultValue={times.epochs[0]}
+          className="h-7 w-24 rounded border border-line-strong bg-bg px-2"
+        />
+      </label>
+      <Button type="submit">Go</Button>
+      <span role="status" className="text-xs text-muted">
+        {said}
+      </span>
+    </form>
+  )
+}
+
+/** The first line in a span of time; lines come in the order in which they arrived. */
+async function firstLineFrom(
+  read: (after: number) => Promise<LogLine[]>,
+  from: number,
+  to: number,
+): Promise<number | undefined> {
+  for (let after = 0; ; ) {
+    const lines = await read(after)
+    const found = lines.find((line) => Date.parse(line.timestamp) >= from && Date.parse(line.timestamp) < to)
+    if (found !== undefined) return found.db_id
+    const last = lines.at(-1)
+    if (last === undefined || lines.length < 500) return undefined
+    after = last.db_id
+  }
+}

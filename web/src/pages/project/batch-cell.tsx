@@ -1,0 +1,78 @@
+import { Link } from '@tanstack/react-router'
+import type { Batch } from '../../lib/api/types.ts'
+import { toggle } from '../../lib/batch-query.ts'
+import { links } from '../../lib/links.ts'
+import { elapsedOf, endOf } from '../../lib/live/batches.ts'
+import type { TableSearch } from '../../lib/table-search.ts'
+import { clock, duration, etaText } from '../../lib/words.ts'
+import { Progress } from '../../ui/controls.tsx'
+import { When } from '../../ui/when.tsx'
+import { type Column, sayField } from './table-columns.ts'
+import type { FieldRow } from './use-batch-list.ts'
+
+/** One cell of the project table. */
+export function BatchCell(props: {
+  column: Column
+  batch: Batch
+  fields: FieldRow | undefined
+  slug: string
+  search: TableSearch
+  now: number
+}) {
+  const { column, batch, fields, slug, search } = props
+  switch (column.id) {
+    case 'progress':
+      return <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />
+    case 'elapsed':
+      return duration(elapsedOf(batch, props.now))
+    case 'eta':
+      return <Eta batch={batch} fields={fields} />
+    case 'owner':
+      return batch.owner?.name
+    case 'host':
+      return batch.host
+    case 'tags':
+      return batch.tags.map((tag) => (
+        <Link
+          key={tag}
+          {...links.project(slug, { ...search, q: toggle(search.q ?? '', 'tag', tag) })}
+          title={`Filter by ${tag}`}
+          className="mr-1 rounded border border-line bg-surface px-1.5 text-xs text-muted hover:text-ink"
+        >
+          {tag}
+        </Link>
+      ))
+    case 'started_at':
+      return <When at={batch.started_at} />
+    case 'last_seen_at':
+      return <When at={batch.last_seen_at} />
+    case 'type':
+      return batch.experiment_type
+    case 'failed':
+      return batch.n_failed > 0 && <span className="text-failed">{batch.n_failed}</span>
+    case 'user':
+      return batch.user
+    case 'commit':
+      return <span className="font-mono text-xs">{batch.commit?.slice(0, 8)}</span>
+    case 'notes':
+      return batch.notes
+    default: {
+      const value = fields?.values[column.id]
+      return value === undefined ? <span className="text-muted">–</span> : sayField(value)
+    }
+  }
+}
+
+/** When it is done, and between when: the range is read with the list, the end moves with the stream. */
+function Eta({ batch, fields }: { batch: Batch; fields: FieldRow | undefined }) {
+  const end = endOf(batch)
+  if (end === null || batch.eta_s === null) return null
+  const range = fields?.values.eta
+  if (range === undefined || fields === undefined) return end > Date.now() ? `≈ ${clock(end)}` : 'any moment'
+  const at = fields.at
+  return (
+    <span title="Expected end; in eight cases of ten between the two in brackets">
+      {etaText({ eta_s: (end - at) / 1000, low_s: Number(range.low), high_s: Number(range.high) }, at)}
+    </span>
+  )
+}

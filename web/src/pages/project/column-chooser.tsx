@@ -1,0 +1,118 @@
+import { Popover } from 'radix-ui'
+import { useState } from 'react'
+import type { KnownNames } from '../../lib/batch-query.ts'
+import { Button, buttonLook, inputLook } from '../../ui/controls.tsx'
+import { choices, columnOf } from './table-columns.ts'
+
+/** Which columns the table has, in which order; kept for the project in this browser. */
+export function ColumnChooser(props: {
+  columns: readonly string[]
+  known: KnownNames | undefined
+  onChange: (columns: string[] | undefined) => void
+}) {
+  const { columns, known, onChange } = props
+  const [wanted, setWanted] = useState('')
+  const move = (from: number, to: number): void => {
+    const next = [...columns]
+    const [one] = next.splice(from, 1)
+    if (one === undefined || to < 0 || to > next.length) return
+    next.splice(to, 0, one)
+    onChange(next)
+  }
+  const rest = choices(known).filter(
+    (one) =>
+      !columns.includes(one.id) && `${one.title} ${one.id}`.toLowerCase().includes(wanted.toLowerCase()),
+  )
+  return (
+    <Popover.Root>
+      <Popover.Trigger className={buttonLook()}>Columns</Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content
+          align="end"
+          sideOffset={4}
+          aria-label="Columns"
+          className="z-30 flex max-h-[70vh] w-80 max-w-[calc(100vw-2rem)] flex-col gap-2 overflow-y-auto rounded-md border border-line bg-raised p-3 shadow-lg"
+        >
+          <ul aria-label="Shown columns">
+            {columns.map((id, i) => {
+              const title = columnOf(id)?.title ?? id
+              return (
+                <li
+                  key={id}
+                  draggable
+                  onDragStart={(event) => event.dataTransfer.setData('text/plain', String(i))}
+                  onDragOver={(event) => event.preventDefault()}
+                  onDrop={(event) => move(Number(event.dataTransfer.getData('text/plain')), i)}
+                  className="flex items-center gap-1 rounded py-0.5 hover:bg-hover"
+                >
+                  <span className="cursor-grab px-1 text-muted" aria-hidden="true">
+                    ⠿
+                  </span>
+                  <span className="min-w-0 flex-1 truncate">{title}</span>
+                  <Button
+                    look="quiet"
+                    className="px-1.5"
+                    disabled={i === 0}
+                    aria-label={`Move ${title} up`}
+                    onClick={() => move(i, i - 1)}
+                  >
+                    ↑
+                  </Button>
+                  <Button
+                    look="quiet"
+                    className="px-1.5"
+                    disabled={i === columns.length - 1}
+                    aria-label={`Move ${title} down`}
+                    onClick={() => move(i, i + 1)}
+                  >
+                    ↓
+                  </Button>
+                  <Button
+                    look="quiet"
+                    className="px-1.5"
+                    aria-label={`Hide ${title}`}
+                    onClick={() => onChange(columns.filter((one) => one !== id))}
+                  >
+                    ×
+                  </Button>
+                </li>
+              )
+            })}
+          </ul>
+          <input
+            type="search"
+            aria-label="Find a column"
+            placeholder="Find a parameter or metric"
+            className={inputLook}
+            value={wanted}
+            onChange={(event) => setWanted(event.target.value)}
+          />
+          <ul aria-label="Further columns">
+            {rest.slice(0, 60).map((one) => (
+              <li key={one.id}>
+                <button
+                  type="button"
+                  className="flex w-full items-center gap-2 rounded px-1 py-1 text-left hover:bg-hover"
+                  onClick={() => onChange([...columns, one.id])}
+                >
+                  <span className="text-muted" aria-hidden="true">
+                    +
+                  </span>
+                  <span className="min-w-0 flex-1 truncate">
+                    <span className="sr-only">Show </span>
+                    {one.title}
+                  </span>
+                  <span className="text-xs text-muted">
+                    {/^param\./.test(one.id) ? 'parameter' : /\./.test(one.id) ? 'metric' : ''}
+                  </span>
+                </button>
+              </li>
+            ))}
+            {rest.length === 0 && <li className="px-1 text-muted">No further column is called that.</li>}
+          </ul>
+          <Button onClick={() => onChange(undefined)}>As they were at first</Button>
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  )
+}

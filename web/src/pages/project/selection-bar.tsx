@@ -1,0 +1,188 @@
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { changeBatch, makeShare } from '../../lib/api/batches.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { deleteWithUndo } from '../../lib/delete-batches.ts'
+import { links } from '../../lib/links.ts'
+import { batchStore } from '../../lib/live/batches.ts'
+import { some } from '../../lib/words.ts'
+import { Button, buttonLook, Field } from '../../ui/controls.tsx'
+import { Code } from '../../ui/copy.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { tell } from '../../ui/toasts.tsx'
+
+const AT_ONCE = 6
+const MOST_DELETED = 500
+
+/** What can be done to the batches that are ticked. */
+export function SelectionBar({ ids, onDone }: { ids: readonly string[]; onDone: () => void }) {
+  const [open, setOpen] = useState<'tag' | 'share' | null>(null)
+  const able = (right: 'delete' | 'edit' | 'share'): string[] =>
+    ids.filter((id) => batchStore.get(id)?.can?.[right])
+  const [deletable, taggable, shareable] = [
+    able('delete').slice(0, MOST_DELETED),
+    able('edit'),
+    able('share'),
+  ]
+  const of = (some: readonly string[]): string => (some.length === ids.length ? '' : ` ${some.length}`)
+  return (
+    <div
+      role="toolbar"
+      aria-label="Selected batches"
+      className="flex flex-wrap items-center gap-2 border-t border-line bg-surface px-4 py-2"
+    >
+      <span aria-live="polite">{ids.length} selected</span>
+      <Link {...links.compare(ids)} className={buttonLook('primary')}>
+        Compare
+      </Link>
+      <Button disabled={taggable.length === 0} onClick={() => setOpen('tag')}>
+        Tag{of(taggable)}
+      </Button>
+      <Button
+        disabled={shareable.length === 0}
+        title={shareable.length === 0 ? 'None of them is yours to share' : ''}
+        onClick={() => setOpen('share')}
+      >
+        Share{of(shareable)}
+      </Button>
+      <Button
+        look="danger"
+        disabled={deletable.length === 0}
+        title={deletable.length === 0 ? 'None of them is yours to delete' : 'Kept for 30 days'}
+        onClick={() => {
+          onDone()
+          void deleteWithUndo(deletable, tell)
+        }}
+      >
+        Delete{of(deletable)}
+      </Button>
+      <Button look="quiet" onClick={onDone}>
+        Clear
+      </Button>
+      {open === 'tag' && <TagBatches ids={taggable} onClose={() => setOpen(null)} />}
+      {open === 'share' && <ShareBatches ids={shareable} onClose={() => setOpen(null)} />}
+    </div>
+  )
+}
+
+const tagsIn = (text: string): string[] => [...new Set(text.split(/[\s,]+/).filter((tag) => tag !== ''))]
+
+function TagBatches({ ids, onClose }: { ids: readonly string[]; onClose: () => void }) {
+  const used = [...new Set(ids.flatMap((id) => batchStore.get(id)?.tags ?? []))].sort()
+  return (
+    <Dialog title={`Tag ${some(ids.length, 'batch', 'batches')}`} onClose={onClose}>
+      <form
+        className="flex flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const form = new FormData(event.currentTarget)
+          const [add, drop] = [tagsIn(String(form.get('add'))), form.getAll('drop').map(String)]
+          onClose()
+          void retag(ids, (tags) => [...new Set([...tags.filter((tag) => !drop.includes(tag)), ...add])])
+        }}
+      >
+        <Field label="Add tags" name="add" placeholder="night best" hint="Separated by spaces" autoFocus />
+        {used.length > 0 && (
+          <fieldset className="flex flex-wrap gap-x-4 gap-y-1">
+            <legend className="text-muted">Take away</legend>
+            {used.map((tag) => (
+              <label key={tag} className="flex items-center gap-1.5">
+                <input type="checkbox" name="drop" value={tag} /> {tag}
+              </label>
+            ))}
+          </fieldset>
+        )}
+        <div>
+          <Button type="submit" look="primary">
+            Change the tags
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** At once in the page; what was refused comes back with the reason. */
+async function retag(ids: readonly string[], change: (tags: readonly string[]) => string[]): Promise<void> {
+  const before = ids.flatMap((id) => batchStore.get(id) ?? [])
+  const put = (batch: Batch, tags: string[]): void => {
+    const now = batchStore.get(batch.id)
+    if (now !== undefined) batchStore.put([{ ...now, tags }])
+  }
+  const set = async (tagsOf: (batch: Batch) => string[]): Promise<unknown[]> => {
+    const refused: unknown[] = []
+    for (const batch of before) put(batch, tagsOf(batch))
+    for (let i = 0; i < before.length; i += AT_ONCE) {
+      await Promise.all(
+        before.slice(i, i + AT_ONCE).map(async (batch) => {
+          try {
+            batchStore.put([await changeBatch(batch.id, { tags: tagsOf(batch) })])
+          } catch (error) {
+            refused.push(error)
+            put(batch, batch.tags)
+          }
+        }),
+      )
+    }
+    return refused
+  }
+  const refused = await set((batch) => change(batch.tags))
+  if (refused.length > 0)
+    tell(`${some(refused.length, 'batch', 'batches')} kept the old tags: ${sayWhy(refused[0])}`, {
+      bad: true,
+    })
+  if (refused.length < before.length)
+    tell(`Tags of ${some(before.length - refused.length, 'batch', 'batches')} changed.`, {
+      action: { label: 'Undo', run: () => void set((batch) => batch.tags) },
+    })
+}
+
+function ShareBatches({ ids, onClose }: { ids: readonly string[]; onClose: () => void }) {
+  const [made, setMade] = useState<string[] | null>(null)
+  const [failed, setFailed] = useState<unknown>(null)
+  const [busy, setBusy] = useState(false)
+  const make = async (anonymous: boolean): Promise<void> => {
+    setBusy(true)
+    const found: string[] = []
+    try {
+      for (const id of ids) found.push(`${id}  ${(await makeShare(id, { anonymous })).url}`)
+    } catch (error) {
+      setFailed(error)
+    }
+    setMade(found)
+    setBusy(false)
+  }
+  return (
+    <Dialog title={`Share ${some(ids.length, 'batch', 'batches')}`} onClose={onClose} wide>
+      <p className="text-muted">
+        One public link each: whoever has it reads that batch, live, without signing in, until you revoke it
+        on the batch's page.
+      </p>
+      {made === null ? (
+        <form
+          className="flex flex-wrap items-center gap-3"
+          onSubmit={(event) => {
+            event.preventDefault()
+            void make(new FormData(event.currentTarget).has('anonymous'))
+          }}
+        >
+          <label className="flex items-center gap-1.5">
+            <input type="checkbox" name="anonymous" /> hide who ran it, where, and its log
+          </label>
+          <Button type="submit" look="primary" disabled={busy}>
+            {busy ? 'Making links …' : `Make ${some(ids.length, 'link')}`}
+          </Button>
+        </form>
+      ) : (
+        made.length > 0 && <Code text={made.join('\n')} label="Links" />
+      )}
+      {failed !== null && (
+        <Failure>
+          {sayWhy(failed)} {some(made?.length ?? 0, 'link')} made.
+        </Failure>
+      )}
+    </Dialog>
+  )
+}

@@ -1,0 +1,263 @@
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useId, useState } from 'react'
+import { sayWhy } from '../../lib/api/request.ts'
+import {
+  type Condition,
+  changeRule,
+  makeRule,
+  OPS,
+  type Op,
+  type Rule,
+  type RuleFields,
+  TRIGGERS,
+  type Trigger,
+} from '../../lib/api/rules.ts'
+import { fieldsQuery, membersQuery } from '../../lib/queries.ts'
+import { duration, some } from '../../lib/words.ts'
+import { Button, Choice, Field, inputLook } from '../../ui/controls.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { Emails } from './emails.tsx'
+import { usePreview } from './use-preview.ts'
+import { KINDS, sayCondition, sayOp } from './words.ts'
+
+const COOLDOWNS = [0, 60, 600, 3600, 6 * 3600, 86_400]
+
+/** Makes a rule, or changes one: what it watches for, whom it mails, how often at most. */
+export function RuleForm(props: {
+  slug: string
+  rule: Rule | null
+  /** Whom mail goes to without recipients of its own, in words. */
+  usual: string
+  onDone: (rule: Rule) => void
+  onClose: () => void
+}) {
+  const { slug, rule, usual, onDone, onClose } = props
+  const members = useQuery(membersQuery(slug)).data?.items ?? []
+  const [name, setName] = useState(rule?.name ?? '')
+  const [trigger, setTrigger] = useState<Trigger>(rule?.trigger ?? 'job_failed')
+  const [metric, setMetric] = useState(() => draftOf(rule?.condition ?? null))
+  const [cooldown, setCooldown] = useState<number | null>(rule?.cooldown_s ?? null)
+  const [own, setOwn] = useState(rule?.recipients != null)
+  const [emails, setEmails] = useState<string[]>(rule?.recipients ?? [])
+  const [asked, setAsked] = useState(false)
+
+  const kind = KINDS[trigger]
+  const condition = trigger === 'metric' ? conditionOf(metric) : null
+  const whole = trigger !== 'metric' || condition !== null
+  // What was not chosen goes with the trigger.
+  const cooldown_s = cooldown ?? kind.cooldown
+  const preview = usePreview(slug, whole ? { trigger, condition, cooldown_s } : null)
+  const standard = condition === null ? `When ${kind.title}` : `When ${sayCondition(condition)}`
+  const save = useMutation({
+    mutationFn: () => {
+      const fields: Omit<RuleFields, 'enabled'> = {
+        name: name.trim() || standard.slice(0, 100),
+        trigger,
+        condition,
+        recipients: own && emails.length > 0 ? emails : null,
+        cooldown_s,
+      }
+      return rule === null ? makeRule(slug, fields) : changeRule(rule.id, fields)
+    },
+    onSuccess: onDone,
+  })
+  const submit = (): void => {
+    setAsked(true)
+    if (whole) save.mutate()
+  }
+  return (
+    <Dialog title={rule === null ? 'New rule' : `Change “${rule.name}”`} onClose={onClose} wide>
+      <form
+        className="flex flex-col gap-3"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          submit()
+        }}
+      >
+        <div className="flex flex-col gap-1">
+          <Choice
+            label="Mail when"
+            value={trigger}
+            onChange={setTrigger}
+            options={TRIGGERS.map((one) => [one, KINDS[one].title])}
+          />
+          <p className="text-xs text-muted">{kind.fires}</p>
+        </div>
+        {trigger === 'metric' && (
+          <MetricFields slug={slug} draft={metric} onChange={setMetric} asked={asked} />
+        )}
+        <Field
+          label="Name, as it stands in the mail"
+          value={name}
+          maxLength={100}
+          placeholder={standard}
+          onChange={(event) => setName(event.target.value)}
+        />
+        <Cooldown value={cooldown_s} suggested={kind.cooldown} why={kind.why} onChange={setCooldown} />
+        <fieldset className="flex flex-col gap-1.5">
+          <legend className="mb-1 text-muted">Mail goes to</legend>
+          <label className="flex items-center gap-1.5">
+            <input type="radio" name="to" checked={!own} onChange={() => setOwn(false)} />
+            <span>{usual}</span>
+          </label>
+          <label className="flex items-center gap-1.5">
+            <input type="radio" name="to" checked={own} onChange={() => setOwn(true)} />
+            <span>only these addresses</span>
+          </label>
+          {own && (
+            <div className="pl-5">
+              <Emails
+                label="Recipients of the rule"
+                value={emails}
+                onChange={setEmails}
+                known={members.map((member) => member.email)}
+              />
+            </div>
+          )}
+        </fieldset>
+        <Counted preview={preview} />
+        {save.error && <Failure>{sayWhy(save.error)} Nothing was saved.</Failure>}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" disabled={save.isPending}>
+            {rule === null ? 'Make the rule' : 'Save'}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+interface Draft {
+  key: string
+  op: Op
+  value: string
+}
+const draftOf = (condition: Condition | null): Draft => ({
+  key: condition?.key ?? '',
+  op: condition?.op ?? 'is_nan',
+  value: condition?.value == null ? '' : String(condition.value),
+})
+/** Null: something is missing still. */
+function conditionOf({ key, op, value }: Draft): Condition | null {
+  if (key.trim() === '') return null
+  if (op === 'is_nan') return { key: key.trim(), op }
+  const limit = Number(value)
+  return value.trim() === '' || !Number.isFinite(limit) ? null : { key: key.trim(), op, value: limit }
+}
+
+function MetricFields(props: {
+  slug: string
+  draft: Draft
+  onChange: (draft: Draft) => void
+  /** Saving was tried: say what is missing. */
+  asked: boolean
+}) {
+  const { draft, onChange } = props
+  const id = useId()
+  const known = useQuery(fieldsQuery(props.slug)).data?.series ?? []
+  const key = draft.key.trim()
+  const strange = key !== '' && known.length > 0 && !known.includes(key)
+  return (
+    <div className="flex flex-col gap-1">
+      <div className="grid grid-cols-[1fr_auto] items-end gap-2 sm:grid-cols-[1fr_auto_8rem]">
+        <div className="max-sm:col-span-2">
+          <Field
+            label="Series"
+            list={`${id}-series`}
+            value={draft.key}
+            maxLength={128}
+            placeholder="val_loss"
+            autoComplete="off"
+            spellCheck={false}
+            aria-invalid={props.asked && key === ''}
+            onChange={(event) => onChange({ ...draft, key: event.target.value })}
+          />
+          <datalist id={`${id}-series`}>
+            {known.map((one) => (
+              <option key={one} value={one} />
+            ))}
+          </datalist>
+        </div>
+        <Choice
+          label="Comparison"
+          value={draft.op}
+          onChange={(op) => onChange({ ...draft, op })}
+          options={OPS.map((op) => [op, sayOp[op]])}
+        />
+        {draft.op !== 'is_nan' && (
+          <div>
+            <label htmlFor={`${id}-value`} className="mb-1 block text-muted">
+              Value
+            </label>
+            <input
+              id={`${id}-value`}
+              inputMode="decimal"
+              className={`${inputLook} text-right`}
+              value={draft.value}
+              placeholder="0.5"
+              aria-invalid={props.asked && conditionOf(draft) === null}
+              onChange={(event) => onChange({ ...draft, value: event.target.value })}
+            />
+          </div>
+        )}
+      </div>
+      {strange && (
+        <p className="text-xs text-amber">
+          No recent job of this project has reported “{key}”. The rule fires once one does.
+        </p>
+      )}
+      {props.asked && conditionOf(draft) === null && (
+        <p role="alert" className="text-failed">
+          {key === '' ? 'Name the series to watch.' : 'Give a number to compare with.'}
+        </p>
+      )}
+    </div>
+  )
+}
+
+function Cooldown(props: {
+  value: number
+  suggested: number
+  why: string
+  onChange: (seconds: number) => void
+}) {
+  const { value, suggested, onChange } = props
+  const offered = [...new Set([...COOLDOWNS, suggested, value])].sort((a, b) => a - b)
+  return (
+    <div className="flex flex-col gap-1">
+      <Choice
+        label="After a mail, send none for"
+        value={String(value)}
+        onChange={(seconds) => onChange(Number(seconds))}
+        options={offered.map((seconds) => [
+          String(seconds),
+          `${seconds === 0 ? 'no time: a mail each time' : duration(seconds)}${seconds === suggested ? ' (suggested)' : ''}`,
+        ])}
+      />
+      <p className="text-xs text-muted">{props.why} The next mail says how many were held back.</p>
+    </div>
+  )
+}
+
+function Counted({ preview }: { preview: ReturnType<typeof usePreview> }) {
+  const { data, error, whole, old } = preview
+  return (
+    <p role="status" className={`border-t border-line pt-2 ${old && whole ? 'text-muted' : ''}`}>
+      {!whole ? (
+        <span className="text-muted">Once it is complete, this says how often it would have mailed.</span>
+      ) : error && !old ? (
+        <span className="text-amber">How often it would have mailed is not known: {sayWhy(error)}</span>
+      ) : data === undefined ? (
+        'Counting how often it would have mailed …'
+      ) : (
+        <>
+          It would have mailed <strong className="font-semibold">{some(data.fired, 'time')}</strong> in the
+          last {data.days} days{data.fired > 0 && ', cooldown included'}.
+        </>
+      )}
+    </p>
+  )
+}

@@ -1,0 +1,147 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { sayWhy } from '../../lib/api/request.ts'
+import { changeRule, deleteRule, makeRule, type Rule, type Rules, testRule } from '../../lib/api/rules.ts'
+import { rulesQuery } from '../../lib/queries.ts'
+import { some } from '../../lib/words.ts'
+import { Button } from '../../ui/controls.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { tell } from '../../ui/toasts.tsx'
+import { When } from '../../ui/when.tsx'
+import { KINDS, sayCondition, sayCooldown } from './words.ts'
+
+/** One rule: what it watches for, whom it mails, and whether it is on. */
+export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }) {
+  const { rule, usual, onEdit } = props
+  const queries = useQueryClient()
+  const { queryKey } = rulesQuery(rule.project)
+  const [asking, setAsking] = useState(false)
+  const renew = () => queries.invalidateQueries({ queryKey })
+  const change = (next: (items: Rule[]) => Rule[]): void => {
+    queries.setQueryData<Rules>(queryKey, (rules) => rules && { ...rules, items: next(rules.items) })
+  }
+  const put = (enabled: boolean): void =>
+    change((items) => items.map((one) => (one.id === rule.id ? { ...one, enabled } : one)))
+  const turn = useMutation({
+    mutationFn: (enabled: boolean) => changeRule(rule.id, { enabled }),
+    onMutate: async (enabled) => {
+      await queries.cancelQueries({ queryKey })
+      put(enabled)
+    },
+    onError: (error, enabled) => {
+      put(!enabled)
+      tell(`“${rule.name}” was not switched ${enabled ? 'on' : 'off'}: ${sayWhy(error)}`, { bad: true })
+    },
+  })
+  const test = useMutation({
+    mutationFn: () => testRule(rule.id),
+    onSuccess: ({ mail }) =>
+      tell(
+        mail.configured
+          ? `A test mail of “${rule.name}” is on its way to ${to}.`
+          : `The test mail of “${rule.name}” was only written to the service’s log: no mail server is set.`,
+      ),
+    onError: (error) => tell(`No test mail was sent: ${sayWhy(error)}`, { bad: true }),
+  })
+  const again = async (): Promise<void> => {
+    const { name, trigger, condition, recipients, enabled, cooldown_s } = rule
+    try {
+      await makeRule(rule.project, { name, trigger, condition, recipients, enabled, cooldown_s })
+      await renew()
+    } catch (error) {
+      tell(`“${name}” was not made again: ${sayWhy(error)}`, { bad: true })
+    }
+  }
+  const drop = useMutation({
+    mutationFn: () => deleteRule(rule.id),
+    onSuccess: () => {
+      setAsking(false)
+      change((items) => items.filter((one) => one.id !== rule.id))
+      tell(`“${rule.name}” deleted.`, { action: { label: 'Undo', run: () => void again() } })
+    },
+    onError: (error) => tell(`“${rule.name}” was not deleted: ${sayWhy(error)}`, { bad: true }),
+  })
+  const to = rule.recipients === null ? usual : rule.recipients.join(', ')
+  return (
+    <li
+      data-rule={rule.id}
+      className="flex flex-wrap items-center gap-x-4 gap-y-1.5 border-t border-line px-2 py-2"
+    >
+      <Switch
+        label={`${rule.name} is on`}
+        on={rule.enabled}
+        onTurn={(enabled) => turn.mutate(enabled)}
+        disabled={turn.isPending}
+      />
+      <div className={`min-w-0 flex-1 basis-52 ${rule.enabled ? '' : 'text-muted'}`}>
+        <p className="font-medium break-words">
+          {rule.name}
+          {!rule.enabled && <span className="font-normal text-muted"> · off</span>}
+        </p>
+        <p className="text-muted">
+          When{' '}
+          {rule.condition === null ? (
+            KINDS[rule.trigger].title
+          ) : (
+            <code className="font-mono text-xs">{sayCondition(rule.condition)}</code>
+          )}
+          , {sayCooldown(rule.cooldown_s)}
+        </p>
+        <p className="truncate text-muted" title={to}>
+          To{' '}
+          {rule.recipients !== null && rule.recipients.length > 2
+            ? `${some(rule.recipients.length, 'address', 'addresses')}: ${to}`
+            : to}
+        </p>
+      </div>
+      <span className="w-36 text-xs text-muted max-lg:hidden">
+        made <When at={rule.created_at} />
+      </span>
+      <div className="flex gap-1.5">
+        <Button
+          aria-label={`Send a test mail of ${rule.name}`}
+          disabled={test.isPending}
+          onClick={() => test.mutate()}
+        >
+          {test.isPending ? 'Sending …' : 'Send a test mail'}
+        </Button>
+        <Button aria-label={`Change ${rule.name}`} onClick={onEdit}>
+          Change
+        </Button>
+        <Button look="danger" aria-label={`Delete ${rule.name}`} onClick={() => setAsking(true)}>
+          Delete
+        </Button>
+      </div>
+      {asking && (
+        <Dialog title={`Delete “${rule.name}”?`} onClose={() => setAsking(false)}>
+          <p className="text-muted">
+            It fires no more, and mail of it that waits is not sent. Undo makes one like it, while the note at
+            the foot of the page stands. To silence it for a while, switch it off instead.
+          </p>
+          <div className="flex justify-end gap-2">
+            <Button onClick={() => setAsking(false)}>Keep it</Button>
+            <Button look="danger" disabled={drop.isPending} onClick={() => drop.mutate()}>
+              Delete it
+            </Button>
+          </div>
+        </Dialog>
+      )}
+    </li>
+  )
+}
+
+function Switch(props: { label: string; on: boolean; disabled: boolean; onTurn: (on: boolean) => void }) {
+  return (
+    <button
+      type="button"
+      role="switch"
+      aria-checked={props.on}
+      aria-label={props.label}
+      aria-disabled={props.disabled}
+      className={`flex h-5 w-9 shrink-0 items-center rounded-full border px-0.5 ${props.on ? 'justify-end border-accent bg-accent' : 'border-line-strong bg-surface'}`}
+      onClick={() => !props.disabled && props.onTurn(!props.on)}
+    >
+      <span className={`size-3.5 rounded-full ${props.on ? 'bg-accent-ink' : 'bg-line-strong'}`} />
+    </button>
+  )
+}

@@ -1,0 +1,157 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useState } from 'react'
+import { sayWhy } from '../../lib/api/request.ts'
+import { type Rule, setRecipients } from '../../lib/api/rules.ts'
+import type { Project } from '../../lib/api/types.ts'
+import { membersQuery, projectQuery, rulesQuery, useMe } from '../../lib/queries.ts'
+import { some } from '../../lib/words.ts'
+import { Button } from '../../ui/controls.tsx'
+import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { Sheet } from '../../ui/table.tsx'
+import { tell } from '../../ui/toasts.tsx'
+import { ProjectTabs } from '../project/tabs.tsx'
+import { Emails } from './emails.tsx'
+import { RuleForm } from './rule-form.tsx'
+import { RuleRow } from './rule-row.tsx'
+
+const route = getRouteApi('/p/$slug/rules')
+
+/** What mails when something happens in the project, and whom. */
+export function RulesPage() {
+  const { slug } = route.useParams()
+  const me = useMe()
+  const project = useQuery(projectQuery(slug))
+  if (project.error) {
+    return (
+      <Notice title={sayWhy(project.error)} bad>
+        <p>It may be private, or the address may be mistyped.</p>
+      </Notice>
+    )
+  }
+  if (!project.data || !me) return <Waiting />
+  return (
+    <Sheet title={`Notification rules of ${project.data.display_name}`}>
+      <ProjectTabs slug={slug} />
+      {project.data.role === 'owner' || me.role === 'admin' ? (
+        <Administered key={slug} slug={slug} project={project.data} />
+      ) : (
+        <p className="text-muted">
+          Only the owner of this project, {project.data.owner.name}, and administrators see its rules and
+          change them.
+        </p>
+      )}
+    </Sheet>
+  )
+}
+
+function Administered({ slug, project }: { slug: string; project: Project }) {
+  const queries = useQueryClient()
+  const rules = useQuery(rulesQuery(slug))
+  const [open, setOpen] = useState<Rule | 'new' | null>(null)
+  if (rules.error && rules.data === undefined) {
+    return (
+      <Notice title={sayWhy(rules.error)} bad>
+        <Button onClick={() => void rules.refetch()}>Try again</Button>
+      </Notice>
+    )
+  }
+  if (rules.data === undefined) return <Waiting />
+  const { items, mail } = rules.data
+  const set = project.recipients ?? []
+  const usual =
+    set.length === 0
+      ? `the project’s owner, ${project.owner.name}`
+      : `the project’s recipients (${some(set.length, 'address', 'addresses')})`
+  return (
+    <>
+      {!mail.configured && (
+        <p role="status" className="rounded bg-amber-soft px-2 py-1.5 text-amber">
+          No mail server is set, so mails are only written to the service’s log. Set{' '}
+          <code className="font-mono text-xs">SVC_SMTP_URL</code> and start the service again to send them.
+        </p>
+      )}
+      <section aria-labelledby="rules" className="flex flex-col gap-2">
+        <div className="flex items-center gap-3">
+          <h2 id="rules" className="font-semibold">
+            Rules
+          </h2>
+          {items.length > 0 && <span className="text-muted">{some(items.length, 'rule')}</span>}
+          <span className="flex-1" />
+          <Button look="primary" onClick={() => setOpen('new')}>
+            New rule
+          </Button>
+        </div>
+        {items.length === 0 ? (
+          <p className="border-y border-line px-2 py-6 text-center text-muted">
+            No rule yet: nothing that happens in this project is mailed. A good first one is “a job fails”.
+          </p>
+        ) : (
+          <ul aria-label="Rules of the project" className="border-b border-line">
+            {items.map((rule) => (
+              <RuleRow key={rule.id} rule={rule} usual={usual} onEdit={() => setOpen(rule)} />
+            ))}
+          </ul>
+        )}
+        <p className="text-xs text-muted">
+          A rule holds from the next event on. One batch can be silenced from its own page, under More.
+        </p>
+      </section>
+      <Recipients slug={slug} project={project} />
+      {open !== null && (
+        <RuleForm
+          slug={slug}
+          rule={open === 'new' ? null : open}
+          usual={usual}
+          onClose={() => setOpen(null)}
+          onDone={(rule) => {
+            setOpen(null)
+            tell(open === 'new' ? `“${rule.name}” is made, and is on.` : `“${rule.name}” is saved.`)
+            void queries.invalidateQueries({ queryKey: rulesQuery(slug).queryKey })
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+/** Whom rules mail that name nobody themselves. */
+function Recipients({ slug, project }: { slug: string; project: Project }) {
+  const queries = useQueryClient()
+  const { queryKey } = projectQuery(slug)
+  const members = useQuery(membersQuery(slug)).data?.items ?? []
+  const put = (recipients: string[]): void => {
+    queries.setQueryData<Project>(queryKey, (before) => before && { ...before, recipients })
+  }
+  const save = useMutation({
+    mutationFn: ({ next }: { next: string[]; before: string[] }) => setRecipients(slug, next),
+    onMutate: async ({ next }) => {
+      await queries.cancelQueries({ queryKey })
+      put(next)
+    },
+    onSuccess: ({ emails }) => put(emails),
+    onError: (_, { before }) => put(before),
+  })
+  const now = project.recipients ?? []
+  return (
+    <section aria-labelledby="recipients" className="flex flex-col gap-2">
+      <h2 id="recipients" className="font-semibold">
+        Recipients of the project
+      </h2>
+      <p className="max-w-prose text-muted">
+        {now.length === 0
+          ? `None are set, so mail goes to the owner, ${project.owner.name}.`
+          : 'Whom rules mail that name nobody themselves.'}{' '}
+        Somebody with an account gets it only while they can see the project.
+      </p>
+      <Emails
+        label="Recipients of the project"
+        value={now}
+        onChange={(next) => save.mutate({ next, before: now })}
+        known={members.map((member) => member.email)}
+        disabled={save.isPending}
+      />
+      {save.error && <Failure>{sayWhy(save.error)} The recipients are as they were.</Failure>}
+    </section>
+  )
+}

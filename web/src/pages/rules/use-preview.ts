@@ -1,0 +1,27 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import { previewRule, type RuleFields } from '../../lib/api/rules.ts'
+
+const PAUSE_MS = 400
+
+/** How often a rule would have mailed, counted anew once typing pauses. Null: there is no whole rule yet. */
+export function usePreview(
+  slug: string,
+  rule: Pick<RuleFields, 'trigger' | 'condition' | 'cooldown_s'> | null,
+) {
+  const wanted = rule === null ? '' : JSON.stringify(rule)
+  const [late, setLate] = useState(wanted)
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(wanted), PAUSE_MS)
+    return () => clearTimeout(timer)
+  }, [wanted])
+  const counted = useQuery({
+    queryKey: ['rule preview', slug, late],
+    queryFn: ({ signal }) => previewRule(slug, JSON.parse(late), signal),
+    enabled: late !== '' && late === wanted,
+    placeholderData: keepPreviousData,
+    retry: false,
+    staleTime: 30_000,
+  })
+  return { ...counted, whole: rule !== null, old: late !== wanted || counted.isFetching }
+}

@@ -1,0 +1,62 @@
+import type { Condition, Op, Trigger } from '../../lib/api/rules.ts'
+import { duration, number } from '../../lib/words.ts'
+
+/** How rules are said: what each trigger watches for, and what goes well with it (docs/notifications.md). */
+interface Kind {
+  title: string
+  fires: string
+  /** Seconds between two mails that suit it. */
+  cooldown: number
+  why: string
+}
+export const KINDS: Record<Trigger, Kind> = {
+  job_failed: {
+    title: 'a job fails',
+    fires: 'At each job that fails, unless it failed because the batch was asked to stop.',
+    cooldown: 600,
+    why: 'One mistake can fail a hundred jobs within a minute.',
+  },
+  batch_failed: {
+    title: 'a batch fails',
+    fires: 'At each batch that fails, unless somebody asked it to stop.',
+    cooldown: 0,
+    why: 'A batch fails once.',
+  },
+  batch_done: {
+    title: 'a batch is done',
+    fires: 'At each batch that completes.',
+    cooldown: 0,
+    why: 'A batch completes once.',
+  },
+  metric: {
+    title: 'a metric meets a condition',
+    fires: 'When a series of a job comes to meet it: once for each run of epochs that do.',
+    cooldown: 3600,
+    why: 'A value that swings around its limit meets it again and again.',
+  },
+  batch_stalled: {
+    title: 'a batch falls silent',
+    fires: 'Once for each silence, and when its process is known to be gone.',
+    cooldown: 0,
+    why: 'A silence is told once.',
+  },
+  job_idle: {
+    title: 'a job leaves its GPU idle',
+    fires: 'Once for each spell in which the GPU of a running job has nothing to do.',
+    cooldown: 3600,
+    why: 'Jobs of one batch often wait for the same thing.',
+  },
+  agent_offline: {
+    title: 'an agent goes offline',
+    fires: 'Once for each absence of an agent that ran batches of this project within a week.',
+    cooldown: 3600,
+    why: 'A flaky line comes and goes.',
+  },
+}
+
+export const sayOp: Record<Op, string> = { '<': '<', '<=': '≤', '>': '>', '>=': '≥', is_nan: 'is NaN' }
+export const sayCondition = ({ key, op, value }: Condition): string =>
+  op === 'is_nan' ? `${key} is NaN` : `${key} ${sayOp[op]} ${number(value)}`
+
+export const sayCooldown = (seconds: number): string =>
+  seconds === 0 ? 'a mail each time' : `at most one mail in ${duration(seconds)}`

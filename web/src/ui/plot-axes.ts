@@ -1,0 +1,44 @@
+import type uPlot from 'uplot'
+import { duration, number } from '../lib/words.ts'
+
+/** What stands along the x-axis: epochs; Unix seconds; seconds since each job's start. */
+export type XKind = 'epoch' | 'time' | 'wall' | 'relative'
+
+export const isClock = (x: XKind): boolean => x === 'time' || x === 'wall'
+
+const TENS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7]
+const WHOLE = [1, 2, 5].flatMap((n) => TENS.map((ten) => n * ten)).sort((a, b) => a - b)
+const SECONDS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200, 86_400].concat(
+  [2, 5, 10, 20, 50].map((days) => days * 86_400),
+)
+
+/** The marks of an x-axis and what they say; uPlot leaves out, as null, what there is no room for. */
+export function xAxisOf(x: XKind, log: boolean): Partial<uPlot.Axis> {
+  const said = (at: number, step: number): string =>
+    isClock(x) ? timeOf(at, step) : x === 'relative' ? (at === 0 ? '0' : duration(at)) : number(at)
+  return {
+    ...(!log && x === 'epoch' && { incrs: WHOLE }),
+    ...(!log && x === 'relative' && { incrs: [0.001, 0.01, 0.1, 0.5, ...SECONDS] }),
+    values: (_, splits, __, ___, step) =>
+      (splits as (number | null)[]).map((at) => (at === null ? '' : said(at, step))),
+  }
+}
+
+/** A place on it in words, for tooltips. */
+export const placeOf = (x: XKind, at: number): string =>
+  isClock(x)
+    ? new Date(at * 1000).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+    : x === 'relative'
+      ? `${duration(at)} after the start`
+      : `epoch ${number(at)}`
+
+/** A day where the marks are days apart, else the time, with seconds where they matter. */
+function timeOf(seconds: number, step: number): string {
+  const at = new Date(seconds * 1000)
+  if (step >= 86_400) return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+  return at.toLocaleTimeString('en-GB', {
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(step < 60 && { second: '2-digit' }),
+  })
+}

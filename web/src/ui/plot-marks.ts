@@ -1,0 +1,41 @@
+import type uPlot from 'uplot'
+import type { Line } from '../lib/charts/line.ts'
+
+/**
+ * Values without a height stand on the axis at their epoch: NaN as a cross at the foot, minus infinity as a triangle
+ * that points down there, infinity as one that points up at the head.
+ */
+export function markNonFinite(u: uPlot, lines: readonly Line[], colour: (name: string) => string): void {
+  const { ctx, bbox } = u
+  const size = 4 * devicePixelRatio
+  const foot = bbox.top + bbox.height - size - devicePixelRatio
+  const head = bbox.top + size + devicePixelRatio
+  ctx.save()
+  ctx.lineWidth = 1.5 * devicePixelRatio
+  for (const { name, steps, values, nonFinite } of lines) {
+    if (nonFinite === 0) continue
+    ctx.fillStyle = colour(name)
+    ctx.strokeStyle = colour(name)
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i] as number
+      if (Number.isFinite(value)) continue
+      const x = u.valToPos(steps[i] as number, 'x', true)
+      if (!(x >= bbox.left && x <= bbox.left + bbox.width)) continue
+      ctx.beginPath()
+      if (Number.isNaN(value)) {
+        ctx.moveTo(x - size, foot - size)
+        ctx.lineTo(x + size, foot + size)
+        ctx.moveTo(x - size, foot + size)
+        ctx.lineTo(x + size, foot - size)
+        ctx.stroke()
+        continue
+      }
+      const [y, tip] = value > 0 ? [head + size, head - size] : [foot - size, foot + size]
+      ctx.moveTo(x - size, y)
+      ctx.lineTo(x + size, y)
+      ctx.lineTo(x, tip)
+      ctx.fill()
+    }
+  }
+  ctx.restore()
+}
