@@ -29,6 +29,8 @@ export async function visit(
     await context.addCookies([{ name, value, url: options.address }])
   }
   const page = await context.newPage()
+  // Less than a test may take, so that what was waited for is told.
+  page.setDefaultTimeout(20_000)
   const complaints: string[] = []
   page.on('console', (message) => {
     const text = message.text()

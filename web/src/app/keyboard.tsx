@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { useLayoutEffect, useState } from 'react'
 import { links } from '../lib/links.ts'
 import { Dialog } from '../ui/dialog.tsx'
 
@@ -17,16 +17,26 @@ const KEYS = [
 export function Keyboard({ onPalette }: { onPalette: () => void }) {
   const [help, setHelp] = useState(false)
   const navigate = useNavigate()
-  useEffect(() => {
+  // Before the page is painted: whoever sees it may press a key.
+  useLayoutEffect(() => {
     let before = ''
     const press = (event: KeyboardEvent): void => {
       const at = event.target as HTMLElement
-      if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k' && !at.closest('dialog')) {
+      if (
+        (event.metaKey || event.ctrlKey) &&
+        event.key.toLowerCase() === 'k' &&
+        !at.closest('dialog[open]')
+      ) {
         event.preventDefault()
         onPalette()
         return
       }
-      if (event.metaKey || event.ctrlKey || event.altKey || at.closest('input, textarea, select, dialog'))
+      if (
+        event.metaKey ||
+        event.ctrlKey ||
+        event.altKey ||
+        at.closest('input, textarea, select, dialog[open]')
+      )
         return
       const keys = before + event.key
       before = event.key === 'g' ? 'g' : ''

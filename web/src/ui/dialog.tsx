@@ -18,7 +18,8 @@ export function Dialog(props: { title: string; onClose: () => void; children: Re
       aria-labelledby={id}
       onClose={props.onClose}
       onClick={(event) => event.target === ref.current && ref.current?.close()}
-      onKeyDown={(event) => event.stopPropagation()}
+      // Once closed it holds the focus for a frame more; keys pressed then are the page's again.
+      onKeyDown={(event) => ref.current?.open && event.stopPropagation()}
       className={`w-[calc(100vw-2rem)] rounded-lg border border-line bg-raised p-0 shadow-xl ${props.wide ? 'max-w-2xl' : 'max-w-md'}`}
     >
       <div className="flex flex-col gap-3 p-4">
