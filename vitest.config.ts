@@ -9,7 +9,9 @@ export default defineConfig({
     globalSetup: ['test/kit/global.ts'],
     // Each file has a database of its own, so files may run side by side.
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // What hangs is to be told, what is slow on a busy machine is to pass: limits are far above what any test takes.
+    testTimeout: 90_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000 } },
   },
 })

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
-import { closeSync, existsSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
@@ -10,7 +10,9 @@ const LOCK = join(ROOT, 'node_modules/.cache/web-build.lock')
 
 /** Builds the page unless it is newer than its sources. Test files run side by side: one of them builds. */
 export async function buildPage(): Promise<void> {
-  while (isStale()) {
+  mkdirSync(dirname(LOCK), { recursive: true })
+  // Whoever holds the lock may have written the page by half.
+  while (existsSync(LOCK) || isStale()) {
     let lock: number
     try {
       lock = openSync(LOCK, 'wx')
@@ -20,13 +22,14 @@ export async function buildPage(): Promise<void> {
       continue
     }
     try {
-      await promisify(execFile)(process.execPath, [
-        join(ROOT, 'node_modules/vite/bin/vite.js'),
-        'build',
-        join(ROOT, 'web'),
-        '--logLevel',
-        'warn',
-      ])
+      if (isStale())
+        await promisify(execFile)(process.execPath, [
+          join(ROOT, 'node_modules/vite/bin/vite.js'),
+          'build',
+          join(ROOT, 'web'),
+          '--logLevel',
+          'warn',
+        ])
     } finally {
       closeSync(lock)
       rmSync(LOCK, { force: true })

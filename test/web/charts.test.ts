@@ -107,7 +107,7 @@ describe('ranges', () => {
       await expect.poll(() => loss.locator('[data-points]').textContent()).toBe(labels[0])
       await page.mouse.dblclick(x + width / 2, y + 40)
       await said(loss, '2,400 of 2,400 points')
-      expect(page.url()).not.toContain('zoom=')
+      await expect.poll(() => page.url()).not.toContain('zoom=')
     }))
 
   test('a range of epochs can be typed, and of what lies in it all points are told', () =>
@@ -229,7 +229,7 @@ describe('axes', () => {
       const [{ low, high, hidden }] = body.clips
       const all = first.flatMap(lossesOf).filter(Number.isFinite)
       expect(all.filter((value) => value < low || value > high)).toHaveLength(hidden)
-      expect(await loss.locator('[data-hidden]').textContent()).toContain(`${hidden} outliers outside`)
+      await loss.locator('[data-hidden]', { hasText: `${hidden} outliers outside` }).waitFor()
       expect(hidden).toBeGreaterThan(0)
     }))
 
@@ -287,7 +287,7 @@ describe('which curves', () => {
       await page.getByRole('button', { name: 'Pin lr0.01-seed4' }).click()
       await page.getByLabel('Find jobs by regular expression').fill('seed(7|8)$')
       await said(loss, '360 of 360 points')
-      expect(await listed(page)).toEqual(['lr0.01-seed4', 'lr0.01-seed7', 'lr0.001-seed8'])
+      await expect.poll(() => listed(page)).toEqual(['lr0.01-seed4', 'lr0.01-seed7', 'lr0.001-seed8'])
       await page.getByTitle('Hide lr0.01-seed7').click()
       await said(loss, '240 of 240 points')
       await entry(page, 'lr0.001-seed8').hover()
@@ -315,8 +315,10 @@ describe('which curves', () => {
     onCharts('?y=%7B%22loss%22%3A%5B0%2C1%5D%7D', async (page, loss) => {
       await page.getByLabel('Group by').selectOption('param.lr')
       await said(loss, `2,880 points, all counted`)
-      const groups = await page.locator('aside[aria-label="Jobs"] li').allTextContents()
-      expect(groups.toSorted()).toEqual(['lr = 0.0018 jobs', 'lr = 0.018 jobs', 'lr = 0.18 jobs'])
+      const groups = () => page.locator('aside[aria-label="Jobs"] li').allTextContents()
+      await expect
+        .poll(async () => (await groups()).toSorted())
+        .toEqual(['lr = 0.0018 jobs', 'lr = 0.018 jobs', 'lr = 0.18 jobs'])
       const rows = await csv(page, 'loss')
       for (const row of rows.filter(({ group }) => group === 'lr = 0.001')) {
         const values = [...charted.losses.keys()]
@@ -359,13 +361,13 @@ test('the cursor goes through all charts; values are sorted, the nearest curve i
     expect(values.length).toBeGreaterThan(5)
     expect(values).toEqual(values.toSorted((a, b) => b - a))
     const near = await tip.locator('[data-near]').getAttribute('data-near')
-    expect(await entry(page, near ?? '').getAttribute('class')).toContain('bg-hover')
-    const other = page.locator('[data-chart="acc"] .u-cursor-x')
-    const [here, there] = await Promise.all([
-      loss.locator('.u-cursor-x').evaluate((line) => (line as HTMLElement).style.transform),
-      other.evaluate((line) => (line as HTMLElement).style.transform),
-    ])
-    expect(there).toBe(here)
+    await expect.poll(() => entry(page, near ?? '').getAttribute('class')).toContain('bg-hover')
+    const cursor = (chart: string) =>
+      page
+        .locator(`[data-chart="${chart}"] .u-cursor-x`)
+        .evaluate((line) => (line as HTMLElement).style.transform)
+    const here = await cursor('loss')
+    await expect.poll(() => cursor('acc')).toBe(here)
   }))
 
 test('a colour that was chosen holds on every page of this browser', () =>
@@ -385,7 +387,7 @@ test('a colour that was chosen holds on every page of this browser', () =>
       .toMatch(/stroke="#c22f3d"/)
     await page.reload()
     await said(loss, 'points')
-    expect(await ink()).toBe('rgb(194, 47, 61)')
+    await expect.poll(ink).toBe('rgb(194, 47, 61)')
     await page.getByRole('button', { name: 'Colour of lr0.1-seed0', exact: true }).click()
     await page.getByRole('button', { name: 'As its name says' }).click()
     await expect.poll(ink).toBe(before)
@@ -394,7 +396,8 @@ test('a colour that was chosen holds on every page of this browser', () =>
 test('a chart is saved as PNG, and a link restores what was shown in another browser', () =>
   onCharts(
     '?smooth=0.5&group=param.lr&band=none&x=relative&log=true&keep=%5B%22acc%22%5D&zoom=%5B100%2C900%5D',
-    async (page) => {
+    async (page, loss) => {
+      await said(loss, 'all counted')
       const png = readFileSync(await saved(page, 'loss', 'Save as PNG'))
       expect(png.subarray(1, 4).toString()).toBe('PNG')
       const before = readFileSync(await saved(page, 'loss', 'Save as SVG'), 'utf8')
@@ -404,8 +407,10 @@ test('a chart is saved as PNG, and a link restores what was shown in another bro
       await expect
         .poll(async () => readFileSync(await saved(other.page, 'loss', 'Save as SVG'), 'utf8'))
         .toBe(before)
-      expect(await other.page.getByLabel('The x-axis').inputValue()).toBe('relative')
-      expect(await other.page.locator('[data-chart]').first().getAttribute('data-chart')).toBe('acc')
+      await expect.poll(() => other.page.getByLabel('The x-axis').inputValue()).toBe('relative')
+      await expect
+        .poll(() => other.page.locator('[data-chart]').first().getAttribute('data-chart'))
+        .toBe('acc')
       await other.context.close()
     },
   ))
@@ -467,21 +472,23 @@ test('while 50 rows a second arrive, a page of twenty curves a chart stays at ha
     '?smooth=0.9',
     async (page, loss) => {
       await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
-      await page.evaluate(() => {
-        const tasks: number[] = []
-        Object.assign(globalThis, { longTasks: tasks })
-        new PerformanceObserver((list) => {
-          for (const entry of list.getEntries()) tasks.push(entry.duration)
-        }).observe({ type: 'longtask' })
-      })
+      const devtools = await page.context().newCDPSession(page)
+      // Of the processor, so that what others take of a busy machine does not count.
+      await devtools.send('Performance.enable', { timeDomain: 'threadTicks' })
+      const busy = async (): Promise<number> => {
+        const { metrics } = await devtools.send('Performance.getMetrics')
+        return metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN
+      }
+      const [begun, before] = [performance.now(), await busy()]
       for (let i = 0; i < 12; i++) {
         await send(app, reporter, nextEpoch(live.events, EPOCHS + i))
         await page.waitForTimeout(400)
       }
+      const [seconds, took] = [(performance.now() - begun) / 1000, (await busy()) - before]
       await said(loss, '2,640 of 2,640 points')
-      const tasks = await page.evaluate(() => (globalThis as unknown as { longTasks: number[] }).longTasks)
+      console.info(`busy for ${took.toFixed(2)} of ${seconds.toFixed(2)} s`)
       // How long a frame takes is the machine's; that most of the time is left is not.
-      expect(tasks.reduce((sum, one) => sum + one, 0)).toBeLessThan(2_400)
+      expect(took).toBeLessThan(seconds / 2)
     },
     { batch: 'busy' },
   )

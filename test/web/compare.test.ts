@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { buildPage } from './built-page.ts'
+import { settled } from './ran-batch.ts'
 import { recordedSweep, send, seriousFindings, visit } from './visit.ts'
 
 let app: TestApp
@@ -42,6 +43,8 @@ test('a brush over an axis keeps its jobs in every chart and table, stands in th
   await page.goto(address())
   await ready(page)
   await page.locator('[data-kept]', { hasText: '16 of 16 jobs' }).waitFor()
+  // Nothing above it grows any more.
+  await settled(page)
   const axis = await page.locator('[data-axis="param.hidden"]').boundingBox()
   if (axis === null) throw new Error('the axis has no place')
   // The upper half: the wide networks.
@@ -50,7 +53,9 @@ test('a brush over an axis keeps its jobs in every chart and table, stands in th
   await page.mouse.move(axis.x + axis.width / 2, axis.y + axis.height * 0.4, { steps: 4 })
   await page.mouse.up()
   await page.waitForURL(/brush=/)
-  const kept = (await page.locator('[data-kept]').textContent()) ?? ''
+  const said = async () => (await page.locator('[data-kept]').textContent()) ?? ''
+  await expect.poll(said).not.toBe('16 of 16 jobs')
+  const kept = await said()
   const n = Number(kept.split(' ')[0])
   expect(n).toBeGreaterThan(0)
   expect(n).toBeLessThan(16)
@@ -71,15 +76,16 @@ test('curves of both batches are overlaid, and the best epoch of each job is exa
   await page.goto(address())
   await ready(page)
   await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '596 of 596 points' }).waitFor()
-  const [first] = await page.locator('[data-best]').all()
-  const cells = (await first?.locator('td').allTextContents()) ?? []
+  const cells = () => page.locator('[data-best]').first().locator('td').allTextContents()
   const { body } = await app.call('GET', '/api/batches/first/metrics?key=val_loss', { token: ada.token })
   const points = (body.series as { steps: number[]; values: (number | string)[] }[]).flatMap(
     ({ steps, values }) =>
       values.flatMap((value, i) => (typeof value === 'number' ? { value, epoch: steps[i] } : [])),
   )
   const least = points.reduce((a, b) => (b.value < a.value ? b : a))
-  expect(cells.slice(4, 6)).toEqual([String(Number(least.value.toPrecision(4))), String(least.epoch)])
+  await expect
+    .poll(async () => (await cells()).slice(4, 6))
+    .toEqual([String(Number(least.value.toPrecision(4))), String(least.epoch)])
   await page.getByRole('group', { name: 'Series' }).getByRole('button', { name: 'train_loss' }).click()
   await page.locator('[data-chart="train_loss"] [data-points]', { hasText: 'points' }).waitFor()
   expect(complaints).toEqual([])
@@ -96,9 +102,9 @@ test('the scatter takes any two columns and log axes, and says what it leaves ou
   await figure.getByText('have NaN or Inf there').waitFor()
   await page.getByLabel('log x').check()
   await page.waitForURL(/logx=true/)
-  expect(await page.locator('[data-point]').count()).toBeGreaterThan(5)
+  await expect.poll(() => page.locator('[data-point]').count()).toBeGreaterThan(5)
   await page.getByLabel('Up').selectOption('param.lr_schedule')
-  expect(await page.getByLabel('log y').isDisabled()).toBe(true)
+  await expect.poll(() => page.getByLabel('log y').isDisabled()).toBe(true)
   expect(complaints).toEqual([])
   await context.close()
 })
@@ -109,9 +115,9 @@ test('only what differs stands in the table of differences; a batch that is gone
   await ready(page)
   await page.getByText('1 batch not to be had: never-was').waitFor()
   const table = page.getByRole('region', { name: 'What differs' }).last()
-  const names = await table.locator('tbody tr td:first-child').allTextContents()
-  expect(names).toContain('host')
-  expect(names).not.toContain('parameter hidden')
+  const names = () => table.locator('tbody tr td:first-child').allTextContents()
+  await expect.poll(names).toContain('host')
+  expect(await names()).not.toContain('parameter hidden')
   await page.getByRole('link', { name: 'Leave out second' }).click()
   await page.getByRole('heading', { name: 'Compare 8 jobs of 1 batch' }).waitFor()
   await context.close()
@@ -124,10 +130,11 @@ test('a comparison is pinned under a name and opened from the menu', async () =>
   await page.getByRole('button', { name: 'Pin', exact: true }).click()
   await page.getByLabel('Name').fill('The two sweeps')
   await page.getByRole('dialog').getByRole('button', { name: 'Pin', exact: true }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
   await page.goto('/')
   await page.getByRole('link', { name: 'The two sweeps' }).click()
   await ready(page)
-  expect(await page.locator('[data-axis]').count()).toBe(2)
+  await expect.poll(() => page.locator('[data-axis]').count()).toBe(2)
   await page.getByRole('button', { name: 'Unpin The two sweeps' }).click()
   await page.getByRole('link', { name: 'The two sweeps' }).waitFor({ state: 'detached' })
   expect(complaints).toEqual([])

@@ -35,11 +35,11 @@ test('a job shows its numbers, its params, its curves, and why it failed', async
   const { page, context, complaints } = await open(`/b/${RAN}/j/bad`)
   await page.getByText('CUDA out of memory').first().waitFor()
   await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '8 of 8 points' }).waitFor()
-  const params = await page.getByRole('region', { name: 'Params' }).innerText()
-  expect(params.split('\n').slice(1, 3)).toEqual(['lr', '0.2'])
+  const params = async () => (await page.getByRole('region', { name: 'Params' }).innerText()).split('\n')
+  await expect.poll(async () => (await params()).slice(1, 3)).toEqual(['lr', '0.2'])
   await page.getByRole('link', { name: 'Previous job: good' }).click()
   await page.waitForURL(`/b/${RAN}/j/good`)
-  expect(await page.getByRole('region', { name: 'Final metrics' }).innerText()).toContain('0.91')
+  await page.getByRole('region', { name: 'Final metrics' }).getByText('0.91').waitFor()
   expect(complaints).toEqual([])
   await context.close()
 })
@@ -104,8 +104,11 @@ test('a job that was started again lists its attempts, and draws one behind, fad
   const chart = page.locator('[data-chart="val_loss"]')
   await chart.locator('[data-points]', { hasText: '12 of 12 points' }).waitFor()
   const table = page.getByRole('region', { name: 'Attempts' })
-  const rows = (await table.locator('tbody tr').allInnerTexts()).map((text) => text.split(/\s*[\t\n]\s*/))
-  expect(rows.map((cells) => cells.filter((cell) => !/ago|just now/.test(cell)))).toEqual([
+  const rows = async () =>
+    (await table.locator('tbody tr').allInnerTexts())
+      .map((text) => text.split(/\s*[\t\n]\s*/))
+      .map((cells) => cells.filter((cell) => !/ago|just now/.test(cell)))
+  await expect.poll(rows).toEqual([
     ['1', 'superseded', '18 s', '10 (0 to 9)', 'epochs 6 to 9', 'Show attempt 1'],
     ['2', 'completed', '1 m 40 s', '6 (6 to 11)', 'none', 'current'],
     ['1 in rerun of it', 'running', expect.any(String), 'none', 'none', ''],

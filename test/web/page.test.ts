@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { buildPage } from './built-page.ts'
+import { settled } from './ran-batch.ts'
 import { type Event, recordedSweep, send, seriousFindings, signIn, visit } from './visit.ts'
 
 let app: TestApp
@@ -60,8 +61,8 @@ test('a new account makes a token, and the first event moves its page to the bat
   await page.getByRole('button', { name: 'Make a token' }).click()
   const token = (await page.locator('[data-token]').textContent())?.trim() ?? ''
   expect(token).toMatch(/^em_live_/)
-  const snippet = await page.getByLabel('Snippet for python').textContent()
-  expect(snippet).toContain(`url="${app.address}", token="${token}"`)
+  const snippet = page.getByLabel('Snippet for python')
+  await expect.poll(() => snippet.textContent()).toContain(`url="${app.address}", token="${token}"`)
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
   const [first] = recordedSweep('first-ever')
   await send(app, token, [{ ...first, source: { project: 'first-steps' } } as unknown as Event])
@@ -83,7 +84,7 @@ test('a project lists its batches; the query field filters them and stands in th
   expect(await page.getByRole('link', { name: DONE }).count()).toBe(1)
   await page.reload()
   await page.getByRole('link', { name: DONE }).waitFor()
-  expect(await page.getByLabel('Search batches').inputValue()).toBe('status:completed')
+  await expect.poll(() => page.getByLabel('Search batches').inputValue()).toBe('status:completed')
   expect(complaints).toEqual([])
   await context.close()
 })
@@ -113,16 +114,17 @@ test('charts are drawn, say how many points they show, and a zoom stands in the 
   await page.goto(`/b/${DONE}`)
   const chart = page.locator('[data-chart="val_loss"]')
   await chart.locator('[data-points]', { hasText: '298 of 298 points' }).waitFor()
-  const inked = await chart.locator('canvas').evaluate((canvas: HTMLCanvasElement) => {
-    const data = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data ?? []
-    const colours = new Set<string>()
-    for (let i = 0; i < data.length; i += 4) {
-      if (data[i + 3] === 255) colours.add(`${data[i]},${data[i + 1]},${data[i + 2]}`)
-    }
-    return colours.size
-  })
+  const inked = () =>
+    chart.locator('canvas').evaluate((canvas: HTMLCanvasElement) => {
+      const data = canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data ?? []
+      const colours = new Set<string>()
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i + 3] === 255) colours.add(`${data[i]},${data[i + 1]},${data[i + 2]}`)
+      }
+      return colours.size
+    })
   // One colour a job at least, beside the axes.
-  expect(inked).toBeGreaterThan(8)
+  await expect.poll(inked).toBeGreaterThan(8)
   const over = await chart.locator('.u-over').boundingBox()
   if (over === null) throw new Error('the plot has no place')
   await page.mouse.move(over.x + over.width * 0.25, over.y + 40)
@@ -146,9 +148,9 @@ test('what arrives is drawn in a browser that merely looks on', async () => {
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
   const before = await label.textContent()
   await send(app, reporter, rest.slice(0, 100))
-  await expect.poll(() => label.textContent(), { timeout: 10_000 }).not.toBe(before)
+  await expect.poll(() => label.textContent()).not.toBe(before)
   await send(app, reporter, rest.slice(100))
-  await label.filter({ hasText: '298 of 298 points' }).waitFor({ timeout: 20_000 })
+  await label.filter({ hasText: '298 of 298 points' }).waitFor()
   await page.getByText('completed', { exact: true }).waitFor()
   await looking.context.close()
 })
@@ -196,6 +198,7 @@ test.each([
   for (const path of pages) {
     await page.goto(path)
     await page.locator('main h1').first().waitFor({ state: 'attached' })
+    await settled(page)
     found[path] = await seriousFindings(page)
   }
   expect(Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0))).toEqual({})
@@ -217,6 +220,7 @@ test('no page is wider than a phone', async () => {
   ]) {
     await page.goto(path)
     await page.locator('main h1').first().waitFor({ state: 'attached' })
+    await settled(page)
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
     if (over > 0) wide.push(`${path}: ${over} px`)
   }

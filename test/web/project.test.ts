@@ -70,8 +70,7 @@ const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
   visit(browser, { ...options, address: app.address, cookie: ada.cookie })
 type Page = Awaited<ReturnType<typeof asAda>>['page']
 const order = (page: Page) => page.locator('[data-table] [data-open]').allTextContents()
-const shows = (page: Page, wanted: string[]) =>
-  expect.poll(() => order(page), { timeout: 10_000 }).toEqual(wanted)
+const shows = (page: Page, wanted: string[]) => expect.poll(() => order(page)).toEqual(wanted)
 
 test('a query is filters, conditions and plain words; what it cannot be is said', () => {
   expect(
@@ -123,9 +122,8 @@ test('a click on a head orders at the server and stands in the address; any metr
   await page.getByRole('button', { name: 'best val_loss' }).click()
   await page.waitForURL(/sort=min.val_loss/)
   await shows(page, ['best', 'middle', 'live', 'worst'])
-  expect(await page.getByRole('columnheader', { name: 'best val_loss' }).getAttribute('aria-sort')).toBe(
-    'ascending',
-  )
+  const head = page.getByRole('columnheader', { name: 'best val_loss' })
+  await expect.poll(() => head.getAttribute('aria-sort')).toBe('ascending')
   await page.getByRole('button', { name: 'best val_loss' }).click()
   await shows(page, ['worst', 'live', 'middle', 'best'])
 
@@ -136,7 +134,7 @@ test('a click on a head orders at the server and stands in the address; any metr
   await page.getByRole('button', { name: 'Move lr up' }).click()
   await page.keyboard.press('Escape')
   await page.locator('[data-cell="param.lr"]', { hasText: '0.001' }).waitFor()
-  expect(await page.locator('[data-cell="host"]').count()).toBe(0)
+  await expect.poll(() => page.locator('[data-cell="host"]').count()).toBe(0)
   const link = page.url()
   // Kept for the project: without the address as well.
   await page.goto('/p/tables')
@@ -160,7 +158,7 @@ test('conditions filter, chips take them away, completion offers words, what is 
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
   await shows(page, ['best', 'middle'])
-  expect(new URL(page.url()).searchParams.get('q')).toBe('lr<0.05 tag:night')
+  await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('lr<0.05 tag:night')
   await page.getByRole('link', { name: 'Take away the filter tag:night' }).click()
   await shows(page, ['live', 'best', 'middle'])
   await field.fill('hots:box8 worst')
@@ -187,17 +185,17 @@ test('rows stay under the cursor until it is wanted: new ones and those that wou
     ...batch('late', { lr: 0.5, loss: 0.6 }),
   ])
   const settle = page.locator('[data-settle]')
-  await settle.filter({ hasText: 'would move: sort now' }).waitFor({ timeout: 15_000 })
+  await settle.filter({ hasText: 'would move: sort now' }).waitFor()
   expect((await order(page)).slice(0, 3)).toEqual(['best', 'middle', 'live'])
   await settle.click()
   await expect.poll(() => order(page)).toContain('late')
-  expect((await order(page))[0]).toBe('live')
+  await expect.poll(async () => (await order(page))[0]).toBe('live')
   await send(app, reporter, batch('later', { lr: 0.5, loss: 2 }))
   await settle.filter({ hasText: '1 new batch' }).waitFor()
   // Nobody points at it any more: it is shown by itself.
   await page.mouse.move(5, 5)
   await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur())
-  await expect.poll(() => order(page), { timeout: 15_000 }).toContain('later')
+  await expect.poll(() => order(page)).toContain('later')
   expect(complaints).toEqual([])
   await context.close()
 })
@@ -214,13 +212,13 @@ test('ticked batches are tagged, shared and compared together, and a tag can be 
   await page.getByRole('button', { name: 'Change the tags' }).click()
   await page.getByText('Tags of 2 batches changed.').waitFor()
   const tags = async () => (await app.call('GET', '/api/batches/best', { token: ada.token })).body.tags
-  expect(await tags()).toEqual(['paper', 'keep'])
+  await expect.poll(tags).toEqual(['paper', 'keep'])
   await page.getByRole('button', { name: 'Undo' }).click()
   await expect.poll(tags).toEqual(['night'])
   await bar.getByRole('button', { name: 'Share' }).click()
   await page.getByRole('button', { name: 'Make 2 links' }).click()
-  const links = (await page.getByLabel('Links').textContent()) ?? ''
-  expect(links.match(/\/s\//g)?.length).toBe(2)
+  const links = async () => (await page.getByLabel('Links').textContent()) ?? ''
+  await expect.poll(async () => (await links()).match(/\/s\//g)?.length).toBe(2)
   await page.getByRole('button', { name: 'Close' }).click()
   await bar.getByRole('link', { name: 'Compare' }).click()
   await page.getByRole('heading', { name: 'Compare 2 jobs of 2 batches' }).waitFor()
@@ -234,13 +232,15 @@ test('j and k walk the rows, x ticks one, / goes to the query', async () => {
   await page.getByRole('link', { name: 'best', exact: true }).waitFor()
   await page.keyboard.press('j')
   await page.keyboard.press('j')
-  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('late')
+  await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('late')
   await page.keyboard.press('k')
   await page.keyboard.press('x')
   await page.getByText('1 selected').waitFor()
-  expect(await page.getByLabel('Select best').isChecked()).toBe(true)
+  await expect.poll(() => page.getByLabel('Select best').isChecked()).toBe(true)
   await page.keyboard.press('/')
-  expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Search batches')
+  await expect
+    .poll(() => page.evaluate(() => document.activeElement?.getAttribute('aria-label')))
+    .toBe('Search batches')
   await context.close()
 })
 
@@ -268,7 +268,7 @@ test('a phone shows status, name and progress, and nothing is wider than it', as
   const { page, context } = await asAda({ width: 390 })
   await page.goto('/p/tables')
   await page.getByRole('link', { name: 'best', exact: true }).waitFor()
-  expect(await page.locator('[data-cell="progress"]').first().isVisible()).toBe(true)
+  await page.locator('[data-cell="progress"]').first().waitFor()
   expect(await page.locator('[data-cell="owner"]').first().isVisible()).toBe(false)
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0)
   await context.close()

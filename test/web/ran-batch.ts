@@ -75,4 +75,4 @@ export async function sendRanBatch(app: TestApp, reporter: string, batchId: stri
 
 /** Once nothing on the page waits for its first answer. */
 export const settled = (page: Page): Promise<void> =>
-  expect.poll(() => page.locator('[aria-label="Loading"]').count(), { timeout: 20_000 }).toBe(0)
+  expect.poll(() => page.locator('[aria-label="Loading"]').count()).toBe(0)

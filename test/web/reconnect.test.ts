@@ -40,6 +40,6 @@ test('a page that lost its server says so, and shows what it missed once the ser
   await send(app, reporter, sweep.slice(200))
   await label.filter({ hasText: '298 of 298 points' }).waitFor({ timeout: 40_000 })
   await page.getByText('The live stream is cut off').waitFor({ state: 'detached' })
-  expect(await page.locator('[data-stream]').textContent()).toBe('live')
+  await expect.poll(() => page.locator('[data-stream]').textContent()).toBe('live')
   await context.close()
 }, 90_000)

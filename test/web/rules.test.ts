@@ -52,12 +52,12 @@ test('the owner makes a rule of a metric: the key completes, the preview counts,
   await page.getByRole('button', { name: 'New rule' }).click()
   const form = page.getByRole('dialog')
   // What fits the trigger is offered with it.
-  expect(await form.getByLabel('After a mail, send none for').inputValue()).toBe('600')
+  await expect.poll(() => form.getByLabel('After a mail, send none for').inputValue()).toBe('600')
   await form.getByText(/It would have mailed 1 time in the last 7 days/).waitFor()
   await form.getByLabel('Mail when').selectOption('metric')
   await form.getByRole('button', { name: 'Make the rule' }).click()
   await form.getByText('Name the series to watch.').waitFor()
-  expect(await form.locator('datalist option[value="val_loss"]').count()).toBe(1)
+  await expect.poll(() => form.locator('datalist option[value="val_loss"]').count()).toBe(1)
   await form.getByLabel('Series').fill('val_loss')
   await form.getByLabel('Comparison').selectOption('>')
   await form.getByLabel('Value').fill('1.5')
@@ -108,7 +108,7 @@ test('a rule is changed, tested, and deleted with a way back', async () => {
   await page.getByRole('button', { name: 'Delete finished' }).click()
   await page.getByRole('button', { name: 'Delete it' }).click()
   await row(page, 'finished').waitFor({ state: 'detached' })
-  expect((await rules()).filter((rule) => rule.name === 'finished')).toEqual([])
+  await expect.poll(async () => (await rules()).filter((rule) => rule.name === 'finished')).toEqual([])
   await page.getByRole('button', { name: 'Undo' }).click()
   await row(page, 'finished').waitFor()
   expect((await rules()).find((rule) => rule.name === 'finished')).toMatchObject({ cooldown_s: 3600 })
@@ -121,10 +121,11 @@ test('the switch turns at once, and turns back with the reason when it is refuse
   await page.goto(RULES)
   const on = page.getByRole('switch', { name: 'idle is on' })
   let answer = (): void => {}
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
   await page.route(`**/api/rules/${id}`, async (route) => {
-    await new Promise<void>((resolve) => {
-      answer = resolve
-    })
+    await answered
     await route.continue()
   })
   await on.click()
@@ -135,7 +136,7 @@ test('the switch turns at once, and turns back with the reason when it is refuse
   await app.call('DELETE', `/api/rules/${id}`, { token: ada.token })
   await on.click()
   await page.getByText(/“idle” was not switched on: No such rule/).waitFor()
-  expect(await on.getAttribute('aria-checked')).toBe('false')
+  await expect.poll(() => on.getAttribute('aria-checked')).toBe('false')
   await context.close()
 })
 
@@ -196,7 +197,7 @@ test('a batch is muted from its header, and by Undo it is not', async () => {
   await page.getByRole('button', { name: 'More ▾' }).click()
   await page.getByRole('menuitemcheckbox', { name: /^Mute/, checked: false }).click()
   await page.getByText('Muted: no rule mails of this batch, to anybody.').waitFor()
-  expect(await muted()).toBe(true)
+  await expect.poll(muted).toBe(true)
   await page.getByRole('button', { name: 'More ▾' }).click()
   await page.getByRole('menuitemcheckbox', { name: /^Mute/, checked: true }).waitFor()
   await page.keyboard.press('Escape')

@@ -30,7 +30,7 @@ export async function visit(
   }
   const page = await context.newPage()
   // Less than a test may take, so that what was waited for is told.
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(30_000)
   const complaints: string[] = []
   page.on('console', (message) => {
     const text = message.text()
