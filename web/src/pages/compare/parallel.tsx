@@ -147,6 +147,10 @@ function AxisLine(props: {
     const box = event.currentTarget.ownerSVGElement?.getBoundingClientRect()
     return box === undefined ? 0 : ((event.clientY - box.top) / box.height) * H
   }
+  const partTo = (event: React.PointerEvent<SVGRectElement>): [number, number] => {
+    const [a, b] = [valueAt(axis, from.current), valueAt(axis, yOf(event))]
+    return [Math.min(a, b), Math.max(a, b)]
+  }
   const said =
     axis.words === null ? [number(axis.high), number(axis.low)] : [axis.words.at(-1), axis.words[0]]
   return (
@@ -186,13 +190,11 @@ function AxisLine(props: {
           setDrag([valueAt(axis, from.current), valueAt(axis, from.current)])
         }}
         onPointerMove={(event) => {
-          if (drag === null) return
-          const [a, b] = [valueAt(axis, from.current), valueAt(axis, yOf(event))]
-          setDrag([Math.min(a, b), Math.max(a, b)])
+          if (drag !== null) setDrag(partTo(event))
         }}
         onPointerUp={(event) => {
-          // A click takes the brush away.
-          onPart(drag !== null && Math.abs(yOf(event) - from.current) > 4 ? drag : undefined)
+          // A click takes the brush away. Where it ends is told here: the last move may not have been rendered.
+          onPart(drag !== null && Math.abs(yOf(event) - from.current) > 4 ? partTo(event) : undefined)
           setDrag(null)
         }}
         onPointerCancel={() => setDrag(null)}
