@@ -19,12 +19,14 @@ const ARROW = 'application/vnd.apache.arrow.stream'
 export function exportRoutes(app: FastifyInstance, { sql, now }: Services): void {
   const tags = ['export']
   const history = { tags, params: byId, querystring: historyQuery }
+  // Whoever downloads sees how far it is only in bytes as they are.
+  const asFile = { ...readersOnly, compress: false } as const
   const LONG = 'One row a point: job_id, key, step, value, timestamp; running jobs included.'
 
   app.get<Asked<z.output<typeof nothing>>>(
     '/api/batches/:id/export.csv',
     {
-      ...readersOnly,
+      ...asFile,
       schema: {
         tags,
         params: byId,
@@ -41,7 +43,7 @@ export function exportRoutes(app: FastifyInstance, { sql, now }: Services): void
   app.get<Asked<z.output<typeof historyQuery>>>(
     '/api/batches/:id/metrics.csv',
     {
-      ...readersOnly,
+      ...asFile,
       schema: { ...history, summary: 'Every point of the series, as CSV', description: LONG },
     },
     async (request, reply) => {
@@ -54,7 +56,7 @@ export function exportRoutes(app: FastifyInstance, { sql, now }: Services): void
   app.get<Asked<z.output<typeof historyQuery>>>(
     '/api/batches/:id/metrics.arrow',
     {
-      ...readersOnly,
+      ...asFile,
       schema: { ...history, summary: 'Every point of the series, as an Arrow IPC stream', description: LONG },
     },
     async (request, reply) => {

@@ -25,7 +25,9 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   if (problem.status === 401) headers['www-authenticate'] ??= 'Bearer'
   const retryAfterS = problem.retryAfterS ?? (problem.status === 503 ? 2 : undefined)
   if (retryAfterS !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfterS)))
+  // What was begun, and failed before its first byte, may have been announced as compressed.
   return reply
+    .removeHeader('content-encoding')
     .code(problem.status)
     .headers(headers)
     .header('content-type', 'application/problem+json; charset=utf-8')

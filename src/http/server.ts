@@ -13,6 +13,7 @@ import { authRoutes } from './auth.ts'
 import { batchListRoutes } from './batch-list.ts'
 import { batchRoutes } from './batches.ts'
 import { acceptJson, readToItsEnd } from './body.ts'
+import { compressAnswers } from './compress.ts'
 import { createCounters } from './counters.ts'
 import { identifyCallers } from './credentials.ts'
 import { eventRoutes } from './events.ts'
@@ -129,8 +130,10 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   identifyCallers(app, services)
 
   opsRoutes(app, services, createCounters(app, services, load))
-  openapiRoutes(app)
   eventRoutes(app, services)
+  // Only the routes after it have its hooks: an event is to pass none.
+  await compressAnswers(app)
+  openapiRoutes(app)
   const guesses = createAttemptLimits()
   authRoutes(app, services, guesses)
   oauthRoutes(app, services, guesses)
