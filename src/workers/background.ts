@@ -55,9 +55,12 @@ export async function startBackground(options: {
   const { sql, cron } = options
   const log = options.log.child({ part: 'background' })
   const stopping = new AbortController()
-  const failed = (err: unknown): void => log.warn({ err }, 'a connection of background work broke')
+  let abandoned = false
+  const failed = (err: unknown): void => {
+    if (!abandoned) log.warn({ err }, 'a connection of background work broke')
+  }
   const pool = openPool(options.url, { name: 'background', max: CONNECTIONS, failed })
-  const logger = loggerOf(log)
+  const logger = loggerOf(log, () => abandoned)
   let presence: Presence | undefined
   try {
     await migrateQueue(sql, pool, logger)
@@ -93,6 +96,8 @@ export async function startBackground(options: {
       preset: { worker: { gracefulShutdownAbortTimeout: PATIENCE_MS / 3 } },
       events: presence?.poolEvents,
     })
+    // Who stops while it starts has no runner to stop yet.
+    if (stopping.signal.aborted) await runner.stop()
     await runner.promise
   }
   async function runOn(): Promise<void> {
@@ -124,12 +129,21 @@ export async function startBackground(options: {
         return true
       })()
       const clean = await Promise.race([ended, sleep(PATIENCE_MS, false)])
+      abandoned = !clean
       await presence.stop({ clean })
-      // Connections of what was cut off are not waited for.
       if (clean) await pool.end()
-      else void pool.end()
+      else abandon(pool)
     },
   }
+}
+
+/**
+ * Closes a pool that jobs still use. They are given to another server, so what they ask from here on is not answered
+ * at all: a refusal would be theirs to handle, and graphile-worker does not handle it everywhere.
+ */
+function abandon(pool: Pool): void {
+  pool.connect = (() => new Promise<never>(() => {})) as Pool['connect']
+  void pool.end()
 }
 
 /** The queue has migrations of its own. They run in turn, because two that run at once may both give up. */
@@ -181,9 +195,10 @@ export async function runAlone(
 }
 
 /** The queue's log as ours: what it tells of every job is of use only when looking for a fault. */
-function loggerOf(log: Pino): Logger {
+function loggerOf(log: Pino, over: () => boolean): Logger {
   const levels = { error: 'error', warning: 'warn', info: 'debug', debug: 'debug' } as const
   return new Logger((scope) => (level, message, meta) => {
+    if (over()) return
     const error = meta?.error
     log[levels[level]]({ ...scope, ...(error instanceof Error && { err: error }) }, message)
   })
