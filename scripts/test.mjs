@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 // What `npm test` runs: every suite there is, TypeScript and Python, each to its end. The last line is the sum of all,
-// `N passed, N failed`; a suite that could not run counts as a failure. Plain Node, because a fresh clone has no packages.
+// `N passed, N failed`; a suite that could not run counts as a failure. When at most three files of a suite fail they run
+// once more, alone. Plain Node, because a fresh clone has no packages.
 //
 //   npm test [-- suite …]      only those suites: vitest, python/reporter, …
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { pytest, vitest } from './again.mjs'
 import { preparePython } from './python.mjs'
 import { ensureBuilt } from './start.mjs'
 
@@ -51,21 +53,6 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
   })
 }
 
-async function vitest() {
-  const report = join(scratch, 'vitest.json')
-  const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
-  const code = await run(join(ROOT, 'node_modules/.bin/vitest'), args)
-  const told = readJson(report)
-  if (told === undefined) return { passed: 0, failed: 1, why: `vitest ended with ${code} and no report` }
-  const broken = told.testResults.filter(
-    (file) => file.status === 'failed' && file.assertionResults.length === 0,
-  )
-  // A file that cannot be loaded has no tests that could fail.
-  const result = { passed: told.numPassedTests, failed: told.numFailedTests + broken.length }
-  if (code !== 0 && result.failed === 0) return { ...result, failed: 1, why: `vitest ended with ${code}` }
-  return result
-}
-
 /** ruff, mypy and pytest of one Python package, against the real server. */
 async function python(folder, bin, server) {
   const cwd = join(ROOT, folder)
@@ -81,8 +68,6 @@ async function python(folder, bin, server) {
     if ((await run(command, args, { cwd })) === 0) passed++
     else why.push(title)
   }
-  let failed = why.length
-  const report = join(scratch, `${folder.replace('/', '-')}.xml`)
   const env = {
     ...process.env,
     PATH: `${bin}:${process.env.PATH}`,
@@ -91,31 +76,19 @@ async function python(folder, bin, server) {
     SVC_TEST_SESSION: server.session,
   }
   console.log(`\n${folder}: pytest`)
-  const code = await run(join(bin, 'python'), ['-m', 'pytest', `--junitxml=${report}`], { cwd, env })
-  const counts = countsOf(report)
-  passed += counts.passed
-  failed += counts.failed
-  if (code !== 0 && counts.failed === 0) {
-    failed++
-    why.push(`pytest ended with ${code}`)
-  }
-  return { passed, failed, why: why.join(', ') || undefined }
-}
-
-/** Reads what pytest wrote: `<testsuite tests= failures= errors= skipped=>`. */
-function countsOf(report) {
-  if (!existsSync(report)) return { passed: 0, failed: 0 }
-  const head = /<testsuite [^>]*>/.exec(readFileSync(report, 'utf8'))?.[0] ?? ''
-  const count = (name) => Number(new RegExp(` ${name}="(\\d+)"`).exec(head)?.[1] ?? 0)
-  const failed = count('failures') + count('errors')
-  return { passed: count('tests') - failed - count('skipped'), failed }
-}
-
-function readJson(file) {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'))
-  } catch {
-    return undefined
+  const tests = await pytest(run, {
+    cwd,
+    python: join(bin, 'python'),
+    env,
+    scratch,
+    name: folder.replace('/', '-'),
+  })
+  if (tests.why) why.push(tests.why)
+  return {
+    passed: passed + tests.passed,
+    failed: steps.length - passed + tests.failed,
+    why: why.join(', ') || undefined,
+    notes: tests.notes,
   }
 }
 
@@ -178,7 +151,7 @@ async function main() {
   // Mostly waiting for the network, so it goes beside the first suite.
   const preparing = packages.length === 0 ? undefined : preparePython(packages)
   preparing?.catch(() => {}) // told where it is awaited
-  if (chosen('vitest')) await suite('vitest', vitest)
+  if (chosen('vitest')) await suite('vitest', () => vitest(run, { root: ROOT, scratch }))
   if (packages.length > 0) {
     let server
     await suite('python', async () => {
@@ -193,6 +166,9 @@ async function main() {
     }
   }
 
+  const notes = results.flatMap((result) => result.notes ?? [])
+  if (notes.length > 0)
+    console.log(`\nRaces, to be found and mended even where the second run passed:\n${notes.join('\n')}`)
   console.log('')
   for (const { name, seconds, passed, failed, why } of results) {
     if (passed + failed === 0 && why === undefined) continue
