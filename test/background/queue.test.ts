@@ -22,14 +22,31 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((background) => background.stop()))
 })
 
+/** A tick is up to a minute away, so three servers wait for one, on a database of their own, while the others are tried. */
+const ticks: { name: string; minute: string }[] = []
+let clockwork: { database: TestDatabase; servers: Background[] } | undefined
+beforeAll(async () => {
+  const own = await freshDatabase()
+  clockwork = { database: own, servers: [] }
+  const start = (name: string): Promise<Background> => {
+    const run = async () => void ticks.push({ name, minute: new Date().toISOString().slice(0, 16) })
+    return startServer(name, { cron: { tick: { at: '* * * * *', run } } }, { url: own.url, sql: own.sql })
+  }
+  clockwork.servers = await Promise.all(['a', 'b', 'c'].map(start))
+})
+afterAll(async () => {
+  await Promise.all(clockwork?.servers.map((background) => background.stop()) ?? [])
+  await clockwork?.database.drop()
+})
+
 const done: string[] = []
 async function startServer(
   name: string,
   { work, cron = {} }: { work?: (payload: unknown) => Promise<void>; cron?: Record<string, CronTask> } = {},
+  on = { url: database.url, sql },
 ): Promise<Background> {
   const background = await startBackground({
-    url: database.url,
-    sql,
+    ...on,
     log: pino({ level: 'silent' }),
     now: () => new Date(),
     tasks: {
@@ -43,7 +60,7 @@ async function startServer(
     },
     cron,
   })
-  running.push(background)
+  if (on.sql === sql) running.push(background)
   return background
 }
 
@@ -52,7 +69,7 @@ const add = (task: string, what: string, options = '') =>
     task,
     what,
   ])
-const PATIENCE = { timeout: 25_000, interval: 50 }
+const PATIENCE = { timeout: 60_000, interval: 50 }
 const doneOf = (what: string): string[] => done.filter((line) => line.endsWith(` ${what}`))
 
 test('servers that start at the same time on a new database all come up', async () => {
@@ -122,15 +139,10 @@ test('a cron task runs in one server at a time, and what it throws ends nothing'
   expect({ runs, most }).toEqual({ runs: 3, most: 1 })
 })
 
-test('the tick of a cron task is taken by one of several servers', { timeout: 90_000 }, async () => {
-  const ticks: string[] = []
-  const cronOf = (name: string): Record<string, CronTask> => ({
-    tick: { at: '* * * * *', run: async () => void ticks.push(name) },
-  })
-  await Promise.all(['a', 'b', 'c'].map((name) => startServer(name, { cron: cronOf(name) })))
-  await expect.poll(() => ticks.length, { timeout: 75_000, interval: 100 }).toBeGreaterThan(0)
+test('the tick of a cron task is taken by one of several servers', { timeout: 240_000 }, async () => {
+  await expect.poll(() => ticks.length, { timeout: 180_000, interval: 100 }).toBeGreaterThan(0)
   await sleep(1_500)
-  expect(ticks).toHaveLength(1)
+  expect(ticks.map(({ minute }) => minute)).toEqual([...new Set(ticks.map(({ minute }) => minute))])
 })
 
 test('a job that was held by a server that is gone is given to another within half a minute', async () => {

@@ -87,7 +87,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals) {
   await ended
 }
 
-describe('a start', { timeout: 60_000 }, () => {
+describe('a start', { timeout: 240_000 }, () => {
   test('on a fresh folder creates a durable UTF-8 database that only this machine can reach', async () => {
     const home = newHome()
     const database = await start(home)
@@ -184,7 +184,7 @@ describe('a start', { timeout: 60_000 }, () => {
   )
 })
 
-describe('two users of one folder', { timeout: 60_000 }, () => {
+describe('two users of one folder', { timeout: 240_000 }, () => {
   test('that start at once on a fresh folder get the same server, and the last to leave stops it', async () => {
     const home = newHome()
     const all = await Promise.all([start(home), start(home), start(home)])
@@ -219,7 +219,7 @@ describe('two users of one folder', { timeout: 60_000 }, () => {
   })
 })
 
-describe('after a crash', { timeout: 60_000 }, () => {
+describe('after a crash', { timeout: 240_000 }, () => {
   test('kill -9 of the postmaster under load loses nothing that was acknowledged', async () => {
     const home = newHome()
     const first = await start(home)

@@ -23,7 +23,7 @@ beforeAll(async () => {
     settings: { shared_buffers: '16MB' },
   })
   admin = openSql(database.url('postgres'), { name: 'test', max: 1 })
-}, 60_000)
+}, 240_000)
 
 afterAll(async () => {
   await admin?.end({ timeout: 1 })

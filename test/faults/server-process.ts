@@ -118,7 +118,7 @@ export function residentMiB(pid: number): number | undefined {
   }
 }
 
-export async function until(condition: () => boolean | Promise<boolean>, patienceMs = 20_000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, patienceMs = 60_000): Promise<void> {
   const begun = performance.now()
   while (!(await condition())) {
     if (performance.now() - begun > patienceMs) throw new Error('what was waited for did not happen')

@@ -5,10 +5,23 @@
  *  reader     whoever reads the project; what is below is null to all others
  *  inProject  those who are in the project, and administrators; null to other readers
  *  sharer     those who may share the batch; null to other readers
+ *  keeper     those who administer the project; null to other readers
+ *  stopper    those who may stop the batch, in person; null to other readers
+ *  hostOwner  whose host it is, and administrators
+ *  admin      administrators in person
  *  known      whoever is signed in, about themselves
  *  everyone   the same for all, or filtered by what the caller sees
  */
-export type Rule = 'reader' | 'inProject' | 'sharer' | 'known' | 'everyone'
+export type Rule =
+  | 'reader'
+  | 'inProject'
+  | 'sharer'
+  | 'keeper'
+  | 'stopper'
+  | 'admin'
+  | 'hostOwner'
+  | 'known'
+  | 'everyone'
 
 const rows = (rule: Rule, type: string, fields: string): [string, Rule][] =>
   fields
@@ -18,29 +31,34 @@ const rows = (rule: Rule, type: string, fields: string): [string, Rule][] =>
 
 export const ACCESS: ReadonlyMap<string, Rule> = new Map([
   ...rows('known', 'Query', 'viewer'),
-  ...rows('everyone', 'Query', 'projects batches hosts dashboard streamCursor nodes'),
+  ...rows('everyone', 'Query', 'projects batches jobs hosts dashboard streamCursor nodes'),
+  ...rows('admin', 'Query', 'audit'),
   // Null for what the caller does not see.
   ...rows('reader', 'Query', 'project batch job node'),
+  // Of hosts, the caller's own: the one that is asked for is the batch owner's.
+  ...rows('hostOwner', 'Query', 'host'),
   // The token is what lets in.
   ...rows('everyone', 'Query', 'sharedBatch'),
   ...rows('everyone', 'Subscription', 'live'),
 
-  ...rows('reader', 'Project', 'nodeId slug displayName visibility createdAt owner role batches jobs'),
+  ...rows('reader', 'Project', 'nodeId slug displayName visibility createdAt owner role batches jobs fields'),
+  ...rows('keeper', 'Project', 'rules'),
   ...rows('inProject', 'Project', 'members recipients'),
 
   ...rows(
     'reader',
     'Batch',
-    `nodeId id project status stalled stopRequested owner host hostId user commit command experimentType tags notes nTotal
-     nDone nFailed nRunning slots startedAt endedAt lastSeenAt elapsedS failureReason envSnapshot rerunOf can jobs metrics
+    `nodeId id project projectSlug status stalled stopRequested owner host hostId user commit command experimentType tags notes nTotal
+     nDone nFailed nRunning slots etaS environment columns delivery jobDeliveries startedAt endedAt lastSeenAt elapsedS failureReason envSnapshot rerunOf can jobs metrics
      metricGroups metricClips eta health resources logLines`,
   ),
   ...rows('inProject', 'Batch', 'agentCommands timeline agent'),
   ...rows('sharer', 'Batch', 'shares'),
+  ...rows('stopper', 'Batch', 'muted'),
   ...rows(
     'reader',
     'Job',
-    `nodeId jobId key batchId status model dataset params finalMetrics latest startedAt endedAt elapsedS epochs
+    `nodeId jobId key batchId status model dataset params finalMetrics latest startedAt endedAt elapsedS etaS epochs
      failureReason idle metrics eta resources logLines epochTimes attempts attemptMetrics`,
   ),
 ])
@@ -52,11 +70,16 @@ export const PARTS = new Set([
   'AgentCommandEdge',
   'Attempt',
   'AttemptMetrics',
+  'AuditEntry',
+  'AuditEntryConnection',
+  'AuditEntryEdge',
   'BatchAgent',
   'BatchCan',
   'BatchConnection',
   'BatchEdge',
   'Dashboard',
+  'Delivery',
+  'DeliveryCounts',
   'EnvSnapshot',
   'EpochTimes',
   'Eta',
@@ -65,6 +88,9 @@ export const PARTS = new Set([
   'HostConnection',
   'HostEdge',
   'JobConnection',
+  'JobDelivery',
+  'JobDeliveryConnection',
+  'JobDeliveryEdge',
   'JobEdge',
   'LiveMessage',
   'LogLine',
@@ -77,13 +103,17 @@ export const PARTS = new Set([
   'Person',
   'ProjectConnection',
   'ProjectEdge',
+  'ProjectFields',
   'ProjectMember',
+  'ProjectRules',
   'Resource',
+  'Rule',
   'RunningProcess',
   'Share',
   'Slots',
   'Smoothing',
   'TimelineActor',
   'TimelineStep',
+  'Token',
   'Viewer',
 ])

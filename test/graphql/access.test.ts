@@ -18,6 +18,7 @@ import { ask, post } from './asking.ts'
 const SECRETS = ['kim', 'box1', '/home/kim', 'a secret line', 'batch-owner']
 
 let stage: Stage
+let hostId = ''
 let tokens: Record<string, string | undefined>
 const shares: Record<'open' | 'anonymous', string> = { open: '', anonymous: '' }
 beforeAll(async () => {
@@ -34,10 +35,11 @@ beforeAll(async () => {
     ])
   }
   // For the field that tells of the agent on the batch's host.
-  await stage.app.call('POST', '/api/agents/register', {
+  const registered = await stage.app.call('POST', '/api/agents/register', {
     token: stage.batchOwner.token,
     body: { hostname: 'box1', capabilities: {}, version: '1' },
   })
+  hostId = registered.body.agent_id
   for (const kind of ['open', 'anonymous'] as const) {
     const made = await stage.app.call('POST', '/api/batches/of%20vision/shares', {
       token: stage.batchOwner.token,
@@ -89,7 +91,9 @@ function asked(field: GraphQLField<unknown, unknown>, project: string): string {
     groupBy: '"model"',
     keys: '["train_loss"]',
     share: '0.1',
+    names: '["last.train_loss"]',
   }
+  if (field.name === 'host') values.id = JSON.stringify(hostId)
   if (field.name === 'job') values.id = '"j"'
   if (field.name === 'node') values.id = JSON.stringify(Buffer.from(`Batch:of ${project}`).toString('base64'))
   const args = field.args.filter(isRequiredArgument).map(({ name }) => `${name}: ${values[name]}`)
@@ -129,7 +133,14 @@ function expected(rule: Rule, project: string, caller: string): 'shown' | 'null'
       // A read token reads; whose addresses it may know is its user's to know.
       return IN_PROJECT.includes(caller) ? 'shown' : 'null'
     case 'sharer':
+    case 'stopper':
       return SHARERS.includes(caller) ? 'shown' : 'null'
+    case 'keeper':
+      return ['owner', 'admin'].includes(caller) ? 'shown' : 'null'
+    case 'hostOwner':
+      return ['batchOwner', 'admin'].includes(caller) ? 'shown' : 'null'
+    case 'admin':
+      return caller === 'admin' ? 'shown' : 'null'
   }
 }
 

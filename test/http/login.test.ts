@@ -56,10 +56,10 @@ describe('signing in', () => {
       unknown.push(await took(`nobody${round}@example.org`))
       clock.forward({ seconds: 30 })
     }
-    const median = (times: number[]) => times.sort((a, b) => a - b)[4] ?? 0
-    // Without a hash it would be a tenth.
-    expect(median(unknown) / median(known)).toBeGreaterThan(0.5)
-    expect(median(unknown) / median(known)).toBeLessThan(2)
+    // Without a hash it would be a tenth. The least of each, because all others may have waited for other work.
+    const ratio = Math.min(...unknown) / Math.min(...known)
+    expect(ratio).toBeGreaterThan(0.5)
+    expect(ratio).toBeLessThan(2)
   })
 
   test('takes a password in either spelling of its accents', async () => {

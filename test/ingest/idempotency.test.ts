@@ -95,7 +95,7 @@ test('an event sent many times at once, single and in arrays, to two servers, is
     lines: ROUNDS,
     snapshots: ROUNDS,
   })
-}, 60_000)
+}, 240_000)
 
 test('of one event_id under different batches, sent to two servers at once, one event is stored', async () => {
   const RACES = 100
@@ -115,7 +115,7 @@ test('of one event_id under different batches, sent to two servers at once, one 
     expect(rows).toHaveLength(1)
     expect(await door.sql`select count(*) n from events where event_id = ${event_id}`).toEqual([{ n: 1 }])
   }
-}, 60_000)
+}, 240_000)
 
 test('sets of events in opposite order, sent to two servers at once, are each stored once', async () => {
   const ROUNDS = 30
@@ -145,7 +145,7 @@ test('sets of events in opposite order, sent to two servers at once, are each st
     epochs: 20 * ROUNDS,
     epoch_rows: 20 * ROUNDS,
   })
-}, 60_000)
+}, 240_000)
 
 test('a repeat after a restart is still a repeat', async () => {
   const event = makeEvent('log_line', { batch_id: 'restart' })

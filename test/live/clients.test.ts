@@ -59,7 +59,7 @@ describe('EventSource of npm', () => {
     let sent = 0
     while (proxy.counts.cuts < 4) await epoch(id, ++sent)
     await epoch(id, ++sent)
-    await expect.poll(() => epochs.at(-1), { timeout: 10_000 }).toBe(sent)
+    await expect.poll(() => epochs.at(-1), SOON).toBe(sent)
     expect(epochs).toEqual(Array.from({ length: sent }, (_, i) => i + 1))
     expect(cursors.map(Number)).toEqual(cursors.map(Number).toSorted((a, b) => a - b))
     source.close()
@@ -183,7 +183,7 @@ describe('Chromium', () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await openBrowser()
-  }, 60_000)
+  }, 240_000)
   afterAll(() => browser?.close())
 
   /** A page of the service, signed in with its cookie. */
@@ -227,7 +227,7 @@ describe('Chromium', () => {
       await epoch(id, at)
       await sleep(20)
     }
-    await expect.poll(async () => (await seen()).epochs.length, { timeout: 15_000 }).toBe(80)
+    await expect.poll(async () => (await seen()).epochs.length, SOON).toBe(80)
     const { epochs, resets, opens } = await seen()
     expect(epochs).toEqual(Array.from({ length: 80 }, (_, i) => i + 1))
     expect(resets).toBe(1)

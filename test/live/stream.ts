@@ -1,7 +1,8 @@
 import { type IncomingMessage, request } from 'node:http'
 
 /** Patience for what is to happen in a moment, on a machine that may be busy. */
-export const SOON = { timeout: 10_000 }
+const SOON_MS = 30_000
+export const SOON = { timeout: SOON_MS }
 
 /** One message as it came over the wire. */
 export interface Message {
@@ -115,9 +116,9 @@ export function openStream(
         messages,
         lastId: () => lastId,
         text: () => text,
-        reach: (count, patienceMs = 10_000) =>
+        reach: (count, patienceMs = SOON_MS) =>
           wait(() => (messages.length >= count ? messages : undefined), patienceMs),
-        find: (wanted, patienceMs = 10_000) => wait(() => messages.find(wanted), patienceMs),
+        find: (wanted, patienceMs = SOON_MS) => wait(() => messages.find(wanted), patienceMs),
         ended,
         cut: () => sent.destroy(),
       })

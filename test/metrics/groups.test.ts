@@ -111,7 +111,7 @@ test('mean, deviation, least and greatest are those of every point of every job 
     ),
     { numRuns: 40 },
   )
-}, 60_000)
+}, 240_000)
 
 test('while there are no more epochs than points a bucket is one epoch', async () => {
   const { body } = await get('/groups?group_by=param.lr&points=1000')

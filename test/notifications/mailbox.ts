@@ -96,7 +96,7 @@ export async function openMailbox(options: { port?: number; password?: string } 
 }
 
 /** Waits until no mail waits in the queue, is being sent, or is to be tried again. */
-export async function mailSent(sql: Sql, patienceMs = 20_000): Promise<void> {
+export async function mailSent(sql: Sql, patienceMs = 60_000): Promise<void> {
   const begun = performance.now()
   for (;;) {
     const [row] = await sql<{ n: number }[]>`

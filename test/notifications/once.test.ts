@@ -163,7 +163,7 @@ test(
     await last
     await mailSent(door.sql, 60_000)
   },
-  patienceMs(120),
+  patienceMs(240),
 )
 
 test('the ends of batches and jobs are mailed alike in every order of their events', async () => {
@@ -360,7 +360,7 @@ test(
       await service.stop()
     }
   },
-  patienceMs(120),
+  patienceMs(240),
 )
 
 test(
@@ -387,5 +387,5 @@ test(
       await service.stop()
     }
   },
-  patienceMs(120),
+  patienceMs(240),
 )

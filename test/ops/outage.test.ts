@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-const SOON = { timeout: 20_000, interval: 200 }
+const SOON = { timeout: 60_000, interval: 200 }
 const lines = (app: TestApp) =>
   app
     .logged()
@@ -23,7 +23,7 @@ const figure = async (app: TestApp, name: string): Promise<number> =>
 
 describe('a database that goes away', () => {
   test('is told in one line, and in one when it is back; every door answers 503 with Retry-After', {
-    timeout: 90_000,
+    timeout: 240_000,
   }, async () => {
     const { home, remove } = newHome()
     cleanUps.push(remove)
@@ -82,7 +82,7 @@ describe('a database that goes away', () => {
 
 describe('a disk that is full', () => {
   test('is 503 with Retry-After for what is written, reads go on, and it heals by itself', {
-    timeout: 60_000,
+    timeout: 240_000,
   }, async () => {
     const door = await openDoor({ logLevel: 'info' })
     cleanUps.push(() => door.stop())

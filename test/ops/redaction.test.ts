@@ -161,7 +161,7 @@ async function misuse(secret: string): Promise<void> {
 
 describe('secrets, used well and badly at a server that logs everything,', () => {
   test('stand in no line of the log, no error answer and no figure, whatever fails', {
-    timeout: 120_000,
+    timeout: 240_000,
   }, async () => {
     for (const [, secret] of each()) await misuse(secret)
     const token = secrets.jwt as string

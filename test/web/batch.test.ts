@@ -280,7 +280,7 @@ test('a thousand jobs are a board and a table of which only the rows in sight ar
   await page.locator('[data-job="job-0999"]').waitFor()
   expect(complaints).toEqual([])
   await context.close()
-}, 90_000)
+}, 240_000)
 
 test('log lines are text whatever they hold, are filtered, linked to and saved', async () => {
   const { page, context, complaints } = await as(ada)
@@ -367,6 +367,23 @@ describe('a shared link', () => {
     await context.close()
   })
 
+  test('has an address for every line of its log', async () => {
+    const { url } = await share({})
+    const { page, context, complaints } = await visit(browser, { address: app.address })
+    await page.goto(`${url}?tab=logs`)
+    const line = page.locator('[data-line]', { hasText: 'lr dropped' })
+    await line.getByRole('link').click()
+    await page.waitForURL(/line=\d+/)
+    await page.locator('[data-line][aria-current]', { hasText: 'lr dropped' }).waitFor()
+    const other = await visit(browser, { address: app.address })
+    await other.page.goto(page.url())
+    await other.page.locator('[data-line][aria-current]', { hasText: 'lr dropped' }).waitFor()
+    expect(await other.page.locator('[data-line]', { hasText: 'begun' }).count()).toBe(1)
+    expect([...complaints, ...other.complaints]).toEqual([])
+    await context.close()
+    await other.context.close()
+  })
+
   test('that is anonymous shows neither log nor host, and one that is revoked says so', async () => {
     const { id, url } = await share({ anonymous: true })
     const { page, context } = await visit(browser, { address: app.address })
@@ -397,7 +414,7 @@ test.each(['light', 'dark'] as const)('axe finds nothing serious on any tab in %
   expect(Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0))).toEqual({})
   expect(complaints).toEqual([])
   await context.close()
-}, 120_000)
+}, 240_000)
 
 test('no tab is wider than a phone', async () => {
   const { page, context } = await as(ada, { width: 390 })
@@ -411,4 +428,4 @@ test('no tab is wider than a phone', async () => {
   }
   expect(wide).toEqual([])
   await context.close()
-}, 120_000)
+}, 240_000)

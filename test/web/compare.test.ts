@@ -100,7 +100,8 @@ test('the scatter takes any two columns and log axes, and says what it leaves ou
   await page.getByLabel('Across').selectOption('param.lr')
   await page.getByLabel('Up').selectOption('last.val_loss')
   await figure.getByText('have NaN or Inf there').waitFor()
-  await page.getByLabel('log x').check()
+  const scatter = page.getByRole('region', { name: 'One against another' })
+  await scatter.getByLabel('log x').check()
   await page.waitForURL(/logx=true/)
   await expect.poll(() => page.locator('[data-point]').count()).toBeGreaterThan(5)
   await page.getByLabel('Up').selectOption('param.lr_schedule')
@@ -120,6 +121,66 @@ test('only what differs stands in the table of differences; a batch that is gone
   expect(await names()).not.toContain('parameter hidden')
   await page.getByRole('link', { name: 'Leave out second' }).click()
   await page.getByRole('heading', { name: 'Compare 8 jobs of 1 batch' }).waitFor()
+  await context.close()
+})
+
+test('outliers are counted over all batches together, and the address keeps them out', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto(address({ keys: ['val_loss'] }))
+  await ready(page)
+  await page.getByLabel('Outliers').selectOption('0.01')
+  const { body } = await app.call('GET', '/api/jobs?limit=100', { token: ada.token })
+  const keys = (body.items as { key: string }[]).map((job) => job.key).join()
+  const { body: clip } = await app.call(
+    'GET',
+    `/api/jobs/metrics/clip?key=val_loss&clip=0.01&job_keys=${keys}`,
+    { token: ada.token },
+  )
+  expect(clip.hidden).toBeGreaterThan(0)
+  const said = (on: Page) =>
+    on
+      .locator('[data-chart="val_loss"] [data-hidden]', { hasText: `${clip.hidden} outliers outside` })
+      .waitFor()
+  await said(page)
+  await page.waitForURL(/clip=0.01/)
+  const other = await asAda()
+  await other.page.goto(page.url())
+  await said(other.page)
+  expect([...complaints, ...other.complaints]).toEqual([])
+  await context.close()
+  await other.context.close()
+})
+
+test('jobs of several batches are put together by a param or by their batch, over all of them', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto(address({ keys: ['train_loss'] }))
+  await ready(page)
+  const groups = async () =>
+    (await page.getByRole('list', { name: 'Groups' }).locator('li').allTextContents()).sort()
+  await page.getByLabel('Group by').selectOption('batch')
+  await expect.poll(groups).toEqual(['first8 jobs', 'second8 jobs'])
+  await page
+    .locator('[data-chart="train_loss"] [data-points]', { hasText: '596 points, all counted' })
+    .waitFor()
+  await page.getByLabel('Group by').selectOption('param.hidden')
+  await expect
+    .poll(groups)
+    .toEqual(['hidden = 12810 jobs', 'hidden = 2562 jobs', 'hidden = 322 jobs', 'hidden = 642 jobs'])
+  await page
+    .locator('[data-chart="train_loss"] [data-points]', { hasText: '596 points, all counted' })
+    .waitFor()
+  const dots = await page
+    .getByRole('list', { name: 'Groups' })
+    .locator('button span')
+    .evaluateAll((all) => all.map((dot) => (dot as HTMLElement).style.borderColor))
+  expect(new Set(dots).size).toBe(4)
+  await page.getByLabel('Band').selectOption('range')
+  await page.waitForURL(/band=range/)
+  await page.reload()
+  await ready(page)
+  await expect.poll(groups).toHaveLength(4)
+  expect(await page.getByLabel('Band').inputValue()).toBe('range')
+  expect(complaints).toEqual([])
   await context.close()
 })
 

@@ -83,6 +83,36 @@ test('one host shows what ran there and what its agent was told, as it happens',
   await context.close()
 })
 
+test('the curves of a host grow with what runs there, also of a batch that begins meanwhile', async () => {
+  const agent = await registerAgent(app, ada.token, 'box10')
+  const [first, second] = ['on-box10', 'later-on-box10'].map((id) => eventsOf(id, { host: 'box10' }))
+  if (first === undefined || second === undefined) throw new Error('two batches')
+  const uses = (of: typeof first, ago: number) => of('resource_snapshot', ago, { cpu_util_pct: 20 + ago })
+  await send(app, reporter, [first('batch_start', 300, { n_total: 1 }), uses(first, 200), uses(first, 150)])
+  const { page, context, complaints } = await as()
+  await page.goto(`/hosts/${agent.id}`)
+  const chart = page.locator('[data-chart="cpu_util_pct"] [data-points]')
+  await chart.getByText('2 of 2 points').waitFor()
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  await send(app, reporter, [uses(first, 60)])
+  await chart.getByText('3 of 3 points').waitFor()
+  await send(app, reporter, [second('batch_start', 30, { n_total: 1 })])
+  await page.getByRole('region', { name: 'Batches', exact: true }).getByText('later-on-box10').waitFor()
+  let ago = 29
+  // It is followed from then on; what it used before is in the answer that its curve is read with.
+  await expect
+    .poll(
+      async () => {
+        await send(app, reporter, [uses(second, ago--)])
+        return chart.innerText()
+      },
+      { timeout: 20_000, interval: 1_000 },
+    )
+    .toMatch(/^([5-9]|\d\d) of/)
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 test('a revoke says what becomes of what runs, and is done at once', async () => {
   const agent = await registerAgent(app, ada.token, 'box9')
   await agent.say('heartbeat', { running: [{ cmd_id: crypto.randomUUID(), pid: 12 }] })

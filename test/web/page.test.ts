@@ -204,7 +204,7 @@ test.each([
   expect(Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0))).toEqual({})
   expect(complaints).toEqual([])
   await context.close()
-}, 120_000)
+}, 240_000)
 
 test('no page is wider than a phone', async () => {
   const { page, context } = await asAda({ width: 390 })

@@ -42,4 +42,4 @@ test('a page that lost its server says so, and shows what it missed once the ser
   await page.getByText('The live stream is cut off').waitFor({ state: 'detached' })
   await expect.poll(() => page.locator('[data-stream]').textContent()).toBe('live')
   await context.close()
-}, 90_000)
+}, 240_000)

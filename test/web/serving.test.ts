@@ -12,7 +12,7 @@ let app: TestApp
 beforeAll(async () => {
   await buildPage()
   app = await startTestApp()
-}, 120_000)
+}, 240_000)
 afterAll(() => app?.stop())
 
 const html = { headers: { accept: 'text/html,application/xhtml+xml' } }

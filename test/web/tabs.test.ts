@@ -155,7 +155,7 @@ test('without a shared worker, or where it does not start, each tab has a stream
     await context.close()
     await streamsBecome(0)
   }
-}, 120_000)
+}, 240_000)
 
 test('a tab that stays hidden leaves the stream, and catches up from its cursor when it is looked at', async () => {
   const next = await runningBatch('hidden')
@@ -181,7 +181,7 @@ test('a tab that stays hidden leaves the stream, and catches up from its cursor 
   const all = await heard(page)
   expect(new Set(all).size).toBe(all.length)
   expect(all.filter((one) => one.startsWith('metrics:hidden')).length).toBeGreaterThanOrEqual(2)
-}, 90_000)
+}, 240_000)
 
 test('what one tab may not follow holds up no other, and signing out and in reaches them all', async () => {
   const next = await runningBatch('private')
@@ -198,4 +198,4 @@ test('what one tab may not follow holds up no other, and signing out and in reac
   await shows(second, 15)
   await live(second)
   await streamsBecome(1)
-}, 90_000)
+}, 240_000)
