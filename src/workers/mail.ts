@@ -79,7 +79,7 @@ export function createMailTask(services: Services): Task {
         const bytes = await compose(facts, recipient, smtp.from)
         session ??= await openSmtp(smtp.url)
         await session.hand({ from: addressIn(smtp.from), to: recipient.address, bytes }, async () => {
-          if (!(await write((tx) => markBegun(tx, mail, 'begun', now())))) throw new AlreadyBegun()
+          if (!(await write((tx) => markBegun(tx, mail, 'begun', now())))) throw new NotToSend()
         })
         await write((tx) => markEnded(tx, mail, 'sent', null, now()))
       } catch (error) {
@@ -93,7 +93,7 @@ export function createMailTask(services: Services): Task {
 
   /** @returns whether nothing is left to do about the mail */
   async function settle(mail: { firing: number; address: string }, error: Error): Promise<boolean> {
-    if (error.cause instanceof AlreadyBegun) return true
+    if (error.cause instanceof NotToSend) return true
     const about = { firing: mail.firing, to: mail.address, why: error.message }
     if (error instanceof NoAnswer) {
       await write((tx) => markEnded(tx, mail, 'unknown', error.message, now()))
@@ -164,8 +164,8 @@ export function createMailTask(services: Services): Task {
   }
 }
 
-/** Another worker has handed this mail over meanwhile. */
-class AlreadyBegun extends Error {}
+/** Another worker has handed this mail over meanwhile, or its rule was deleted. */
+class NotToSend extends Error {}
 
 /** `Monitor <monitor@example.org>` → `monitor@example.org`. */
 const addressIn = (from: string): string => /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from

@@ -20,7 +20,7 @@ export interface Mailbox {
   /** What becomes of the next messages: asked once all of one has come, before it is answered. */
   beforeAnswer: (mail: Received) => Promise<void> | void
   /** Refuses a recipient, by throwing. */
-  onRecipient: (address: string) => void
+  onRecipient: (address: string) => Promise<void> | void
   /** Breaks off every connection, without a word. */
   cutOff(): void
   stop(): Promise<void>
@@ -63,12 +63,10 @@ export async function openMailbox(options: { port?: number; password?: string } 
     disabledCommands: ['STARTTLS'],
     closeTimeout: 100,
     onRcptTo(address, _session, done) {
-      try {
-        box.onRecipient(address.address)
+      void (async () => {
+        await box.onRecipient(address.address)
         done()
-      } catch (error) {
-        done(error as Error)
-      }
+      })().catch(done)
     },
     onData(stream, session, done) {
       void (async () => {

@@ -15,7 +15,7 @@ export async function readMarks(db: Db, firing: number): Promise<Map<string, Mai
   return new Map(rows.map((row) => [row.address_key, row.state]))
 }
 
-/** @returns false when somebody else has marked it before */
+/** @returns false when somebody else has marked it before, or its rule was deleted meanwhile */
 export async function markBegun(
   db: Db,
   mail: { firing: number; address: string },
@@ -24,12 +24,13 @@ export async function markBegun(
 ): Promise<boolean> {
   const rows = await db`/* notifications.mark_begun */
     insert into notification_mails (firing_id, address_key, state, at)
-    values (${mail.firing}, lower(${mail.address}), ${state}, ${instantOf(now)})
+    select f.id, lower(${mail.address}), ${state}, ${instantOf(now)}::timestamptz
+    from notification_firings f where f.id = ${mail.firing} for key share
     on conflict do nothing returning 1`
   return rows.length > 0
 }
 
-/** What the handing over came to. */
+/** What the handing over came to; of a rule that was deleted meanwhile there is nobody left to tell. */
 export async function markEnded(
   db: Db,
   mail: { firing: number; address: string },
@@ -39,7 +40,8 @@ export async function markEnded(
 ): Promise<void> {
   await db`/* notifications.mark_ended */
     insert into notification_mails as m (firing_id, address_key, state, at, error)
-    values (${mail.firing}, lower(${mail.address}), ${state}, ${instantOf(now)}, ${error})
+    select f.id, lower(${mail.address}), ${state}, ${instantOf(now)}::timestamptz, ${error}
+    from notification_firings f where f.id = ${mail.firing} for key share
     on conflict (firing_id, address_key) do update set state = excluded.state, at = excluded.at, error = excluded.error
     where m.state in ('begun', 'unknown')`
 }
