@@ -139,6 +139,11 @@ export const CONFIG_KEYS = {
     '30',
     'Days after which a deleted batch is purged and can no longer be restored.',
   ),
+  SVC_RETENTION_NOTIFICATION_DAYS: key(
+    positiveNumber,
+    '90',
+    'Days after which what rules fired, and what became of the mail, goes. Nothing that was mailed is mailed again.',
+  ),
 } as const satisfies Record<string, Key>
 
 type Keys = typeof CONFIG_KEYS
@@ -165,7 +170,7 @@ export interface Config {
   stallTimeoutMin: number
   idleJobThresholdMin: number
   /** In days; undefined: for ever. */
-  retention: { logLine: number; event: number | undefined; deleted: number }
+  retention: { logLine: number; event: number | undefined; deleted: number; notification: number }
   /** Undefined: mail is logged, not sent. */
   smtp: { url: string; from: string } | undefined
 }
@@ -225,6 +230,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
         logLine: raw.SVC_RETENTION_LOG_LINE_DAYS,
         event: raw.SVC_RETENTION_EVENT_DAYS,
         deleted: raw.SVC_RETENTION_DELETED_DAYS,
+        notification: raw.SVC_RETENTION_NOTIFICATION_DAYS,
       },
       smtp:
         raw.SVC_SMTP_URL === undefined

@@ -18,7 +18,10 @@ let database: TestDatabase
 let stage: Stage
 beforeAll(async () => {
   database = await freshDatabase()
-  const config = { databaseUrl: database.url, retention: { logLine: 14, event: undefined, deleted: 30 } }
+  const config = {
+    databaseUrl: database.url,
+    retention: { logLine: 14, event: undefined, deleted: 30, notification: 90 },
+  }
   stage = await openStage(config, { now: clock.now, sweep })
 })
 afterAll(async () => {
@@ -234,7 +237,7 @@ describe('a deleted batch', () => {
       url: database.url,
       log,
       now: clock.now,
-      days: { logLine: 14, event: undefined, deleted: 30 },
+      days: { logLine: 14, event: undefined, deleted: 30, notification: 90 },
       ...sweep,
     })
     const epochs = () => database.sql`
@@ -276,7 +279,7 @@ describe('two servers', () => {
       {
         databaseUrl: database.url,
         logLevel: 'info',
-        retention: { logLine: 14, event: 7, deleted: 30 },
+        retention: { logLine: 14, event: 7, deleted: 30, notification: 90 },
       },
       { now: clock.now, sweep },
     )

@@ -33,6 +33,20 @@ const failedJobs = (db: Db, { deleted }: Cutoffs): Fragment => db`
   select id from graphile_worker.jobs
   where attempts >= max_attempts and locked_at is null and updated_at < ${deleted}::timestamptz`
 
+/**
+ * What rules fired, with the marks of its mails. What comes again is not fired again all the same: an event's id is known
+ * for ever, and so is an episode that was judged (table verdicts). But two verdicts, silent and lost, share one firing, so
+ * that of a silence stays for as long as it lasts; and so does a firing whose mail still waits.
+ */
+const oldFirings = (db: Db, { notifications }: Cutoffs): Fragment => db`
+  select f.id from notification_firings f
+  where f.fired_at < ${notifications}::timestamptz
+    and not (f.event_key like 'stalled:%' and exists (
+      select from batches b join batch_progress g on g.batch_key = b.key
+      where b.key = f.batch_key and b.purged_at is null
+        and g.last_seen_at <= substring(f.event_key from '^stalled:[0-9]+:(.*)$')::timestamptz))
+    and not exists (select from graphile_worker.jobs j where j.key = 'mail:' || f.id)`
+
 export const LEFTOVERS: Leftover[] = [
   {
     kind: 'sessions',
@@ -75,6 +89,21 @@ export const LEFTOVERS: Leftover[] = [
     count: async (db, cutoffs) => {
       if (!(await hasQueue(db))) return 0
       return only(db`/* retention.count_failed_jobs */ select count(*) n from (${failedJobs(db, cutoffs)}) j`)
+    },
+  },
+  {
+    kind: 'notifications',
+    step: async (tx, cutoffs, rows) => {
+      if (!(await hasQueue(tx))) return 0
+      const gone = await tx`/* retention.notifications */
+        delete from notification_firings where id in (${oldFirings(tx, cutoffs)} order by f.fired_at limit ${rows})`
+      return gone.count
+    },
+    count: async (db, cutoffs) => {
+      if (!(await hasQueue(db))) return 0
+      return only(
+        db`/* retention.count_notifications */ select count(*) n from (${oldFirings(db, cutoffs)}) f`,
+      )
     },
   },
 ]

@@ -5,6 +5,7 @@ export interface RetentionDays {
   logLine: number
   event: number | undefined
   deleted: number
+  notification: number
 }
 
 /** Instants before which each kind goes; null: never. */
@@ -15,6 +16,8 @@ export interface Cutoffs {
   payloads: string | null
   /** Batches, by when they were deleted; tokens, by when they were revoked. */
   deleted: string
+  /** What rules fired. */
+  notifications: string
   sessionsUsed: string
   sessionsOpened: string
   now: string
@@ -29,6 +32,7 @@ export const KINDS = [
   'revoked_tokens',
   'sign_in_attempts',
   'failed_jobs',
+  'notifications',
   'changes',
 ] as const
 export type Kind = (typeof KINDS)[number]
@@ -41,6 +45,7 @@ export function cutoffsOf(days: RetentionDays, now: Date): Cutoffs {
     lines: ago(days.logLine * DAY_S),
     payloads: days.event === undefined ? null : ago(days.event * DAY_S),
     deleted: ago(days.deleted * DAY_S),
+    notifications: ago(days.notification * DAY_S),
     sessionsUsed: ago(IDLE_S),
     sessionsOpened: ago(ABSOLUTE_S),
     now: now.toISOString(),
