@@ -16,6 +16,7 @@ import {
   unmark,
   writeLetter,
 } from '../domain/notifications/index.ts'
+import type { Change } from '../stream/change.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { NoAnswer, NotTaken, openSmtp, type SmtpSession } from './smtp.ts'
 
@@ -38,6 +39,9 @@ export function createMailTask(services: Services): Task {
   const { sql, writer, now, log, config } = services
   const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
     commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
+  /** What the timeline of the batch shows. */
+  const writeStep = <T>(facts: Facts, work: (tx: Tx) => Promise<T>): Promise<T> =>
+    commit(writer, async (tx) => ({ result: await work(tx), changes: timelineOf(facts) }))
 
   return async (payload) => {
     const { firing } = payload as MailPayload
@@ -46,7 +50,7 @@ export function createMailTask(services: Services): Task {
     const marks = await readMarks(sql, firing)
     for (const [address, state] of marks) {
       if (state !== 'begun') continue
-      await write((tx) =>
+      await writeStep(facts, (tx) =>
         markEnded(tx, { firing, address }, 'unknown', 'the sender ended before the answer came', now()),
       )
       log.warn(
@@ -81,10 +85,10 @@ export function createMailTask(services: Services): Task {
         await session.hand({ from: addressIn(smtp.from), to: recipient.address, bytes }, async () => {
           if (!(await write((tx) => markBegun(tx, mail, 'begun', now())))) throw new NotToSend()
         })
-        await write((tx) => markEnded(tx, mail, 'sent', null, now()))
+        await writeStep(facts, (tx) => markEnded(tx, mail, 'sent', null, now()))
       } catch (error) {
         session = undefined
-        if (!(await settle(mail, error as Error))) failures.push(error as Error)
+        if (!(await settle(facts, mail, error as Error))) failures.push(error as Error)
       }
     }
     session?.close()
@@ -92,16 +96,20 @@ export function createMailTask(services: Services): Task {
   }
 
   /** @returns whether nothing is left to do about the mail */
-  async function settle(mail: { firing: number; address: string }, error: Error): Promise<boolean> {
+  async function settle(
+    facts: Facts,
+    mail: { firing: number; address: string },
+    error: Error,
+  ): Promise<boolean> {
     if (error.cause instanceof NotToSend) return true
     const about = { firing: mail.firing, to: mail.address, why: error.message }
     if (error instanceof NoAnswer) {
-      await write((tx) => markEnded(tx, mail, 'unknown', error.message, now()))
+      await writeStep(facts, (tx) => markEnded(tx, mail, 'unknown', error.message, now()))
       log.warn(about, 'a mail was handed over, but no answer came: it is not sent again')
       return true
     }
     if (error instanceof NotTaken && error.permanent) {
-      await write((tx) => markEnded(tx, mail, 'refused', error.message, now()))
+      await writeStep(facts, (tx) => markEnded(tx, mail, 'refused', error.message, now()))
       log.warn(about, 'a mail was refused for good')
       return true
     }
@@ -112,7 +120,8 @@ export function createMailTask(services: Services): Task {
 
   async function logInstead(facts: Facts, waiting: Recipient[]): Promise<void> {
     for (const { address } of waiting) {
-      if (!(await write((tx) => markBegun(tx, { firing: facts.firing, address }, 'logged', now())))) continue
+      const mail = { firing: facts.firing, address }
+      if (!(await writeStep(facts, (tx) => markBegun(tx, mail, 'logged', now())))) continue
       // Not the recipient's own link: what is in the log is for everybody who reads it.
       const { subject, text } = writeLetter(facts, { page: pageOf(facts), end: `${home()}/mail/…` })
       log.info(
@@ -163,6 +172,9 @@ export function createMailTask(services: Services): Task {
     return publicUrl ?? `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${services.port()}`
   }
 }
+
+const timelineOf = ({ batch }: Facts): Change[] =>
+  batch === null ? [] : [{ channel: `batch:${batch.id}`, type: 'commands', batchKey: batch.key, keys: [] }]
 
 /** Another worker has handed this mail over meanwhile, or its rule was deleted. */
 class NotToSend extends Error {}

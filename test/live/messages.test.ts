@@ -265,3 +265,21 @@ test('a stream that follows a batch and a share of it is told each change once',
   ])
   stream.cut()
 })
+
+test('a mail is a step of the timeline that the stream tells, to those who may know it', async () => {
+  const id = await beginBatch()
+  const rule = { trigger: 'batch_done', recipients: ['team@example.org'] }
+  const { owner, batchOwner, stranger } = stage
+  const made = await stage.app.call('POST', '/api/projects/vision/rules', { token: owner.token, body: rule })
+  expect(made.status).toBe(201)
+  const stream = await open(batchOwner, `batch:${id}`)
+  await stage.send(batchOwner, [makeEvent('batch_done', { batch_id: id })])
+  const told = await stream.find(({ data }) =>
+    data.payload.timeline?.some((step: { step: string }) => step.step === 'mail_logged'),
+  )
+  expect(told.data.type).toBe('commands')
+  const { items } = (await stage.get(`/api/batches/${id}/timeline`, batchOwner.token)).body
+  expect(told.data.payload.timeline).toEqual(items)
+  stream.cut()
+  expect((await open(stranger, `batch:${id}`)).status).toBe(403)
+})

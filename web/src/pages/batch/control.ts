@@ -20,7 +20,7 @@ const controlQuery = (batchId: string) =>
 /** Null for visitors; undefined until it is read. */
 export const useControl = (
   batchId: string,
-  options: { enabled?: boolean; refetchInterval?: number } = {},
+  options: { enabled?: boolean } = {},
 ): Control | null | undefined => useQuery({ ...controlQuery(batchId), ...options }).data
 
 export function takeInControl(

@@ -20,8 +20,7 @@ const KIND = {
 /** All that happened to the batch and who did it, the newest at the foot; it grows as things happen. */
 export function BatchTimeline() {
   const { batchId } = route.useParams()
-  // Mails are sent behind the stream's back.
-  const control = useControl(batchId, { refetchInterval: 20_000 })
+  const control = useControl(batchId)
   if (control === undefined) return <Waiting />
   if (control === null) {
     return (
