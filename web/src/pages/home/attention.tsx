@@ -60,7 +60,7 @@ export function Attention({ batches }: { batches: readonly Batch[] }) {
           <span className="w-20 text-right text-muted max-sm:hidden">
             <When at={need.at} />
           </span>
-          <Act {...need} onRerun={setRerun} />
+          <Act action={need.action} name={need.name} onRerun={setRerun} />
         </div>
       ))}
       {rerun !== null && (
@@ -72,7 +72,11 @@ export function Attention({ batches }: { batches: readonly Batch[] }) {
   )
 }
 
-function Act({ action, name, onRerun }: Need & { onRerun: (batchId: string) => void }) {
+function Act({
+  action,
+  name,
+  onRerun,
+}: Pick<Need, 'action' | 'name'> & { onRerun: (batchId: string) => void }) {
   const said = {
     className: `${buttonLook()} max-sm:ml-auto sm:w-28`,
     'aria-label': `${action.label}: ${name}`,
