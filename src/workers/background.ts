@@ -93,7 +93,15 @@ export async function startBackground(options: {
       concurrency: JOBS,
       logger,
       noHandleSignals: true,
-      preset: { worker: { gracefulShutdownAbortTimeout: PATIENCE_MS / 3 } },
+      preset: {
+        worker: {
+          gracefulShutdownAbortTimeout: PATIENCE_MS / 3,
+          // In batches, though of one: only those are awaited. Else a connection that breaks over the mark of a job that
+          // is over would be a rejection that nobody handles, which ends the process.
+          completeJobBatchDelay: 0,
+          failJobBatchDelay: 0,
+        },
+      },
       events: presence?.poolEvents,
     })
     // Who stops while it starts has no runner to stop yet.

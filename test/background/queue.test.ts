@@ -111,6 +111,38 @@ test('after all its connections were cut a server goes on by itself', async () =
   await expect.poll(() => doneOf('after the cut').length, PATIENCE).toBe(1)
 })
 
+test.each([
+  ['done', 'note'],
+  ['failed', 'fail'],
+])('a connection that breaks while a job is marked as %s ends nothing but the queue, which begins anew', async (how, task) => {
+  await startServer('a')
+  const holder = await database.sql.reserve()
+  await add(task, `held as ${how}`, ", max_attempts := 1, run_at := now() + interval '1 second'")
+  await holder`begin`
+  // The mark waits for the row, and its connection is cut meanwhile: nobody waits for that answer.
+  const held =
+    await holder`select j.id from graphile_worker._private_jobs j where payload ->> 'what' = ${`held as ${how}`}`
+  const marking = () => holder`
+    select pid from pg_stat_activity where datname = current_database() and application_name = 'svc background'
+      and wait_event_type = 'Lock' and query ~ 'update|delete'`
+  await holder.unsafe(
+    `create or replace function hold() returns trigger language plpgsql as $$ begin
+       if tg_op = 'DELETE' or new.locked_by is null then perform pg_advisory_xact_lock(4711); end if;
+       return coalesce(new, old); end $$;
+     create or replace trigger hold before update or delete on graphile_worker._private_jobs
+       for each row when (old.id = ${held[0]?.id}) execute function hold()`,
+  )
+  await holder`select pg_advisory_lock(4711)`
+  await holder`commit`
+  await expect.poll(async () => (await marking()).length, PATIENCE).toBe(1)
+  for (const { pid } of await marking()) await holder`select pg_terminate_backend(${pid})`
+  await holder`drop trigger hold on graphile_worker._private_jobs`
+  await holder`select pg_advisory_unlock(4711)`
+  holder.release()
+  await add('note', `after that was ${how}`)
+  await expect.poll(() => doneOf(`after that was ${how}`).length, PATIENCE).toBe(1)
+})
+
 test('a cron task runs in one server at a time, and what it throws ends nothing', async () => {
   let inside = 0
   let most = 0
