@@ -174,7 +174,10 @@ describe('svc sweep', () => {
       $$ begin perform pg_sleep(0.5); return null; end $$`
     await database.sql`create trigger slowly after delete on log_lines for each statement execute function slowly()`
     const first = run()
-    while ((await countOf(database.sql)) === LINES) await sleep(5)
+    while ((await countOf(database.sql)) === LINES) {
+      expect(first.child.exitCode, first.said()).toBe(null)
+      await sleep(5)
+    }
     first.child.kill('SIGKILL')
     await first.ended
     await expect
