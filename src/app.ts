@@ -133,6 +133,7 @@ export async function startApp(
         clock: clock(),
         live: following,
         dashboardMemory,
+        mailConfigured: config.smtp !== undefined,
       })
     const sse = createSse({
       schema,

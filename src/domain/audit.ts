@@ -78,3 +78,10 @@ export async function listAudit(
       and ${subject === undefined ? db`true` : db`a.subject = ${subject}`}
     order by a.id desc limit ${limit}`
 }
+
+/** How many entries there are, of one subject or of all. */
+export async function countAudit(db: Db, subject: string | undefined): Promise<number> {
+  const [row] = await db<{ n: number }[]>`/* audit.count */
+    select count(*)::int n from audit_log a where ${subject === undefined ? db`true` : db`a.subject = ${subject}`}`
+  return row?.n ?? 0
+}

@@ -37,7 +37,7 @@ export function newestFirst(
   const walk = (...more: Fragment[]): Fragment => db`
     select t.key, t.started_at from ${db(table)} t
     where ${every(db, [...more, ...conditions])}
-    order by t.started_at desc, t.key desc limit ${limit}`
+    order by t.started_at desc, t.key desc limit ${written(db, limit)}`
   if (scope === null) return walk()
   const { keys } = scope
   const column = db`t.${db(scope.column)}`
@@ -47,8 +47,14 @@ export function newestFirst(
     select w.key, w.started_at
     from unnest(${keys}::bigint[]) as s (key)
     cross join lateral (${walk(db`${column} = s.key`)}) w
-    order by w.started_at desc, w.key desc limit ${limit}`
+    order by w.started_at desc, w.key desc limit ${written(db, limit)}`
 }
+
+/**
+ * The number as part of the statement. Of a limit that is a parameter PostgreSQL assumes a tenth of all rows: the more
+ * rows, the dearer the plan for all values seems, until it plans anew every time.
+ */
+export const written = (db: Db, count: number): Fragment => db.unsafe(String(Math.trunc(count)))
 
 /** `a and b and …`; true when there is none. */
 export const every = (db: Db, conditions: readonly Fragment[]): Fragment =>
@@ -72,3 +78,6 @@ export const oneOfAnyCase = (db: Db, column: Fragment, values: string[]): Fragme
 
 const listed = (db: Db, values: string[], one: (value: string) => Fragment): Fragment =>
   values.slice(1).reduce((list, v) => db`${list}, ${one(v)}`, one(values[0] as string))
+
+/** The text as a LIKE pattern that means itself. */
+export const likeLiterally = (text: string): string => text.replace(/[\\%_]/g, '\\$&')

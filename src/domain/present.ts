@@ -1,6 +1,14 @@
 import type { Db } from '../db/sql.ts'
 import { hostsOfBatches } from './agents/index.ts'
-import { type BatchRow, type BatchView, batchView, canOf } from './batches/index.ts'
+import {
+  type BatchField,
+  type BatchRow,
+  type BatchView,
+  batchView,
+  canOf,
+  type FieldValue,
+  fieldsOf,
+} from './batches/index.ts'
 import type { Caller } from './caller.ts'
 import { type BatchEtas, etaOf, recentEtasOf } from './eta/index.ts'
 import { type JobRow, type JobView, jobView } from './jobs/index.ts'
@@ -26,6 +34,28 @@ export async function presentBatches(
       can: canOf(row, caller),
       hostId: hosts.get(row.key)?.id ?? null,
       etaS: etas.get(row.key)?.batch.etaS ?? null,
+    }),
+  )
+}
+
+/** What the jobs of these batches amount to, by batch key: fields by their names, and the range of the estimate as `eta`. */
+export async function presentColumns(
+  db: Db,
+  rows: readonly BatchRow[],
+  columns: readonly (BatchField | 'eta')[],
+  clock: Clock,
+): Promise<Map<number, Record<string, FieldValue>>> {
+  const keys = rows.map((row) => row.key)
+  const fields = columns.filter((column) => column !== 'eta')
+  const [values, etas] = await Promise.all([
+    fieldsOf(db, keys, fields),
+    columns.includes('eta') ? etasOfBatches(db, rows, clock) : undefined,
+  ])
+  return new Map(
+    keys.map((key) => {
+      const eta = etas?.get(key)?.batch
+      const range = eta && eta.etaS !== null && { low: eta.lowS, high: eta.highS, n: eta.nSamples }
+      return [key, { ...values.get(key), ...(range && { eta: range }) }]
     }),
   )
 }

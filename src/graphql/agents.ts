@@ -1,10 +1,17 @@
 import { z } from 'zod'
-import { type CommandView, commandsOf, type HostView, hostView, listHosts } from '../domain/agents/index.ts'
+import {
+  type CommandView,
+  commandsOf,
+  type HostView,
+  hostView,
+  listHosts,
+  readHost,
+} from '../domain/agents/index.ts'
 import { isAdmin } from '../domain/caller.ts'
 import { Problem } from '../problem.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
-import { connectionCost } from './costs.ts'
+import { connectionCost, LOOKUP } from './costs.ts'
 import type { BatchNode } from './nodes.ts'
 import { connectionType, cursorsOf, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
@@ -84,6 +91,24 @@ builder.queryField('hosts', (t) =>
   }),
 )
 
+builder.queryField('host', (t) =>
+  t.field({
+    type: HostType,
+    nullable: true,
+    complexity: LOOKUP,
+    description: 'Null when there is none of that agent_id or it is not yours',
+    args: { id: t.arg.id({ required: true }) },
+    resolve: async (_root, { id }, { caller, db, clock }) => {
+      if (caller.kind !== 'known') return null
+      const row = await readHost(db, caller, String(id)).catch((error) => {
+        if (error instanceof Problem && error.code === 'agent_not_found') return null
+        throw error
+      })
+      return row && hostView(row, clock.now)
+    },
+  }),
+)
+
 const KindType = builder.enumType('AgentCommandKind', {
   values: { RERUN: { value: 'rerun' }, STOP: { value: 'stop' } } as const,
 })
@@ -114,6 +139,15 @@ builder.objectType(CommandType, {
     hostname: t.string({ resolve: ({ hostname }) => hostname }),
     command: t.string({ nullable: true, resolve: ({ command }) => command }),
     cwd: t.string({ nullable: true, resolve: ({ cwd }) => cwd }),
+    overridden: t.stringList({
+      description: 'What of the recorded was replaced: command, cwd',
+      resolve: ({ overridden }) => overridden,
+    }),
+    jobs: t.string({
+      nullable: true,
+      description: 'Of a rerun: all, or failed, which are those that failed, were lost or are missing',
+      resolve: ({ jobs }) => jobs,
+    }),
     pid: t.float({ nullable: true, resolve: ({ pid }) => pid }),
     exitCode: t.int({ nullable: true, resolve: (command) => command.exit_code }),
     failureReason: t.string({ nullable: true, resolve: (command) => command.failure_reason }),

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { BatchCan } from '../domain/access.ts'
 import type { BatchScope } from '../domain/batches/index.ts'
 import {
@@ -7,18 +8,21 @@ import {
   type FoundBatch,
   searchBatches,
 } from '../domain/batches/index.ts'
+import { presentColumns } from '../domain/present.ts'
 import { positionOf } from '../domain/sorted-pages.ts'
-import { builder } from './builder.ts'
-import { type Context, sees } from './context.ts'
-import { BATCH_SERIES, connectionCost, LOOKUP } from './costs.ts'
 import {
   type BatchFilterValue,
+  type BatchOrderValue,
   BatchStatusType,
   batchFilter,
   batchOrder,
-  JobFilterInput,
-  JobOrderInput,
-} from './filters.ts'
+  COLUMNS_SAID,
+  columnsIn,
+} from './batch-filters.ts'
+import { builder } from './builder.ts'
+import { type Context, sees } from './context.ts'
+import { BATCH_SERIES, connectionCost, LOOKUP } from './costs.ts'
+import { JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, type JobParent, jobPages } from './job.ts'
 import { type BatchNode, batchesById, batchNodes } from './nodes.ts'
 import { connectionType, FIRST, firstUpTo, MOST, pageOf, sortCursors } from './paging.ts'
@@ -84,6 +88,10 @@ builder.node(BatchType, {
         return project
       },
     }),
+    projectSlug: t.string({
+      description: "The project's slug, without the look-up that `project` is",
+      resolve: ({ view }) => view.project,
+    }),
     status: t.field({ type: BatchStatusType, resolve: ({ view }) => view.status }),
     stalled: t.boolean({
       description: 'Running, but silent for longer than the threshold',
@@ -117,9 +125,35 @@ builder.node(BatchType, {
     endedAt: t.field({ type: 'DateTime', nullable: true, resolve: ({ view }) => view.ended_at }),
     lastSeenAt: t.field({ type: 'DateTime', resolve: ({ view }) => view.last_seen_at }),
     elapsedS: t.field({ type: 'Number', resolve: ({ view }) => view.elapsed_s }),
+    etaS: t.float({
+      nullable: true,
+      description: 'Seconds until it is done, as lists and the stream tell it; `eta` has the range',
+      resolve: ({ view }) => view.eta_s,
+    }),
     failureReason: t.string({ nullable: true, resolve: ({ view }) => view.failure_reason }),
     envSnapshot: t.field({ type: EnvironmentType, nullable: true, resolve: ({ view }) => view.env_snapshot }),
+    environment: t.field({
+      type: 'JSON',
+      nullable: true,
+      description: 'All of the snapshot, under the names that its sender gave',
+      resolve: ({ view }) => view.env_snapshot,
+    }),
     rerunOf: t.id({ nullable: true, resolve: ({ view }) => view.rerun_of }),
+    columns: t.loadable({
+      type: 'JSON',
+      byPath: true,
+      nullable: true,
+      complexity: LOOKUP,
+      description: `${COLUMNS_SAID}: by name \`low\`, \`high\` and the number \`n\` of distinct values; what the batch lacks is absent. Null in a share`,
+      args: { names: t.arg.stringList({ required: true }) },
+      validate: z.object({ names: z.array(z.string()).max(50, 'at most 50 columns') }),
+      load: async (batches: BatchNode[], { db, clock }, { names }) => {
+        const rows = batches.filter(({ share }) => share === null).map(({ row }) => row)
+        const found = await presentColumns(db, rows, columnsIn(names), clock)
+        return batches.map(({ row, share }) => (share === null ? (found.get(row.key) ?? {}) : null))
+      },
+      resolve: (batch) => batch,
+    }),
     can: t.field({ type: CanType, resolve: ({ view }) => view.can }),
     jobs: t.loadable({
       type: JobConnection,
@@ -168,7 +202,7 @@ export interface BatchArgs {
   first: number
   after?: string | null | undefined
   filter?: BatchFilterValue | null | undefined
-  orderBy?: Parameters<typeof batchOrder>[0]
+  orderBy?: BatchOrderValue | null | undefined
 }
 
 /** A page of batches for each project, or one for all: one statement, and one more if they are counted. */

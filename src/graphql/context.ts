@@ -27,6 +27,8 @@ export interface Context {
   /** Estimates by batch; undefined for what does not run. */
   etas: DataLoader<number, BatchEtas | undefined>
   dashboardMemory: DashboardMemory
+  /** Whether there is a mail server. */
+  mailConfigured: boolean
   /** Points that metrics of this request may still answer with. */
   pointsLeft: number
 }
@@ -49,6 +51,7 @@ export function createContext(options: {
   live: Context['live']
   /** Kept from request to request, because it remembers what it summed. */
   dashboardMemory?: DashboardMemory
+  mailConfigured?: boolean
 }): Context {
   const { caller, db, prisma } = options
   let visible: Promise<readonly number[] | null> | undefined
@@ -98,6 +101,7 @@ export function createContext(options: {
       return keys.map((key) => etas.get(key))
     }),
     dashboardMemory: options.dashboardMemory ?? createDashboardMemory(),
+    mailConfigured: options.mailConfigured ?? false,
     pointsLeft: MOST_POINTS_ANSWERED,
   }
 }

@@ -1,20 +1,11 @@
 import { z } from 'zod'
 import { isStorable } from '../domain/access.ts'
-import type { BatchFilter, BatchOrder, BatchStatus, JobStatus } from '../domain/batches/index.ts'
+import type { JobStatus } from '../domain/batches/index.ts'
 import type { JobOrder, JobSearch } from '../domain/jobs/index.ts'
 import type { Comparison, Operator } from '../domain/json-field.ts'
 import { builder } from './builder.ts'
 
-/** What lists may be asked for (contract §6 "Filters"), as inputs, and as the domain takes it. */
-
-export const BatchStatusType = builder.enumType('BatchStatus', {
-  values: {
-    RUNNING: { value: 'running' },
-    COMPLETED: { value: 'completed' },
-    FAILED: { value: 'failed' },
-    STOPPED: { value: 'stopped' },
-  } as const,
-})
+/** What lists of jobs may be asked for (contract §6 "Filters"), as inputs, and as the domain takes it. */
 
 export const JobStatusType = builder.enumType('JobStatus', {
   values: {
@@ -26,87 +17,20 @@ export const JobStatusType = builder.enumType('JobStatus', {
   } as const,
 })
 
-const Direction = builder.enumType('Direction', {
+export const Direction = builder.enumType('Direction', {
   values: { ASC: { value: 'asc' }, DESC: { value: 'desc' } } as const,
 })
 
-const word = z
+export const word = z
   .string()
   .min(1, 'a filter must not be empty')
   .max(512)
   .refine(isStorable, 'holds what no text may hold')
-const words = z.array(word).max(50, 'a filter takes at most 50 words').nullish()
+export const words = z.array(word).max(50, 'a filter takes at most 50 words').nullish()
 
-export const BatchFilterInput = builder
-  .inputType('BatchFilter', {
-    description: 'Any of the words of a field, and all fields together; compared without case.',
-    fields: (t) => ({
-      project: t.stringList({ description: 'Slugs' }),
-      status: t.field({ type: [BatchStatusType] }),
-      host: t.stringList(),
-      owner: t.stringList({ description: 'Ids or names of people; addresses where you may know them' }),
-      tag: t.stringList(),
-      q: t.stringList({ description: 'Text in the id, experiment type, command, notes or tags' }),
-    }),
-  })
-  .validate(
-    z.object({
-      project: words,
-      status: z
-        .array(z.enum(['running', 'completed', 'failed', 'stopped']))
-        .max(10)
-        .nullish(),
-      host: words,
-      owner: words,
-      tag: words,
-      q: words,
-    }),
-  )
+export type Words = readonly string[] | null | undefined
 
-type Words = readonly string[] | null | undefined
-export interface BatchFilterValue {
-  project?: Words
-  status?: readonly BatchStatus[] | null | undefined
-  host?: Words
-  owner?: Words
-  tag?: Words
-  q?: Words
-}
-
-const listed = <T>(values: readonly T[] | null | undefined): T[] => [...(values ?? [])]
-
-export const batchFilter = (filter: BatchFilterValue | null | undefined): BatchFilter => ({
-  project: listed(filter?.project),
-  status: listed(filter?.status),
-  host: listed(filter?.host),
-  owner: listed(filter?.owner),
-  tag: listed(filter?.tag),
-  q: listed(filter?.q),
-  deleted: false,
-})
-
-const BatchOrderBy = builder.enumType('BatchOrderBy', {
-  values: {
-    STARTED_AT: { value: 'started_at' },
-    LAST_SEEN_AT: { value: 'last_seen_at' },
-    STATUS: { value: 'status' },
-    HOST: { value: 'host' },
-  } as const,
-})
-
-export const BatchOrderInput = builder.inputType('BatchOrder', {
-  fields: (t) => ({
-    by: t.field({ type: BatchOrderBy, required: true }),
-    direction: t.field({ type: Direction, required: true, defaultValue: 'desc' }),
-  }),
-})
-
-export const batchOrder = (
-  order:
-    | { by: 'started_at' | 'last_seen_at' | 'status' | 'host'; direction: 'asc' | 'desc' }
-    | null
-    | undefined,
-): BatchOrder => ({ by: order?.by ?? 'started_at', descending: (order?.direction ?? 'desc') === 'desc' })
+export const listed = <T>(values: readonly T[] | null | undefined): T[] => [...(values ?? [])]
 
 const OperatorType = builder.enumType('Operator', {
   values: {

@@ -5,7 +5,7 @@ import type { Context } from './context.ts'
 import { JOB_SERIES } from './costs.ts'
 import { asksNothing, type JobFilterValue, JobStatusType, jobOrder, jobSearch } from './filters.ts'
 import { type JobNode, jobNodes, jobsByName, type Share } from './nodes.ts'
-import { connectionType, pageOf, sortCursors } from './paging.ts'
+import { type Connection, connectionType, pageOf, sortCursors } from './paging.ts'
 import { EpochRange, keysArg, MetricType, metricsOfJobs, Sampling } from './series.ts'
 
 export const JobType = builder.objectRef<JobNode>('Job')
@@ -44,6 +44,7 @@ builder.node(JobType, {
     startedAt: t.field({ type: 'DateTime', resolve: ({ view }) => view.started_at }),
     endedAt: t.field({ type: 'DateTime', nullable: true, resolve: ({ view }) => view.ended_at }),
     elapsedS: t.field({ type: 'Number', resolve: ({ view }) => view.elapsed_s }),
+    etaS: t.float({ nullable: true, resolve: ({ view }) => view.eta_s }),
     epochs: t.int({ description: 'Distinct epochs', resolve: ({ view }) => view.epochs }),
     failureReason: t.string({ nullable: true, resolve: ({ view }) => view.failure_reason }),
     idle: t.boolean({
@@ -90,24 +91,49 @@ export interface JobArgs {
 /** A page of jobs for each of these parents: one statement for all of them, and one more if they are counted. */
 export async function jobPages(
   context: Context,
-  column: JobParents['column'],
+  column: 'batch_key' | 'project_key',
   parents: readonly JobParent[],
   args: JobArgs,
-) {
-  const order = jobOrder(args.orderBy)
-  const cursors = sortCursors(JSON.stringify(['jobs', column, order]))
+): Promise<Connection<JobNode>[]> {
   // Parents that one field of one query has are all shared or none is.
-  const search = jobSearch(
-    args.where,
-    parents.some(({ share }) => share?.anonymous === true),
+  const textless = parents.some(({ share }) => share?.anonymous === true)
+  const scope = { column, keys: parents.map(({ key }) => key) }
+  const shares = new Map(parents.map(({ key, share }) => [key, share]))
+  const pageFor = await readPages(
+    context,
+    scope,
+    column,
+    args,
+    textless,
+    (row) => shares.get(row.parent) ?? null,
   )
-  const keys = parents.map(({ key }) => key)
+  return parents.map(({ key, total }) => pageFor(key, asksNothing(args.where) ? total : undefined))
+}
+
+/** One page of all jobs in these projects, or of these batches in them. */
+export async function jobsTogether(
+  context: Context,
+  scope: Extract<JobParents, { together: unknown }>,
+  args: JobArgs,
+): Promise<Connection<JobNode>> {
+  return (await readPages(context, scope, 'together', args, false, () => null))(0)
+}
+
+async function readPages(
+  context: Context,
+  scope: JobParents,
+  named: string,
+  args: JobArgs,
+  textless: boolean,
+  shareOf: (row: FoundJob) => Share | null,
+): Promise<(parent: number, total?: number) => Connection<JobNode>> {
+  const order = jobOrder(args.orderBy)
+  const cursors = sortCursors(JSON.stringify(['jobs', named, order]))
+  const search = jobSearch(args.where, textless)
   const after = cursors.read(args.after)
   const limit = args.first + 1
-  const rows =
-    args.first === 0 ? [] : await searchJobs(context.db, { column, keys }, search, order, { limit, after })
-  const shares = new Map(parents.map(({ key, share }) => [key, share]))
-  const nodes = await jobNodes(context, rows, (row) => shares.get((row as FoundJob).parent) ?? null)
+  const rows = args.first === 0 ? [] : await searchJobs(context.db, scope, search, order, { limit, after })
+  const nodes = await jobNodes(context, rows, (row) => shareOf(row as FoundJob))
   const pages = new Map<number, { rows: FoundJob[]; nodes: JobNode[] }>()
   for (const [i, row] of rows.entries()) {
     let page = pages.get(row.parent)
@@ -119,19 +145,19 @@ export async function jobPages(
     page.nodes.push(nodes[i] as JobNode)
   }
   let counted: Promise<Map<number, number>> | undefined
-  return parents.map(({ key, total }) => {
-    const page = pages.get(key) ?? { rows: [], nodes: [] }
+  return (parent, total) => {
+    const page = pages.get(parent) ?? { rows: [], nodes: [] }
     return pageOf(page.rows, page.nodes, {
       first: args.first,
       after,
       cursorOf: (row) => cursors.write(positionOf(row)),
       total: async () => {
-        if (total !== undefined && asksNothing(args.where)) return total
-        counted ??= countJobs(context.db, { column, keys }, search)
-        return (await counted).get(key) ?? 0
+        if (total !== undefined) return total
+        counted ??= countJobs(context.db, scope, search)
+        return (await counted).get(parent) ?? 0
       },
     })
-  })
+  }
 }
 
 function nameIn(id: string): { batchId: string; id: string } {

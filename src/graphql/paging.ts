@@ -35,6 +35,10 @@ export const MOST = {
   logLines: 1_000,
   hosts: 500,
   commands: 500,
+  deliveries: 500,
+  audit: 500,
+  tokens: 500,
+  rules: 500,
 } as const
 export const FIRST = 50
 

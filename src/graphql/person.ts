@@ -19,7 +19,7 @@ const ViewerRole = builder.enumType('UserRole', {
   values: { ADMIN: { value: 'admin' }, USER: { value: 'user' } } as const,
 })
 
-const ViewerType = builder.objectRef<CallerUser>('Viewer')
+export const ViewerType = builder.objectRef<CallerUser>('Viewer')
 builder.objectType(ViewerType, {
   description: 'You.',
   fields: (t) => ({

@@ -1,5 +1,6 @@
 import { instantOf } from '../db/instant.ts'
 import type { Prisma } from '../db/prisma.ts'
+import { type KnownFields, knownFields } from '../domain/batches/index.ts'
 import { builder } from './builder.ts'
 import { type Context, sees } from './context.ts'
 import { DERIVED } from './costs.ts'
@@ -25,6 +26,18 @@ builder.objectType(MemberType, {
     email: t.string({ resolve: ({ user }) => user.email }),
     role: t.field({ type: RoleType, resolve: ({ role }) => role }),
     createdAt: t.field({ type: 'DateTime', resolve: ({ createdAt }) => instantOf(createdAt) }),
+  }),
+})
+
+const KnownFieldsType = builder.objectRef<KnownFields>('ProjectFields')
+builder.objectType(KnownFieldsType, {
+  description: 'Names among its newest 2,000 batches and jobs.',
+  fields: (t) => ({
+    params: t.stringList({ resolve: ({ params }) => params }),
+    series: t.stringList({ resolve: ({ series }) => series }),
+    hosts: t.stringList({ resolve: ({ hosts }) => hosts }),
+    owners: t.stringList({ resolve: ({ owners }) => owners }),
+    tags: t.stringList({ resolve: ({ tags }) => tags }),
   }),
 })
 
@@ -79,6 +92,14 @@ export const ProjectType = builder.prismaNode('Project', {
         { user: owner, role: 'owner', createdAt },
         ...members.map(({ user, role, createdAt }) => ({ user, role: role as Member['role'], createdAt })),
       ],
+    }),
+    fields: t.field({
+      type: KnownFieldsType,
+      nullable: true,
+      complexity: { field: 100, multiplier: 1 },
+      description: 'What its batches can be filtered by and shown with; null in a share',
+      resolve: async ({ key }, _args, context) =>
+        (await sees(context, key)) ? knownFields(context.db, key) : null,
     }),
     recipients: t.stringList({
       nullable: true,

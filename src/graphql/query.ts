@@ -1,9 +1,11 @@
-import { visibleProjectKeys } from '../domain/access.ts'
+import { z } from 'zod'
+import { visibleBatches, visibleProjectKeys } from '../domain/access.ts'
 import { BatchConnection, BatchType, batchPages, seenOf } from './batch.ts'
+import { BatchFilterInput, BatchOrderInput } from './batch-filters.ts'
 import { builder } from './builder.ts'
 import { connectionCost, LOOKUP } from './costs.ts'
-import { BatchFilterInput, BatchOrderInput, JobFilterInput, JobOrderInput } from './filters.ts'
-import { JobConnection, JobType, jobPages } from './job.ts'
+import { JobFilterInput, JobOrderInput } from './filters.ts'
+import { JobConnection, JobType, jobPages, jobsTogether } from './job.ts'
 import { batchesById, jobsByName, sharedBatch } from './nodes.ts'
 import { type Connection, FIRST, firstUpTo, MOST } from './paging.ts'
 import { ProjectType, visibleOnly } from './project.ts'
@@ -68,6 +70,27 @@ builder.queryFields((t) => ({
     complexity: LOOKUP,
     args: { id: t.arg.id({ required: true }) },
     resolve: async (_root, { id }, context) => (await batchesById(context, [id]))[0] ?? null,
+  }),
+  jobs: t.field({
+    type: JobConnection,
+    complexity: connectionCost,
+    description: 'The jobs of all batches that you see',
+    args: {
+      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.jobs) }),
+      after: t.arg.string(),
+      batches: t.arg.idList({
+        description: 'Ids of batches, as they are written: those of them that you see',
+        validate: z.array(z.string()).max(500, 'at most 500 batches').nullish() as never,
+      }),
+      where: t.arg({ type: JobFilterInput }),
+      orderBy: t.arg({ type: JobOrderInput, description: 'Newest first without it' }),
+    },
+    resolve: async (_root, { batches: ids, ...args }, context) => {
+      const together = await context.visibleProjects()
+      if (ids == null) return jobsTogether(context, { together }, args)
+      const seen = await visibleBatches(context.db, context.caller, ids.map(String))
+      return jobsTogether(context, { together: null, batches: seen.map(({ key }) => key) }, args)
+    },
   }),
   job: t.field({
     type: JobType,

@@ -34,11 +34,19 @@ const lineCursors = cursorsOf(
 )
 const findable = z.string().max(1_000).refine(isStorable, 'holds what no text may hold').nullish()
 
+const lineId = z
+  .string()
+  .regex(/^\d{1,15}$/, 'is no dbId')
+  .nullish()
+const lineOf = (id: string | null | undefined): number | undefined => (id == null ? undefined : Number(id))
+
 interface LogArgs {
   first: number
   after?: string | null | undefined
   last?: number | null | undefined
   before?: string | null | undefined
+  afterId?: string | null | undefined
+  beforeId?: string | null | undefined
   jobId?: string | null | undefined
   level?: string | null | undefined
   q?: string | null | undefined
@@ -51,13 +59,13 @@ async function logLines(
   args: LogArgs,
 ): Promise<Connection<LogLine>> {
   const { first } = args
-  const after = lineCursors.read(args.after)
+  const after = lineCursors.read(args.after) ?? lineOf(args.afterId)
   const query = { jobId: args.jobId ?? undefined, level: args.level ?? undefined, q: args.q ?? undefined }
   // Nobody knows what a line says: an anonymous share has none.
   const hidden = share?.anonymous === true
   const total = () => (hidden ? 0 : countLogLines(db, batchKey, query))
   if (args.last != null) {
-    const before = lineCursors.read(args.before)
+    const before = lineCursors.read(args.before) ?? lineOf(args.beforeId)
     const limit = args.last + 1
     const found = hidden ? [] : await readLogLines(db, batchKey, { ...query, before, limit, tail: true })
     const lines = args.last === 0 ? [] : found.slice(-args.last)
@@ -161,6 +169,8 @@ builder.objectFields(BatchType, (t) => ({
       after: t.arg.string(),
       last: t.arg.int({ description: 'Wins over `first`', validate: firstUpTo(MOST.logLines).nullish() }),
       before: t.arg.string({ description: 'With `last`: those before this cursor' }),
+      afterId: t.arg.id({ description: 'In place of `after`, by the `dbId` of a line', validate: lineId }),
+      beforeId: t.arg.id({ description: 'In place of `before`, likewise', validate: lineId }),
       jobId: t.arg.id({ validate: findable }),
       level: t.arg.string({
         description:

@@ -11,6 +11,8 @@ import './records.ts'
 import './metric-groups.ts'
 import './share.ts'
 import './agents.ts'
+import './deliveries.ts'
+import './administered.ts'
 import './query.ts'
 import './live.ts'
 

@@ -7,11 +7,10 @@ import {
   type BatchFilter,
   type BatchRow,
   type BatchView,
-  fieldsOf,
   listBatches,
   searchBatches,
 } from '../domain/batches/index.ts'
-import { etasOfBatches, presentBatches } from '../domain/present.ts'
+import { presentBatches, presentColumns } from '../domain/present.ts'
 import { clockOf, type Services } from '../services.ts'
 import { asMade, BATCH_STATES, listedBatch } from './batch-shapes.ts'
 import { readersOnly } from './credentials.ts'
@@ -39,18 +38,8 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
     columns: readonly (BatchField | 'eta')[],
   ) {
     if (columns.length === 0) return items
-    const keys = rows.map((row) => row.key)
-    const fields = columns.filter((column) => column !== 'eta')
-    const [values, etas] = await Promise.all([
-      fieldsOf(sql, keys, fields),
-      columns.includes('eta') ? etasOfBatches(sql, rows, clockOf(services)) : undefined,
-    ])
-    return items.map((item, i) => {
-      const key = keys[i] as number
-      const eta = etas?.get(key)?.batch
-      const range = eta && eta.etaS !== null && { low: eta.lowS, high: eta.highS, n: eta.nSamples }
-      return { ...item, columns: { ...values.get(key), ...(range && { eta: range }) } }
-    })
+    const values = await presentColumns(sql, rows, columns, clockOf(services))
+    return items.map((item, i) => ({ ...item, columns: values.get(rows[i]?.key as number) ?? {} }))
   }
   routes.get(
     '/api/batches',

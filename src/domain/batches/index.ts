@@ -10,11 +10,12 @@ export {
   startedAt,
   statusOf,
 } from './batch.ts'
-export { deliveryOf, deliveryOfJobs } from './delivery.ts'
+export { type DeliveryView, deliveryOf, deliveryOfJobs, type JobDelivery } from './delivery.ts'
 export {
   type BatchField,
   type FieldCondition,
   type FieldValue,
+  type KnownFields,
   fieldsOf,
   knownFields,
   readCondition,

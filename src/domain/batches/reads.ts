@@ -4,6 +4,7 @@ import { ownersNamed, visibleProjectKeys } from '../access.ts'
 import { type Caller, isAdmin } from '../caller.ts'
 import {
   every,
+  likeLiterally,
   newestFirst,
   oneOf,
   oneOfAnyCase,
@@ -106,9 +107,6 @@ function restorable(db: Db, caller: Caller): Fragment {
     ]),
   ])
 }
-
-/** The text as a LIKE pattern that means itself. */
-const likeLiterally = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
 
 /** The rows of these batches, in no order. What the caller sees of them was settled before. */
 export async function readBatches(db: Db, caller: Caller, keys: number[]): Promise<BatchRow[]> {

@@ -1,10 +1,10 @@
 import type { Fragment } from 'postgres'
-import type { Db } from '../../db/sql.ts'
+import { type Db, plannedAnew } from '../../db/sql.ts'
 import { type BatchAccess, isStorable, visibleBatches } from '../access.ts'
 import type { JobStatus } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { type Comparison, fieldOf, holds } from '../json-field.ts'
-import { oneOf, oneOfAnyCase, some } from '../newest-first.ts'
+import { likeLiterally, oneOf, oneOfAnyCase, some } from '../newest-first.ts'
 import {
   countsOf,
   type PagePlan,
@@ -37,11 +37,10 @@ export type JobOrder =
   | { by: 'started_at' | 'status'; descending: boolean }
   | { by: 'param' | 'final_metric' | 'latest'; key: string; descending: boolean }
 
-/** The parents whose jobs are wanted: a page for each. */
-export interface JobParents {
-  column: 'batch_key' | 'project_key'
-  keys: readonly number[]
-}
+/** The parents whose jobs are wanted: a page for each; or one page of all in these projects (null: in every one). */
+export type JobParents =
+  | { column: 'batch_key' | 'project_key'; keys: readonly number[] }
+  | { together: readonly number[] | null; batches?: readonly number[] | undefined }
 
 export type FoundJob = JobRow & SortColumns & { parent: number }
 
@@ -55,11 +54,13 @@ export async function searchJobs(
 ): Promise<FoundJob[]> {
   const by = sortBy(db, order, search.textless)
   const uses = search.latest.length > 0 || order.by === 'latest'
-  return db<FoundJob[]>`/* jobs.search */
+  const query = db<FoundJob[]>`/* jobs.search */
     with page as materialized (${sortedPages(db, planOf(db, parents, search, uses), by, page)})
     select ${jobColumns(db)}, page.parent, page.sort_rank, page.sort_number, page.sort_text
     from page join jobs j on j.key = page.key ${jobJoins(db)}
     order by ${pageOrder(db, by)}`
+  // How common a word is decides between the order of the list and the index of words.
+  return search.q.length > 0 ? plannedAnew(query) : query
 }
 
 /** How many jobs of each parent match. */
@@ -96,10 +97,16 @@ export async function findJobs(
   return rows.map((job) => ({ job, batch: byId.get(job.batch_id) as BatchAccess }))
 }
 
-function planOf(db: Db, { column, keys }: JobParents, search: JobSearch, usesProgress: boolean): PagePlan {
+function planOf(db: Db, parents: JobParents, search: JobSearch, usesProgress: boolean): PagePlan {
   const where: Fragment[] = []
   // What is hidden must not be found out by asking for it either.
   const shown = (condition: Fragment): Fragment => (search.textless ? db`false` : condition)
+  const { column, keys } = 'together' in parents ? { column: 'project_key' as const, keys: null } : parents
+  if ('together' in parents) {
+    const { together, batches } = parents
+    if (batches !== undefined) where.push(db`t.batch_key = any (${[...batches]}::bigint[])`)
+    if (together !== null) where.push(db`t.project_key = any (${[...together]}::integer[])`)
+  }
   if (column === 'project_key') {
     where.push(db`not exists (select from batches d where d.key = t.batch_key and d.deleted_at is not null)`)
   }
@@ -107,11 +114,10 @@ function planOf(db: Db, { column, keys }: JobParents, search: JobSearch, usesPro
   if (search.model.length > 0) where.push(shown(oneOfAnyCase(db, db`t.model`, search.model)))
   if (search.dataset.length > 0) where.push(shown(oneOfAnyCase(db, db`t.dataset`, search.dataset)))
   if (search.q.length > 0) {
-    const said = search.textless ? db`t.id` : db`concat_ws(chr(10), t.id, t.model, t.dataset)`
     where.push(
       some(
         db,
-        search.q.map((term) => db`strpos(lower(${said}), lower(${term})) > 0`),
+        search.q.map((term) => holdsText(db, term, search.textless)),
       ),
     )
   }
@@ -123,6 +129,16 @@ function planOf(db: Db, { column, keys }: JobParents, search: JobSearch, usesPro
   for (const one of search.latest) where.push(holds(db, { number: latestOf(db, one.key) }, one))
   const joins = usesProgress ? db`join job_progress tp on tp.job_key = t.key` : db``
   return { table: 'jobs', column, parents: keys, joins, where }
+}
+
+/** The index of words (012_job_search) knows three letters or more; fewer are soon met in the order of the list. */
+const INDEXED = 3
+function holdsText(db: Db, term: string, textless: boolean): Fragment {
+  if (textless || term.length < INDEXED) {
+    const said = textless ? db`t.id` : db`concat_ws(chr(10), t.id, t.model, t.dataset)`
+    return db`strpos(lower(${said}), lower(${term})) > 0`
+  }
+  return db`batch_search_text(t.id, t.model, t.dataset, null, null) like '%' || lower(${likeLiterally(term)}) || '%'`
 }
 
 /** The last value of a series, over a row `tp` of job_progress. */

@@ -1,0 +1,146 @@
+import { z } from 'zod'
+import {
+  BATCH_COLUMNS,
+  type BatchField,
+  type BatchFilter,
+  type BatchOrder,
+  type BatchStatus,
+  type FieldCondition,
+  readCondition,
+  readField,
+} from '../domain/batches/index.ts'
+import { Problem } from '../problem.ts'
+import { builder } from './builder.ts'
+import { Direction, listed, type Words, word, words } from './filters.ts'
+
+/** What lists of batches may be asked for (contract §4, §6), as inputs, and as the domain takes it; as REST's. */
+
+export const BatchStatusType = builder.enumType('BatchStatus', {
+  values: {
+    RUNNING: { value: 'running' },
+    COMPLETED: { value: 'completed' },
+    FAILED: { value: 'failed' },
+    STOPPED: { value: 'stopped' },
+  } as const,
+})
+
+export const BatchFilterInput = builder
+  .inputType('BatchFilter', {
+    description: 'Any of the words of a field, and all fields together; compared without case.',
+    fields: (t) => ({
+      id: t.idList({ description: 'Ids of batches, as they are written' }),
+      project: t.stringList({ description: 'Slugs' }),
+      status: t.field({ type: [BatchStatusType] }),
+      host: t.stringList(),
+      owner: t.stringList({ description: 'Ids or names of people; addresses where you may know them' }),
+      tag: t.stringList(),
+      q: t.stringList({ description: 'Text in the id, experiment type, command, notes or tags' }),
+      where: t.stringList({
+        description:
+          'Conditions that a job of the batch meets, such as `lr<0.01` or `last.val_loss<=1`: a name, <, <=, =, !=, >= or >, and a number or a text; all of them together',
+      }),
+    }),
+  })
+  .validate(
+    z.object({
+      id: words,
+      project: words,
+      status: z
+        .array(z.enum(['running', 'completed', 'failed', 'stopped']))
+        .max(10)
+        .nullish(),
+      host: words,
+      owner: words,
+      tag: words,
+      q: words,
+      where: z.array(word).max(50, 'at most 50 conditions').nullish(),
+    }),
+  )
+
+export interface BatchFilterValue {
+  id?: readonly (string | number)[] | null | undefined
+  project?: Words
+  status?: readonly BatchStatus[] | null | undefined
+  host?: Words
+  owner?: Words
+  tag?: Words
+  q?: Words
+  where?: Words
+}
+
+export const batchFilter = (filter: BatchFilterValue | null | undefined): BatchFilter => ({
+  id: listed(filter?.id).map(String),
+  project: listed(filter?.project),
+  status: listed(filter?.status),
+  host: listed(filter?.host),
+  owner: listed(filter?.owner),
+  tag: listed(filter?.tag),
+  q: listed(filter?.q),
+  where: listed(filter?.where).map(conditionIn),
+  deleted: false,
+})
+
+function conditionIn(text: string): FieldCondition {
+  return readCondition(text) ?? refuse('where', 'must be conditions such as lr<0.01 or last.val_loss<=1')
+}
+
+const FIELD = '`param.<name>`, `last.<series>`, `min.<series>` or `max.<series>`'
+
+export const ETA = 'eta'
+/** Names of columns: fields over the jobs of a batch, or `eta`. */
+export const columnsIn = (names: readonly string[]): (BatchField | typeof ETA)[] =>
+  names.map((name) => (name === ETA ? ETA : (readField(name) ?? refuse('names', `must be eta, ${FIELD}`))))
+export const COLUMNS_SAID = `Fields over its jobs, \`param.<name>\`, \`last.<series>\`, \`min.<series>\` and \`max.<series>\`, or \`eta\`, the seconds between which it is likely done`
+
+function refuse(path: string, message: string): never {
+  throw new Problem('invalid_query', { detail: `${path} ${message}`, errors: [{ path, message }] })
+}
+
+const BatchOrderBy = builder.enumType('BatchOrderBy', {
+  values: {
+    STARTED_AT: { value: 'started_at' },
+    LAST_SEEN_AT: { value: 'last_seen_at' },
+    STATUS: { value: 'status' },
+    HOST: { value: 'host' },
+    OWNER: { value: 'owner' },
+    ID: { value: 'id' },
+    PROGRESS: { value: 'progress' },
+    ELAPSED: { value: 'elapsed' },
+    FIELD: { value: 'field', description: 'What `field` names' },
+  } as const,
+})
+
+export const BatchOrderInput = builder
+  .inputType('BatchOrder', {
+    description:
+      'Among equals the newest comes first. In both directions numbers come before texts, then NaN, then batches without the field.',
+    fields: (t) => ({
+      by: t.field({ type: BatchOrderBy, required: true }),
+      field: t.string({ description: `For FIELD: ${FIELD}` }),
+      direction: t.field({ type: Direction, required: true, defaultValue: 'desc' }),
+    }),
+  })
+  .validate(
+    z
+      .object({
+        by: z.enum([...BATCH_COLUMNS, 'field']),
+        field: word.refine((name) => readField(name) !== null, `must be ${FIELD}`).nullish(),
+        direction: z.enum(['asc', 'desc']),
+      })
+      .refine(
+        ({ by, field }) => (by === 'field') === (field != null),
+        'FIELD takes a field, the others none',
+      ),
+  )
+
+export interface BatchOrderValue {
+  by: Extract<BatchOrder['by'], string> | 'field'
+  field?: string | null | undefined
+  direction: 'asc' | 'desc'
+}
+
+export function batchOrder(order: BatchOrderValue | null | undefined): BatchOrder {
+  const { by = 'started_at', field, direction = 'desc' } = order ?? {}
+  const named = by === 'field' ? (readField(field ?? '') ?? refuse('field', `must be ${FIELD}`)) : by
+  return { by: named, descending: direction === 'desc' }
+}

@@ -1,0 +1,107 @@
+import { z } from 'zod'
+import { type DeliveryView, deliveryOf, deliveryOfJobs, type JobDelivery } from '../domain/batches/index.ts'
+import { BatchType } from './batch.ts'
+import { builder } from './builder.ts'
+import { connectionCost, DERIVED } from './costs.ts'
+import { connectionType, cursorsOf, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
+
+/** Whether everything that was sent has arrived; as REST shows it. */
+
+const CountsType = builder.objectRef<NonNullable<DeliveryView['reported']>>('DeliveryCounts')
+builder.objectType(CountsType, {
+  description: "The reporter's own count of events, sent with its last one.",
+  fields: (t) => ({
+    produced: t.int({ resolve: ({ produced }) => produced }),
+    accepted: t.int({ resolve: ({ accepted }) => accepted }),
+    duplicate: t.int({ resolve: ({ duplicate }) => duplicate }),
+    spilled: t.int({ resolve: ({ spilled }) => spilled }),
+    dropped: t.int({ resolve: ({ dropped }) => dropped }),
+  }),
+})
+
+const DeliveryType = builder.objectRef<DeliveryView>('Delivery')
+builder.objectType(DeliveryType, {
+  fields: (t) => ({
+    state: t.string({
+      description: 'open while it runs, complete, incomplete, or unknown when it ended without a receipt',
+      resolve: ({ state }) => state,
+    }),
+    stored: t.int({ description: 'Events, each counted once', resolve: ({ stored }) => stored }),
+    reported: t.field({ type: CountsType, nullable: true, resolve: ({ reported }) => reported }),
+    missing: t.int({
+      nullable: true,
+      description: 'Produced, not given up by the reporter, and not stored',
+      resolve: ({ missing }) => missing,
+    }),
+  }),
+})
+
+const JobDeliveryType = builder.objectRef<JobDelivery>('JobDelivery')
+builder.objectType(JobDeliveryType, {
+  description: 'What has arrived of one job, and where epochs are missing.',
+  fields: (t) => ({
+    jobId: t.id({ resolve: (job) => job.job_id }),
+    status: t.string({ resolve: ({ status }) => status }),
+    epochs: t.int({ description: 'Distinct epochs that are stored', resolve: ({ epochs }) => epochs }),
+    firstEpoch: t.int({ nullable: true, resolve: (job) => job.first_epoch }),
+    lastEpoch: t.int({ nullable: true, resolve: (job) => job.last_epoch }),
+    saidEpochs: t.float({
+      nullable: true,
+      description: '`train_epochs` of its end',
+      resolve: (job) => job.said_epochs,
+    }),
+    every: t.float({
+      nullable: true,
+      description: 'The usual distance of its epochs',
+      resolve: ({ every }) => every,
+    }),
+    missing: t.float({
+      description: 'Epochs that its pace leads to expect and that are not stored',
+      resolve: ({ missing }) => missing,
+    }),
+    gaps: t.field({
+      type: 'JSON',
+      description: 'From which to which epoch they are missing, in pairs: the first 50',
+      resolve: ({ gaps }) => gaps,
+    }),
+  }),
+})
+const JobDeliveryConnection = connectionType<typeof JobDeliveryType, JobDelivery>(
+  'JobDelivery',
+  JobDeliveryType,
+)
+
+const cursors = cursorsOf(
+  'delivery of jobs',
+  z.int().min(0),
+  (key: number) => key,
+  (key) => key,
+)
+
+builder.objectFields(BatchType, (t) => ({
+  delivery: t.field({
+    type: DeliveryType,
+    complexity: DERIVED,
+    description: 'Whether everything that the reporter produced has arrived',
+    resolve: ({ row }, _args, { db }) => deliveryOf(db, row),
+  }),
+  jobDeliveries: t.field({
+    type: JobDeliveryConnection,
+    complexity: connectionCost,
+    description: 'What has arrived of each job; oldest job first',
+    args: {
+      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.deliveries) }),
+      after: t.arg.string(),
+    },
+    resolve: async ({ row }, { first, ...args }, { db }) => {
+      const after = cursors.read(args.after)
+      const rows = first === 0 ? [] : await deliveryOfJobs(db, row.key, { limit: first + 1, after })
+      return pageOf(rows, rows, {
+        first,
+        after,
+        cursorOf: ({ key }) => cursors.write(key),
+        total: () => row.n_jobs,
+      })
+    },
+  }),
+}))
