@@ -17,7 +17,7 @@ import { seedManyBatches, seedManyJobs } from './kit/many-batches.ts'
 import { type Figure, median, printFigures } from './kit/report.ts'
 import { fillBatch, packAll } from './kit/series.ts'
 import { type BenchServer, startDatabase, startServer } from './kit/server.ts'
-import { WATCH, watched } from './kit/watch.ts'
+import { openMeter, WATCH, watched } from './kit/watch.ts'
 
 export const long = true
 
@@ -109,20 +109,31 @@ async function tables(site: Site): Promise<Figure[]> {
     const painted: number[] = []
     const filtered: number[] = []
     const frames: number[] = []
+    const cpu: { painted: number; frame: number }[] = []
     for (let round = 0; round < ROUNDS; round++) {
       await visit(site, async (page) => {
-        await page.goto(path)
+        const meter = await openMeter(page)
+        await page.goto(path, { waitUntil: 'commit' })
         painted.push(await watched(page, 'rowsPainted()'))
+        const paintedMs = await meter()
         if (filter) filtered.push(await watched(page, `filtered('status:failed', 'failed')`))
         await page.goto(path)
         await watched(page, 'rowsPainted()')
         await sleep(1_000)
-        frames.push(percentile(await watched<number[]>(page, `scrolled(${SCROLL_MS})`), 95))
+        const before = await meter()
+        const lengths = await watched<number[]>(page, `scrolled(${SCROLL_MS})`)
+        frames.push(percentile(lengths, 95))
+        cpu.push({ painted: paintedMs, frame: ((await meter()) - before) / lengths.length })
       })
     }
     figures.push(within(`${what}: rows painted`, median(painted), 1_000))
     if (filter) figures.push(within(`${what}: a filter answers`, median(filtered), 1_000))
     figures.push(smooth(`${what}: scrolling`, median(frames)))
+    figures.push({
+      what: `${what}: the main thread's processor time until rows are painted / a frame of scrolling`,
+      value: `${median(cpu.map((one) => one.painted)).toFixed(0)} / ${median(cpu.map((one) => one.frame)).toFixed(1)} ms`,
+      limit: '',
+    })
   }
   return figures
 }

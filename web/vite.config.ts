@@ -43,6 +43,18 @@ export default defineConfig({
     // The content security policy allows no inline data for scripts and styles.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        // What every page needs is two files rather than twenty: a browser asks for six at a time, and what is
+        // compressed together weighs less. The libraries stay in its cache when the page changes.
+        codeSplitting: {
+          groups: [
+            { name: 'libraries', tags: ['$initial'], test: /node_modules/, priority: 2 },
+            { name: 'core', tags: ['$initial'], priority: 1 },
+          ],
+        },
+      },
+    },
   },
   worker: { format: 'es' },
   server: {

@@ -93,3 +93,16 @@ export const watched = <T>(page: Page, expression: string): Promise<T> =>
       throw new Error(`watch.${expression} of ${page.url()} saw nothing`)
     }),
   ])
+
+/**
+ * The processor time of the page's main thread, in milliseconds since it was made: unlike the time on a clock it
+ * holds nothing of what else the machine does. Opened before the navigation.
+ */
+export async function openMeter(page: Page): Promise<() => Promise<number>> {
+  const devtools = await page.context().newCDPSession(page)
+  await devtools.send('Performance.enable', { timeDomain: 'threadTicks' })
+  return async () => {
+    const { metrics } = await devtools.send('Performance.getMetrics')
+    return 1000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN)
+  }
+}

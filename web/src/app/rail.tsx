@@ -1,5 +1,6 @@
-import { useQuery } from '@tanstack/react-query'
+import { useIsFetching, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
 import { fetchBatches } from '../lib/api/batches.ts'
 import type { Batch, User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
@@ -126,13 +127,26 @@ function Count({
   )
 }
 
+const QUIET_MS = 200
+/** True from when the page's own reads are in: what the rail counts must not hold them up. */
+function useQuiet(): boolean {
+  const reading = useIsFetching() > 0
+  const [quiet, setQuiet] = useState(false)
+  useEffect(() => {
+    if (reading || quiet) return
+    const timer = setTimeout(() => setQuiet(true), QUIET_MS)
+    return () => clearTimeout(timer)
+  }, [reading, quiet])
+  return quiet
+}
+
 const DAY_MS = 86_400_000
 
 /** By project, how many batches run, and how many failed within a day. */
 function useCounts(known: boolean): { running: Map<string, number>; failed: Map<string, number> } {
   useQuery({
     queryKey: ['counted'],
-    enabled: known,
+    enabled: useQuiet() && known,
     queryFn: async () => {
       const pages = await Promise.all([
         fetchBatches({ status: ['running'] }, { limit: 500 }),

@@ -1,13 +1,13 @@
-import { useQueryClient } from '@tanstack/react-query'
-import { Link, useNavigate, useParams, useRouterState } from '@tanstack/react-router'
-import { DropdownMenu } from 'radix-ui'
+import { Link, useParams, useRouterState } from '@tanstack/react-router'
 import type { User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
 import { useStreamState } from '../lib/live/stream.ts'
 import { useBatch } from '../lib/queries.ts'
-import { type Choice, chooseTheme, useThemeChoice } from '../lib/theme.ts'
 import { Button, buttonLook } from '../ui/controls.tsx'
-import { leave } from './leave.ts'
+import { OpenLater } from '../ui/open-later.tsx'
+import { userButton } from './user-button.tsx'
+
+const userMenu = () => import('./user-menu.tsx').then((file) => file.UserMenu)
 
 /** Where one is, whether the page is live, and who one is. */
 export function TopBar(props: { me: User | null | undefined; onMenu: () => void; onPalette: () => void }) {
@@ -28,7 +28,7 @@ export function TopBar(props: { me: User | null | undefined; onMenu: () => void;
         </span>
       </Button>
       <Live />
-      {me && <UserMenu me={me} />}
+      {me && <OpenLater load={userMenu} given={{ me }} {...userButton(me)} />}
       {me === null && (
         <Link {...links.signIn(path)} className={buttonLook('primary')}>
           Sign in
@@ -98,53 +98,5 @@ function Live() {
       <span className={`size-2 rounded-full ${colour}`} aria-hidden="true" />
       <span data-stream>{word}</span>
     </span>
-  )
-}
-
-const CHOICES: readonly Choice[] = ['system', 'light', 'dark']
-const entry =
-  'flex cursor-pointer items-center justify-between rounded px-2 py-1 outline-none data-highlighted:bg-hover'
-
-function UserMenu({ me }: { me: User }) {
-  const queries = useQueryClient()
-  const navigate = useNavigate()
-  const theme = useThemeChoice()
-  return (
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger className={buttonLook('quiet')} aria-label={`Account of ${me.name}`}>
-        <span className="max-w-32 truncate">{me.name}</span>
-        <span aria-hidden="true">▾</span>
-      </DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content
-          align="end"
-          sideOffset={4}
-          className="z-30 min-w-48 rounded-md border border-line bg-raised p-1 shadow-lg"
-        >
-          <p className="px-2 py-1 text-xs text-muted">{me.email}</p>
-          <DropdownMenu.Item className={entry} asChild>
-            <Link {...links.account()}>Account</Link>
-          </DropdownMenu.Item>
-          <DropdownMenu.Separator className="my-1 h-px bg-line" />
-          <DropdownMenu.RadioGroup value={theme} onValueChange={(value) => chooseTheme(value as Choice)}>
-            {CHOICES.map((choice) => (
-              <DropdownMenu.RadioItem key={choice} value={choice} className={entry}>
-                {choice === 'system'
-                  ? 'Colours of the system'
-                  : `${choice === 'dark' ? 'Dark' : 'Light'} colours`}
-                <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
-              </DropdownMenu.RadioItem>
-            ))}
-          </DropdownMenu.RadioGroup>
-          <DropdownMenu.Separator className="my-1 h-px bg-line" />
-          <DropdownMenu.Item
-            className={entry}
-            onSelect={() => void leave(queries, () => navigate(links.signIn()))}
-          >
-            Sign out
-          </DropdownMenu.Item>
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
-    </DropdownMenu.Root>
   )
 }

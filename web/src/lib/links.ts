@@ -47,6 +47,12 @@ export const links = {
     linkOptions({ to: '/compare', search: readCompareSearch({ ...search, batches: [...batches] }) }),
 }
 
+/** The same as texts, for rows whose links stand by the hundred (ui/row-links.ts). */
+export const hrefs = {
+  batch: (batchId: string) => `/b/${encodeURIComponent(batchId)}`,
+  job: (batchId: string, jobId: string) => `/b/${encodeURIComponent(batchId)}/j/${encodeURIComponent(jobId)}`,
+}
+
 /** Downloads, which the service answers itself. */
 export const downloads = {
   jobs: (batchId: string) => `${batchAt(batchId)}/export.csv`,

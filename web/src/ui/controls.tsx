@@ -1,4 +1,4 @@
-import type { ButtonHTMLAttributes, InputHTMLAttributes, ReactNode } from 'react'
+import type { ButtonHTMLAttributes, CSSProperties, InputHTMLAttributes, ReactNode } from 'react'
 import { useId } from 'react'
 
 const LOOK = {
@@ -71,17 +71,18 @@ export function Choice<T extends string>(props: {
 /** A bar with its words: 5 of 8. */
 export function Progress({ done, failed, total }: { done: number; failed: number; total: number | null }) {
   const all = Math.max(total ?? 0, done + failed, 1)
-  const share = (n: number): string => `${(100 * n) / all}%`
-  const words = total === null ? `${done + failed} jobs ended` : `${done + failed} of ${total} jobs`
+  const upTo = (n: number): string => `${(100 * n) / all}%`
+  const style = { '--done': upTo(done), '--ended': upTo(done + failed) } as CSSProperties
   return (
     <span className="flex items-center gap-2 whitespace-nowrap">
-      <span className="flex h-1.5 w-16 shrink-0 overflow-hidden rounded-full bg-line" aria-hidden="true">
-        <span className="bg-completed" style={{ width: share(done) }} />
-        <span className="bg-failed" style={{ width: share(failed) }} />
-      </span>
-      <span className="text-ink">
+      <span
+        role="img"
+        aria-label={total === null ? `${done + failed} jobs ended` : `${done + failed} of ${total} jobs`}
+        className="progress h-1.5 w-16 shrink-0 rounded-full"
+        style={style}
+      />
+      <span aria-hidden="true" className="text-ink">
         {total === null ? done + failed : `${done + failed} / ${total}`}
-        <span className="sr-only"> ({words})</span>
       </span>
     </span>
   )

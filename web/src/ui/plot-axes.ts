@@ -1,5 +1,5 @@
 import type uPlot from 'uplot'
-import { duration, number } from '../lib/words.ts'
+import { dayOfMonth, duration, exact, minuteOfDay, number, timeOfDay } from '../lib/words.ts'
 
 /** What stands along the x-axis: epochs; Unix seconds; seconds since each job's start. */
 export type XKind = 'epoch' | 'time' | 'wall' | 'relative'
@@ -26,19 +26,11 @@ export function xAxisOf(x: XKind, log: boolean): Partial<uPlot.Axis> {
 
 /** A place on it in words, for tooltips. */
 export const placeOf = (x: XKind, at: number): string =>
-  isClock(x)
-    ? new Date(at * 1000).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
-    : x === 'relative'
-      ? `${duration(at)} after the start`
-      : `epoch ${number(at)}`
+  isClock(x) ? exact(at * 1000) : x === 'relative' ? `${duration(at)} after the start` : `epoch ${number(at)}`
 
 /** A day where the marks are days apart, else the time, with seconds where they matter. */
 function timeOf(seconds: number, step: number): string {
-  const at = new Date(seconds * 1000)
-  if (step >= 86_400) return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
-  return at.toLocaleTimeString('en-GB', {
-    hour: '2-digit',
-    minute: '2-digit',
-    ...(step < 60 && { second: '2-digit' }),
-  })
+  const at = seconds * 1000
+  if (step >= 86_400) return dayOfMonth(at)
+  return step < 60 ? timeOfDay(at) : minuteOfDay(at)
 }

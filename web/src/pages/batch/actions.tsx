@@ -1,30 +1,28 @@
 import { useNavigate } from '@tanstack/react-router'
-import { DropdownMenu } from 'radix-ui'
 import { useState } from 'react'
 import { fetchBatch, restoreBatch, stopBatch } from '../../lib/api/batches.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { deleteWithUndo } from '../../lib/delete-batches.ts'
-import { downloads, links } from '../../lib/links.ts'
+import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
+import { OpenLater } from '../../ui/open-later.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { useBatchContext } from './context.ts'
 import { EditBatch } from './edit.tsx'
-import { MuteEntry } from './mute.tsx'
 import { RerunBatch } from './rerun-dialog.tsx'
 import { ShareBatch } from './share-dialog.tsx'
 
-const entry = 'block cursor-pointer rounded px-2 py-1 outline-none data-highlighted:bg-hover'
+const moreMenu = () => import('./more-menu.tsx').then((file) => file.MoreMenu)
 
 /** What the caller may do to the batch now; what may not be done is not shown. */
 export function BatchActions({ batch }: { batch: Batch }) {
   const navigate = useNavigate()
   const { jobs } = useBatchContext()
   const [open, setOpen] = useState<'stop' | 'share' | 'edit' | 'rerun' | 'delete' | null>(null)
-  const [menu, setMenu] = useState(false)
   const can = batch.can
   const close = (): void => setOpen(null)
 
@@ -54,34 +52,9 @@ export function BatchActions({ batch }: { batch: Batch }) {
       {can?.rerun && batch.status !== 'running' && <Button onClick={() => setOpen('rerun')}>Rerun</Button>}
       {can?.edit && <Button onClick={() => setOpen('edit')}>Tags and notes</Button>}
       {can?.share && <Button onClick={() => setOpen('share')}>Share</Button>}
-      <DropdownMenu.Root modal={false} open={menu} onOpenChange={setMenu}>
-        <DropdownMenu.Trigger className={buttonLook()}>More ▾</DropdownMenu.Trigger>
-        <DropdownMenu.Portal>
-          <DropdownMenu.Content
-            align="end"
-            sideOffset={4}
-            className="z-30 rounded-md border border-line bg-raised p-1 shadow-lg"
-          >
-            {can?.edit && <MuteEntry batch={batch} />}
-            <DropdownMenu.Label className="px-2 pt-1 text-xs text-muted">Export</DropdownMenu.Label>
-            <DropdownMenu.Item asChild>
-              <a className={entry} href={downloads.jobs(batch.id)} download>
-                Jobs and final metrics, CSV
-              </a>
-            </DropdownMenu.Item>
-            <DropdownMenu.Item asChild>
-              <a className={entry} href={downloads.metrics(batch.id)} download>
-                Every point, CSV
-              </a>
-            </DropdownMenu.Item>
-            <DropdownMenu.Item asChild>
-              <a className={entry} href={downloads.arrow(batch.id)} download>
-                Every point, Arrow
-              </a>
-            </DropdownMenu.Item>
-          </DropdownMenu.Content>
-        </DropdownMenu.Portal>
-      </DropdownMenu.Root>
+      <OpenLater load={moreMenu} given={{ batch }} className={buttonLook()}>
+        More ▾
+      </OpenLater>
       {can?.delete && (
         <Button
           look="danger"

@@ -8,13 +8,16 @@ import { Button } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { leftOf } from './rerun-dialog.tsx'
 
+/** Of the button itself: whatever stands in one is clipped to it, and a thousand clips are drawn anew at each scroll. */
 const FILL = {
-  running: 'bg-running pulse',
-  completed: 'bg-completed',
-  failed: 'bg-failed rotate-45 scale-75',
-  stopped: 'bg-stopped rounded-none scale-75',
-  lost: 'border-2 border-dashed border-lost',
+  running: 'rounded-sm bg-running',
+  completed: 'rounded-sm bg-completed',
+  failed: 'rounded-sm bg-failed rotate-45 scale-75',
+  stopped: 'bg-stopped bg-clip-content p-[1.5px]',
+  lost: 'rounded-sm border-2 border-dashed border-lost',
 }
+/** Each that pulses is a layer of its own, drawn sixty times a second. */
+const MOST_PULSING = 60
 /** Past this, planned ones that have not started are a number rather than cells. */
 const MOST_EMPTY = 2_000
 const ORDER: readonly Status[] = ['running', 'completed', 'failed', 'lost', 'stopped']
@@ -62,6 +65,7 @@ export function Board(props: {
             focus={props.focus}
             picked={id === picked}
             entry={id === entry}
+            pulse={ids.length <= MOST_PULSING}
             onPick={props.onPick}
           />
         ))}
@@ -130,6 +134,7 @@ function Cell(props: {
   focus: Focus
   picked: boolean
   entry: boolean
+  pulse: boolean
   onPick: (job: string) => void
 }) {
   const job = useRow(props.store, props.id)
@@ -139,19 +144,17 @@ function Cell(props: {
   return (
     <button
       type="button"
+      // Its name too.
       title={said}
-      aria-label={said}
       aria-pressed={props.picked}
       data-cell={job.id}
       tabIndex={props.entry ? 0 : -1}
-      className={`${props.size} rounded-sm p-0 ${props.picked ? 'outline-2 outline-ink' : lit ? 'outline-2 outline-accent' : ''}`}
+      className={`${props.size} ${FILL[job.status]} ${props.pulse && job.status === 'running' ? 'pulse' : ''} ${props.picked ? 'outline-2 outline-ink' : lit ? 'outline-2 outline-accent' : ''}`}
       onClick={() => props.onPick(job.id)}
       onFocus={() => props.focus.set(job.id)}
       onBlur={() => props.focus.set(null)}
       onPointerEnter={() => props.focus.set(job.id)}
       onPointerLeave={() => props.focus.set(null)}
-    >
-      <span className={`block size-full rounded-sm ${FILL[job.status]}`} />
-    </button>
+    />
   )
 }

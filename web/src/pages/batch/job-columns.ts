@@ -1,4 +1,5 @@
 import {
+  type AccessorFnColumnDef,
   createColumnHelper,
   createSortedRowModel,
   rowSortingFeature,
@@ -24,8 +25,16 @@ function order(a: unknown, b: unknown): number {
   return String(a).localeCompare(String(b), undefined, { numeric: true })
 }
 
+export interface JobColumn {
+  id: string
+  title: string
+  say: (job: Job) => string
+  /** What it is ordered by. */
+  definition: AccessorFnColumnDef<typeof features, Job, unknown>
+}
+
 /** What differs among the jobs, then what came of them. */
-export function columnsOf(jobs: readonly Job[]) {
+export function columnsOf(jobs: readonly Job[]): JobColumn[] {
   const names = (pick: (job: Job) => object): string[] =>
     [...new Set(jobs.flatMap((job) => Object.keys(pick(job))))].sort()
   const varies = (name: string): boolean =>
@@ -36,18 +45,20 @@ export function columnsOf(jobs: readonly Job[]) {
   const metrics = names((job) => job.metrics).slice(0, 40)
   const column = (
     id: string,
-    header: string,
+    title: string,
     value: (job: Job) => unknown,
-    said: (value: unknown, job: Job) => string = number,
-  ) =>
-    helper.accessor((job) => value(job) as string | number | null, {
+    said: (value: unknown) => string = number,
+  ): JobColumn => ({
+    id,
+    title,
+    say: (job) => said(value(job)),
+    definition: helper.accessor((job): unknown => value(job), {
       id,
-      header,
-      cell: (context) => said(context.getValue(), context.row.original),
       sortFn: (a, b) => order(value(a.original), value(b.original)),
-    })
+    }),
+  })
   const word = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
-  return helper.columns([
+  return [
     column('id', 'Job', (job) => job.id, word),
     column('status', 'Status', (job) => job.status, word),
     column('epochs', 'Epochs', (job) => job.epochs),
@@ -80,7 +91,7 @@ export function columnsOf(jobs: readonly Job[]) {
       (value) => (value === null ? '' : duration(value as number)),
     ),
     column('reason', 'Reason', (job) => job.failure_reason, word),
-  ])
+  ]
 }
 
 /** Columns that are read down, digit below digit. */

@@ -1,19 +1,16 @@
-import { Link } from '@tanstack/react-router'
 import { useTable } from '@tanstack/react-table'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { memo, useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { type CSSProperties, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { Job } from '../../lib/api/types.ts'
-import { links } from '../../lib/links.ts'
-import { useFocused } from '../../lib/live/focus.ts'
-import { useTheme } from '../../lib/theme.ts'
-import { Flag, StatusBadge } from '../../ui/status.tsx'
-import { useBatchContext } from './context.ts'
-import { columnsOf, features, numericOf } from './job-columns.ts'
+import { useRowLinks } from '../../ui/row-links.ts'
+import { columnsOf, features, type JobColumn, numericOf } from './job-columns.ts'
+import { JobRow, ROW_PX } from './job-row.tsx'
 
-const ROW_PX = 32
 const COLUMN_PX = 112
+const NAME_PX = 220
 const widthOf = (column: string): number =>
-  column === 'id' ? 220 : column === 'status' ? 130 : column === 'reason' ? 320 : COLUMN_PX
+  column === 'id' ? NAME_PX : column === 'status' ? 130 : column === 'reason' ? 320 : COLUMN_PX
+const NONE: Job[] = []
 
 /** Every job with its numbers; only the rows in sight are there. */
 export function JobTable(props: {
@@ -24,37 +21,29 @@ export function JobTable(props: {
   onPick: (job: string) => void
 }) {
   const { jobs, picked, sort } = props
-  const shape = jobs.map((job) => Object.keys(job.params).length + Object.keys(job.metrics).length).join()
+  const shape = useMemo(() => shapeOf(jobs), [jobs])
   // biome-ignore lint/correctness/useExhaustiveDependencies: columns change with what jobs have, not with its values
   const columns = useMemo(() => columnsOf(jobs), [shape])
   // biome-ignore lint/correctness/useExhaustiveDependencies: likewise
   const numeric = useMemo(() => numericOf(jobs), [shape])
-  const sorting = useMemo(
-    () => (sort ? [{ id: sort.replace(/^-/, ''), desc: sort.startsWith('-') }] : []),
-    [sort],
-  )
-  const table = useTable({ features, columns, data: jobs as Job[], state: { sorting } })
   const [over, setOver] = useState(false)
-  const rows = useSteady(table.getRowModel().rows, over, `${sort} ${jobs.length}`)
+  const sorted = useSorted(jobs, columns, sort)
+  const rows = useSteady(sorted, over, `${sort} ${jobs.length}`)
   const scroller = useRef<HTMLDivElement>(null)
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
-    overscan: 10,
-  })
-  const at = rows.findIndex((row) => row.original.id === picked)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: to the picked row when it is picked, not when rows move
-  useEffect(() => {
-    if (at >= 0) virtual.scrollToIndex(at, { align: 'auto' })
-  }, [picked])
   const latest = useRef(props.onPick)
   useEffect(() => {
     latest.current = props.onPick
   })
   const pick = useCallback((job: string) => latest.current(job), [])
-  const headers = table.getHeaderGroups()[0]?.headers ?? []
-  const width = headers.reduce((sum, header) => sum + widthOf(header.column.id), 0)
+  const links = useRowLinks()
+  // For the style sheet: a phone has less room for the names.
+  const layout = {
+    '--job-columns': `var(--job-name) ${columns
+      .slice(1)
+      .map(({ id }) => `${widthOf(id)}px`)
+      .join(' ')}`,
+    '--job-width': `${columns.reduce((sum, { id }) => sum + widthOf(id), 0)}px`,
+  } as CSSProperties
   return (
     <div
       ref={scroller}
@@ -63,30 +52,32 @@ export function JobTable(props: {
       aria-rowcount={rows.length + 1}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
       tabIndex={0}
-      className="max-h-[70vh] min-h-40 overflow-auto border-y border-line"
+      className="job-table max-h-[70vh] min-h-40 overflow-auto border-y border-line"
+      style={layout}
       onPointerEnter={() => setOver(true)}
       onPointerLeave={() => setOver(false)}
+      // Names are held only once there is something to hold them against: each that is held is a layer of its own.
+      onScroll={({ currentTarget: box }) => box.toggleAttribute('data-sideways', box.scrollLeft > 0)}
+      {...links}
     >
-      <div role="rowgroup" className="sticky top-0 z-[2] bg-surface" style={{ width }}>
-        <div role="row" className="flex h-8 items-center text-xs">
-          {headers.map((header) => {
-            const id = header.column.id
+      <div role="rowgroup" className="job-grid sticky top-0 z-[2] bg-surface">
+        <div role="row" className="job-row h-8 text-xs">
+          {columns.map(({ id, title }) => {
             const dir = sort === id ? 'ascending' : sort === `-${id}` ? 'descending' : 'none'
             return (
               <div
                 key={id}
                 role="columnheader"
                 aria-sort={dir}
-                className={`shrink-0 px-2 ${numeric.has(id) ? 'text-right' : ''} ${id === 'id' ? FIRST : ''} ${id === 'id' ? 'bg-surface' : ''}`}
-                style={{ width: widthOf(id) }}
+                className={`min-w-0 px-2 ${numeric.has(id) ? 'text-right' : ''} ${id === 'id' ? 'job-name bg-surface' : ''}`}
               >
                 <button
                   type="button"
-                  title={`Sort by ${header.column.columnDef.header}`}
+                  title={`Sort by ${title}`}
                   className="max-w-full truncate text-muted hover:text-ink"
                   onClick={() => props.onSort(dir === 'none' ? id : dir === 'ascending' ? `-${id}` : '')}
                 >
-                  {String(header.column.columnDef.header)}
+                  {title}
                   {dir === 'ascending' ? ' ↑' : dir === 'descending' ? ' ↓' : ''}
                 </button>
               </div>
@@ -94,131 +85,92 @@ export function JobTable(props: {
           })}
         </div>
       </div>
-      <div role="rowgroup" className="relative" style={{ height: virtual.getTotalSize(), width }}>
-        {virtual.getVirtualItems().map(({ index, start }) => {
-          const row = rows[index]
-          if (row === undefined) return null
-          const job = row.original
-          return (
-            <Row
+      <Body
+        rows={rows}
+        columns={columns}
+        numeric={numeric}
+        picked={picked}
+        scroller={scroller}
+        onPick={pick}
+      />
+    </div>
+  )
+}
+
+/** The rows in sight. Apart from the table, so that scrolling makes nothing else anew. */
+function Body(props: {
+  rows: readonly Job[]
+  columns: readonly JobColumn[]
+  numeric: ReadonlySet<string>
+  picked: string | undefined
+  scroller: React.RefObject<HTMLDivElement | null>
+  onPick: (job: string) => void
+}) {
+  const { rows, columns, numeric, picked, scroller } = props
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: 10,
+  })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: to the picked row when it is picked, not when rows move
+  useEffect(() => {
+    const at = picked === undefined ? -1 : rows.findIndex((job) => job.id === picked)
+    if (at >= 0) virtual.scrollToIndex(at, { align: 'auto' })
+  }, [picked])
+  return (
+    <div role="rowgroup" className="job-grid relative" style={{ height: virtual.getTotalSize() }}>
+      {virtual.getVirtualItems().map(({ index, start }) => {
+        const job = rows[index]
+        return (
+          job && (
+            <JobRow
               key={job.id}
               job={job}
               index={index}
               start={start}
               picked={job.id === picked}
               columns={columns}
-              onPick={pick}
-              cells={() =>
-                row.getAllCells().map((cell) => (
-                  <div
-                    key={cell.id}
-                    role="cell"
-                    className={`shrink-0 truncate px-2 ${numeric.has(cell.column.id) ? 'text-right' : ''} ${cell.column.id === 'id' ? `${FIRST} bg-inherit` : ''}`}
-                    style={{ width: widthOf(cell.column.id) }}
-                  >
-                    <Cell job={job} column={cell.column.id}>
-                      <table.FlexRender cell={cell} />
-                    </Cell>
-                  </div>
-                ))
-              }
+              numeric={numeric}
+              onPick={props.onPick}
             />
           )
-        })}
-      </div>
+        )
+      })}
     </div>
   )
 }
 
-/** The name stays in sight when the numbers are scrolled. */
-const FIRST = 'sticky left-0 z-[1] max-sm:!w-40'
+/** What the columns depend on. */
+const shapeOf = (jobs: readonly Job[]): string =>
+  jobs.map((job) => Object.keys(job.params).length + Object.keys(job.metrics).length).join()
 
-/** Rows keep their places while the pointer is over them; what they say goes on. */
-function useSteady<Row extends { original: Job }>(
-  rows: readonly Row[],
-  over: boolean,
-  asked: string,
-): readonly Row[] {
-  const kept = useRef<{ asked: string; order: string[] }>({ asked: '', order: [] })
-  const byId = new Map(rows.map((row) => [row.original.id, row]))
-  if (over && kept.current.asked === asked) {
-    const steady = kept.current.order.flatMap((id) => byId.get(id) ?? [])
-    if (steady.length === rows.length) return steady
-  }
-  kept.current = { asked, order: rows.map((row) => row.original.id) }
-  return rows
+/** As the person ordered them; without an order none of it is worked out. */
+function useSorted(
+  jobs: readonly Job[],
+  columns: readonly JobColumn[],
+  sort: string | undefined,
+): readonly Job[] {
+  const sorting = useMemo(
+    () => (sort ? [{ id: sort.replace(/^-/, ''), desc: sort.startsWith('-') }] : []),
+    [sort],
+  )
+  const definitions = useMemo(() => columns.map(({ definition }) => definition), [columns])
+  const data = sort ? (jobs as Job[]) : NONE
+  const table = useTable({ features, columns: definitions, data, state: { sorting } })
+  const { rows } = table.getRowModel()
+  const sorted = useMemo(() => rows.map((row) => row.original), [rows])
+  return sort ? sorted : jobs
 }
 
-/** While jobs report and the table scrolls, only rows that say something else are made anew. */
-const Row = memo(
-  function Row(props: {
-    job: Job
-    index: number
-    start: number
-    picked: boolean
-    /** What the cells are of. */
-    columns: unknown
-    onPick: (job: string) => void
-    cells: () => React.ReactNode
-  }) {
-    const { focus } = useBatchContext()
-    const lit = useFocused(focus, props.job.id)
-    const light = (on: boolean) => () => focus.set(on ? props.job.id : null)
-    return (
-      // biome-ignore lint/a11y/useKeyWithClickEvents: its link is what the keyboard opens; a click beside it picks the row
-      <div
-        role="row"
-        tabIndex={-1}
-        aria-rowindex={props.index + 2}
-        data-row
-        data-job={props.job.id}
-        data-lit={lit || undefined}
-        className={`absolute top-0 left-0 flex w-full cursor-default items-center border-t border-line ${props.picked ? 'bg-accent-soft' : lit ? 'bg-hover' : 'bg-bg'}`}
-        style={{ height: ROW_PX, transform: `translateY(${props.start}px)` }}
-        onClick={() => props.onPick(props.job.id)}
-        onPointerEnter={light(true)}
-        onPointerLeave={light(false)}
-        onFocus={light(true)}
-        onBlur={light(false)}
-      >
-        {props.cells()}
-      </div>
-    )
-  },
-  (old, now) =>
-    (['job', 'index', 'start', 'picked', 'columns'] as const).every((name) => old[name] === now[name]),
-)
-
-function Cell({ job, column, children }: { job: Job; column: string; children: React.ReactNode }) {
-  const { colourOf, shared } = useBatchContext()
-  const colour = colourOf(job.id, useTheme())
-  if (column === 'id') {
-    return (
-      <span className="flex items-center gap-1.5">
-        <span aria-hidden="true" className="size-2 shrink-0 rounded-full" style={{ background: colour }} />
-        {shared ? (
-          <span className="truncate">{job.id}</span>
-        ) : (
-          <Link
-            {...links.job(job.batch_id, job.id)}
-            data-open
-            className="truncate hover:underline"
-            title={job.id}
-            onClick={(event) => event.stopPropagation()}
-          >
-            {job.id}
-          </Link>
-        )}
-      </span>
-    )
+/** Rows keep their places while the pointer is over them; what they say goes on. */
+function useSteady(rows: readonly Job[], over: boolean, asked: string): readonly Job[] {
+  const kept = useRef<{ asked: string; rows: readonly Job[] }>({ asked: '', rows })
+  if (over && kept.current.asked === asked) {
+    const byId = new Map(rows.map((job) => [job.id, job]))
+    const steady = kept.current.rows.flatMap(({ id }) => byId.get(id) ?? [])
+    if (steady.length === rows.length) return steady
   }
-  if (column === 'status') {
-    return (
-      <span className="flex items-center gap-1.5">
-        <StatusBadge status={job.status} reason={job.failure_reason} />
-        {job.idle && <Flag>idle</Flag>}
-      </span>
-    )
-  }
-  return column === 'reason' ? <span title={job.failure_reason ?? ''}>{children}</span> : children
+  kept.current = { asked, rows }
+  return rows
 }

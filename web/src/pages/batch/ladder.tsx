@@ -4,7 +4,7 @@ import { type Command, cancelCommand } from '../../lib/api/control.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
-import { exact } from '../../lib/words.ts'
+import { exact, timeOfDay } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { useNow } from '../../ui/when.tsx'
@@ -150,7 +150,7 @@ export function Ladder({ rungs }: { rungs: readonly Rung[] }) {
             <span className="block pl-5 text-xs text-muted">
               {rung.at !== undefined && (
                 <time dateTime={rung.at} title={exact(rung.at)}>
-                  {new Date(rung.at).toLocaleTimeString('en-GB')}
+                  {timeOfDay(rung.at)}
                 </time>
               )}
               {rung.actor && ` ${rung.actor}`}

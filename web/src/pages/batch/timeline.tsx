@@ -1,7 +1,7 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { Step } from '../../lib/api/control.ts'
 import { links } from '../../lib/links.ts'
-import { duration, exact } from '../../lib/words.ts'
+import { dayOfMonth, duration, exact, timeOfDay } from '../../lib/words.ts'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { When } from '../../ui/when.tsx'
 import { sayActor, sayStep, useControl } from './control.ts'
@@ -46,7 +46,7 @@ export function BatchTimeline() {
               <span className="pt-0.5 text-right text-xs text-muted max-sm:hidden">
                 <time dateTime={step.at} title={exact(step.at)}>
                   {dayOf(step.at) !== dayOf(before?.at) && <span className="block">{dayOf(step.at)}</span>}
-                  {new Date(step.at).toLocaleTimeString('en-GB')}
+                  {timeOfDay(step.at)}
                 </time>
                 <Later step={step} before={before} />
               </span>
@@ -75,7 +75,7 @@ export function BatchTimeline() {
 const dayOf = (at: string | undefined): string => {
   const day = at === undefined ? new Date() : new Date(at)
   const today = day.toDateString() === new Date().toDateString()
-  return today ? '' : day.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+  return today ? '' : dayOfMonth(day)
 }
 
 /** How long after the step before it. */

@@ -1,9 +1,5 @@
-import { Link } from '@tanstack/react-router'
 import type { Batch } from '../../lib/api/types.ts'
-import { toggle } from '../../lib/batch-query.ts'
-import { links } from '../../lib/links.ts'
 import { elapsedOf, endOf } from '../../lib/live/batches.ts'
-import type { TableSearch } from '../../lib/table-search.ts'
 import { clock, duration, etaText } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
 import { When } from '../../ui/when.tsx'
@@ -15,11 +11,10 @@ export function BatchCell(props: {
   column: Column
   batch: Batch
   fields: FieldRow | undefined
-  slug: string
-  search: TableSearch
+  tagHref: (tag: string) => string
   now: number
 }) {
-  const { column, batch, fields, slug, search } = props
+  const { column, batch, fields } = props
   switch (column.id) {
     case 'progress':
       return <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />
@@ -33,14 +28,14 @@ export function BatchCell(props: {
       return batch.host
     case 'tags':
       return batch.tags.map((tag) => (
-        <Link
+        <a
           key={tag}
-          {...links.project(slug, { ...search, q: toggle(search.q ?? '', 'tag', tag) })}
+          href={props.tagHref(tag)}
           title={`Filter by ${tag}`}
           className="mr-1 rounded border border-line bg-surface px-1.5 text-xs text-muted hover:text-ink"
         >
           {tag}
-        </Link>
+        </a>
       ))
     case 'started_at':
       return <When at={batch.started_at} />

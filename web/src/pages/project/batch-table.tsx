@@ -1,23 +1,19 @@
-import { Link, useNavigate } from '@tanstack/react-router'
+import { useRouter } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type CSSProperties, memo, useCallback, useEffect, useRef } from 'react'
+import { type CSSProperties, useCallback, useEffect, useMemo, useRef } from 'react'
+import { toggle } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
-import { useRow } from '../../lib/live/row-store.ts'
-import { useBatch } from '../../lib/queries.ts'
-import { sortOf, type TableSearch } from '../../lib/table-search.ts'
+import type { TableSearch } from '../../lib/table-search.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
-import { StatusBadge } from '../../ui/status.tsx'
-import { useNow } from '../../ui/when.tsx'
-import { BatchCell } from './batch-cell.tsx'
+import { useRowLinks } from '../../ui/row-links.ts'
+import { BatchRow, ROW_PX } from './batch-row.tsx'
+import { Heads } from './heads.tsx'
 import type { Column } from './table-columns.ts'
-import type { BatchList, FieldStore } from './use-batch-list.ts'
+import type { BatchList } from './use-batch-list.ts'
 
-const ROW_PX = 34
 /** Nobody pointed at the table for this long: what waits is put in its place. */
 const PAUSE_MS = 3_000
-/** What a phone has no room for is left out; the table scrolls sideways where columns do not fit. */
-const WIDE = 'hidden md:block'
 
 export function BatchTable(props: {
   slug: string
@@ -67,7 +63,12 @@ export function BatchTable(props: {
     lastClicked.current = id
     onSelect(next)
   }, [])
+  const rowLinks = useRowLinks()
+  const tagHref = useTagHref(slug, search)
   const all = list.ids.length > 0 && list.ids.every((id) => selected.has(id))
+  const checkAll = useCallback((on: boolean): void => {
+    now.current.onSelect(new Set(on ? now.current.ids : []))
+  }, [])
   return (
     <div className={`relative min-h-0 flex-1 ${list.stale ? 'dimmed' : ''}`} aria-busy={list.stale}>
       <Waiting list={list} />
@@ -79,57 +80,46 @@ export function BatchTable(props: {
         data-table
         className="h-full overflow-auto"
         style={layout}
+        {...rowLinks}
       >
-        <div role="rowgroup" className="batch-grid sticky top-0 z-[1] border-y border-line bg-surface">
-          <div role="row" className="batch-row h-8 text-xs text-muted">
-            <span role="columnheader">
-              <input
-                type="checkbox"
-                aria-label="Select all that are loaded"
-                checked={all}
-                onChange={() => onSelect(new Set(all ? [] : list.ids))}
-              />
-            </span>
-            <Head slug={slug} search={search} title="Status" sort="status" />
-            <Head slug={slug} search={search} title="Batch" sort="id" />
-            {columns.map((column) => (
-              <Head
-                key={column.id}
-                slug={slug}
-                search={search}
-                title={column.title}
-                sort={column.sort}
-                wide={column.id !== 'progress'}
-                right={isNumber(column.id)}
-              />
-            ))}
-          </div>
-        </div>
+        <Heads slug={slug} search={search} columns={columns} all={all} onAll={checkAll} />
         <div role="rowgroup" className="batch-grid relative" style={{ height: rows.getTotalSize() }}>
-          {items.map(({ index, start, key }) => (
-            <div
-              key={key}
-              role="row"
-              aria-rowindex={index + 2}
-              data-row
-              className={`batch-row absolute inset-x-0 top-0 border-b border-line hover:bg-hover ${selected.has(String(list.ids[index])) ? 'bg-accent-soft' : ''}`}
-              style={{ height: ROW_PX, transform: `translateY(${start}px)` }}
-            >
-              <Row
-                id={String(list.ids[index])}
-                slug={slug}
-                search={search}
+          {items.map(({ index, start, key }) => {
+            const id = String(list.ids[index])
+            return (
+              <BatchRow
+                key={key}
+                id={id}
+                index={index}
+                start={start}
                 columns={columns}
                 fields={list.fields}
-                checked={selected.has(String(list.ids[index]))}
+                checked={selected.has(id)}
                 onCheck={check}
+                tagHref={tagHref}
               />
-            </div>
-          ))}
+            )
+          })}
         </div>
       </div>
     </div>
   )
+}
+
+/** Where a tag leads that is clicked: to the same table, filtered by it or no longer. Each is worked out once. */
+function useTagHref(slug: string, search: TableSearch): (tag: string) => string {
+  const router = useRouter()
+  return useMemo(() => {
+    const known = new Map<string, string>()
+    return (tag) => {
+      const found = known.get(tag)
+      if (found !== undefined) return found
+      const q = toggle(search.q ?? '', 'tag', tag)
+      const { href } = router.buildLocation(links.project(slug, { ...search, q }))
+      known.set(tag, href)
+      return href
+    }
+  }, [router, slug, search])
 }
 
 /** What arrived and what would move waits until it is wanted, or until nobody points at the table. */
@@ -164,126 +154,3 @@ function usePause(list: BatchList, scroller: React.RefObject<HTMLDivElement | nu
     return () => clearInterval(timer)
   }, [waits, scroller])
 }
-
-/** What is read down a column, digit below digit. */
-const isNumber = (id: string): boolean => /^(elapsed|failed|(last|min|max)\..*)$/s.test(id)
-
-function Head(props: {
-  slug: string
-  search: TableSearch
-  title: string
-  sort: string | null
-  wide?: boolean
-  right?: boolean
-}) {
-  const { slug, search, title, sort, wide, right } = props
-  const navigate = useNavigate()
-  const now = sortOf(search)
-  const mine = sort !== null && now.sort === sort
-  const className = `min-w-0 ${wide ? WIDE : ''} ${right ? 'text-right' : ''}`
-  if (sort === null)
-    return (
-      <span role="columnheader" className={`truncate ${className}`}>
-        {title}
-      </span>
-    )
-  return (
-    <span
-      role="columnheader"
-      aria-sort={mine ? (now.descending ? 'descending' : 'ascending') : 'none'}
-      className={className}
-    >
-      <button
-        type="button"
-        className={`inline-flex max-w-full items-center gap-1 hover:text-ink ${mine ? 'font-medium text-ink' : ''}`}
-        onClick={() => {
-          const next =
-            mine && !now.descending
-              ? `-${sort}`
-              : mine
-                ? sort
-                : /^(min|last|id|host|owner|status)/.test(sort)
-                  ? sort
-                  : `-${sort}`
-          void navigate({ ...links.project(slug, { ...search, sort: next }), replace: true })
-        }}
-      >
-        <span className="truncate">{title}</span>
-        {mine && <span aria-hidden="true">{now.descending ? '↓' : '↑'}</span>}
-      </button>
-    </span>
-  )
-}
-
-const Row = memo(
-  function Row(props: {
-    id: string
-    slug: string
-    search: TableSearch
-    columns: readonly Column[]
-    fields: FieldStore
-    checked: boolean
-    onCheck: (id: string, on: boolean, range: boolean) => void
-  }) {
-    const batch = useBatch(props.id)
-    const fields = useRow(props.fields, props.id)
-    const now = useNow()
-    if (batch === undefined) return null
-    return (
-      <>
-        <span role="cell">
-          <input
-            type="checkbox"
-            aria-label={`Select ${batch.id}`}
-            checked={props.checked}
-            onChange={(event) =>
-              props.onCheck(
-                batch.id,
-                event.target.checked,
-                (event.nativeEvent as MouseEvent).shiftKey === true,
-              )
-            }
-          />
-        </span>
-        <span role="cell" className="min-w-0 overflow-hidden">
-          <StatusBadge
-            status={batch.status}
-            stalled={batch.stalled}
-            stopping={batch.stop_requested}
-            reason={batch.failure_reason}
-            tight
-          />
-        </span>
-        <span role="cell" className="flex min-w-0 items-center gap-2">
-          <Link {...links.batch(batch.id)} data-open className="truncate font-medium hover:underline">
-            {batch.id}
-          </Link>
-        </span>
-        {props.columns.map((column) => (
-          <span
-            key={column.id}
-            role="cell"
-            data-cell={column.id}
-            className={`${column.id === 'progress' ? '' : WIDE} min-w-0 truncate ${isNumber(column.id) ? 'text-right' : ''}`}
-          >
-            <BatchCell
-              column={column}
-              batch={batch}
-              fields={fields}
-              slug={props.slug}
-              search={props.search}
-              now={now}
-            />
-          </span>
-        ))}
-      </>
-    )
-  },
-  (a, b) =>
-    a.id === b.id &&
-    a.checked === b.checked &&
-    a.search === b.search &&
-    a.slug === b.slug &&
-    a.columns === b.columns &&
-    a.onCheck === b.onCheck,
-)

@@ -4,7 +4,7 @@ import type { KnownNames } from '../../lib/batch-query.ts'
 import { Button, buttonLook, inputLook } from '../../ui/controls.tsx'
 import { choices, columnOf } from './table-columns.ts'
 
-/** Which columns the table has, in which order; kept for the project in this browser. */
+/** Which columns the table has, in which order; kept for the project in this browser. It begins open. */
 export function ColumnChooser(props: {
   columns: readonly string[]
   known: KnownNames | undefined
@@ -24,7 +24,7 @@ export function ColumnChooser(props: {
       !columns.includes(one.id) && `${one.title} ${one.id}`.toLowerCase().includes(wanted.toLowerCase()),
   )
   return (
-    <Popover.Root>
+    <Popover.Root defaultOpen>
       <Popover.Trigger className={buttonLook()}>Columns</Popover.Trigger>
       <Popover.Portal>
         <Popover.Content

@@ -9,16 +9,17 @@ import { fieldsQuery, projectQuery, useMe } from '../../lib/queries.ts'
 import { keepColumns, keptColumns, sortOf } from '../../lib/table-search.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { OpenLater } from '../../ui/open-later.tsx'
 import { PinView } from '../../ui/pin-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { BatchTable } from './batch-table.tsx'
-import { ColumnChooser } from './column-chooser.tsx'
 import { QueryField } from './query-field.tsx'
 import { SelectionBar } from './selection-bar.tsx'
 import { columnOf, standardColumns } from './table-columns.ts'
 import { useBatchList } from './use-batch-list.ts'
 
 const route = getRouteApi('/p/$slug')
+const columnChooser = () => import('./column-chooser.tsx').then((file) => file.ColumnChooser)
 const CHIPS = ['running', 'failed', 'completed', 'stopped'] as const
 
 /** Every batch of a project. */
@@ -72,7 +73,14 @@ export function ProjectPage() {
           suggested={q === '' ? name : `${name}: ${q}`}
           onPin={(title) => pin({ title, href: location.pathname + location.search })}
         />
-        <ColumnChooser columns={ids} known={known.data} onChange={choose} />
+        <OpenLater
+          load={columnChooser}
+          given={{ columns: ids, known: known.data, onChange: choose }}
+          aria-haspopup="dialog"
+          className={buttonLook()}
+        >
+          Columns
+        </OpenLater>
         {project.data?.role && (
           <Link {...links.members(slug)} className={buttonLook('quiet')}>
             Members

@@ -9,6 +9,8 @@ import { useChannel } from '../../lib/live/stream.ts'
 import { compareKeys, isField, sortKey } from './table-columns.ts'
 
 const PAGE = 200
+/** The first fills a screen, and is there in half the time. */
+const FIRST_PAGE = 80
 /** How often the fields of what runs are read again while they are looked at. */
 const FIELDS_MS = 5_000
 const MOST_READ_AGAIN = 100
@@ -68,7 +70,13 @@ export function useBatchList(
     queryFn: async ({ pageParam }) => {
       const page = await fetchTable(
         { ...filter, project: [slug] },
-        { sort, order: descending ? 'desc' : 'asc', columns: wanted, limit: PAGE, cursor: pageParam },
+        {
+          sort,
+          order: descending ? 'desc' : 'asc',
+          columns: wanted,
+          limit: pageParam ? PAGE : FIRST_PAGE,
+          cursor: pageParam,
+        },
       )
       keep(page.items)
       return { ids: page.items.map((batch) => batch.id), next: page.next_cursor }

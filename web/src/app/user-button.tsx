@@ -1,0 +1,14 @@
+import type { User } from '../lib/api/types.ts'
+import { buttonLook } from '../ui/controls.tsx'
+
+/** The button that opens the menu of an account, before its code is there and after. */
+export const userButton = (me: User) => ({
+  className: buttonLook('quiet'),
+  'aria-label': `Account of ${me.name}`,
+  children: (
+    <>
+      <span className="max-w-32 truncate">{me.name}</span>
+      <span aria-hidden="true">▾</span>
+    </>
+  ),
+})

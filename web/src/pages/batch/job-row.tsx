@@ -1,0 +1,102 @@
+import { memo } from 'react'
+import type { Job } from '../../lib/api/types.ts'
+import { hrefs } from '../../lib/links.ts'
+import { useFocused } from '../../lib/live/focus.ts'
+import { useTheme } from '../../lib/theme.ts'
+import { Flag, StatusBadge } from '../../ui/status.tsx'
+import { useBatchContext } from './context.ts'
+import type { JobColumn } from './job-columns.ts'
+
+export const ROW_PX = 32
+
+/** One job of the table: while jobs report and the table scrolls, only rows that say something else are made anew. */
+export const JobRow = memo(function JobRow(props: {
+  job: Job
+  index: number
+  /** Pixels below the heads. */
+  start: number
+  picked: boolean
+  columns: readonly JobColumn[]
+  /** Columns that are read down, digit below digit. */
+  numeric: ReadonlySet<string>
+  onPick: (job: string) => void
+}) {
+  const { job, columns, numeric } = props
+  const { focus } = useBatchContext()
+  const lit = useFocused(focus, job.id)
+  const light = (on: boolean) => () => focus.set(on ? job.id : null)
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: its link is what the keyboard opens; a click beside it picks the row
+    <div
+      role="row"
+      tabIndex={-1}
+      aria-rowindex={props.index + 2}
+      data-row
+      data-job={job.id}
+      data-lit={lit || undefined}
+      className={`job-row absolute top-0 left-0 w-full cursor-default border-t border-line ${props.picked ? 'bg-accent-soft' : lit ? 'bg-hover' : 'bg-bg'}`}
+      style={{ height: ROW_PX, transform: `translateY(${props.start}px)` }}
+      onClick={({ target }) => {
+        if ((target as Element).closest('a') === null) props.onPick(job.id)
+      }}
+      onPointerEnter={light(true)}
+      onPointerLeave={light(false)}
+      onFocus={light(true)}
+      onBlur={light(false)}
+    >
+      {columns.map((column) =>
+        column.id === 'id' ? (
+          <Name key="id" job={job} />
+        ) : (
+          <div
+            key={column.id}
+            role="cell"
+            className={
+              numeric.has(column.id)
+                ? 'px-2 text-right whitespace-nowrap'
+                : column.id === 'status'
+                  ? 'px-2'
+                  : 'truncate px-2'
+            }
+            title={column.id === 'reason' ? (job.failure_reason ?? '') : undefined}
+          >
+            {column.id === 'status' ? <State job={job} /> : column.say(job)}
+          </div>
+        ),
+      )}
+    </div>
+  )
+})
+
+function Name({ job }: { job: Job }) {
+  const { colourOf, shared } = useBatchContext()
+  const colour = colourOf(job.id, useTheme())
+  return (
+    <div role="cell" className="job-name flex items-center gap-1.5 bg-inherit px-2">
+      <span aria-hidden="true" className="size-2 shrink-0 rounded-full" style={{ background: colour }} />
+      {shared ? (
+        <span className="truncate">{job.id}</span>
+      ) : (
+        <a
+          href={hrefs.job(job.batch_id, job.id)}
+          data-open
+          className="truncate hover:underline"
+          title={job.id}
+        >
+          {job.id}
+        </a>
+      )}
+    </div>
+  )
+}
+
+function State({ job }: { job: Job }) {
+  const badge = <StatusBadge status={job.status} reason={job.failure_reason} />
+  if (!job.idle) return badge
+  return (
+    <span className="flex items-center gap-1.5">
+      {badge}
+      <Flag>idle</Flag>
+    </span>
+  )
+}

@@ -1,0 +1,41 @@
+import { DropdownMenu } from 'radix-ui'
+import type { Batch } from '../../lib/api/types.ts'
+import { downloads } from '../../lib/links.ts'
+import { buttonLook } from '../../ui/controls.tsx'
+import { MuteEntry } from './mute.tsx'
+
+const entry = 'block cursor-pointer rounded px-2 py-1 outline-none data-highlighted:bg-hover'
+
+/** What is done seldom; it begins open. */
+export function MoreMenu({ batch }: { batch: Batch }) {
+  return (
+    <DropdownMenu.Root modal={false} defaultOpen>
+      <DropdownMenu.Trigger className={buttonLook()}>More ▾</DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content
+          align="end"
+          sideOffset={4}
+          className="z-30 rounded-md border border-line bg-raised p-1 shadow-lg"
+        >
+          {batch.can?.edit && <MuteEntry batch={batch} />}
+          <DropdownMenu.Label className="px-2 pt-1 text-xs text-muted">Export</DropdownMenu.Label>
+          <DropdownMenu.Item asChild>
+            <a className={entry} href={downloads.jobs(batch.id)} download>
+              Jobs and final metrics, CSV
+            </a>
+          </DropdownMenu.Item>
+          <DropdownMenu.Item asChild>
+            <a className={entry} href={downloads.metrics(batch.id)} download>
+              Every point, CSV
+            </a>
+          </DropdownMenu.Item>
+          <DropdownMenu.Item asChild>
+            <a className={entry} href={downloads.arrow(batch.id)} download>
+              Every point, Arrow
+            </a>
+          </DropdownMenu.Item>
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  )
+}

@@ -1,0 +1,94 @@
+import { memo } from 'react'
+import { hrefs } from '../../lib/links.ts'
+import { useRow } from '../../lib/live/row-store.ts'
+import { useBatch } from '../../lib/queries.ts'
+import { StatusBadge } from '../../ui/status.tsx'
+import { useNow } from '../../ui/when.tsx'
+import { BatchCell } from './batch-cell.tsx'
+import type { Column } from './table-columns.ts'
+import type { FieldStore } from './use-batch-list.ts'
+
+export const ROW_PX = 34
+/** What a phone has no room for is left out; the table scrolls sideways where columns do not fit. */
+export const WIDE = 'hidden md:block'
+/** What is read down a column, digit below digit. */
+export const isNumber = (id: string): boolean => /^(elapsed|failed|(last|min|max)\..*)$/s.test(id)
+
+/**
+ * One batch of the table. While it scrolls, only rows that come into sight are made: whatever is handed to one stays the
+ * same as long as it says the same.
+ */
+export const BatchRow = memo(function BatchRow(props: {
+  id: string
+  index: number
+  /** Pixels below the heads. */
+  start: number
+  columns: readonly Column[]
+  fields: FieldStore
+  checked: boolean
+  onCheck: (id: string, on: boolean, range: boolean) => void
+  tagHref: (tag: string) => string
+}) {
+  const { id, checked } = props
+  const batch = useBatch(id)
+  const fields = useRow(props.fields, id)
+  const now = useNow()
+  return (
+    <div
+      role="row"
+      aria-rowindex={props.index + 2}
+      data-row
+      className={`batch-row absolute inset-x-0 top-0 border-b border-line hover:bg-hover ${checked ? 'bg-accent-soft' : ''}`}
+      style={{ height: ROW_PX, transform: `translateY(${props.start}px)` }}
+    >
+      {batch !== undefined && (
+        <>
+          <span role="cell">
+            <input
+              type="checkbox"
+              aria-label={`Select ${id}`}
+              checked={checked}
+              onChange={(event) =>
+                props.onCheck(id, event.target.checked, (event.nativeEvent as MouseEvent).shiftKey === true)
+              }
+            />
+          </span>
+          <span
+            role="cell"
+            className={batch.stalled || batch.stop_requested ? 'min-w-0 overflow-hidden' : 'min-w-0'}
+          >
+            <StatusBadge
+              status={batch.status}
+              stalled={batch.stalled}
+              stopping={batch.stop_requested}
+              reason={batch.failure_reason}
+              tight
+            />
+          </span>
+          <span role="cell" className="min-w-0 truncate">
+            <a href={hrefs.batch(id)} data-open className="font-medium hover:underline">
+              {id}
+            </a>
+          </span>
+          {props.columns.map((column) => (
+            <span key={column.id} role="cell" data-cell={column.id} className={lookOf(column.id)}>
+              <BatchCell column={column} batch={batch} fields={fields} tagHref={props.tagHref} now={now} />
+            </span>
+          ))}
+        </>
+      )}
+    </div>
+  )
+})
+
+/** Bars and times fit their columns; what may not is cut. Every cell that cuts costs a clip at each scroll. */
+const lookOf = (id: string): string =>
+  `${id === 'progress' ? '' : WIDE} ${FITS.has(id) ? 'whitespace-nowrap' : 'truncate'} min-w-0 ${isNumber(id) ? 'text-right' : ''}`
+const FITS: ReadonlySet<string> = new Set([
+  'progress',
+  'elapsed',
+  'started_at',
+  'last_seen_at',
+  'failed',
+  'commit',
+])
