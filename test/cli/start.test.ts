@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +10,7 @@ import { freshDatabase } from '../kit/database.ts'
 import { type Cli, isAlive, postmasterOf, runCli } from './process.ts'
 
 // Each test starts real processes, on a machine that may be busy with others.
-vi.setConfig({ testTimeout: 120_000 })
+vi.setConfig({ testTimeout: 240_000 })
 
 let home: string
 const running: Cli[] = []
@@ -59,26 +60,20 @@ test('a first start says where it answers, where its data is and how to register
 test('SIGTERM answers the request under way, stops PostgreSQL and exits with 0', async () => {
   const cli = start()
   const address = await cli.address()
-  let sendRest = () => {}
-  const rest = new Promise<void>((resolve) => {
-    sendRest = resolve
-  })
-  async function* body() {
-    yield new TextEncoder().encode('{"email":"late@example.com",')
-    await rest
-    yield new TextEncoder().encode('"password":"at least 8 characters"}')
-  }
-  const answer = fetch(`${address}/api/auth/register`, {
+  const sent = request(`${address}/api/auth/register`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: body(),
-    duplex: 'half',
-  } as unknown as RequestInit)
-  await sleep(200)
+    headers: { 'content-type': 'application/json', expect: '100-continue' },
+  })
+  const answer = once(sent, 'response') as Promise<[IncomingMessage]>
+  sent.flushHeaders()
+  // By this the server says that it has the request.
+  await once(sent, 'continue')
+  sent.write('{"email":"late@example.com",')
   cli.kill('SIGTERM')
   await until('the drain', () => cli.said.out.includes('SIGTERM, draining'))
-  sendRest()
-  expect((await answer).status).toBe(201)
+  sent.end('"password":"at least 8 characters"}')
+  const [{ statusCode }] = await answer
+  expect(statusCode).toBe(201)
   expect(await cli.ended).toMatchObject({ code: 0, signal: null })
   expect(postmasterOf(home)).toBe(undefined)
 })

@@ -9,7 +9,7 @@ import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 import { isAlive, postmasterOf, runCli } from './process.ts'
 
 // Each test that starts real processes does so on a machine that may be busy with others.
-vi.setConfig({ testTimeout: 120_000 })
+vi.setConfig({ testTimeout: 240_000 })
 
 let database: TestDatabase
 let app: TestApp

@@ -59,7 +59,7 @@ test('five hundred clients that do not read cost a server at most 50 MB', { time
       batches.map((id) => openStream(server.address, [`logs:${id}`], { token: door.session })),
     )
     for (let round = 0; round < rounds; round++) for (const id of batches) await write(id, 40)
-    await Promise.all(readers.map((reader) => reader.reach(rounds)))
+    await Promise.all(readers.map((reader) => reader.reach(rounds, 90_000)))
     const before = residentMiB(server.pid) as number
 
     const stalled: Socket[] = []
@@ -72,7 +72,7 @@ test('five hundred clients that do not read cost a server at most 50 MB', { time
       most = Math.max(most, residentMiB(server.pid) as number)
     }
     // The readers are told everything all the while.
-    await Promise.all(readers.map((reader) => reader.reach(2 * rounds)))
+    await Promise.all(readers.map((reader) => reader.reach(2 * rounds, 90_000)))
     await sleep(500)
     most = Math.max(most, residentMiB(server.pid) as number)
     console.info(`500 stalled clients: ${before.toFixed(0)} MiB before, ${most.toFixed(0)} MiB at most`)

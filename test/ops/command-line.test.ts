@@ -8,7 +8,7 @@ import { makeEvent } from '../ingest/sending.ts'
 import { createClient } from '../kit/http.ts'
 
 // Each test starts real processes, on a machine that may be busy with others.
-vi.setConfig({ testTimeout: 120_000 })
+vi.setConfig({ testTimeout: 240_000 })
 
 const homes: string[] = []
 const running: Cli[] = []
