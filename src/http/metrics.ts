@@ -8,6 +8,7 @@ import {
   createPercentiles,
   type Drawing,
   drawSeries,
+  type Group,
   groupByOf,
   MIN_POINTS,
   needsTimes,
@@ -58,9 +59,8 @@ export const points = z.coerce
 const scale = z.enum(['linear', 'log']).default('linear')
 const place = z.coerce.number().min(-2_147_483_648).max(253_402_300_799).optional()
 
-const axes = {
-  ...keysQuery,
-  ...jobsQuery,
+/** Which axes, which part of them, how smooth: what the charts of one batch and of many are asked alike. */
+export const axesQuery = {
   points,
   from: place.describe('First epoch; on a time axis the first second'),
   to: place.describe('Last epoch, or second, likewise'),
@@ -80,7 +80,7 @@ const axes = {
     .describe('Weight of the past in a debiased exponential mean over every point'),
 }
 /** Epochs are whole and have 32 bits; seconds may have fractions. */
-function wholeEpochs(
+export function wholeEpochs(
   query: { x: string; from?: number | undefined; to?: number | undefined },
   issues: z.core.$RefinementCtx,
 ): void {
@@ -96,7 +96,9 @@ function wholeEpochs(
 const MOST_CLIPPED = 16
 const metricsQuery = z
   .strictObject({
-    ...axes,
+    ...keysQuery,
+    ...jobsQuery,
+    ...axesQuery,
     clip: z.coerce
       .number()
       .gt(0)
@@ -109,7 +111,9 @@ const metricsQuery = z
   .superRefine(wholeEpochs)
 const groupsQuery = z
   .strictObject({
-    ...axes,
+    ...keysQuery,
+    ...jobsQuery,
+    ...axesQuery,
     points: points.describe(
       'Buckets of the x-axis; 1000 without it. While there are no more epochs, one epoch each',
     ),
@@ -119,13 +123,13 @@ const groupsQuery = z
       .describe('`param.<name>`, `status`, `model` or `dataset`'),
   })
   .superRefine(wholeEpochs)
-const clipShape = z.object({
+export const clipShape = z.object({
   key: z.string(),
   low: number.nullable(),
   high: number.nullable(),
   hidden: z.int().describe('Finite points below `low` or above `high`, of all points in the range'),
 })
-const groupShape = z.object({
+export const groupShape = z.object({
   group: z.string().nullable().describe('The common value as text; null for jobs without one'),
   key: z.string(),
   jobs: z.int(),
@@ -141,7 +145,8 @@ const groupShape = z.object({
 })
 export type Asked<Query> = { Params: z.output<typeof byId>; Querystring: Query }
 
-const drawingOf = (query: Omit<z.output<typeof metricsQuery>, 'clip'>): Drawing => ({
+type Axes = z.output<z.ZodObject<typeof axesQuery>>
+export const drawingOf = (query: Axes): Drawing => ({
   points: query.points,
   from: query.from,
   to: query.to,
@@ -227,25 +232,25 @@ export function metricsRoutes(app: FastifyInstance, { sql }: Services): void {
         jobs: namesOf(query.jobs, query.job),
         groupBy,
       })
-      return {
-        groups: groups.map((one) => ({
-          group: one.group,
-          key: one.key,
-          jobs: one.jobs,
-          steps: Array.from(one.starts),
-          ends: Array.from(one.ends),
-          mean: Array.from(one.mean, writeNumber),
-          std: Array.from(one.std, writeNumber),
-          min: Array.from(one.min, writeNumber),
-          max: Array.from(one.max, writeNumber),
-          n: Array.from(one.n),
-          total_points: one.totalPoints,
-          non_finite: one.nonFinite,
-        })),
-      }
+      return { groups: groups.map(writeGroup) }
     },
   )
 }
+
+export const writeGroup = (one: Group): z.output<typeof groupShape> => ({
+  group: one.group,
+  key: one.key,
+  jobs: one.jobs,
+  steps: Array.from(one.starts),
+  ends: Array.from(one.ends),
+  mean: Array.from(one.mean, writeNumber),
+  std: Array.from(one.std, writeNumber),
+  min: Array.from(one.min, writeNumber),
+  max: Array.from(one.max, writeNumber),
+  n: Array.from(one.n),
+  total_points: one.totalPoints,
+  non_finite: one.nonFinite,
+})
 
 /** Percentiles of the first keys that come; the others are shown whole. */
 function count(counted: Map<string, Percentiles>, key: string, values: Float64Array): void {

@@ -13,6 +13,7 @@ import { authRoutes } from './auth.ts'
 import { batchListRoutes } from './batch-list.ts'
 import { batchRoutes } from './batches.ts'
 import { acceptJson, readToItsEnd } from './body.ts'
+import { comparedSeriesRoutes } from './compared-series.ts'
 import { compressAnswers } from './compress.ts'
 import { createCounters } from './counters.ts'
 import { identifyCallers } from './credentials.ts'
@@ -145,6 +146,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   agentRoutes(app, services)
   hostRoutes(app, services)
   jobRoutes(app, services)
+  comparedSeriesRoutes(app, services)
   jobAttemptRoutes(app, services)
   projectRoutes(app, services)
   ruleRoutes(app, services)

@@ -398,6 +398,17 @@ export const MATRIX: Row[] = [
     path: ({ batch }) => `/api/jobs/${batch.jobKey}`,
     answers: READERS,
   },
+  // What somebody does not see is left out: see test/metrics/compared-series.test.ts.
+  {
+    route: 'GET /api/jobs/metrics/groups',
+    path: ({ batch }) => `/api/jobs/metrics/groups?key=loss&group_by=batch&job_keys=${batch.jobKey}`,
+    answers: READERS,
+  },
+  {
+    route: 'GET /api/jobs/metrics/clip',
+    path: ({ batch }) => `/api/jobs/metrics/clip?key=loss&clip=0.1&job_keys=${batch.jobKey}`,
+    answers: READERS,
+  },
   // With a credential of a person or a program; agents' own answers are in test/agents.
   {
     route: 'POST /api/agents/register',

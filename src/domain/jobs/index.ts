@@ -18,7 +18,15 @@ export {
   newJob,
   settled,
 } from './job.ts'
-export { EVERY_JOB, type JobFilter, listJobs, listJobsOfBatch, readJobs, visibleJob } from './reads.ts'
+export {
+  EVERY_JOB,
+  type JobFilter,
+  listJobs,
+  listJobsOfBatch,
+  readJobs,
+  visibleJob,
+  visibleJobKeys,
+} from './reads.ts'
 export {
   countJobs,
   type FoundJob,

@@ -1,7 +1,7 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
-import { type BatchAccess, visibleBatches, visibleProjectKeys } from '../access.ts'
+import { type BatchAccess, visibleBatches, visibleProjectKeys, visibleProjectsFilter } from '../access.ts'
 import type { JobStatus } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { newestFirst, oneOf, oneOfAnyCase, type Page, type StartPosition } from '../newest-first.ts'
@@ -83,6 +83,15 @@ export async function visibleJob(
   const [batch] = await visibleBatches(db, caller, job === undefined ? [] : [job.batch_id])
   if (job === undefined || batch === undefined) throw new Problem('job_not_found')
   return { job, batch }
+}
+
+/** Of these keys those of jobs that the caller sees, in their order; the others say nothing of themselves. */
+export async function visibleJobKeys(db: Db, caller: Caller, keys: readonly number[]): Promise<number[]> {
+  const rows = await db<{ key: number }[]>`/* jobs.visible_keys */
+    select j.key from jobs j join batches b on b.key = j.batch_key join projects p on p.key = b.project_key
+    where j.key = any (${[...keys]}::bigint[]) and b.deleted_at is null and ${visibleProjectsFilter(db, caller)}
+    order by j.key`
+  return rows.map((row) => row.key)
 }
 
 /** The jobs of these keys, in no order. What the caller sees of them was settled before. */

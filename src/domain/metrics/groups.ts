@@ -1,7 +1,7 @@
 import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { type Drawing, type DrawnSeries, drawSeries, needsTimes, rangeToRead } from './drawing.ts'
-import { epochBounds, type ReadOptions, readJobSeries, type SeriesQuery } from './read-series.ts'
+import { epochBounds, type ReadOptions, readJobSeries, type Scope, type SeriesQuery } from './read-series.ts'
 
 /**
  * Jobs by one of their params: of each bucket of the x-axis the mean, the deviation, the least and the greatest over
@@ -49,18 +49,18 @@ const BUCKETS = 1_000
  */
 export async function readGroups(
   db: Db,
-  batchKey: number,
+  scope: Scope,
   query: SeriesQuery & Drawing & { groupBy: GroupBy },
 ): Promise<Group[]> {
   const buckets = query.points ?? BUCKETS
   const { keys, jobs, groupBy } = query
   const options: ReadOptions = { keys, jobs, groupBy, timed: needsTimes(query), ...rangeToRead(query) }
-  const axis = await axisOf(db, batchKey, query, options)
+  const axis = await axisOf(db, scope, query, options)
   if (axis === undefined) return []
   const drawing: Drawing = { ...query, points: undefined }
   const grid = gridOf(axis, buckets, query.xLog ?? false)
   const found = new Map<string, Gathered>()
-  for await (const series of readJobSeries(db, batchKey, options)) {
+  for await (const series of readJobSeries(db, scope, options)) {
     const drawn = drawSeries(series, drawing)
     if (drawn === undefined) continue
     const name = JSON.stringify([series.key, series.group])
@@ -87,21 +87,21 @@ interface GroupGrid {
 /** Of everything that will be read: buckets must be known before the first point is put into one. */
 async function axisOf(
   db: Db,
-  batchKey: number,
+  scope: Scope,
   query: SeriesQuery & Drawing,
   options: ReadOptions,
 ): Promise<{ first: number; last: number } | undefined> {
   let first = Number.POSITIVE_INFINITY
   let last = Number.NEGATIVE_INFINITY
   if (needsTimes(query)) {
-    for await (const series of readJobSeries(db, batchKey, { ...options, timesAlone: true })) {
+    for await (const series of readJobSeries(db, scope, { ...options, timesAlone: true })) {
       const drawn = drawSeries(series, { ...query, points: undefined, smooth: undefined })
       if (drawn?.times === undefined) continue
       first = Math.min(first, drawn.times[0] as number)
       last = Math.max(last, drawn.times.at(-1) as number)
     }
   } else {
-    const bounds = await epochBounds(db, batchKey, query)
+    const bounds = await epochBounds(db, scope, query)
     if (bounds === undefined) return undefined
     first = Math.max(bounds.first, Math.ceil(query.from ?? bounds.first), query.xLog ? 1 : bounds.first)
     last = Math.min(bounds.last, Math.floor(query.to ?? bounds.last))

@@ -36,8 +36,11 @@ export interface ReadOptions extends SeriesQuery {
   timed?: boolean | undefined
   /** The times for values: of each job one series, whatever its name. */
   timesAlone?: boolean | undefined
-  groupBy?: { param: string } | { field: 'status' | 'model' | 'dataset' } | undefined
+  groupBy?: { param: string } | { field: 'status' | 'model' | 'dataset' | 'batch' } | undefined
 }
+
+/** The key of a batch, or the keys of jobs of any batches: what the caller may see of them was settled before. */
+export type Scope = number | readonly number[]
 
 /** Points that are in memory at once, give or take one series: 12 bytes each, twice while they are joined. */
 const MOST_POINTS = 250_000
@@ -68,12 +71,8 @@ export async function* readTimedSeries(
 }
 
 /** As `readSeries`, with what is known of the jobs. */
-export async function* readJobSeries(
-  db: Db,
-  batchKey: number,
-  options: ReadOptions,
-): AsyncGenerator<JobSeries> {
-  for await (const { jobs, columns } of readSlices(db, batchKey, options)) {
+export async function* readJobSeries(db: Db, scope: Scope, options: ReadOptions): AsyncGenerator<JobSeries> {
+  for await (const { jobs, columns } of readSlices(db, scope, options)) {
     for (const { job, name, no } of jobs) {
       const column = columns.get(columnName(job.key, no))
       if (column === undefined) continue
@@ -103,7 +102,7 @@ interface Slice {
   columns: Map<string, Column>
 }
 
-async function* readSlices(db: Db, batchKey: number, query: ReadOptions): AsyncGenerator<Slice> {
+async function* readSlices(db: Db, scope: Scope, query: ReadOptions): AsyncGenerator<Slice> {
   let wanted: Slice['jobs'] = []
   let points = 0
   const read = async (): Promise<Slice> => {
@@ -117,7 +116,7 @@ async function* readSlices(db: Db, batchKey: number, query: ReadOptions): AsyncG
   }
   let after = 0
   for (;;) {
-    const page = await planJobs(db, batchKey, query, after)
+    const page = await planJobs(db, scope, query, after)
     for (const job of page) {
       const names = query.timesAlone ? job.names.slice(0, 1) : job.names
       for (const [i, name] of names.entries()) {
@@ -136,12 +135,7 @@ async function* readSlices(db: Db, batchKey: number, query: ReadOptions): AsyncG
 const storable = (names: readonly string[] | undefined): string[] | null =>
   names?.filter((name) => !name.includes('\u0000') && name.isWellFormed()) ?? null
 
-function planJobs(
-  db: Db,
-  batchKey: number,
-  query: ReadOptions,
-  after: number,
-): Promise<readonly PlannedJob[]> {
+function planJobs(db: Db, scope: Scope, query: ReadOptions, after: number): Promise<readonly PlannedJob[]> {
   const keys = storable(query.keys)
   const jobs = storable(query.jobs)
   return db<PlannedJob[]>`/* series.plan */
@@ -154,21 +148,27 @@ function planJobs(
         coalesce(array_agg(u.n::int - 1 order by u.name collate "C"), '{}') numbers
       from unnest(p.series) with ordinality as u (name, n)
       where ${keys}::text[] is null or u.name = any (${keys}::text[])) s
-    where j.batch_key = ${batchKey} and j.key > ${after} and (${jobs}::text[] is null or j.id = any (${jobs}::text[]))
+    where ${within(db, scope)} and j.key > ${after} and (${jobs}::text[] is null or j.id = any (${jobs}::text[]))
     order by j.key
     limit ${JOBS_A_PAGE}`
 }
 
+const within = (db: Db, scope: Scope): Fragment =>
+  typeof scope === 'number' ? db`j.batch_key = ${scope}` : db`j.key = any (${[...scope]}::bigint[])`
+
 function groupOf(db: Db, groupBy: ReadOptions['groupBy']): Fragment {
   if (groupBy === undefined) return db`null::text`
-  if ('field' in groupBy) return db`j.${db(groupBy.field)}`
+  if ('field' in groupBy)
+    return groupBy.field === 'batch'
+      ? db`(select b.id from batches b where b.key = j.batch_key)`
+      : db`j.${db(groupBy.field)}`
   return db`j.params ->> ${groupBy.param}::text`
 }
 
 /** The first and last epoch of these jobs; undefined when they have none. */
 export async function epochBounds(
   db: Db,
-  batchKey: number,
+  scope: Scope,
   query: SeriesQuery,
 ): Promise<{ first: number; last: number } | undefined> {
   const jobs = storable(query.jobs)
@@ -176,7 +176,7 @@ export async function epochBounds(
     select min(e.epoch) first, max(p.max_epoch) last
     from jobs j join job_progress p on p.job_key = j.key
     cross join lateral (select epoch from epochs e where e.job_key = j.key order by epoch limit 1) e
-    where j.batch_key = ${batchKey} and (${jobs}::text[] is null or j.id = any (${jobs}::text[]))`
+    where ${within(db, scope)} and (${jobs}::text[] is null or j.id = any (${jobs}::text[]))`
   return row === undefined || row.first === null || row.last === null
     ? undefined
     : { first: row.first, last: row.last }

@@ -1,5 +1,10 @@
+import { type ChartSearch, readChartSearch } from './charts/search.ts'
+
+/** What is said of curves as on the page of a batch. */
+const CURVES = ['log', 'xlog', 'x', 'smooth', 'zoom', 'y', 'clip', 'group', 'band', 'all'] as const
+
 /** What the address says of a comparison: a link restores it. */
-export interface CompareSearch {
+export interface CompareSearch extends Pick<ChartSearch, (typeof CURVES)[number]> {
   batches: string[]
   /** Series that are drawn, by name. */
   keys?: string[]
@@ -12,7 +17,6 @@ export interface CompareSearch {
   sy?: string
   logx?: boolean
   logy?: boolean
-  log?: boolean
 }
 
 const list = (value: unknown): string[] | undefined =>
@@ -30,8 +34,12 @@ export function readCompareSearch(given: Record<string, unknown>): CompareSearch
   if (sx) found.sx = sx
   if (sy) found.sy = sy
   if (brush) found.brush = brush
-  for (const name of ['logx', 'logy', 'log'] as const) if (given[name] === true) found[name] = true
-  return found
+  for (const name of ['logx', 'logy'] as const) if (given[name] === true) found[name] = true
+  const curves = readChartSearch(given)
+  return Object.assign(
+    found,
+    Object.fromEntries(CURVES.flatMap((name) => (curves[name] === undefined ? [] : [[name, curves[name]]]))),
+  )
 }
 
 function brushIn(value: unknown): Record<string, [number, number]> | undefined {

@@ -150,6 +150,9 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
         className={`relative w-full text-muted transition-opacity delay-150 ${query.isPlaceholderData ? 'dimmed' : ''}`}
         style={{ height: PLOT_HEIGHT }}
       >
+        {query.isLoading && (
+          <p className="p-4 opacity-100 transition-opacity delay-300 starting:opacity-0">Reading …</p>
+        )}
         {query.error && <p className="p-4 text-failed">{sayWhy(query.error)}</p>}
         {lines !== undefined && names === '' && !query.error && (
           <p className="p-4 text-muted">None of the chosen jobs has it{view.zoom && ' in this range'}.</p>

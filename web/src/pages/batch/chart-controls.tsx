@@ -30,20 +30,24 @@ export function ChartControls(props: {
   groupings: readonly string[]
   onChange: (part: ChartSearch) => void
   onZoom: (range: [number, number] | undefined) => void
+  /** Without it: which series are drawn is chosen otherwise. */
+  finds?: boolean
 }) {
-  const { search, onChange } = props
+  const { search, onChange, finds = true } = props
   const groupings = [...new Set([...props.groupings, ...(search.group ? [search.group] : [])])]
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-2" role="toolbar" aria-label="Charts">
-      <input
-        data-search
-        type="search"
-        aria-label="Find series by regular expression"
-        placeholder="series, such as loss|acc"
-        className={`${inputLook} max-w-52`}
-        value={search.series ?? ''}
-        onChange={(event) => onChange({ series: event.target.value })}
-      />
+      {finds && (
+        <input
+          data-search
+          type="search"
+          aria-label="Find series by regular expression"
+          placeholder="series, such as loss|acc"
+          className={`${inputLook} max-w-52`}
+          value={search.series ?? ''}
+          onChange={(event) => onChange({ series: event.target.value })}
+        />
+      )}
       <Choice
         label="The x-axis"
         hideLabel

@@ -1,5 +1,12 @@
 import { Popover } from 'radix-ui'
-import { COLOURS, chooseColour, colourAt, isChosen, useColourChoice } from '../../lib/charts/colours.ts'
+import {
+  COLOURS,
+  type ColourOf,
+  chooseColour,
+  colourAt,
+  isChosen,
+  useColourChoice,
+} from '../../lib/charts/colours.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { type Focus, useFocused } from '../../lib/live/focus.ts'
 import { useRow } from '../../lib/live/row-store.ts'
@@ -127,22 +134,30 @@ function Swatch({ name, colour, off }: { name: string; colour: string; off: bool
 }
 
 /** Groups in place of jobs: what they have in common, and how many they are. */
-export function GroupLegend(props: { groups: readonly { name: string; jobs: number }[]; focus: Focus }) {
+export function GroupLegend(props: {
+  groups: readonly { name: string; jobs: number }[]
+  focus: Focus
+  colourOf: ColourOf
+  /** In lines of text rather than one below the other. */
+  flat?: boolean
+}) {
   return (
-    <ul className="flex flex-col">
+    <ul aria-label="Groups" className={props.flat ? 'flex flex-wrap gap-x-3' : 'flex flex-col'}>
       {props.groups.map((group) => (
-        <GroupEntry key={group.name} {...group} focus={props.focus} />
+        <GroupEntry key={group.name} {...group} focus={props.focus} colourOf={props.colourOf} />
       ))}
     </ul>
   )
 }
 
-function GroupEntry({ name, jobs, focus }: { name: string; jobs: number; focus: Focus }) {
+function GroupEntry(props: { name: string; jobs: number; focus: Focus; colourOf: ColourOf }) {
+  const { name, jobs, focus } = props
   const lit = useFocused(focus, name)
   useColourChoice()
-  const colour = useBatchContext().colourOf(name, useTheme())
+  const colour = props.colourOf(name, useTheme())
   return (
     <li
+      data-group={name}
       className={`flex items-center gap-1 rounded px-1 py-0.5 ${lit ? 'bg-hover' : ''}`}
       onPointerEnter={() => focus.set(name)}
       onPointerLeave={() => focus.set(null)}

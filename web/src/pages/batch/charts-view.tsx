@@ -8,7 +8,7 @@ import { Button, inputLook } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
 import { ChartControls } from './chart-controls.tsx'
 import { ChartGrid } from './chart-grid.tsx'
-import { groupName, groupsOf, useGroupings } from './chart-groups.ts'
+import { groupName, groupsOf, useGroupColours, useGroupings } from './chart-groups.ts'
 import { ChartLegend, GroupLegend } from './chart-legend.tsx'
 import { useBatchContext } from './context.ts'
 
@@ -76,6 +76,16 @@ export function ChartsView({
     },
     [store],
   )
+  // Groups are over every job that filters leave, however many.
+  const counted = group === undefined ? drawn : chosen.all
+  const groups =
+    grouped === undefined
+      ? []
+      : groupsOf(
+          counted.flatMap((job) => store.get(job) ?? []),
+          grouped,
+        )
+  const colourOfGroup = useGroupColours(groups)
   if (ids.length === 0 || keys.length === 0) {
     return (
       <Notice title={ids.length === 0 ? 'No job has started yet' : 'No epoch has been reported yet'}>
@@ -83,8 +93,6 @@ export function ChartsView({
       </Notice>
     )
   }
-  // Groups are over every job that filters leave, however many.
-  const counted = group === undefined ? drawn : chosen.all
   const capped = group === undefined && search.solo === undefined && found.length > listed.length
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-3 p-3 lg:flex-row">
@@ -105,7 +113,7 @@ export function ChartsView({
           </div>
           <div className={legend ? '' : 'max-lg:hidden'}>
             {grouped !== undefined ? (
-              <GroupLegend groups={groupsOf(store, counted, grouped)} focus={focus} />
+              <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} />
             ) : (
               <ChartLegend
                 store={store}
@@ -152,7 +160,7 @@ export function ChartsView({
           source={source}
           bus={bus}
           focus={focus}
-          colourOf={colourOf}
+          colourOf={group === undefined ? colourOf : colourOfGroup}
           startOf={startOf}
           keys={shownKeys}
           jobs={counted}

@@ -96,16 +96,11 @@ export interface Clipped {
 }
 
 export function useClip(wish: Wish): Clipped | undefined {
-  const { name, jobs, whole, source, of, clip, y, group } = wish
+  const { name, jobs, whole, source, of, clip, y } = wish
   const asked = { ...askedOf(wish), smooth: undefined }
   const query = useQuery({
     queryKey: ['clip', of, name, whole ? 'all' : jobs, asked, clip],
-    enabled:
-      clip !== undefined &&
-      source.clip !== undefined &&
-      group === undefined &&
-      y?.[name] === undefined &&
-      jobs.length > 0,
+    enabled: clip !== undefined && source.clip !== undefined && y?.[name] === undefined && jobs.length > 0,
     queryFn: async ({ signal }) =>
       source.clip?.({ keys: [name], jobs: whole ? undefined : jobs, clip: clip ?? 0, ...asked }, signal),
     placeholderData: keepPreviousData,
@@ -113,7 +108,7 @@ export function useClip(wish: Wish): Clipped | undefined {
     gcTime: 60_000,
     refetchOnMount: 'always',
   })
-  const found = clip === undefined || group !== undefined ? undefined : query.data
+  const found = clip === undefined ? undefined : query.data
   return useMemo(() => {
     if (found === undefined || found.low === null || found.high === null) return undefined
     const [low, high] = [Number(found.low), Number(found.high)]

@@ -1,3 +1,4 @@
+import { flat } from '../../lib/flat.ts'
 import type { Compared } from './use-compared.ts'
 
 /** The columns of compared jobs: what they were given, what came of them. */
@@ -30,17 +31,6 @@ function said({ job, batch }: Compared, id: string): unknown {
     default:
       return undefined
   }
-}
-
-/** Objects in objects under names with `/`. */
-function flat(value: Record<string, unknown>, prefix = ''): Record<string, unknown> {
-  const found: Record<string, unknown> = {}
-  for (const [name, one] of Object.entries(value)) {
-    if (typeof one === 'object' && one !== null && !Array.isArray(one))
-      Object.assign(found, flat(one as Record<string, unknown>, `${prefix}${name}/`))
-    else found[prefix + name] = one
-  }
-  return found
 }
 
 const isNumber = (value: unknown): boolean =>

@@ -1,5 +1,5 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useMemo, useRef, useState } from 'react'
+import { useEffect, useMemo, useRef } from 'react'
 import { sayWhy } from '../../lib/api/request.ts'
 import { coloursAmong } from '../../lib/charts/colours.ts'
 import type { CompareSearch } from '../../lib/compare-search.ts'
@@ -12,9 +12,9 @@ import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { PinView } from '../../ui/pin-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
-import { ChartGrid } from '../batch/chart-grid.tsx'
 import { axesOf, differs, standardAxes, within } from './axes.ts'
 import { BestEpochs } from './best.tsx'
+import { Curves } from './curves.tsx'
 import { Differences } from './differences.tsx'
 import { Parallel } from './parallel.tsx'
 import { Scatter } from './scatter.tsx'
@@ -28,8 +28,6 @@ import {
 } from './use-compared.ts'
 
 const route = getRouteApi('/compare')
-/** More curves are drawn once they are asked for. */
-const FIRST_DRAWN = 20
 const NONE: readonly Compared[] = []
 
 /** Jobs of any batches side by side. */
@@ -78,12 +76,19 @@ function Shown({
 }) {
   const { rows, batches } = found
   const navigate = useNavigate()
-  const change = (next: Partial<CompareSearch>): void =>
+  const latest = useRef(search)
+  useEffect(() => {
+    latest.current = search
+  })
+  const change = (next: Partial<CompareSearch>): void => {
+    // The address follows in a moment: what is chosen meanwhile adds to this.
+    latest.current = { ...latest.current, ...next }
     void navigate({
-      ...links.compare(search.batches, { ...search, ...next }),
+      ...links.compare(latest.current.batches, latest.current),
       replace: true,
       resetScroll: false,
     })
+  }
   const names = useRef<readonly string[]>([])
   const view = useMemo(
     () => ({ bus: createPointBus(), focus: createFocus(), colourOf: coloursAmong(() => names.current) }),
@@ -106,14 +111,7 @@ function Shown({
     () => rows.filter((row) => within(row, axes, search.brush ?? {})),
     [rows, axes, search.brush],
   )
-  const [many, setMany] = useState(false)
-  const drawn = useMemo(
-    () => kept.slice(0, many ? undefined : FIRST_DRAWN).map((row) => row.name),
-    [kept, many],
-  )
   const keptNames = useMemo(() => new Set(kept.map((row) => row.name)), [kept])
-  const [zoom, setZoom] = useState<[number, number] | undefined>()
-  const zooms = useRef<[number, number][]>([])
   const of = `compare ${search.batches.join('\n')}`
   const first = axes.find((axis) => axis.id.startsWith('param.') && differs(axis)) ?? axes[0]
 
@@ -190,46 +188,23 @@ function Shown({
           <p className="text-muted">None of them has reported an epoch.</p>
         ) : (
           <>
-            <div className="flex flex-wrap items-center gap-3">
+            <div>
               <Toggles
                 label="Series"
                 options={series.map((one) => [one, one])}
                 on={keys}
                 onChange={(next) => change({ keys: next })}
               />
-              <label className="flex items-center gap-1.5">
-                <input
-                  type="checkbox"
-                  checked={search.log ?? false}
-                  onChange={(event) => change({ log: event.target.checked })}
-                />
-                log axis
-              </label>
-              {kept.length > FIRST_DRAWN && (
-                <Button onClick={() => setMany(!many)}>
-                  {many ? `Draw the first ${FIRST_DRAWN}` : `Draw all ${kept.length}`}
-                </Button>
-              )}
-              <span className="text-xs text-muted">
-                {drawn.length} of {some(kept.length, 'job')} drawn
-              </span>
             </div>
-            <ChartGrid
-              x="epoch"
+            <Curves
+              rows={kept}
+              every={rows}
+              keys={keys}
               of={of}
               source={source}
+              search={search}
+              onChange={change}
               {...view}
-              log={search.log ?? false}
-              smooth={0}
-              zoom={zoom}
-              onZoom={(range) => {
-                if (zoom) zooms.current.push(zoom)
-                setZoom(range)
-              }}
-              onZoomOut={() => setZoom(zooms.current.pop())}
-              keys={keys}
-              jobs={drawn}
-              whole={false}
             />
           </>
         )}

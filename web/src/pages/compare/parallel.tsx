@@ -1,4 +1,4 @@
-import { useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import { type Focus, useFocused } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'
@@ -10,7 +10,9 @@ import type { Compared } from './use-compared.ts'
 const H = 240
 const TOP = 26
 const FOOT = 22
+/** Between axes, at least and at most. */
 const STEP = 150
+const MOST_STEP = 320
 const SIDE = 70
 const HALF = 12
 
@@ -28,15 +30,31 @@ export function Parallel(props: {
 }) {
   const { rows, kept, axes, brush, onBrush, colourOf, focus } = props
   const theme = useTheme()
-  const width = SIDE * 2 + STEP * (axes.length - 1)
-  const x = (i: number): number => SIDE + STEP * i
+  const box = useRef<HTMLDivElement>(null)
+  const [room, setRoom] = useState(0)
+  useEffect(() => {
+    const at = box.current
+    if (at === null) return
+    const watcher = new ResizeObserver(() => setRoom(at.clientWidth))
+    watcher.observe(at)
+    return () => watcher.disconnect()
+  }, [])
+  const step = Math.max(STEP, Math.min(MOST_STEP, Math.floor((room - SIDE * 2) / (axes.length - 1))))
+  const width = SIDE * 2 + step * (axes.length - 1)
+  const x = (i: number): number => SIDE + step * i
   const lacking = rows.filter((row) =>
     axes.some((axis) => !Number.isFinite(axis.at(row) ?? Number.NaN)),
   ).length
   return (
     <figure className="flex flex-col gap-1">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
-      <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Parallel coordinates">
+      <div
+        ref={box}
+        className="overflow-x-auto"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+        tabIndex={0}
+        role="region"
+        aria-label="Parallel coordinates"
+      >
         <svg
           viewBox={`0 0 ${width} ${H}`}
           width={width}

@@ -1,9 +1,9 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
-import { metricsOf, type SeriesSource } from '../../lib/api/batches.ts'
+import { metricsOf, type SeriesSource, type SeriesWanted } from '../../lib/api/batches.ts'
 import { fetchTable } from '../../lib/api/projects.ts'
 import { get } from '../../lib/api/request.ts'
-import type { Batch, Job, Numeric, Page, Series } from '../../lib/api/types.ts'
+import type { Batch, Job, Numeric, Page, Series, SeriesClip, SeriesGroup } from '../../lib/api/types.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import type { PointBus } from '../../lib/live/points.ts'
 import { follow, mark } from '../../lib/live/stream.ts'
@@ -87,7 +87,7 @@ export function useCompared(ids: readonly string[]) {
 export function useComparedSource(rows: readonly Compared[]): SeriesSource {
   return useMemo(() => {
     const byName = new Map(rows.map((row) => [row.name, row]))
-    return async (wanted, signal) => {
+    const byBatch = async (wanted: SeriesWanted, signal?: AbortSignal): Promise<Series[]> => {
       const jobs = new Map<string, string[]>()
       for (const name of wanted.jobs ?? byName.keys()) {
         const row = byName.get(name)
@@ -112,6 +112,21 @@ export function useComparedSource(rows: readonly Compared[]): SeriesSource {
       await Promise.all(Array.from({ length: PARALLEL }, take))
       return all
     }
+    // Groups and percentiles of batches do not add up to those of all: the service counts them over the jobs together.
+    const keysOf = (names: readonly string[] | undefined): string =>
+      (names ?? [...byName.keys()]).flatMap((name) => byName.get(name)?.job.key ?? []).join()
+    return Object.assign(byBatch, {
+      groups: async (wanted: SeriesWanted & { group_by: string }, signal?: AbortSignal) => {
+        const { keys, jobs, ...rest } = wanted
+        const of = { ...rest, key: keys?.[0], job_keys: keysOf(jobs) }
+        return (await get<{ groups: SeriesGroup[] }>('/api/jobs/metrics/groups', of, signal)).groups
+      },
+      clip: (
+        { keys, jobs, ...rest }: SeriesWanted & { keys: [string]; clip: number },
+        signal?: AbortSignal,
+      ) =>
+        get<SeriesClip>('/api/jobs/metrics/clip', { ...rest, key: keys[0], job_keys: keysOf(jobs) }, signal),
+    })
   }, [rows])
 }
 

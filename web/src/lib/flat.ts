@@ -1,0 +1,10 @@
+/** Objects in objects under names with `/`, as the service names their columns. */
+export function flat(value: Readonly<Record<string, unknown>>, prefix = ''): Record<string, unknown> {
+  const found: Record<string, unknown> = {}
+  for (const [name, one] of Object.entries(value)) {
+    if (typeof one === 'object' && one !== null && !Array.isArray(one))
+      Object.assign(found, flat(one as Record<string, unknown>, `${prefix}${name}/`))
+    else found[prefix + name] = one
+  }
+  return found
+}

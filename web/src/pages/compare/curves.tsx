@@ -1,0 +1,117 @@
+import { useMemo, useRef } from 'react'
+import type { SeriesSource } from '../../lib/api/batches.ts'
+import type { ColourOf } from '../../lib/charts/colours.ts'
+import type { BandKind } from '../../lib/charts/columns.ts'
+import type { CompareSearch } from '../../lib/compare-search.ts'
+import type { Focus } from '../../lib/live/focus.ts'
+import type { PointBus } from '../../lib/live/points.ts'
+import { some } from '../../lib/words.ts'
+import { Button } from '../../ui/controls.tsx'
+import { ChartControls } from '../batch/chart-controls.tsx'
+import { ChartGrid } from '../batch/chart-grid.tsx'
+import { groupingsOf, groupName, groupsOf, useGroupColours } from '../batch/chart-groups.ts'
+import { GroupLegend } from '../batch/chart-legend.tsx'
+import type { Compared } from './use-compared.ts'
+
+/** More curves are drawn once they are asked for. */
+const FIRST_DRAWN = 20
+
+/** The curves of what is compared, each job's or those of groups over all batches. What is chosen stands in the address. */
+export function Curves(props: {
+  /** What the brush left. */
+  rows: readonly Compared[]
+  every: readonly Compared[]
+  keys: readonly string[]
+  of: string
+  source: SeriesSource
+  bus: PointBus
+  focus: Focus
+  colourOf: ColourOf
+  search: CompareSearch
+  onChange: (part: Partial<CompareSearch>) => void
+}) {
+  const { rows, every, search, onChange, focus, colourOf } = props
+  const zooms = useRef<([number, number] | undefined)[]>([])
+  const groupings = useMemo(() => groupingsOf(every.map((row) => row.job)), [every])
+  const by = search.group
+  const band: BandKind = search.band ?? 'std'
+  const group = useMemo(
+    () =>
+      by === undefined ? undefined : { by, band, nameOf: (value: string | null) => groupName(by, value) },
+    [by, band],
+  )
+  const groups = useMemo(
+    () =>
+      by === undefined
+        ? []
+        : groupsOf(
+            rows.map((row) => row.job),
+            by,
+          ),
+    [rows, by],
+  )
+  const colourOfGroup = useGroupColours(groups)
+  // Groups are over every job that the brush left, however many.
+  const drawn = useMemo(
+    () => rows.slice(0, search.all || by !== undefined ? undefined : FIRST_DRAWN).map((row) => row.name),
+    [rows, search.all, by],
+  )
+  const starts = useMemo(
+    () => new Map(every.map(({ name, job }) => [name, Date.parse(job.started_at) / 1000])),
+    [every],
+  )
+  const zoomTo = (range: [number, number] | undefined): void => {
+    if (range === undefined) zooms.current = []
+    else zooms.current.push(search.zoom)
+    onChange({ zoom: range })
+  }
+  return (
+    <>
+      <ChartControls
+        search={search}
+        groupings={groupings}
+        onChange={onChange}
+        onZoom={zoomTo}
+        finds={false}
+      />
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-muted">
+        <span data-drawn>
+          {by === undefined
+            ? `${drawn.length} of ${some(rows.length, 'job')} drawn`
+            : `${some(groups.length, 'group')} of ${some(rows.length, 'job')}, all counted`}
+        </span>
+        {by === undefined && rows.length > FIRST_DRAWN && (
+          <Button onClick={() => onChange({ all: !search.all })}>
+            {search.all ? `Draw the first ${FIRST_DRAWN}` : `Draw all ${rows.length}`}
+          </Button>
+        )}
+        {by !== undefined && <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} flat />}
+      </div>
+      <ChartGrid
+        x={search.x ?? 'epoch'}
+        xLog={search.xlog ?? false}
+        of={props.of}
+        source={props.source}
+        bus={props.bus}
+        focus={focus}
+        colourOf={group === undefined ? colourOf : colourOfGroup}
+        startOf={(job) => starts.get(job)}
+        log={search.log ?? false}
+        smooth={search.smooth ?? 0}
+        clip={search.clip}
+        y={search.y}
+        onY={(name, range) => {
+          const { [name]: _, ...rest } = search.y ?? {}
+          onChange({ y: range === undefined ? rest : { ...rest, [name]: range } })
+        }}
+        group={group}
+        zoom={search.zoom}
+        onZoom={zoomTo}
+        onZoomOut={() => onChange({ zoom: zooms.current.pop() })}
+        keys={props.keys}
+        jobs={drawn}
+        whole={false}
+      />
+    </>
+  )
+}
