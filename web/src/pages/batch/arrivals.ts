@@ -13,7 +13,7 @@ interface ToldPoint {
   timestamp: string
   values: Record<string, Numeric>
 }
-interface Snapshot {
+export interface Snapshot {
   timestamp: string
   job_id: string | null
   values: Record<string, Numeric>
@@ -36,7 +36,7 @@ export function takeIn(context: BatchContext, payload: Record<string, unknown>):
   if (payload.snapshots) context.resourceBus.tell((payload.snapshots as Snapshot[]).map(pointOf))
 }
 
-const pointOf = (one: Snapshot): Point => ({
+export const pointOf = (one: Snapshot): Point => ({
   job: one.job_id ?? 'batch',
   x: Math.floor(Date.parse(one.timestamp) / 1000),
   values: { ...one.values, ...gpuValues(one.gpus) },

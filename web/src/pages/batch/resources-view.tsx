@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
-import { useMemo } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Series } from '../../lib/api/types.ts'
+import type { PointBus } from '../../lib/live/points.ts'
 import { clock } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
@@ -28,7 +29,11 @@ export function ResourcesView(props: {
     refetchOnMount: 'always',
   })
   const groups = useMemo(() => groupsOf(there.data ?? []), [there.data])
-  const jobs = useMemo(() => [...new Set(there.data?.map((one) => one.job_id ?? 'batch'))], [there.data])
+  const arrived = useArrived(bus, job)
+  const jobs = useMemo(
+    () => [...new Set([...(there.data ?? []).map((one) => one.job_id ?? 'batch'), ...arrived])],
+    [there.data, arrived],
+  )
   if (there.error) {
     return (
       <Notice title={sayWhy(there.error)} bad>
@@ -87,6 +92,22 @@ export function ResourcesView(props: {
       </div>
     </div>
   )
+}
+
+/** Who told of resources since the page stands: a batch or job that begins gets its curve. */
+function useArrived(bus: PointBus, job: string | undefined): readonly string[] {
+  const [names, setNames] = useState<readonly string[]>([])
+  useEffect(
+    () =>
+      bus.on((points) => {
+        const told = points.map((point) => point.job).filter((name) => job === undefined || name === job)
+        setNames((before) =>
+          told.every((name) => before.includes(name)) ? before : [...new Set([...before, ...told])],
+        )
+      }),
+    [bus, job],
+  )
+  return names
 }
 
 const isUtilisation = (key: string): boolean => key === 'gpu_util_pct' || /^gpus\/.+\/util_pct$/.test(key)

@@ -5,7 +5,6 @@ import { fetchBatches } from '../../lib/api/batches.ts'
 import { fetchControl } from '../../lib/api/control.ts'
 import { fetchHost, type Host, hostResourcesOf, revokeHost } from '../../lib/api/hosts.ts'
 import { sayWhy } from '../../lib/api/request.ts'
-import type { Batch } from '../../lib/api/types.ts'
 import { readChartSearch } from '../../lib/charts/search.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
@@ -23,6 +22,7 @@ import { When } from '../../ui/when.tsx'
 import { createBatchContext, InBatch } from '../batch/context.ts'
 import { sayReason } from '../batch/control.ts'
 import { ResourcesView } from '../batch/resources-view.tsx'
+import { ranOn, useArrivingThere } from './arrivals.ts'
 import { StartAgent } from './start-agent.tsx'
 import { HostState } from './state.tsx'
 
@@ -65,6 +65,7 @@ export function HostPage() {
       <section aria-label="Resources" className="-mx-3 flex flex-col gap-1">
         <h2 className="px-3 font-medium">Resources of what ran there, the last day</h2>
         <InBatch value={context}>
+          <Arriving host={host} />
           <ResourcesView
             zoom={zoom}
             onZoom={(next) =>
@@ -80,6 +81,11 @@ export function HostPage() {
       </section>
     </div>
   )
+}
+
+function Arriving({ host }: { host: Host }) {
+  useArrivingThere(host)
+  return null
 }
 
 function Head({ host }: { host: Host }) {
@@ -171,12 +177,7 @@ function Batches({ host }: { host: Host }) {
     },
     refetchOnMount: 'always',
   })
-  const batches = useLiveBatches(
-    (batch: Batch) =>
-      batch.host?.toLowerCase() === host.hostname.toLowerCase() &&
-      batch.owner?.id === host.owner.id &&
-      !batch.deleted_at,
-  ).slice(0, SHOWN)
+  const batches = useLiveBatches(ranOn(host)).slice(0, SHOWN)
   const commands = useQuery({
     queryKey: ['host commands', host.id, batches.map((batch) => batch.id).join('\n')],
     enabled: read.data !== undefined,

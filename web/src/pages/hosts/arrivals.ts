@@ -1,0 +1,43 @@
+import { useEffect } from 'react'
+import type { Host } from '../../lib/api/hosts.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { follow } from '../../lib/live/stream.ts'
+import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
+import { pointOf, type Snapshot } from '../batch/arrivals.ts'
+import { useBatchContext } from '../batch/context.ts'
+
+/** Channels of one stream are few: the newest of those that run are followed. */
+const MOST_FOLLOWED = 20
+
+export const ranOn =
+  (host: Host) =>
+  (batch: Batch): boolean =>
+    batch.host?.toLowerCase() === host.hostname.toLowerCase() &&
+    batch.owner?.id === host.owner.id &&
+    !batch.deleted_at
+
+/** What the batches that run there use, as they tell it, named as `hostResourcesOf` names it. */
+export function useArrivingThere(host: Host): void {
+  const { resourceBus } = useBatchContext()
+  const there = ranOn(host)
+  const running = useLiveBatches((batch) => batch.status === 'running' && there(batch))
+    .slice(0, MOST_FOLLOWED)
+    .map((batch) => batch.id)
+    .sort()
+    .join('\n')
+  useEffect(() => {
+    const ends = (running === '' ? [] : running.split('\n')).map((id) =>
+      follow(`resources:${id}`, ({ snapshots }) =>
+        resourceBus.tell(
+          ((snapshots ?? []) as Snapshot[]).map((one) => ({
+            ...pointOf(one),
+            job: one.job_id === null ? id : `${id} / ${one.job_id}`,
+          })),
+        ),
+      ),
+    )
+    return () => {
+      for (const end of ends) end()
+    }
+  }, [running, resourceBus])
+}
