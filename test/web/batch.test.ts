@@ -396,6 +396,27 @@ describe('a shared link', () => {
   })
 })
 
+test('the table begins under the board, the curves stand beside both, and their range is in the address', async () => {
+  const { page, context, complaints } = await as(ada, { width: 1440 })
+  await page.goto(`/b/${RAN}/jobs?zoom=%5B2%2C6%5D`)
+  await page.locator('[data-chart="val_loss"] [data-points]', { hasText: 'points' }).waitFor()
+  const place = async (at: string) => {
+    const box = await page.locator(at).boundingBox()
+    if (box === null) throw new Error(`${at} has no place`)
+    return box
+  }
+  const board = await place('section[aria-label="Completion board"]')
+  const table = await place('[role="table"][aria-label="Jobs"]')
+  const chart = await place('[data-chart="val_loss"]')
+  expect(table.y - (board.y + board.height)).toBeLessThan(80)
+  expect(chart.y).toBeLessThan(table.y)
+  expect(chart.x).toBeGreaterThanOrEqual(table.x + table.width)
+  // Five epochs of three jobs; one lacks the last two of them.
+  expect(await page.locator('[data-chart="val_loss"] [data-points]').innerText()).toMatch(/^1\d of 1\d points/)
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 const PATHS = ['', '/jobs', '/logs', '/resources', '/timeline', '/environment', '/delivery', '/j/bad']
 
 test.each(['light', 'dark'] as const)('axe finds nothing serious on any tab in %s colours', async (theme) => {

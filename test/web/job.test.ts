@@ -62,6 +62,16 @@ test('a line leads to its epoch, and an epoch to its lines', async () => {
   await context.close()
 })
 
+test('a line of the batch’s log leads to its job, where it stands beside its epoch', async () => {
+  const { page, context, complaints } = await open(`/b/${RAN}/logs`)
+  await page.locator('[data-line]', { hasText: 'lr dropped' }).getByRole('link', { name: 'good' }).click()
+  await page.waitForURL(new RegExp(`/b/${RAN}/j/good\\?line=\\d+`))
+  const line = page.locator('[data-line][aria-current]', { hasText: 'lr dropped' })
+  await line.getByRole('button', { name: 'epoch 11' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 test('a job that runs grows while one looks', async () => {
   const of = eventsOf('still-running')
   const epoch = (n: number) => of('job_epoch', 10 - n, { epoch: n, val_loss: 1 / (n + 1) }, 'one')

@@ -112,9 +112,9 @@ export type SharedResourcesQuery = { sharedBatch: { resources: Array<{ job: stri
 export type SharedLogQueryVariables = Exact<{
   token: string;
   first: number;
-  after?: string | null | undefined;
+  afterId?: string | number | null | undefined;
   last?: number | null | undefined;
-  before?: string | null | undefined;
+  beforeId?: string | number | null | undefined;
   level?: string | null | undefined;
   q?: string | null | undefined;
   jobId?: string | number | null | undefined;
@@ -248,13 +248,13 @@ export const SharedResourcesDocument = new TypedDocumentString(`
 }
     `) as unknown as TypedDocumentString<SharedResourcesQuery, SharedResourcesQueryVariables>;
 export const SharedLogDocument = new TypedDocumentString(`
-    query SharedLog($token: String!, $first: Int!, $after: String, $last: Int, $before: String, $level: String, $q: String, $jobId: ID) {
+    query SharedLog($token: String!, $first: Int!, $afterId: ID, $last: Int, $beforeId: ID, $level: String, $q: String, $jobId: ID) {
   sharedBatch(token: $token) {
     logLines(
       first: $first
-      after: $after
+      afterId: $afterId
       last: $last
-      before: $before
+      beforeId: $beforeId
       level: $level
       q: $q
       jobId: $jobId

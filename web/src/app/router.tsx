@@ -6,13 +6,15 @@ import {
   lazyRouteComponent,
   redirect,
 } from '@tanstack/react-router'
-import { type ChartSearch, readChartSearch } from '../lib/charts/search.ts'
+import { readChartSearch } from '../lib/charts/search.ts'
 import { readCompareSearch } from '../lib/compare-search.ts'
 import { links } from '../lib/links.ts'
-import { type LogSearch, readLogSearch } from '../lib/log-search.ts'
+import { readLogSearch } from '../lib/log-search.ts'
 import { batchQuery, jobsQuery, meQuery } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
 import { readTableSearch } from '../lib/table-search.ts'
+import { readJobsSearch } from '../pages/batch/jobs-search.ts'
+import { readJobSearch } from '../pages/job/search.ts'
 import { readShareSearch } from '../pages/share/search.ts'
 import { readAccountSearch, readReturn, readSignInSearch } from '../pages/sign-in/search.ts'
 import { buttonLook } from '../ui/controls.tsx'
@@ -128,10 +130,7 @@ const charts = createRoute({
 const jobs = createRoute({
   getParentRoute: () => batch,
   path: '/jobs',
-  validateSearch: only((given): { job?: string; sort?: string; q?: string; status?: string } => {
-    const [job, sort, q, status] = [given.job, given.sort, given.q, given.status].map(text)
-    return { ...(job && { job }), ...(sort && { sort }), ...(q && { q }), ...(status && { status }) }
-  }),
+  validateSearch: only(readJobsSearch),
   component: lazyRouteComponent(() => import('../pages/batch/jobs.tsx'), 'BatchJobs'),
 })
 const logs = createRoute({
@@ -168,10 +167,7 @@ const delivery = createRoute({
 const job = createRoute({
   getParentRoute: () => batch,
   path: '/j/$jobId',
-  validateSearch: only((given): ChartSearch & LogSearch => ({
-    ...readChartSearch(given),
-    ...readLogSearch(given),
-  })),
+  validateSearch: only(readJobSearch),
   component: lazyRouteComponent(() => import('../pages/job/job.tsx'), 'JobPage'),
 })
 

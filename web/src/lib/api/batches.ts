@@ -249,8 +249,8 @@ export const sharedResourcesOf =
 
 /** Log lines that a share opens: the last ones, those before a line, or those after it. */
 export function sharedLogOf(token: string): LogSource {
-  // Cursors are the server's own: those of lines that were read are remembered.
-  const cursors = new Map<number, string>()
+  const idOf = (line: number | undefined): string | undefined =>
+    line === undefined ? undefined : String(Math.max(0, line))
   return async ({ level, q, job_id, before, after, tail, limit }) => {
     const answer = await ask(SharedLogDocument, {
       token,
@@ -258,18 +258,15 @@ export function sharedLogOf(token: string): LogSource {
       q,
       jobId: job_id,
       ...(after === undefined
-        ? { first: 0, last: tail ?? limit ?? 500, before: cursors.get(before ?? -1) }
-        : { first: limit ?? 500, after: cursors.get(after) }),
+        ? { first: 0, last: tail ?? limit ?? 500, beforeId: idOf(before) }
+        : { first: limit ?? 500, afterId: idOf(after) }),
     })
-    return (answer.sharedBatch?.logLines.edges ?? []).map(({ cursor, node }) => {
-      cursors.set(Number(node.dbId), cursor)
-      return {
-        db_id: Number(node.dbId),
-        timestamp: node.timestamp,
-        job_id: node.jobId,
-        level: node.level,
-        line: node.line,
-      }
-    })
+    return (answer.sharedBatch?.logLines.edges ?? []).map(({ node }) => ({
+      db_id: Number(node.dbId),
+      timestamp: node.timestamp,
+      job_id: node.jobId,
+      level: node.level,
+      line: node.line,
+    }))
   }
 }

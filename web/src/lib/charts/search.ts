@@ -37,7 +37,8 @@ const text = (value: unknown): string | undefined =>
   value === undefined || value === null || value === '' ? undefined : String(value)
 const list = (value: unknown): string[] | undefined =>
   Array.isArray(value) && value.length > 0 ? value.map(String) : undefined
-const rangeOf = (value: unknown): [number, number] | undefined => {
+/** Two rising numbers. */
+export const rangeOf = (value: unknown): [number, number] | undefined => {
   if (!Array.isArray(value)) return undefined
   const [from, to] = value.map(Number)
   return from !== undefined && to !== undefined && to > from && Number.isFinite(to - from)

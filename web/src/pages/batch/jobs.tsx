@@ -9,20 +9,12 @@ import { Notice } from '../../ui/notice.tsx'
 import { Board } from './board.tsx'
 import { useBatchContext } from './context.ts'
 import { JobTable } from './job-table.tsx'
+import { type JobsSearch, readJobsSearch } from './jobs-search.ts'
 import { RerunBatch } from './rerun-dialog.tsx'
 import { SeriesCharts } from './series-charts.tsx'
 import { useJobs } from './use-jobs.ts'
 
 const route = getRouteApi('/b/$batchId/jobs')
-
-export interface JobsSearch {
-  /** The one that is picked. */
-  job?: string
-  /** A column; falling with a minus before it. */
-  sort?: string
-  q?: string
-  status?: string
-}
 
 export function BatchJobs() {
   const { batchId } = route.useParams()
@@ -52,14 +44,11 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   const { jobs: store, focus } = context
   const jobs = useJobs(store)
   const [rerun, setRerun] = useState(false)
-  const [zoom, setZoom] = useState<[number, number] | undefined>()
   const found = useMemo(() => jobs.filter(finder(search)), [jobs, search])
   const watched = useWatched(jobs)
   const curves = useMemo(() => found.slice(0, MOST_CURVES).map((job) => job.id), [found])
-  const change = (part: JobsSearch): void =>
-    props.onSearch(
-      Object.fromEntries(Object.entries({ ...search, ...part }).filter(([, value]) => value)) as JobsSearch,
-    )
+  const change = (part: Partial<Record<keyof JobsSearch, unknown>>): void =>
+    props.onSearch(readJobsSearch({ ...search, ...part }))
   if (jobs.length === 0 && !batch.n_total)
     return (
       <Notice title="No job has started yet">
@@ -68,9 +57,17 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
     )
   const mayRerun = batch.can?.rerun === true && batch.status !== 'running' && !context.shared
   const filtered = Boolean(search.q || search.status)
+  const beside = watched !== undefined && curves.length > 0
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-3 p-3">
-      <div className={watched ? 'grid gap-4 lg:grid-cols-[1fr_minmax(380px,40%)]' : ''}>
+      {/* The curves stand beside board and table where there is room, and stay in sight while the table scrolls. */}
+      <div
+        className={
+          beside
+            ? 'grid gap-3 xl:grid-cols-[minmax(0,1fr)_minmax(360px,34%)] xl:grid-rows-[auto_1fr]'
+            : 'flex flex-col gap-3'
+        }
+      >
         <Board
           store={store}
           focus={focus}
@@ -79,58 +76,66 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
           onPick={(job) => change({ job: search.job === job ? '' : job })}
           onRerun={mayRerun ? () => setRerun(true) : undefined}
         />
-        {watched && curves.length > 0 && (
-          <SeriesCharts
-            x="epoch"
-            of={context.of}
-            source={context.source}
-            bus={context.bus}
-            keys={[watched]}
-            jobs={curves}
-            whole={false}
-            zoom={zoom}
-            onZoom={setZoom}
-          />
+        {beside && (
+          <div className="min-w-0 xl:col-start-2 xl:row-span-2 xl:row-start-1">
+            <div className="xl:sticky xl:top-3">
+              <SeriesCharts
+                x="epoch"
+                of={context.of}
+                source={context.source}
+                bus={context.bus}
+                keys={[watched]}
+                jobs={curves}
+                whole={false}
+                zoom={search.zoom}
+                onZoom={(zoom) => change({ zoom })}
+              />
+            </div>
+          </div>
         )}
+        <div className="flex min-w-0 flex-col gap-3">
+          <div className="flex flex-wrap items-center gap-2">
+            <input
+              data-search
+              type="search"
+              aria-label="Find jobs"
+              placeholder="Find in names, params and reasons"
+              className={`${inputLook} max-w-64`}
+              value={search.q ?? ''}
+              onChange={(event) => change({ q: event.target.value })}
+            />
+            <Choice
+              label="Status"
+              hideLabel
+              value={search.status ?? ''}
+              onChange={(status) => change({ status })}
+              options={[['', 'every status'], ...STATES.map((status) => [status, status] as const)]}
+            />
+            <span className="text-xs text-muted">
+              {filtered ? `${some(found.length, 'job')} of ${jobs.length}` : some(jobs.length, 'job')}
+              {curves.length < found.length && watched && `, the curves of the first ${curves.length}`}
+            </span>
+            {filtered && (
+              <Button look="quiet" onClick={() => change({ q: '', status: '' })}>
+                Show every job
+              </Button>
+            )}
+          </div>
+          {found.length === 0 ? (
+            <p className="p-2 text-muted">
+              {jobs.length === 0 ? 'No job has started yet.' : 'No job matches.'}
+            </p>
+          ) : (
+            <JobTable
+              jobs={found}
+              picked={search.job}
+              sort={search.sort}
+              onSort={(sort) => change({ sort })}
+              onPick={(job) => change({ job })}
+            />
+          )}
+        </div>
       </div>
-      <div className="flex flex-wrap items-center gap-2">
-        <input
-          data-search
-          type="search"
-          aria-label="Find jobs"
-          placeholder="Find in names, params and reasons"
-          className={`${inputLook} max-w-64`}
-          value={search.q ?? ''}
-          onChange={(event) => change({ q: event.target.value })}
-        />
-        <Choice
-          label="Status"
-          hideLabel
-          value={search.status ?? ''}
-          onChange={(status) => change({ status })}
-          options={[['', 'every status'], ...STATES.map((status) => [status, status] as const)]}
-        />
-        <span className="text-xs text-muted">
-          {filtered ? `${some(found.length, 'job')} of ${jobs.length}` : some(jobs.length, 'job')}
-          {curves.length < found.length && watched && `, the curves of the first ${curves.length}`}
-        </span>
-        {filtered && (
-          <Button look="quiet" onClick={() => change({ q: '', status: '' })}>
-            Show every job
-          </Button>
-        )}
-      </div>
-      {found.length === 0 ? (
-        <p className="p-2 text-muted">{jobs.length === 0 ? 'No job has started yet.' : 'No job matches.'}</p>
-      ) : (
-        <JobTable
-          jobs={found}
-          picked={search.job}
-          sort={search.sort}
-          onSort={(sort) => change({ sort })}
-          onPick={(job) => change({ job })}
-        />
-      )}
       {rerun && <RerunBatch batch={batch} jobs={store} first="failed" onClose={() => setRerun(false)} />}
     </div>
   )

@@ -25,6 +25,8 @@ export function LogLines(props: {
   marked: number | undefined
   showJob: boolean
   addressOf?: (line: LogLine) => LinkProps
+  /** Where the line stands in the log of its job, beside the epoch that it fell in. */
+  jobOf?: (line: LogLine) => LinkProps
   epochOf?: (line: LogLine) => number | undefined
   onEpoch?: (epoch: number) => void
   height?: string
@@ -93,7 +95,7 @@ export function LogLines(props: {
                 </span>
                 {props.showJob && (
                   <span className="w-40 shrink-0 truncate text-muted max-md:hidden" title={line.job_id}>
-                    {line.job_id}
+                    <OfJob line={line} address={props.jobOf?.(line)} />
                   </span>
                 )}
                 <span>
@@ -134,6 +136,15 @@ function Time({ line, address }: { line: LogLine; address: LinkProps | undefined
     </Link>
   )
 }
+
+const OfJob = ({ line, address }: { line: LogLine; address: LinkProps | undefined }) =>
+  address === undefined ? (
+    line.job_id
+  ) : (
+    <Link {...address} tabIndex={-1} className="hover:underline">
+      {line.job_id}
+    </Link>
+  )
 
 function Epoch(props: { epoch: number | undefined; onEpoch: ((epoch: number) => void) | undefined }) {
   const { epoch, onEpoch } = props

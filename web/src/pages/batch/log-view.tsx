@@ -18,6 +18,8 @@ export function LogView(props: {
   onSearch: (next: LogSearch) => void
   /** Where a line stands among those around it; without it lines are not links. */
   addressOf?: (line: LogLine) => LinkProps
+  /** Where its job's own log shows it. */
+  jobOf?: (line: LogLine) => LinkProps
   batchId: string
   /** Of one job, where it is fixed. */
   job?: string
@@ -106,6 +108,7 @@ export function LogView(props: {
           marked={search.line}
           showJob={props.job === undefined}
           {...(props.addressOf && { addressOf: props.addressOf })}
+          {...(props.jobOf && { jobOf: props.jobOf })}
           {...(props.epochOf && { epochOf: props.epochOf })}
           {...(props.onEpoch && { onEpoch: props.onEpoch })}
           {...(props.height && { height: props.height })}

@@ -19,6 +19,7 @@ export function BatchLogs() {
         void navigate({ ...links.logs(batchId), search: next, replace: true, resetScroll: false })
       }
       addressOf={(line) => links.line(batchId, line.db_id)}
+      jobOf={(line) => ({ ...links.job(batchId, line.job_id), search: { line: line.db_id } })}
       batchId={batchId}
     />
   )

@@ -1,4 +1,5 @@
 import type { Job } from '../../lib/api/types.ts'
+import { flat } from '../../lib/flat.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { count, duration, etaText, number } from '../../lib/words.ts'
 import { Copy } from '../../ui/copy.tsx'
@@ -11,12 +12,12 @@ import { useJobs } from '../batch/use-jobs.ts'
 export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
   const others = useJobs(store)
   const varies = (name: string): boolean =>
-    new Set(others.map((one) => JSON.stringify(one.params[name]))).size > 1
-  const params = Object.entries(job.params).sort(
+    new Set(others.map((one) => JSON.stringify(flat(one.params)[name]))).size > 1
+  const params = Object.entries(flat(job.params)).sort(
     ([a], [b]) => Number(varies(b)) - Number(varies(a)) || a.localeCompare(b),
   )
   const last = Object.entries(job.latest).filter(([name]) => name !== 'epoch')
-  const final = Object.entries(job.metrics)
+  const final = Object.entries(flat(job.metrics))
   const facts: [string, React.ReactNode][] = [
     [
       'Status',

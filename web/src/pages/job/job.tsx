@@ -1,12 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useEffect, useMemo, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { fetchEpochTimes } from '../../lib/api/control.ts'
 import type { Job, LogLine } from '../../lib/api/types.ts'
-import { type ChartSearch, readChartSearch } from '../../lib/charts/search.ts'
 import { links } from '../../lib/links.ts'
 import { useIds, useRow } from '../../lib/live/row-store.ts'
-import { type LogSearch, readLogSearch } from '../../lib/log-search.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { number } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
@@ -18,6 +16,7 @@ import { SeriesCharts } from '../batch/series-charts.tsx'
 import { Attempts, SaidBehind, useAttempts, useBehind } from './attempts.tsx'
 import { epochAt, timesOfEpoch } from './epochs.ts'
 import { JobFacts } from './facts.tsx'
+import { type JobPageSearch, readJobSearch } from './search.ts'
 
 const route = getRouteApi('/b/$batchId/j/$jobId')
 
@@ -43,11 +42,12 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
   const navigate = useNavigate()
   const { bus, colourOf, jobs } = useBatchContext()
   const attempts = useAttempts(job)
-  const [before, setBefore] = useState<number | undefined>()
+  // One that this job does not have is not drawn, whatever a link says.
+  const known = attempts.some((one) => one.batch_id === batchId && one.n === search.attempt)
+  const before = known ? search.attempt : undefined
   const behind = useBehind(job, before)
   const attempt = attempts.find((one) => one.batch_id === batchId && one.n === before)
   const colour = colourOf(job.id, useTheme())
-  const [used, setUsed] = useState<[number, number] | undefined>()
   const epochs = useQuery({
     queryKey: ['epoch times', batchId, job.id],
     queryFn: () => fetchEpochTimes(batchId, job.id),
@@ -61,12 +61,17 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
     const timer = setInterval(() => void refetch(), 15_000)
     return () => clearInterval(timer)
   }, [job.status, refetch])
+  // Whoever comes for a line sees it, beside its epoch.
+  const logAt = useRef<HTMLElement>(null)
+  const comesFor = useRef(search.line)
+  useEffect(() => {
+    if (comesFor.current !== undefined) logAt.current?.scrollIntoView()
+  }, [])
   const keys = useMemo(() => keysOf(job), [job])
-  const go = (part: ChartSearch & LogSearch): void => {
-    const next = { ...search, ...part }
+  const go = (part: JobPageSearch): void => {
     void navigate({
       ...links.job(batchId, job.id),
-      search: { ...readChartSearch({ ...next }), ...readLogSearch({ ...next }) },
+      search: readJobSearch({ ...search, ...part }),
       replace: true,
       resetScroll: false,
     })
@@ -87,7 +92,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
         </Link>
       </div>
       <JobFacts job={job} store={jobs} />
-      <Attempts attempts={attempts} job={job} shown={before} onShow={setBefore} />
+      <Attempts attempts={attempts} job={job} shown={before} onShow={(attempt) => go({ attempt })} />
       <section aria-label="Charts" className="flex flex-col gap-2 px-3">
         <div className="flex items-center gap-3">
           <h3 className="font-medium">Charts</h3>
@@ -112,7 +117,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
           />
         )}
       </section>
-      <section aria-label="Log" className="flex flex-col">
+      <section ref={logAt} aria-label="Log" className="flex scroll-mt-14 flex-col">
         <div className="flex flex-wrap items-center gap-3 px-3">
           <h3 className="font-medium">Log</h3>
           {times && times.epochs.length > 0 && (
@@ -135,7 +140,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
       </section>
       <section aria-label="Resources">
         <h3 className="px-3 font-medium">Resources</h3>
-        <ResourcesView zoom={used} onZoom={setUsed} job={job.id} />
+        <ResourcesView zoom={search.used} onZoom={(used) => go({ used })} job={job.id} />
       </section>
     </div>
   )

@@ -102,7 +102,18 @@ export function SharedPage() {
       </nav>
       {tab === 'charts' && <ChartsView search={search} onSearch={go} />}
       {tab === 'jobs' && <JobsView batch={batch} search={search} onSearch={go} />}
-      {tab === 'logs' && <LogView search={search} onSearch={go} batchId={batch.id} />}
+      {tab === 'logs' && (
+        <LogView
+          search={search}
+          onSearch={go}
+          batchId={batch.id}
+          addressOf={(line) => ({
+            to: '/s/$token',
+            params: { token },
+            search: readShareSearch({ tab: 'logs', line: line.db_id }),
+          })}
+        />
+      )}
       {tab === 'resources' && <ResourcesView zoom={search.zoom} onZoom={(zoom) => go({ zoom })} />}
     </InBatch>
   )
