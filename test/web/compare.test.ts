@@ -105,7 +105,7 @@ test('the scatter takes any two columns and log axes, and says what it leaves ou
   await page.waitForURL(/logx=true/)
   await expect.poll(() => page.locator('[data-point]').count()).toBeGreaterThan(5)
   await scatter.getByLabel('Up').selectOption('param.lr_schedule')
-  await expect.poll(() => page.getByLabel('log y').isDisabled()).toBe(true)
+  await expect.poll(() => scatter.getByLabel('log y').isDisabled()).toBe(true)
   expect(complaints).toEqual([])
   await context.close()
 })
