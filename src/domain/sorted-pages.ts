@@ -1,6 +1,6 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../db/sql.ts'
-import { every } from './newest-first.ts'
+import { every, written } from './newest-first.ts'
 
 /**
  * Pages of `batches` or `jobs` (as `t`) in any order, for one parent or for many in one statement. Rows are ordered by
@@ -69,7 +69,7 @@ export function sortedPages(
       from ${db(plan.table)} t ${plan.joins ?? db``} ${sortColumns(db, by)}
       where ${every(db, conditions)}
       order by ${orderOf(db, by, db`t`)}
-      limit ${limit}) w`
+      limit ${written(db, limit)}) w`
 }
 
 function sortColumns(db: Db, by: SortBy): Fragment {

@@ -124,6 +124,8 @@ export async function livenessOf(
 ): Promise<Map<number, Verdict>> {
   if (batchKeys.length === 0) return new Map()
   const keys = batchKeys as number[]
+  // A single key as an equality: PostgreSQL takes an array for ten and, in large tables, would plan anew every time.
+  const isKey = keys.length === 1 ? db`= ${keys[0] as number}` : db`= any (${keys}::bigint[])`
   const [rows, paces] = await Promise.all([
     db<
       {
@@ -152,7 +154,7 @@ export async function livenessOf(
       left join command_batches l on l.batch_key = b.key
       left join agent_commands c on c.id = l.command_id
       left join agents a on a.id = c.agent_id
-      where b.key = any (${keys}::bigint[])`,
+      where b.key ${isKey}`,
     db<{ batch_key: number; job_id: string; usual_s: number; last_at: string }[]>`/* agents.paces */
       select j.batch_key, j.id job_id, e.usual_s, e.last_at
       from jobs j join batches b on b.key = j.batch_key
