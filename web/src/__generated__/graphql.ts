@@ -4,16 +4,105 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
+export type AgentCommandKind =
+  | 'RERUN'
+  | 'STOP';
+
+export type AgentCommandState =
+  | 'CANCELLED'
+  | 'DONE'
+  /** No agent took it for a day */
+  | 'EXPIRED'
+  | 'FAILED'
+  | 'IN_FLIGHT'
+  | 'PENDING';
+
+export type AttemptStatus =
+  | 'COMPLETED'
+  | 'FAILED'
+  | 'LOST'
+  | 'RUNNING'
+  | 'STOPPED'
+  /** The next attempt of the batch began without a word of its end */
+  | 'SUPERSEDED';
+
+/** Any of the words of a field, and all fields together; compared without case. */
+export type BatchFilter = {
+  host?: Array<string> | null | undefined;
+  /** Ids of batches, as they are written */
+  id?: Array<string | number> | null | undefined;
+  /** Ids or names of people; addresses where you may know them */
+  owner?: Array<string> | null | undefined;
+  /** Slugs */
+  project?: Array<string> | null | undefined;
+  /** Text in the id, experiment type, command, notes or tags */
+  q?: Array<string> | null | undefined;
+  status?: Array<BatchStatus> | null | undefined;
+  tag?: Array<string> | null | undefined;
+  /** Conditions that a job of the batch meets, such as `lr<0.01` or `last.val_loss<=1`: a name, <, <=, =, !=, >= or >, and a number or a text; all of them together */
+  where?: Array<string> | null | undefined;
+};
+
+/** Among equals the newest comes first. In both directions numbers come before texts, then NaN, then batches without the field. */
+export type BatchOrder = {
+  by: BatchOrderBy;
+  direction?: Direction;
+  /** For FIELD: `param.<name>`, `last.<series>`, `min.<series>` or `max.<series>` */
+  field?: string | null | undefined;
+};
+
+export type BatchOrderBy =
+  | 'ELAPSED'
+  /** What `field` names */
+  | 'FIELD'
+  | 'HOST'
+  | 'ID'
+  | 'LAST_SEEN_AT'
+  | 'OWNER'
+  | 'PROGRESS'
+  | 'STARTED_AT'
+  | 'STATUS';
+
+export type BatchStatus =
+  | 'COMPLETED'
+  | 'FAILED'
+  | 'RUNNING'
+  | 'STOPPED';
+
 /** Seconds from and to, both included. */
 export type Between = {
   from?: number | null | undefined;
   to?: number | null | undefined;
 };
 
+/** A condition on a field, by its name or path (`opt/lr`), with a number or a text. A field that is missing or of the other kind meets none. NaN equals "NaN", and is neither below nor above anything. */
+export type Comparison = {
+  key: string;
+  number?: number | string | null | undefined;
+  op: Operator;
+  text?: string | null | undefined;
+};
+
+export type Direction =
+  | 'ASC'
+  | 'DESC';
+
 /** Epochs from and to, both included. */
 export type EpochRange = {
   from?: number | null | undefined;
   to?: number | null | undefined;
+};
+
+/** Any of the words of a field, all comparisons, and all fields together. */
+export type JobFilter = {
+  dataset?: Array<string> | null | undefined;
+  finalMetrics?: Array<Comparison> | null | undefined;
+  latest?: Array<Comparison> | null | undefined;
+  model?: Array<string> | null | undefined;
+  params?: Array<Comparison> | null | undefined;
+  /** Text in the id, model or dataset */
+  q?: Array<string> | null | undefined;
+  status?: Array<JobStatus> | null | undefined;
 };
 
 export type JobStatus =
@@ -23,6 +112,19 @@ export type JobStatus =
   | 'LOST'
   | 'RUNNING'
   | 'STOPPED';
+
+export type Operator =
+  | 'EQ'
+  | 'GE'
+  | 'GT'
+  | 'LE'
+  | 'LT'
+  | 'NE';
+
+export type ProjectRole =
+  | 'MEMBER'
+  | 'OWNER'
+  | 'VIEWER';
 
 export type Sampling = {
   /** The range of a time axis, in place of `range` */
@@ -56,6 +158,10 @@ export type TimeRange = {
   to?: number | null | undefined;
 };
 
+export type Visibility =
+  | 'PRIVATE'
+  | 'PUBLIC';
+
 export type XAxis =
   | 'EPOCH'
   /** Seconds since the job's start */
@@ -63,12 +169,67 @@ export type XAxis =
   /** Unix seconds */
   | 'WALL';
 
+export type TokensQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type TokensQuery = { viewer: { tokens: Array<{ id: string, name: string, scope: string, last4: string, createdAt: string, lastUsedAt: string | null }> | null } | null };
+
+export type AuditQueryVariables = Exact<{
+  subject?: string | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type AuditQuery = { audit: { edges: Array<{ node: { id: string, at: string, via: string, action: string, subject: string, detail: Record<string, unknown>, actor: { id: string, name: string } | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
+
 export type BatchAgentQueryVariables = Exact<{
   id: string | number;
 }>;
 
 
 export type BatchAgentQuery = { batch: { agent: { hostId: string, hostname: string, online: boolean, lastSeenAt: string, version: string, running: number } | null } | null };
+
+export type BatchPartsQueryVariables = Exact<{
+  id: string | number;
+  first: number;
+  head: boolean;
+  jobs: boolean;
+  eta: boolean;
+  health: boolean;
+  control: boolean;
+  delivery: boolean;
+  shares: boolean;
+  muted: boolean;
+}>;
+
+
+export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, idle: boolean, etaS: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number } | null }, shares?: Array<{ id: string, anonymous: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, projectSlug?: string, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, environment?: Record<string, unknown> | null, rerunOf?: string | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } | null };
+
+export type BatchJobsQueryVariables = Exact<{
+  id: string | number;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type BatchJobsQuery = { batch: { jobs: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, idle: boolean, etaS: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
+
+export type JobDeliveriesQueryVariables = Exact<{
+  id: string | number;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type JobDeliveriesQuery = { batch: { jobDeliveries: { edges: Array<{ node: { jobId: string, status: string, epochs: number, firstEpoch: number | null, lastEpoch: number | null, saidEpochs: number | null, every: number | null, missing: number, gaps: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
+
+export type AttemptsQueryVariables = Exact<{
+  batchId: string | number;
+  id: string | number;
+}>;
+
+
+export type AttemptsQuery = { streamCursor: string, job: { attempts: Array<{ n: number, batchId: string, startedAt: string, endedAt: string | null, status: AttemptStatus, failureReason: string | null, epochs: number, firstEpoch: number | null, lastEpoch: number | null, supersededEpochs: number, supersededRanges: Record<string, unknown>, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity' | null, complete: boolean }> } | null };
 
 export type EpochTimesQueryVariables = Exact<{
   batchId: string | number;
@@ -80,12 +241,85 @@ export type EpochTimesQuery = { job: { epochTimes: { epochs: Array<number>, time
 
 export type FindJobsQueryVariables = Exact<{
   q: Array<string> | string;
-  projects: number;
-  each: number;
+  first: number;
 }>;
 
 
-export type FindJobsQuery = { projects: { edges: Array<{ node: { jobs: { edges: Array<{ node: { jobId: string, batchId: string, status: JobStatus } }> } | null } }> } };
+export type FindJobsQuery = { jobs: { edges: Array<{ node: { jobId: string, batchId: string, status: JobStatus } }> } };
+
+export type BatchesQueryVariables = Exact<{
+  filter?: BatchFilter | null | undefined;
+  orderBy?: BatchOrder | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+  columns: Array<string> | string;
+  withColumns: boolean;
+}>;
+
+
+export type BatchesQuery = { streamCursor: string, batches: { edges: Array<{ node: { columns?: Record<string, unknown> | null, id: string, projectSlug: string, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, environment: Record<string, unknown> | null, rerunOf: string | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+
+export type JobsQueryVariables = Exact<{
+  where?: JobFilter | null | undefined;
+  batches?: Array<string | number> | string | number | null | undefined;
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type JobsQuery = { streamCursor: string, jobs: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, idle: boolean, etaS: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+
+export type HomePartsQueryVariables = Exact<{
+  summary: boolean;
+  running: boolean;
+  lost: boolean;
+  hosts: boolean;
+}>;
+
+
+export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failed24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, idle: boolean, etaS: number | null } }> }, lost?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, idle: boolean, etaS: number | null } }> }, hosts?: { edges: Array<{ node: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+
+export type MoreHostsQueryVariables = Exact<{
+  after?: string | null | undefined;
+}>;
+
+
+export type MoreHostsQuery = { hosts: { edges: Array<{ node: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+
+export type HostQueryVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type HostQuery = { streamCursor: string, viewer: { id: string } | null, host: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } | null };
+
+export type ProjectRowFragment = { slug: string, displayName: string, visibility: Visibility, role: ProjectRole | null, recipients: Array<string> | null, createdAt: string | null, owner: { id: string, name: string } | null };
+
+export type ProjectsQueryVariables = Exact<{
+  after?: string | null | undefined;
+}>;
+
+
+export type ProjectsQuery = { projects: { edges: Array<{ node: { slug: string, displayName: string, visibility: Visibility, role: ProjectRole | null, recipients: Array<string> | null, createdAt: string | null, owner: { id: string, name: string } | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+
+export type ProjectPartsQueryVariables = Exact<{
+  slug: string;
+  head: boolean;
+  fields: boolean;
+  members: boolean;
+  rules: boolean;
+}>;
+
+
+export type ProjectPartsQuery = { project: { slug: string, fields?: { params: Array<string>, series: Array<string>, hosts: Array<string>, owners: Array<string>, tags: Array<string> } | null, members?: Array<{ email: string, role: ProjectRole, createdAt: string, user: { id: string, name: string } }> | null, rules?: { mailConfigured: boolean, items: Array<{ id: string, name: string, trigger: string, condition: Record<string, unknown> | null, recipients: Array<string> | null, enabled: boolean, cooldownS: number, createdAt: string }> } | null } & { slug?: string, displayName?: string, visibility?: Visibility, role?: ProjectRole | null, recipients?: Array<string> | null, createdAt?: string | null, owner?: { id: string, name: string } | null } | null };
+
+export type BatchRowFragment = { id: string, projectSlug: string, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, environment: Record<string, unknown> | null, rerunOf: string | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } };
+
+export type JobRowFragment = { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, idle: boolean, etaS: number | null };
+
+export type HostRowFragment = { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> };
+
+export type NextFragment = { hasNextPage: boolean, endCursor: string | null };
 
 export type SharedMetricsQueryVariables = Exact<{
   token: string;
@@ -165,7 +399,153 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
-
+export const ProjectRowFragmentDoc = new TypedDocumentString(`
+    fragment ProjectRow on Project {
+  slug
+  displayName
+  visibility
+  owner {
+    id
+    name
+  }
+  role
+  recipients
+  createdAt
+}
+    `, {"fragmentName":"ProjectRow"}) as unknown as TypedDocumentString<ProjectRowFragment, unknown>;
+export const BatchRowFragmentDoc = new TypedDocumentString(`
+    fragment BatchRow on Batch {
+  id
+  projectSlug
+  status
+  stalled
+  stopRequested
+  owner {
+    id
+    name
+  }
+  host
+  hostId
+  user
+  commit
+  command
+  experimentType
+  tags
+  notes
+  nTotal
+  nDone
+  nFailed
+  nRunning
+  slots {
+    total
+    started
+    finished
+  }
+  startedAt
+  endedAt
+  lastSeenAt
+  elapsedS
+  etaS
+  failureReason
+  environment
+  rerunOf
+  can {
+    stop
+    rerun
+    delete
+    share
+    edit
+  }
+}
+    `, {"fragmentName":"BatchRow"}) as unknown as TypedDocumentString<BatchRowFragment, unknown>;
+export const JobRowFragmentDoc = new TypedDocumentString(`
+    fragment JobRow on Job {
+  batchId
+  jobId
+  key
+  status
+  model
+  dataset
+  params
+  startedAt
+  endedAt
+  elapsedS
+  epochs
+  latest
+  finalMetrics
+  failureReason
+  idle
+  etaS
+}
+    `, {"fragmentName":"JobRow"}) as unknown as TypedDocumentString<JobRowFragment, unknown>;
+export const HostRowFragmentDoc = new TypedDocumentString(`
+    fragment HostRow on Host {
+  id
+  hostname
+  capabilities
+  version
+  owner {
+    id
+    name
+  }
+  online
+  lastSeenAt
+  registeredAt
+  revokedAt
+  pollIntervalS
+  running {
+    cmdId
+    pid
+  }
+  pendingCommands
+}
+    `, {"fragmentName":"HostRow"}) as unknown as TypedDocumentString<HostRowFragment, unknown>;
+export const NextFragmentDoc = new TypedDocumentString(`
+    fragment Next on PageInfo {
+  hasNextPage
+  endCursor
+}
+    `, {"fragmentName":"Next"}) as unknown as TypedDocumentString<NextFragment, unknown>;
+export const TokensDocument = new TypedDocumentString(`
+    query Tokens {
+  viewer {
+    tokens {
+      id
+      name
+      scope
+      last4
+      createdAt
+      lastUsedAt
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<TokensQuery, TokensQueryVariables>;
+export const AuditDocument = new TypedDocumentString(`
+    query Audit($subject: String, $after: String) {
+  audit(first: 100, subject: $subject, after: $after) {
+    edges {
+      node {
+        id
+        at
+        actor {
+          id
+          name
+        }
+        via
+        action
+        subject
+        detail
+      }
+    }
+    pageInfo {
+      ...Next
+    }
+  }
+}
+    fragment Next on PageInfo {
+  hasNextPage
+  endCursor
+}`) as unknown as TypedDocumentString<AuditQuery, AuditQueryVariables>;
 export const BatchAgentDocument = new TypedDocumentString(`
     query BatchAgent($id: ID!) {
   batch(id: $id) {
@@ -180,6 +560,250 @@ export const BatchAgentDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<BatchAgentQuery, BatchAgentQueryVariables>;
+export const BatchPartsDocument = new TypedDocumentString(`
+    query BatchParts($id: ID!, $first: Int!, $head: Boolean!, $jobs: Boolean!, $eta: Boolean!, $health: Boolean!, $control: Boolean!, $delivery: Boolean!, $shares: Boolean!, $muted: Boolean!) {
+  streamCursor
+  batch(id: $id) {
+    id
+    ...BatchRow @include(if: $head)
+    jobs(first: $first) @include(if: $jobs) {
+      edges {
+        node {
+          ...JobRow
+        }
+      }
+      pageInfo {
+        ...Next
+      }
+    }
+    eta @include(if: $eta) {
+      etaS
+      lowS
+      highS
+      etaAt
+    }
+    health @include(if: $health) {
+      liveness
+      silentS
+      idleJobs
+      reasons
+    }
+    timeline @include(if: $control) {
+      at
+      step
+      kind
+      cmdId
+      actor {
+        kind
+        id
+        name
+      }
+      detail
+    }
+    agentCommands(first: 500) @include(if: $control) {
+      edges {
+        node {
+          cmdId
+          kind
+          state
+          batchId
+          linkedBatchIds
+          hostId
+          hostname
+          command
+          cwd
+          overridden
+          jobs
+          pid
+          exitCode
+          failureReason
+          outputTail
+          requestedBy {
+            id
+            name
+          }
+          createdAt
+          ackedAt
+          finishedAt
+        }
+      }
+    }
+    delivery @include(if: $delivery) {
+      state
+      stored
+      reported {
+        produced
+        accepted
+        duplicate
+        spilled
+        dropped
+      }
+      missing
+    }
+    shares @include(if: $shares) {
+      id
+      anonymous
+      createdBy {
+        id
+        name
+      }
+      createdAt
+      expiresAt
+    }
+    muted @include(if: $muted)
+  }
+}
+    fragment BatchRow on Batch {
+  id
+  projectSlug
+  status
+  stalled
+  stopRequested
+  owner {
+    id
+    name
+  }
+  host
+  hostId
+  user
+  commit
+  command
+  experimentType
+  tags
+  notes
+  nTotal
+  nDone
+  nFailed
+  nRunning
+  slots {
+    total
+    started
+    finished
+  }
+  startedAt
+  endedAt
+  lastSeenAt
+  elapsedS
+  etaS
+  failureReason
+  environment
+  rerunOf
+  can {
+    stop
+    rerun
+    delete
+    share
+    edit
+  }
+}
+fragment JobRow on Job {
+  batchId
+  jobId
+  key
+  status
+  model
+  dataset
+  params
+  startedAt
+  endedAt
+  elapsedS
+  epochs
+  latest
+  finalMetrics
+  failureReason
+  idle
+  etaS
+}
+fragment Next on PageInfo {
+  hasNextPage
+  endCursor
+}`) as unknown as TypedDocumentString<BatchPartsQuery, BatchPartsQueryVariables>;
+export const BatchJobsDocument = new TypedDocumentString(`
+    query BatchJobs($id: ID!, $first: Int!, $after: String) {
+  batch(id: $id) {
+    jobs(first: $first, after: $after) {
+      edges {
+        node {
+          ...JobRow
+        }
+      }
+      pageInfo {
+        ...Next
+      }
+    }
+  }
+}
+    fragment JobRow on Job {
+  batchId
+  jobId
+  key
+  status
+  model
+  dataset
+  params
+  startedAt
+  endedAt
+  elapsedS
+  epochs
+  latest
+  finalMetrics
+  failureReason
+  idle
+  etaS
+}
+fragment Next on PageInfo {
+  hasNextPage
+  endCursor
+}`) as unknown as TypedDocumentString<BatchJobsQuery, BatchJobsQueryVariables>;
+export const JobDeliveriesDocument = new TypedDocumentString(`
+    query JobDeliveries($id: ID!, $first: Int!, $after: String) {
+  batch(id: $id) {
+    jobDeliveries(first: $first, after: $after) {
+      edges {
+        node {
+          jobId
+          status
+          epochs
+          firstEpoch
+          lastEpoch
+          saidEpochs
+          every
+          missing
+          gaps
+        }
+      }
+      pageInfo {
+        ...Next
+      }
+    }
+  }
+}
+    fragment Next on PageInfo {
+  hasNextPage
+  endCursor
+}`) as unknown as TypedDocumentString<JobDeliveriesQuery, JobDeliveriesQueryVariables>;
+export const AttemptsDocument = new TypedDocumentString(`
+    query Attempts($batchId: ID!, $id: ID!) {
+  streamCursor
+  job(batchId: $batchId, id: $id) {
+    attempts {
+      n
+      batchId
+      startedAt
+      endedAt
+      status
+      failureReason
+      epochs
+      firstEpoch
+      lastEpoch
+      supersededEpochs
+      supersededRanges
+      elapsedS
+      complete
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<AttemptsQuery, AttemptsQueryVariables>;
 export const EpochTimesDocument = new TypedDocumentString(`
     query EpochTimes($batchId: ID!, $id: ID!) {
   job(batchId: $batchId, id: $id) {
@@ -191,24 +815,346 @@ export const EpochTimesDocument = new TypedDocumentString(`
 }
     `) as unknown as TypedDocumentString<EpochTimesQuery, EpochTimesQueryVariables>;
 export const FindJobsDocument = new TypedDocumentString(`
-    query FindJobs($q: [String!]!, $projects: Int!, $each: Int!) {
-  projects(first: $projects) {
+    query FindJobs($q: [String!]!, $first: Int!) {
+  jobs(first: $first, where: {q: $q}) {
     edges {
       node {
-        jobs(first: $each, where: {q: $q}) {
-          edges {
-            node {
-              jobId
-              batchId
-              status
-            }
-          }
-        }
+        jobId
+        batchId
+        status
       }
     }
   }
 }
     `) as unknown as TypedDocumentString<FindJobsQuery, FindJobsQueryVariables>;
+export const BatchesDocument = new TypedDocumentString(`
+    query Batches($filter: BatchFilter, $orderBy: BatchOrder, $first: Int!, $after: String, $columns: [String!]!, $withColumns: Boolean!) {
+  streamCursor
+  batches(filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
+    edges {
+      node {
+        ...BatchRow
+        columns(names: $columns) @include(if: $withColumns)
+      }
+    }
+    pageInfo {
+      ...Next
+    }
+  }
+}
+    fragment BatchRow on Batch {
+  id
+  projectSlug
+  status
+  stalled
+  stopRequested
+  owner {
+    id
+    name
+  }
+  host
+  hostId
+  user
+  commit
+  command
+  experimentType
+  tags
+  notes
+  nTotal
+  nDone
+  nFailed
+  nRunning
+  slots {
+    total
+    started
+    finished
+  }
+  startedAt
+  endedAt
+  lastSeenAt
+  elapsedS
+  etaS
+  failureReason
+  environment
+  rerunOf
+  can {
+    stop
+    rerun
+    delete
+    share
+    edit
+  }
+}
+fragment Next on PageInfo {
+  hasNextPage
+  endCursor
+}`) as unknown as TypedDocumentString<BatchesQuery, BatchesQueryVariables>;
+export const JobsDocument = new TypedDocumentString(`
+    query Jobs($where: JobFilter, $batches: [ID!], $first: Int!, $after: String) {
+  streamCursor
+  jobs(where: $where, batches: $batches, first: $first, after: $after) {
+    edges {
+      node {
+        ...JobRow
+      }
+    }
+    pageInfo {
+      ...Next
+    }
+  }
+}
+    fragment JobRow on Job {
+  batchId
+  jobId
+  key
+  status
+  model
+  dataset
+  params
+  startedAt
+  endedAt
+  elapsedS
+  epochs
+  latest
+  finalMetrics
+  failureReason
+  idle
+  etaS
+}
+fragment Next on PageInfo {
+  hasNextPage
+  endCursor
+}`) as unknown as TypedDocumentString<JobsQuery, JobsQueryVariables>;
+export const HomePartsDocument = new TypedDocumentString(`
+    query HomeParts($summary: Boolean!, $running: Boolean!, $lost: Boolean!, $hosts: Boolean!) {
+  streamCursor
+  viewer {
+    id
+  }
+  dashboard @include(if: $summary) {
+    running
+    completed
+    failed
+    stopped
+    runningJobs
+    finished24h
+    failed24h
+    stalled
+    idle
+    gpuHours
+    idleGpuHours
+  }
+  running: jobs(first: 500, where: {status: [RUNNING]}) @include(if: $running) {
+    edges {
+      node {
+        ...JobRow
+      }
+    }
+  }
+  lost: jobs(first: 50, where: {status: [LOST]}) @include(if: $lost) {
+    edges {
+      node {
+        ...JobRow
+      }
+    }
+  }
+  hosts(first: 500) @include(if: $hosts) {
+    edges {
+      node {
+        ...HostRow
+      }
+    }
+    pageInfo {
+      ...Next
+    }
+  }
+}
+    fragment JobRow on Job {
+  batchId
+  jobId
+  key
+  status
+  model
+  dataset
+  params
+  startedAt
+  endedAt
+  elapsedS
+  epochs
+  latest
+  finalMetrics
+  failureReason
+  idle
+  etaS
+}
+fragment HostRow on Host {
+  id
+  hostname
+  capabilities
+  version
+  owner {
+    id
+    name
+  }
+  online
+  lastSeenAt
+  registeredAt
+  revokedAt
+  pollIntervalS
+  running {
+    cmdId
+    pid
+  }
+  pendingCommands
+}
+fragment Next on PageInfo {
+  hasNextPage
+  endCursor
+}`) as unknown as TypedDocumentString<HomePartsQuery, HomePartsQueryVariables>;
+export const MoreHostsDocument = new TypedDocumentString(`
+    query MoreHosts($after: String) {
+  hosts(first: 500, after: $after) {
+    edges {
+      node {
+        ...HostRow
+      }
+    }
+    pageInfo {
+      ...Next
+    }
+  }
+}
+    fragment HostRow on Host {
+  id
+  hostname
+  capabilities
+  version
+  owner {
+    id
+    name
+  }
+  online
+  lastSeenAt
+  registeredAt
+  revokedAt
+  pollIntervalS
+  running {
+    cmdId
+    pid
+  }
+  pendingCommands
+}
+fragment Next on PageInfo {
+  hasNextPage
+  endCursor
+}`) as unknown as TypedDocumentString<MoreHostsQuery, MoreHostsQueryVariables>;
+export const HostDocument = new TypedDocumentString(`
+    query Host($id: ID!) {
+  streamCursor
+  viewer {
+    id
+  }
+  host(id: $id) {
+    ...HostRow
+  }
+}
+    fragment HostRow on Host {
+  id
+  hostname
+  capabilities
+  version
+  owner {
+    id
+    name
+  }
+  online
+  lastSeenAt
+  registeredAt
+  revokedAt
+  pollIntervalS
+  running {
+    cmdId
+    pid
+  }
+  pendingCommands
+}`) as unknown as TypedDocumentString<HostQuery, HostQueryVariables>;
+export const ProjectsDocument = new TypedDocumentString(`
+    query Projects($after: String) {
+  projects(first: 500, after: $after) {
+    edges {
+      node {
+        ...ProjectRow
+      }
+    }
+    pageInfo {
+      ...Next
+    }
+  }
+}
+    fragment ProjectRow on Project {
+  slug
+  displayName
+  visibility
+  owner {
+    id
+    name
+  }
+  role
+  recipients
+  createdAt
+}
+fragment Next on PageInfo {
+  hasNextPage
+  endCursor
+}`) as unknown as TypedDocumentString<ProjectsQuery, ProjectsQueryVariables>;
+export const ProjectPartsDocument = new TypedDocumentString(`
+    query ProjectParts($slug: String!, $head: Boolean!, $fields: Boolean!, $members: Boolean!, $rules: Boolean!) {
+  project(slug: $slug) {
+    slug
+    ...ProjectRow @include(if: $head)
+    fields @include(if: $fields) {
+      params
+      series
+      hosts
+      owners
+      tags
+    }
+    members @include(if: $members) {
+      user {
+        id
+        name
+      }
+      email
+      role
+      createdAt
+    }
+    rules @include(if: $rules) {
+      items {
+        id
+        name
+        trigger
+        condition
+        recipients
+        enabled
+        cooldownS
+        createdAt
+      }
+      mailConfigured
+    }
+  }
+}
+    fragment ProjectRow on Project {
+  slug
+  displayName
+  visibility
+  owner {
+    id
+    name
+  }
+  role
+  recipients
+  createdAt
+}`) as unknown as TypedDocumentString<ProjectPartsQuery, ProjectPartsQueryVariables>;
 export const SharedMetricsDocument = new TypedDocumentString(`
     query SharedMetrics($token: String!, $keys: [String!], $jobs: [ID!], $range: EpochRange, $sampling: Sampling) {
   sharedBatch(token: $token) {

@@ -1,5 +1,6 @@
-import { mark } from '../live/stream.ts'
+import { AttemptsDocument } from '../../__generated__/graphql.ts'
 import { batchAt } from './batches.ts'
+import { askToFollow, notFound } from './graphql.ts'
 import { get } from './request.ts'
 import type { Numeric, Series, Status } from './types.ts'
 
@@ -27,8 +28,23 @@ const attemptsAt = (batchId: string, jobId: string): string =>
 
 /** Oldest first. */
 export async function fetchAttempts(batchId: string, jobId: string): Promise<Attempt[]> {
-  await mark()
-  return (await get<{ items: Attempt[] }>(attemptsAt(batchId, jobId))).items
+  const { job } = await askToFollow(AttemptsDocument, { batchId, id: jobId })
+  if (job == null) throw notFound('job')
+  return job.attempts.map((one) => ({
+    n: one.n,
+    batch_id: one.batchId,
+    started_at: one.startedAt,
+    ended_at: one.endedAt,
+    status: one.status.toLowerCase() as Attempt['status'],
+    failure_reason: one.failureReason,
+    epochs: one.epochs,
+    first_epoch: one.firstEpoch,
+    last_epoch: one.lastEpoch,
+    superseded_epochs: one.supersededEpochs,
+    superseded_ranges: one.supersededRanges as unknown as Attempt['superseded_ranges'],
+    elapsed_s: one.elapsedS,
+    complete: one.complete,
+  }))
 }
 
 /** What one attempt reported, whatever was superseded of it. */

@@ -1,4 +1,10 @@
 import {
+  BatchesDocument,
+  BatchJobsDocument,
+  type BatchRowFragment,
+  type BatchStatus,
+  type JobStatus,
+  JobsDocument,
   SharedClipsDocument,
   SharedGroupsDocument,
   SharedLogDocument,
@@ -6,8 +12,10 @@ import {
   SharedResourcesDocument,
 } from '../../__generated__/graphql.ts'
 import { mark } from '../live/stream.ts'
-import { ask } from './graphql.ts'
+import { JOBS_AT_ONCE, partOf } from './batch-parts.ts'
+import { ask, askToFollow, forbidden, nextOf, nodesOf, notFound } from './graphql.ts'
 import { get, patch, post, remove } from './request.ts'
+import { batchOf, jobOf } from './shapes.ts'
 import type { Batch, Job, LogLine, Page, Series, SeriesClip, SeriesGroup, Share } from './types.ts'
 
 export const batchAt = (id: string): string => `/api/batches/${encodeURIComponent(id)}`
@@ -19,33 +27,56 @@ export interface BatchFilter {
   owner?: readonly string[]
   tag?: readonly string[]
   q?: readonly string[]
+  id?: readonly string[]
+  /** Conditions as the server reads them: `lr<0.01`. */
+  where?: readonly string[]
 }
+/** The filter as GraphQL takes it. */
+export const asked = ({ status, ...words }: BatchFilter) => ({
+  ...Object.fromEntries(Object.entries(words).map(([name, list]) => [name, list && [...list]])),
+  status: status && (status.map((one) => one.toUpperCase()) as BatchStatus[]),
+})
 /** Newest first. Whatever happens after the answer comes over the stream, which goes on from the mark. */
 export async function fetchBatches(
   filter: BatchFilter,
   page: { limit: number; cursor?: string | undefined },
 ): Promise<Page<Batch>> {
-  await mark()
-  return get('/api/batches', { ...filter, ...page })
+  const { batches } = await askToFollow(BatchesDocument, {
+    filter: asked(filter),
+    first: page.limit,
+    after: page.cursor,
+    columns: [],
+    withColumns: false,
+  })
+  return { items: nodesOf(batches).map(batchOf), next_cursor: nextOf(batches) }
 }
-export async function fetchBatch(id: string): Promise<Batch> {
-  await mark()
-  return get(batchAt(id))
-}
+export const fetchBatch = async (id: string): Promise<Batch> =>
+  batchOf((await partOf(id, 'head')) as BatchRowFragment)
 /** Every job of the batch, oldest first. */
 export async function fetchJobs(batchId: string): Promise<Job[]> {
-  await mark()
+  let page = (await partOf(batchId, 'jobs')).jobs
   const all: Job[] = []
-  let cursor: string | undefined
-  do {
-    const page: Page<Job> = await get(`${batchAt(batchId)}/jobs`, { limit: 500, cursor })
-    all.push(...page.items)
-    cursor = page.next_cursor ?? undefined
-  } while (cursor !== undefined)
-  return all.reverse()
+  for (;;) {
+    if (page === undefined) throw notFound('batch')
+    all.push(...nodesOf(page).map(jobOf))
+    const after = nextOf(page)
+    if (after === null) return all.reverse()
+    page = (await ask(BatchJobsDocument, { id: batchId, first: JOBS_AT_ONCE, after })).batch?.jobs
+  }
 }
-export const fetchRunningJobs = (): Promise<Page<Job>> =>
-  get('/api/jobs', { status: ['running'], limit: 500 })
+/** Jobs across batches, newest first. */
+export async function fetchJobsWhere(
+  asked: { status?: readonly JobStatus[]; batches?: readonly string[] },
+  page: { limit: number; cursor?: string | undefined },
+): Promise<Page<Job>> {
+  const { jobs } = await askToFollow(JobsDocument, {
+    where: asked.status && { status: [...asked.status] },
+    batches: asked.batches && [...asked.batches],
+    first: page.limit,
+    after: page.cursor,
+  })
+  return { items: nodesOf(jobs).map(jobOf), next_cursor: nextOf(jobs) }
+}
 
 export interface SeriesWanted {
   keys?: readonly string[] | undefined
@@ -121,14 +152,23 @@ export interface Eta {
   high_s: number | null
   eta_at: string | null
 }
-export const fetchEta = (id: string): Promise<Eta> => get(`${batchAt(id)}/eta`)
+export async function fetchEta(id: string): Promise<Eta> {
+  const { eta } = await partOf(id, 'eta')
+  if (eta === undefined) throw notFound('batch')
+  return { eta_s: eta.etaS, low_s: eta.lowS, high_s: eta.highS, eta_at: eta.etaAt }
+}
 export interface Health {
   liveness: 'running' | 'stalled' | 'disconnected' | 'dead' | null
   silent_s: number
   idle_jobs: string[]
   reasons: string[]
 }
-export const fetchHealth = (id: string): Promise<Health> => get(`${batchAt(id)}/health`)
+export async function fetchHealth(id: string): Promise<Health> {
+  const { health } = await partOf(id, 'health')
+  if (health === undefined) throw notFound('batch')
+  const { liveness, silentS, idleJobs, reasons } = health
+  return { liveness: liveness as Health['liveness'], silent_s: silentS, idle_jobs: idleJobs, reasons }
+}
 
 export const stopBatch = (id: string): Promise<void> => post(`${batchAt(id)}/stop`)
 export const restoreBatch = (id: string): Promise<void> => post(`${batchAt(id)}/restore`)
@@ -139,7 +179,17 @@ export const deleteBatches = (
 ): Promise<{ deleted: string[]; not_found: string[]; forbidden: string[] }> =>
   post('/api/batches/bulk-delete', { batch_ids })
 
-export const fetchShares = (id: string): Promise<Page<Share>> => get(`${batchAt(id)}/shares`, { limit: 100 })
+export async function fetchShares(id: string): Promise<Page<Share>> {
+  const { shares } = await partOf(id, 'shares')
+  if (shares == null) throw forbidden()
+  const items = shares.map(({ createdBy, createdAt, expiresAt, ...share }) => ({
+    ...share,
+    created_by: createdBy,
+    created_at: createdAt,
+    expires_at: expiresAt,
+  }))
+  return { items, next_cursor: null }
+}
 export const makeShare = (
   id: string,
   body: { anonymous: boolean; expires_at?: string },

@@ -1,9 +1,14 @@
-import { BatchAgentDocument, EpochTimesDocument } from '../../__generated__/graphql.ts'
-import { mark } from '../live/stream.ts'
+import {
+  BatchAgentDocument,
+  EpochTimesDocument,
+  JobDeliveriesDocument,
+  type JobDeliveriesQuery,
+} from '../../__generated__/graphql.ts'
+import { partOf } from './batch-parts.ts'
 import { batchAt } from './batches.ts'
-import { ask } from './graphql.ts'
-import { get, post, Refusal } from './request.ts'
-import type { Page } from './types.ts'
+import { ask, nextOf, nodesOf, notFound } from './graphql.ts'
+import { post } from './request.ts'
+import { commandOf, stepOf } from './shapes.ts'
 
 /** A step of a batch's timeline, as REST and the stream tell it. */
 export interface Step {
@@ -38,17 +43,9 @@ export interface Command {
 }
 /** What is known of stops, reruns and all else that happened; null for visitors, who may not know. */
 export async function fetchControl(id: string): Promise<{ commands: Command[]; timeline: Step[] } | null> {
-  await mark()
-  try {
-    const [commands, timeline] = await Promise.all([
-      get<{ items: Command[] }>(`${batchAt(id)}/commands`),
-      get<{ items: Step[] }>(`${batchAt(id)}/timeline`),
-    ])
-    return { commands: commands.items, timeline: timeline.items }
-  } catch (error) {
-    if (error instanceof Refusal && (error.status === 401 || error.status === 403)) return null
-    throw error
-  }
+  const { timeline, agentCommands } = await partOf(id, 'control')
+  if (timeline == null || agentCommands == null) return null
+  return { commands: nodesOf(agentCommands).map(commandOf), timeline: timeline.map(stepOf) }
 }
 export interface RerunWish {
   jobs: 'all' | 'failed'
@@ -80,7 +77,11 @@ export interface Delivery {
   reported: Record<'produced' | 'accepted' | 'duplicate' | 'spilled' | 'dropped', number> | null
   missing: number | null
 }
-export const fetchDelivery = (id: string): Promise<Delivery> => get(`${batchAt(id)}/delivery`)
+export async function fetchDelivery(id: string): Promise<Delivery> {
+  const { delivery } = await partOf(id, 'delivery')
+  if (delivery === undefined) throw notFound('batch')
+  return delivery as Delivery
+}
 export interface JobDelivery {
   job_id: string
   status: string
@@ -94,11 +95,22 @@ export interface JobDelivery {
 }
 export async function fetchJobDeliveries(id: string): Promise<JobDelivery[]> {
   const all: JobDelivery[] = []
-  let cursor: string | undefined
-  do {
-    const page: Page<JobDelivery> = await get(`${batchAt(id)}/delivery/jobs`, { limit: 250, cursor })
-    all.push(...page.items)
-    cursor = page.next_cursor ?? undefined
-  } while (cursor !== undefined)
-  return all
+  for (let after: string | null = null; ; ) {
+    const { batch }: JobDeliveriesQuery = await ask(JobDeliveriesDocument, { id, first: 250, after })
+    if (batch == null) throw notFound('batch')
+    for (const job of nodesOf(batch.jobDeliveries))
+      all.push({
+        job_id: job.jobId,
+        status: job.status,
+        epochs: job.epochs,
+        first_epoch: job.firstEpoch,
+        last_epoch: job.lastEpoch,
+        said_epochs: job.saidEpochs,
+        every: job.every,
+        missing: job.missing,
+        gaps: job.gaps as unknown as JobDelivery['gaps'],
+      })
+    after = nextOf(batch.jobDeliveries)
+    if (after === null) return all
+  }
 }

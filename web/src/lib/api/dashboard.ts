@@ -1,4 +1,7 @@
-import { get } from './request.ts'
+import { AuditDocument, type HomePartsQuery } from '../../__generated__/graphql.ts'
+import { ask, forbidden, nextOf, nodesOf } from './graphql.ts'
+import { homePart } from './home-parts.ts'
+import { jobOf } from './shapes.ts'
 import type { Job, Page } from './types.ts'
 
 export interface Summary {
@@ -14,10 +17,27 @@ export interface Summary {
   gpu_hours: number
   idle_gpu_hours: number
 }
-export const fetchSummary = (): Promise<Summary> => get('/api/dashboard/summary')
+export async function fetchSummary(): Promise<Summary> {
+  const { dashboard } = await homePart('summary')
+  if (dashboard === undefined) throw new Error('the summary was not answered')
+  const { runningJobs, finished24h, failed24h, gpuHours, idleGpuHours, ...counts } = dashboard
+  return {
+    ...counts,
+    running_jobs: runningJobs,
+    finished_24h: finished24h,
+    failed_24h: failed24h,
+    gpu_hours: gpuHours,
+    idle_gpu_hours: idleGpuHours,
+  }
+}
 
 /** The newest jobs whose batch ended without a word of them. */
-export const fetchLostJobs = (): Promise<Page<Job>> => get('/api/jobs', { status: ['lost'], limit: 50 })
+export const fetchLostJobs = async (): Promise<Page<Job>> => jobsOf((await homePart('lost')).lost)
+export const fetchRunningJobs = async (): Promise<Page<Job>> => jobsOf((await homePart('running')).running)
+const jobsOf = (jobs: HomePartsQuery['lost']): Page<Job> => ({
+  items: jobs === undefined ? [] : nodesOf(jobs).map(jobOf),
+  next_cursor: null,
+})
 
 export interface AuditEntry {
   id: number
@@ -28,7 +48,14 @@ export interface AuditEntry {
   subject: string
   detail: Record<string, unknown>
 }
-export const fetchAudit = (asked: {
+export async function fetchAudit(asked: {
   subject?: string | undefined
   cursor?: string | undefined
-}): Promise<Page<AuditEntry>> => get('/api/admin/audit', { limit: 100, ...asked })
+}): Promise<Page<AuditEntry>> {
+  const { audit } = await ask(AuditDocument, { subject: asked.subject, after: asked.cursor })
+  if (audit === null) throw forbidden()
+  return {
+    items: nodesOf(audit).map((entry) => ({ ...entry, id: Number(entry.id) })),
+    next_cursor: nextOf(audit),
+  }
+}

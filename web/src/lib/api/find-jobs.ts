@@ -7,18 +7,14 @@ export interface FoundJob {
   batch_id: string
   status: Status
 }
-/** Of the newest projects; a job of another one is found once its batch was looked at. */
-const PROJECTS = 20
-const OF_EACH = 8
+const MOST_FOUND = 40
 
-/** Jobs whose id, model or dataset holds the text, the newest of each project. */
+/** Jobs whose id, model or dataset holds the text, the newest of all that I see. */
 export async function findJobs(text: string, signal?: AbortSignal): Promise<FoundJob[]> {
-  const { projects } = await ask(FindJobsDocument, { q: [text], projects: PROJECTS, each: OF_EACH }, signal)
-  return projects.edges.flatMap(({ node }) =>
-    (node.jobs?.edges ?? []).map(({ node: job }) => ({
-      id: job.jobId,
-      batch_id: job.batchId,
-      status: job.status.toLowerCase() as Status,
-    })),
-  )
+  const { jobs } = await ask(FindJobsDocument, { q: [text], first: MOST_FOUND }, signal)
+  return jobs.edges.map(({ node: job }) => ({
+    id: job.jobId,
+    batch_id: job.batchId,
+    status: job.status.toLowerCase() as Status,
+  }))
 }

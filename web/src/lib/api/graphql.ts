@@ -1,4 +1,5 @@
 import type { TypedDocumentString } from '../../__generated__/graphql.ts'
+import { markBy } from '../live/stream.ts'
 import { post, Refusal } from './request.ts'
 
 /**
@@ -13,13 +14,68 @@ export async function ask<Data, Variables>(
 ): Promise<Data> {
   const answer = await post<{
     data?: Data
-    errors?: { message: string; extensions?: { code?: string; status?: number } }[]
+    errors?: { message: string; extensions?: { code?: string; status?: number; errors?: unknown } }[]
   }>('/graphql', { query: document.toString(), variables }, signal)
   const [error] = answer.errors ?? []
   if (error !== undefined)
     throw new Refusal(error.extensions?.status ?? 400, {
       detail: error.message,
       code: error.extensions?.code?.toLowerCase(),
+      errors: error.extensions?.errors,
     })
   return answer.data as Data
 }
+
+/** A read that the stream goes on from: the answer brings the cursor that it is not older than. */
+export function askToFollow<Data extends { streamCursor: string }, Variables>(
+  document: TypedDocumentString<Data, Variables>,
+  variables: Variables,
+  signal?: AbortSignal,
+): Promise<Data> {
+  const answer = ask(document, variables, signal)
+  markBy(answer.then(({ streamCursor }) => Number(streamCursor)))
+  return answer
+}
+
+/**
+ * Parts of one document that are asked for within a moment, as when a page opens, go as one request.
+ * @param send asks for the parts of `of` that are wanted; the others are left out by @include
+ */
+export function inParts<Part extends string, Data>(
+  parts: readonly Part[],
+  send: (of: string, wanted: Record<Part, boolean>) => Promise<Data>,
+): (of: string, part: Part) => Promise<Data> {
+  const waiting = new Map<string, { wanted: Record<Part, boolean>; answer: Promise<Data> }>()
+  return (of, part) => {
+    let one = waiting.get(of)
+    if (one === undefined) {
+      const wanted = Object.fromEntries(parts.map((name) => [name, false])) as Record<Part, boolean>
+      const moment = new Promise((go) => setTimeout(go))
+      const answer = moment.then(() => {
+        waiting.delete(of)
+        return send(of, wanted)
+      })
+      one = { wanted, answer }
+      waiting.set(of, one)
+    }
+    one.wanted[part] = true
+    return one.answer
+  }
+}
+
+interface Paged<Node> {
+  edges: readonly { node: Node }[]
+  pageInfo: { hasNextPage: boolean; endCursor?: string | null | undefined }
+}
+/** The rows of a connection. */
+export const nodesOf = <Node>({ edges }: Pick<Paged<Node>, 'edges'>): Node[] => edges.map(({ node }) => node)
+/** Where its next page begins; null after the last one. */
+export const nextOf = ({ pageInfo }: Pick<Paged<unknown>, 'pageInfo'>): string | null =>
+  pageInfo.hasNextPage ? (pageInfo.endCursor ?? null) : null
+
+/** What the answer lacks because there is none, or because it may not be seen. */
+export const notFound = (noun: string): Refusal =>
+  new Refusal(404, { code: `${noun}_not_found`, detail: `No such ${noun}` })
+export const forbidden = (): Refusal => new Refusal(403, { code: 'forbidden', detail: 'You may not do this' })
+export const unknown = (): Refusal =>
+  new Refusal(401, { code: 'unauthenticated', detail: 'A valid credential is needed' })

@@ -1,7 +1,10 @@
-import { mark } from '../live/stream.ts'
+import { HostDocument, MoreHostsDocument } from '../../__generated__/graphql.ts'
 import type { SeriesSource } from './batches.ts'
+import { ask, askToFollow, nextOf, nodesOf, notFound, unknown } from './graphql.ts'
+import { homePart } from './home-parts.ts'
 import { get, remove } from './request.ts'
-import type { Page, Series } from './types.ts'
+import { hostOf } from './shapes.ts'
+import type { Series } from './types.ts'
 
 /** An agent on a host, as REST and the stream tell it. */
 export interface Host {
@@ -23,19 +26,21 @@ const at = (id: string): string => `/api/hosts/${encodeURIComponent(id)}`
 
 /** One's own hosts; all of them for an administrator. */
 export async function fetchHosts(): Promise<Host[]> {
-  await mark()
+  const { viewer, hosts } = await homePart('hosts')
+  if (viewer === null) throw unknown()
   const all: Host[] = []
-  let cursor: string | undefined
-  do {
-    const page: Page<Host> = await get('/api/hosts', { limit: 500, cursor })
-    all.push(...page.items)
-    cursor = page.next_cursor ?? undefined
-  } while (cursor !== undefined)
+  for (let page = hosts; page !== undefined; ) {
+    all.push(...nodesOf(page).map(hostOf))
+    const after = nextOf(page)
+    page = after === null ? undefined : (await ask(MoreHostsDocument, { after })).hosts
+  }
   return all
 }
 export async function fetchHost(id: string): Promise<Host> {
-  await mark()
-  return get(at(id))
+  const { viewer, host } = await askToFollow(HostDocument, { id })
+  if (viewer === null) throw unknown()
+  if (host === null) throw notFound('agent')
+  return hostOf(host)
 }
 export const revokeHost = (id: string): Promise<void> => remove(at(id))
 

@@ -1,3 +1,5 @@
+import { TokensDocument } from '../../__generated__/graphql.ts'
+import { ask, unknown } from './graphql.ts'
 import { get, patch, post, Refusal, remove, withQuery } from './request.ts'
 import type { Page, Token, User } from './types.ts'
 
@@ -48,7 +50,17 @@ export const beginLink = (id: string, password: string | undefined): Promise<{ u
   )
 export const unlink = (id: string): Promise<void> => remove(`/api/auth/identities/${encodeURIComponent(id)}`)
 
-export const fetchTokens = (): Promise<Page<Token>> => get('/api/tokens', { limit: 500 })
+export async function fetchTokens(): Promise<Page<Token>> {
+  const { viewer } = await ask(TokensDocument, {})
+  if (viewer?.tokens == null) throw unknown()
+  const items = viewer.tokens.map(({ scope, createdAt, lastUsedAt, ...token }) => ({
+    ...token,
+    scope: scope as Token['scope'],
+    created_at: createdAt,
+    last_used_at: lastUsedAt,
+  }))
+  return { items, next_cursor: null }
+}
 export const makeToken = (body: {
   name: string
   scope: Token['scope']

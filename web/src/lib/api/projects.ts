@@ -1,23 +1,49 @@
+import {
+  BatchesDocument,
+  type BatchOrderBy,
+  type ProjectRowFragment,
+  ProjectsDocument,
+  type ProjectsQuery,
+} from '../../__generated__/graphql.ts'
 import type { KnownNames, TableFilter } from '../batch-query.ts'
-import { mark } from '../live/stream.ts'
-import { get, patch, post, remove } from './request.ts'
+import { asked } from './batches.ts'
+import { ask, askToFollow, forbidden, nextOf, nodesOf, notFound } from './graphql.ts'
+import { projectPart } from './project-parts.ts'
+import { patch, post, remove } from './request.ts'
+import { batchOf, lower, upper } from './shapes.ts'
 import type { Batch, Member, Page, Project } from './types.ts'
 
 const at = (slug: string): string => `/api/projects/${encodeURIComponent(slug)}`
 
+const projectOf = (row: ProjectRowFragment): Project => ({
+  slug: row.slug,
+  display_name: row.displayName,
+  visibility: lower(row.visibility),
+  owner: row.owner ?? NOBODY,
+  role: row.role && lower(row.role),
+  ...(row.recipients && { recipients: row.recipients }),
+  created_at: row.createdAt ?? '',
+})
+/** Through a share a project has no owner; nobody reads it here by one. */
+const NOBODY = { id: '', name: '' }
+
 /** All projects that I see: they fill the rail. */
 export async function fetchProjects(): Promise<Project[]> {
   const all: Project[] = []
-  let cursor: string | undefined
-  do {
-    const page: Page<Project> = await get('/api/projects', { limit: 500, cursor })
-    all.push(...page.items)
-    cursor = page.next_cursor ?? undefined
-  } while (cursor !== undefined)
-  return all.sort((a, b) => a.display_name.localeCompare(b.display_name))
+  for (let after: string | null = null; ; ) {
+    const { projects }: ProjectsQuery = await ask(ProjectsDocument, { after })
+    all.push(...nodesOf(projects).map(projectOf))
+    after = nextOf(projects)
+    if (after === null) return all.sort((a, b) => a.display_name.localeCompare(b.display_name))
+  }
 }
-export const fetchProject = (slug: string): Promise<Project> => get(at(slug))
-export const fetchFields = (slug: string): Promise<KnownNames> => get(`${at(slug)}/fields`)
+export const fetchProject = async (slug: string): Promise<Project> =>
+  projectOf((await projectPart(slug, 'head')) as ProjectRowFragment)
+export async function fetchFields(slug: string): Promise<KnownNames> {
+  const { fields } = await projectPart(slug, 'fields')
+  if (fields == null) throw notFound('project')
+  return fields
+}
 
 /** A value over the jobs of a batch: `n` distinct ones from low to high. */
 export interface FieldValue {
@@ -35,16 +61,47 @@ export interface TablePage {
 }
 
 /** Batches in any order, with the fields of `columns`. Whatever happens afterwards comes over the stream. */
-export async function fetchTable(filter: TableFilter & { id?: readonly string[] }, page: TablePage) {
-  await mark()
-  return get<Page<Listed>>('/api/batches', { ...filter, ...page } as never)
+export async function fetchTable(
+  filter: TableFilter & { id?: readonly string[] },
+  page: TablePage,
+): Promise<Page<Listed>> {
+  const { sort = 'started_at', order = 'desc', columns = [], limit, cursor } = page
+  const direction = upper(order)
+  const { batches } = await askToFollow(BatchesDocument, {
+    filter: asked(filter),
+    orderBy: /[.]/.test(sort)
+      ? { by: 'FIELD', field: sort, direction }
+      : { by: sort.toUpperCase() as BatchOrderBy, direction },
+    first: limit,
+    after: cursor,
+    columns: [...columns],
+    withColumns: columns.length > 0,
+  })
+  const items = nodesOf(batches).map(
+    (row): Listed => ({
+      ...batchOf(row),
+      ...(row.columns && { columns: row.columns as Record<string, FieldValue> }),
+    }),
+  )
+  return { items, next_cursor: nextOf(batches) }
 }
 export const changeProject = (
   slug: string,
   body: { display_name?: string; visibility?: Project['visibility'] },
 ): Promise<Project> => patch(at(slug), body)
-export const fetchMembers = (slug: string): Promise<Page<Member>> =>
-  get(`${at(slug)}/members`, { limit: 500 })
+/** Newest first. */
+export async function fetchMembers(slug: string): Promise<Page<Member>> {
+  const { members } = await projectPart(slug, 'members')
+  if (members == null) throw forbidden()
+  const items = members.map(({ user, email, role, createdAt }) => ({
+    user_id: user.id,
+    name: user.name,
+    email,
+    role: lower(role),
+    created_at: createdAt,
+  }))
+  return { items: items.reverse(), next_cursor: null }
+}
 export const addMember = (
   slug: string,
   body: { email: string; role: 'member' | 'viewer' },

@@ -1,5 +1,7 @@
-import { get, patch, post, put, remove } from './request.ts'
-import type { Page } from './types.ts'
+import { partOf } from './batch-parts.ts'
+import { forbidden } from './graphql.ts'
+import { projectPart } from './project-parts.ts'
+import { patch, post, put, remove } from './request.ts'
 
 /** What a rule can watch for (contract §7). */
 export const TRIGGERS = [
@@ -48,14 +50,20 @@ const at = (id: string): string => `/api/rules/${encodeURIComponent(id)}`
 
 /** All rules of a project, oldest first, so that a new one does not move the others. */
 export async function fetchRules(slug: string): Promise<Rules> {
-  const items: Rule[] = []
-  let cursor: string | undefined
-  for (;;) {
-    const page: Page<Rule> & { mail: Mail } = await get(`${of(slug)}/rules`, { limit: 100, cursor })
-    items.push(...page.items)
-    cursor = page.next_cursor ?? undefined
-    if (cursor === undefined) return { items: items.reverse(), mail: page.mail }
-  }
+  const { slug: project, rules } = await projectPart(slug, 'rules')
+  if (rules == null) throw forbidden()
+  const { mailConfigured } = rules
+  const items = rules.items.map(
+    ({ trigger, condition, cooldownS, createdAt, ...rule }): Rule => ({
+      ...rule,
+      project,
+      trigger: trigger as Trigger,
+      condition: condition as Condition | null,
+      cooldown_s: cooldownS,
+      created_at: createdAt,
+    }),
+  )
+  return { items: items.reverse(), mail: { configured: mailConfigured } }
 }
 export const makeRule = (slug: string, fields: Partial<RuleFields> & { trigger: Trigger }): Promise<Rule> =>
   post(`${of(slug)}/rules`, fields)
@@ -79,6 +87,10 @@ export const setRecipients = (slug: string, emails: readonly string[]): Promise<
   put(`${of(slug)}/recipients`, { emails })
 
 const muteOf = (batchId: string): string => `/api/batches/${encodeURIComponent(batchId)}/mute`
-export const fetchMute = (batchId: string): Promise<{ muted: boolean }> => get(muteOf(batchId))
+export async function fetchMute(batchId: string): Promise<{ muted: boolean }> {
+  const { muted } = await partOf(batchId, 'muted')
+  if (muted == null) throw forbidden()
+  return { muted }
+}
 export const setMute = (batchId: string, muted: boolean): Promise<{ muted: boolean }> =>
   put(muteOf(batchId), { muted })

@@ -12,6 +12,8 @@ type Handler = (payload: Record<string, unknown>, type: string) => void
 interface Mark {
   at: number
   cursor: Promise<number | null>
+  /** It came with what was read, so it says nothing of another read that is under way. */
+  withRead?: true
 }
 
 const MARK_HOLDS_MS = 5_000
@@ -40,11 +42,17 @@ let awaySince: number | null = null
 export async function mark(): Promise<void> {
   await newestMark().cursor
 }
+/** A read brings its own: the cursor that its answer is not older than. One that fails has read nothing. */
+export function markBy(cursor: Promise<number>): void {
+  const at = Date.now()
+  marks = marks.filter((one) => at - one.at < READ_TAKES_MS)
+  marks.push({ at, cursor: cursor.catch(() => null), withRead: true })
+}
 
 function newestMark(): Mark {
   const now = Date.now()
   marks = marks.filter(({ at }) => now - at < READ_TAKES_MS)
-  const last = marks.at(-1)
+  const last = marks.findLast((one) => !one.withRead)
   if (last !== undefined && now - last.at < MARK_HOLDS_MS) return last
   const cursor = fetch('/graphql', {
     method: 'POST',
@@ -59,9 +67,19 @@ function newestMark(): Mark {
 }
 
 /** From where a channel is followed whose data is being read, or was read just now. */
-function oldestMark(): Promise<number | null> {
-  const newest = newestMark()
-  return (marks[0] ?? newest).cursor
+async function oldestMark(): Promise<number | null> {
+  const now = Date.now()
+  const fresh = marks.filter(({ at }) => now - at < READ_TAKES_MS)
+  const all = fresh.length > 0 ? fresh : [newestMark()]
+  // Requests may overtake each other, so the first is not always the oldest.
+  let oldest: number | null = null
+  for (const { cursor, withRead } of all) {
+    const at = await cursor
+    if (at === null) {
+      if (!withRead) return null
+    } else if (oldest === null || at < oldest) oldest = at
+  }
+  return oldest ?? newestMark().cursor
 }
 
 function setState(next: StreamState): void {
