@@ -244,7 +244,7 @@ describe('a deleted batch', () => {
       select from epochs e join jobs j on j.key = e.job_key join batches b on b.key = j.batch_key where b.id = 'cut'`
     const all = (await epochs()).length
     const sweeping = sweeper.sweep(stopping.signal)
-    await expect.poll(async () => (await epochs()).length, { interval: 1 }).toBeLessThan(all)
+    await expect.poll(async () => (await epochs()).length, { interval: 1, timeout: 20_000 }).toBeLessThan(all)
     stopping.abort()
     const done = await sweeping.finally(() => sweeper.close())
     expect(done.deleted_batches).toBe(0)

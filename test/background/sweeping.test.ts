@@ -94,7 +94,7 @@ describe('of many lines', () => {
       url: database.url,
       log: pino({ level: 'silent' }),
       now: () => new Date(Date.now() + days * 86_400_000),
-      days: { logLine: 14, event: undefined, deleted: 30 },
+      days: { logLine: 14, event: undefined, deleted: 30, notification: 90 },
       stretches,
     })
     const [due] = (await sweeper.survey()).filter(({ kind }) => kind === 'log_lines')
