@@ -256,3 +256,27 @@ test('an export that its client gives up leaves its connection usable', async ()
   const { bytes } = await download('/api/batches/history/metrics?keys=loss&points=8')
   expect(JSON.parse(bytes.toString()).series).toHaveLength(4)
 })
+
+test('the answers do not tell in which order events came', async () => {
+  const answersAfter = async (batch_id: string, jobs: readonly string[]) => {
+    await door.sendAll(
+      jobs.flatMap((job_id) => [
+        makeEvent('job_epoch', { batch_id, job_id, timestamp: at(5), data: { epoch: 1, loss: 1 } }),
+        makeEvent('job_done', { batch_id, job_id, timestamp: at(9), data: { elapsed_s: 4 } }),
+      ]),
+    )
+    const texts = ['export.csv', 'metrics.csv', 'metrics'].map(async (name) =>
+      (await download(`/api/batches/${batch_id}/${name}`)).bytes.toString(),
+    )
+    const query = 'query ($id: ID!) { batch(id: $id) { metrics(keys: ["loss"]) { job key steps values } } }'
+    const table = tableFromIPC((await download(`/api/batches/${batch_id}/metrics.arrow`)).bytes)
+    const { body } = await door.app.call('POST', '/graphql', {
+      token: door.session,
+      body: { query, variables: { id: batch_id } },
+    })
+    return [...(await Promise.all(texts)), table.toArray().map(String), body.data.batch.metrics]
+  }
+  const forward = await answersAfter('forward', ['j1', 'j2', 'j3'])
+  const backward = await answersAfter('backward', ['j3', 'j2', 'j1'])
+  expect(backward).toEqual(forward)
+})

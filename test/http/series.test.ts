@@ -75,13 +75,13 @@ describe('metrics', () => {
     expect(status).toBe(200)
     expect(headers['content-type']).toBe('application/json; charset=utf-8')
     expect(body.series.map((s: { job_id: string; key: string }) => [s.job_id, s.key])).toEqual([
+      [COMMA, 'a'],
+      [COMMA, 'b'],
       ['plain', 'a,b'],
       ['plain', 'train_loss'],
       ['plain', 'val_loss'],
-      [COMMA, 'a'],
-      [COMMA, 'b'],
     ])
-    expect(body.series[3]).toEqual({
+    expect(body.series[0]).toEqual({
       job_id: COMMA,
       key: 'a',
       steps: [5, 6, 7, 8, 9],
@@ -91,7 +91,7 @@ describe('metrics', () => {
       sampled: false,
       non_finite: 0,
     })
-    expect(body.series[1].values).toEqual(
+    expect(body.series[3].values).toEqual(
       Array.from({ length: 300 }, (_, epoch) => (epoch === 123 ? 99 : 1 / (epoch + 1))),
     )
   })
@@ -123,8 +123,8 @@ describe('metrics', () => {
   })
 
   test.each([
-    ['keys=a,b', ['a,b', 'a', 'b']],
-    ['keys=a&keys=train_loss', ['train_loss', 'a']],
+    ['keys=a,b', ['a', 'b', 'a,b']],
+    ['keys=a&keys=train_loss', ['a', 'train_loss']],
     ['key=a,b', ['a,b']],
     [`jobs=${encodeURIComponent(COMMA)}`, ['a', 'b']],
     [`job=${encodeURIComponent(COMMA)}&keys=b,none`, ['b']],

@@ -16,7 +16,6 @@ const COLUMNS = [
 const ROWS_AT_ONCE = 500
 
 interface Row {
-  key: number
   id: string
   status: string
   model: string | null
@@ -32,8 +31,8 @@ interface Row {
 }
 
 /**
- * One row a job in the order of their creation: what it was, its parameters, its final metrics (contract §4). Yields
- * pieces of CSV.
+ * One row a job: what it was, its parameters, its final metrics (contract §4). In the order of their ids, not of their
+ * keys, which tell what came first (§1). Yields pieces of CSV.
  */
 export async function* finalMetricsCsv(db: Db, batchKey: number, now: Date): AsyncGenerator<string> {
   const [names] = await db<{ params: string[]; metrics: string[] }[]>`/* export.columns */
@@ -45,13 +44,13 @@ export async function* finalMetricsCsv(db: Db, batchKey: number, now: Date): Asy
   const params = names?.params ?? []
   const metrics = names?.metrics ?? []
   yield csvRow([...COLUMNS, ...params.map((n) => `param.${n}`), ...metrics.map((n) => `metric.${n}`)])
-  let after = 0
+  let after = ''
   for (;;) {
     const rows = await db<Row[]>`/* export.jobs */
-      select j.key, j.id, j.status, j.model, j.dataset, j.started_at, j.ended_at, p.last_seen_at, j.reported_s,
-        p.epochs, j.failure_reason, j.params, j.metrics
+      select j.id, j.status, j.model, j.dataset, j.started_at, j.ended_at, p.last_seen_at, j.reported_s, p.epochs,
+        j.failure_reason, j.params, j.metrics
       from jobs j join job_progress p on p.job_key = j.key
-      where j.batch_key = ${batchKey} and j.key > ${after} order by j.key limit ${ROWS_AT_ONCE}`
+      where j.batch_key = ${batchKey} and j.id > ${after} order by j.id limit ${ROWS_AT_ONCE}`
     let text = ''
     for (const job of rows) {
       text += csvRow([
@@ -71,7 +70,7 @@ export async function* finalMetricsCsv(db: Db, batchKey: number, now: Date): Asy
     if (text !== '') yield text
     const last = rows.at(-1)
     if (last === undefined || rows.length < ROWS_AT_ONCE) return
-    after = last.key
+    after = last.id
   }
 }
 

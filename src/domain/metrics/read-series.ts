@@ -114,7 +114,7 @@ async function* readSlices(db: Db, scope: Scope, query: ReadOptions): AsyncGener
       for (const jobKey of new Set(jobs.map(({ job }) => job.key))) columns.push({ jobKey, no: TIMES })
     return { jobs, columns: await readColumns(db, columns, query) }
   }
-  let after = 0
+  let after: JobPosition = { id: '', key: 0 }
   for (;;) {
     const page = await planJobs(db, scope, query, after)
     for (const job of page) {
@@ -127,7 +127,7 @@ async function* readSlices(db: Db, scope: Scope, query: ReadOptions): AsyncGener
     }
     const last = page.at(-1)
     if (page.length < JOBS_A_PAGE || last === undefined) break
-    after = last.key
+    after = last
   }
   if (wanted.length > 0) yield await read()
 }
@@ -135,7 +135,15 @@ async function* readSlices(db: Db, scope: Scope, query: ReadOptions): AsyncGener
 const storable = (names: readonly string[] | undefined): string[] | null =>
   names?.filter((name) => !name.includes('\u0000') && name.isWellFormed()) ?? null
 
-function planJobs(db: Db, scope: Scope, query: ReadOptions, after: number): Promise<readonly PlannedJob[]> {
+/** By id, not by key: keys tell which event came first, and the answer must not depend on that (contract §1). */
+type JobPosition = Pick<PlannedJob, 'id' | 'key'>
+
+function planJobs(
+  db: Db,
+  scope: Scope,
+  query: ReadOptions,
+  after: JobPosition,
+): Promise<readonly PlannedJob[]> {
   const keys = storable(query.keys)
   const jobs = storable(query.jobs)
   return db<PlannedJob[]>`/* series.plan */
@@ -148,8 +156,9 @@ function planJobs(db: Db, scope: Scope, query: ReadOptions, after: number): Prom
         coalesce(array_agg(u.n::int - 1 order by u.name collate "C"), '{}') numbers
       from unnest(p.series) with ordinality as u (name, n)
       where ${keys}::text[] is null or u.name = any (${keys}::text[])) s
-    where ${within(db, scope)} and j.key > ${after} and (${jobs}::text[] is null or j.id = any (${jobs}::text[]))
-    order by j.key
+    where ${within(db, scope)} and (j.id, j.key) > (${after.id}, ${after.key})
+      and (${jobs}::text[] is null or j.id = any (${jobs}::text[]))
+    order by j.id, j.key
     limit ${JOBS_A_PAGE}`
 }
 
@@ -206,7 +215,7 @@ export async function namesOfSeries(
     with found as (
       select j.key, j.id, p.series from jobs j join job_progress p on p.job_key = j.key
       where j.batch_key = ${batchKey} and p.series <> '{}' and (${jobs}::text[] is null or j.id = any (${jobs}::text[])))
-    select array(select id from found order by key) jobs,
+    select array(select id from found order by id) jobs,
       array(select distinct name collate "C" from found, unnest(series) name
         where ${keys}::text[] is null or name = any (${keys}::text[]) order by 1) keys`
   return names ?? { jobs: [], keys: [] }

@@ -59,7 +59,7 @@ export async function eachSeriesOf(
   if (slice.length > 0) await read()
 }
 
-/** The jobs of these batches as sources of series, in the order of their creation. */
+/** The jobs of these batches as sources of series, in the order of their ids. */
 export function seriesSources(
   db: Db,
   batchKeys: readonly number[],
@@ -70,5 +70,5 @@ export function seriesSources(
     select j.key, j.batch_key "batchKey", j.id, j.started_at, p.epochs, p.series
     from jobs j join job_progress p on p.job_key = j.key
     where j.batch_key = any (${[...batchKeys]}::bigint[]) and (${ids}::text[] is null or j.id = any (${ids}::text[]))
-    order by j.key`
+    order by j.id, j.key`
 }
