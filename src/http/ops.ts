@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
@@ -38,10 +39,11 @@ export function opsRoutes(
       },
     },
     async () => {
-      await sql`/* ops.ping */ select 1`.catch((cause) => {
-        throw new Problem('unavailable', { detail: 'The database does not answer', cause })
-      })
-      const pending = await pendingMigrations()
+      const pending = await inTime(sql`/* ops.ping */ select 1`.then(() => pendingMigrations())).catch(
+        (cause) => {
+          throw new Problem('unavailable', { detail: 'The database does not answer', cause })
+        },
+      )
       if (pending.length > 0)
         throw new Problem('unavailable', { detail: `Migrations are pending: ${pending.join(', ')}` })
       return { status: 'ready' as const }
@@ -63,6 +65,16 @@ export function opsRoutes(
     },
   )
 }
+
+/** A database that takes the question and leaves it unanswered is away as well, and a probe must say so. */
+const inTime = <T>(answer: Promise<T>): Promise<T> =>
+  Promise.race([
+    answer,
+    sleep(PATIENCE_MS, undefined, { ref: false }).then(() => {
+      throw new Error(`no answer within ${PATIENCE_MS} ms`)
+    }),
+  ])
+const PATIENCE_MS = 3_000
 
 /** A proxy on this machine passes on requests of others; one that is not trusted cannot say whose. */
 function isOnThisMachine({ ip, headers }: FastifyRequest, trustProxy: boolean): boolean {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
 import { afterEach, describe, expect, test } from 'vitest'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { newHome } from '../faults/server-process.ts'
@@ -22,6 +23,32 @@ const figure = async (app: TestApp, name: string): Promise<number> =>
   Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await app.call('GET', '/metrics')).body)?.[1])
 
 describe('a database that goes away', () => {
+  test('is away as well when it takes questions and leaves them unanswered', {
+    timeout: 120_000,
+  }, async () => {
+    const { home, remove } = newHome()
+    const embedded = await startEmbedded({ home, log: () => {}, settings: { shared_buffers: '16MB' } })
+    const app = await startTestApp({ ...UNLIMITED, databaseUrl: embedded.url('postgres') })
+    const sql = postgres(embedded.url('postgres'), { max: 1 })
+    cleanUps.push(
+      remove,
+      () => embedded.stop(),
+      () => app.stop(),
+      () => sql.end(),
+    )
+    await expect.poll(async () => (await app.call('GET', '/readyz')).status, SOON).toBe(200)
+    const backends = await sql<{ pid: number }[]>`
+      select pid from pg_stat_activity where application_name like 'svc%' and pid <> pg_backend_pid()`
+    for (const { pid } of backends) process.kill(pid, 'SIGSTOP')
+    try {
+      await expect.poll(async () => (await app.call('GET', '/readyz')).status, SOON).toBe(503)
+      expect((await app.call('GET', '/livez')).status).toBe(200)
+    } finally {
+      for (const { pid } of backends) process.kill(pid, 'SIGCONT')
+    }
+    await expect.poll(async () => (await app.call('GET', '/readyz')).status, SOON).toBe(200)
+  })
+
   test('is told in one line, and in one when it is back; every door answers 503 with Retry-After', {
     timeout: 240_000,
   }, async () => {
