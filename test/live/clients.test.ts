@@ -223,15 +223,15 @@ describe('Chromium', () => {
     }`)
     const seen = (): Promise<{ epochs: number[]; resets: number; opens: number }> => page.evaluate('seen')
     await expect.poll(async () => (await seen()).opens, SOON).toBeGreaterThan(0)
-    for (let at = 1; at <= 80; at++) {
-      await epoch(id, at)
+    let sent = 0
+    // Until it was cut twice: when a browser comes back is its own affair.
+    while (sent < 80 || (await seen()).opens < 3) {
+      await epoch(id, ++sent)
       await sleep(20)
     }
-    await expect.poll(async () => (await seen()).epochs.length, SOON).toBe(80)
-    const { epochs, resets, opens } = await seen()
-    expect(epochs).toEqual(Array.from({ length: 80 }, (_, i) => i + 1))
-    expect(resets).toBe(1)
-    expect(opens).toBeGreaterThan(2)
+    await expect.poll(async () => (await seen()).epochs.length, SOON).toBe(sent)
+    await expect.poll(async () => (await seen()).resets, SOON).toBe(1)
+    expect((await seen()).epochs).toEqual(Array.from({ length: sent }, (_, i) => i + 1))
     await page.close()
     await proxy.close()
   })
