@@ -412,7 +412,9 @@ test('the table begins under the board, the curves stand beside both, and their 
   expect(chart.y).toBeLessThan(table.y)
   expect(chart.x).toBeGreaterThanOrEqual(table.x + table.width)
   // Five epochs of three jobs; one lacks the last two of them.
-  expect(await page.locator('[data-chart="val_loss"] [data-points]').innerText()).toMatch(/^1\d of 1\d points/)
+  expect(await page.locator('[data-chart="val_loss"] [data-points]').innerText()).toMatch(
+    /^1\d of 1\d points/,
+  )
   expect(complaints).toEqual([])
   await context.close()
 })
