@@ -10,7 +10,7 @@ import { readChartSearch } from '../lib/charts/search.ts'
 import { readCompareSearch } from '../lib/compare-search.ts'
 import { links } from '../lib/links.ts'
 import { readLogSearch } from '../lib/log-search.ts'
-import { batchQuery, jobsQuery, meQuery } from '../lib/queries.ts'
+import { batchQuery, fieldsQuery, jobsQuery, meQuery, projectQuery } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
 import { readTableSearch } from '../lib/table-search.ts'
 import { readJobsSearch } from '../pages/batch/jobs-search.ts'
@@ -97,6 +97,10 @@ const project = createRoute({
   getParentRoute: () => root,
   path: '/p/$slug',
   validateSearch: only(readTableSearch),
+  loader: ({ params }) => {
+    void queryClient.prefetchQuery(projectQuery(params.slug))
+    void queryClient.prefetchQuery(fieldsQuery(params.slug))
+  },
   component: lazyRouteComponent(() => import('../pages/project/project.tsx'), 'ProjectPage'),
 })
 const members = createRoute({
