@@ -3,7 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
 import { piecesOf } from '../../lib/ansi.ts'
 import type { LogLine } from '../../lib/api/types.ts'
-import { exact, number } from '../../lib/words.ts'
+import { exact, number, timeOfDay } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 
 const LINE_PX = 20
@@ -126,7 +126,7 @@ export function LogLines(props: {
 function Time({ line, address }: { line: LogLine; address: LinkProps | undefined }) {
   const time = (
     <time className="text-muted" dateTime={line.timestamp} title={exact(line.timestamp)}>
-      {new Date(line.timestamp).toLocaleTimeString('en-GB')}
+      {timeOfDay(line.timestamp)}
     </time>
   )
   if (address === undefined) return time
