@@ -9,6 +9,8 @@
  * A file here is a bench when it exports a function `bench…`, which returns the figures of its table.
  */
 import { readdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { descendantsOf } from './kit/cpu.ts'
 import { type Section, writePerformance } from './kit/performance.ts'
 import { type Figure, printFigures } from './kit/report.ts'
 
@@ -21,26 +23,61 @@ const unknown = asked.filter((name) => !names.includes(name))
 if (unknown.length > 0)
   throw new Error(`there is no bench ${unknown.join(', ')}; there are ${names.join(', ')}`)
 
+/** So that all of them end within 45 minutes, whatever hangs. */
+const MOST_MINUTES = 12
+const ALL_MINUTES = 45
+const LEAST_MINUTES = 1
+
+const begun = performance.now()
+const minutesLeft = (): number =>
+  Math.min(MOST_MINUTES, asked.length > 0 ? MOST_MINUTES : ALL_MINUTES - (performance.now() - begun) / 60_000)
+
+const benches = await Promise.all((asked.length > 0 ? asked : names).map(benchOf))
 const sections: Section[] = []
-for (const name of asked.length > 0 ? asked : names) {
-  const module: Record<string, unknown> = await import(`./${name}.ts`)
-  if (asked.length === 0 && module.long === true && !all) continue
-  const bench = Object.values(module).find(isBench)
-  if (bench === undefined) throw new Error(`bench/${name}.ts exports no function bench…`)
-  const begun = performance.now()
+// The long ones come last, so that one that takes too long costs no other its place.
+for (const { name, run } of benches
+  .filter(({ long }) => asked.length > 0 || all || !long)
+  .sort((a, b) => Number(a.long) - Number(b.long))) {
+  const from = performance.now()
   console.error(`${name} …`)
   // One that fails is told, and does not keep the others from being measured.
-  const figures = await bench().catch((error: unknown) => {
+  const figures = await within(minutesLeft(), run).catch((error: unknown): Figure[] => {
     console.error(error)
     process.exitCode = 1
     return [{ what: 'failed', value: error instanceof Error ? error.message : String(error), limit: '' }]
   })
-  const seconds = (performance.now() - begun) / 1000
+  const seconds = (performance.now() - from) / 1000
   console.error(`${name}: ${seconds.toFixed(0)} s`)
   printFigures(name, figures)
   sections.push({ name, seconds, figures })
 }
 if (all && asked.length === 0) writePerformance(sections)
+// What was cut off may hold the process.
+process.exit()
+
+async function benchOf(name: string): Promise<{ name: string; long: boolean; run: () => Promise<Figure[]> }> {
+  const module: Record<string, unknown> = await import(`./${name}.ts`)
+  const run = Object.values(module).find(isBench)
+  if (run === undefined) throw new Error(`bench/${name}.ts exports no function bench…`)
+  return { name, long: module.long === true, run }
+}
+
+/** Rejects after so many minutes; what the bench had started is then ended, so that it does not disturb the next. */
+async function within(minutes: number, run: () => Promise<Figure[]>): Promise<Figure[]> {
+  if (minutes < LEAST_MINUTES) throw new Error(`not begun: ${ALL_MINUTES} minutes were over`)
+  const done = new AbortController()
+  try {
+    return await Promise.race([
+      run(),
+      sleep(minutes * 60_000, undefined, { signal: done.signal }).then(() => {
+        for (const pid of descendantsOf(process.pid)) process.kill(pid, 'SIGTERM')
+        throw new Error(`cut off after ${minutes.toFixed(0)} minutes`)
+      }),
+    ])
+  } finally {
+    done.abort()
+  }
+}
 
 function isBench(value: unknown): value is () => Promise<Figure[]> {
   return typeof value === 'function' && value.name.startsWith('bench')

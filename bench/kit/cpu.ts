@@ -21,21 +21,33 @@ function statOf(pid: number): Stat | undefined {
   }
 }
 
-/** CPU milliseconds that a process and all its descendants have used so far, from /proc. */
-export function cpuMsOf(root: number): number {
+function processes(): Map<number, Stat> {
   const stats = new Map<number, Stat>()
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue
     const stat = statOf(Number(name))
     if (stat !== undefined) stats.set(Number(name), stat)
   }
-  const belongs = (pid: number): boolean => {
-    for (let at = pid; at > 1; at = stats.get(at)?.parent ?? 0) if (at === root) return true
-    return false
-  }
+  return stats
+}
+
+function belongsTo(root: number, pid: number, stats: Map<number, Stat>): boolean {
+  for (let at = pid; at > 1; at = stats.get(at)?.parent ?? 0) if (at === root) return true
+  return false
+}
+
+/** CPU milliseconds that a process and all its descendants have used so far, from /proc. */
+export function cpuMsOf(root: number): number {
+  const stats = processes()
   let sum = 0
-  for (const [pid, { cpuMs }] of stats) if (belongs(pid)) sum += cpuMs
+  for (const [pid, { cpuMs }] of stats) if (belongsTo(root, pid, stats)) sum += cpuMs
   return sum
+}
+
+/** Children, their children and so on. */
+export function descendantsOf(root: number): number[] {
+  const stats = processes()
+  return [...stats.keys()].filter((pid) => pid !== root && belongsTo(root, pid, stats))
 }
 
 /** Resident memory of one process in MB. */

@@ -19,12 +19,13 @@ export function writePerformance(sections: readonly Section[]): void {
   const figures = sections.flatMap((s) => s.figures)
   const judged = figures.filter((f) => isReached(f) !== undefined)
   const reached = judged.filter((f) => isReached(f) === true)
+  const failed = sections.filter((s) => s.figures.some((f) => f.what === 'failed')).map((s) => s.name)
   const content = [
     `Measured on ${new Date().toISOString().slice(0, 10)} at commit ${commit()}: ${availableParallelism()} cores, ` +
       `${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}; ` +
       `${(sections.reduce((sum, s) => sum + s.seconds, 0) / 60).toFixed(0)} minutes in one run.`,
     '',
-    `**${reached.length} of ${judged.length} aims reached.**`,
+    `**${reached.length} of ${judged.length} aims reached.**${failed.length === 0 ? '' : ` Not measured, and not among them: ${failed.join(', ')}.`}`,
     '',
     '![Each figure against its aim](images/performance.svg)',
     ...sections.flatMap(({ name, seconds, figures }) => [
@@ -69,7 +70,7 @@ function drawn(sections: readonly Section[]): string {
     const shown = label.length > 66 ? `${label.slice(0, 65)}…` : label
     return `<text x="${LABEL - 8}" y="${y + 12}" text-anchor="end">${escaped(shown)}</text>
 <rect class="${kind}" x="${from.toFixed(1)}" y="${y + 3}" width="${Math.max(1, to - from).toFixed(1)}" height="${ROW - 6}"/>
-<text x="${LABEL + PLOT + 8}" y="${y + 12}">${times.toFixed(2)}</text>`
+<text x="${LABEL + PLOT + 8}" y="${y + 12}">${Number.isFinite(times) ? times.toFixed(2) : '∞'}</text>`
   })
   const ticks = [0.1, 0.2, 0.5, 1, 2, 5, 10].map(
     (value) =>

@@ -14,14 +14,20 @@ export interface BenchDatabase {
   stop: () => Promise<void>
 }
 
-/** @param keptIn a folder that outlives the bench, so that what was filled is there the next time */
-export async function startDatabase(keptIn?: string): Promise<BenchDatabase> {
+/**
+ * @param keptIn a folder that outlives the bench, so that what was filled is there the next time
+ * @param settings PostgreSQL settings above the ordinary ones
+ */
+export async function startDatabase(
+  keptIn?: string,
+  settings: Record<string, string> = {},
+): Promise<BenchDatabase> {
   if (keptIn !== undefined) {
-    const postgres = await startEmbedded({ home: keptIn, log: () => {} })
+    const postgres = await startEmbedded({ home: keptIn, settings, log: () => {} })
     return { url: postgres.url('postgres'), pid: postgres.pid, stop: () => postgres.stop() }
   }
   const home = await mkdtemp(join(tmpdir(), 'svc-bench-'))
-  const postgres = await startEmbedded({ home: join(home, 'data'), log: () => {} })
+  const postgres = await startEmbedded({ home: join(home, 'data'), settings, log: () => {} })
   return {
     url: postgres.url('postgres'),
     pid: postgres.pid,

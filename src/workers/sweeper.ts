@@ -85,7 +85,14 @@ export function createSweeper(options: SweepOptions): Sweeper {
         await part().catch((error) => failures.push(error))
         if (signal.aborted) break
       }
-      log.info({ ...round.done, ...(signal.aborted && { ended: 'early' }) }, 'sweep: what went')
+      log.info(
+        {
+          ...round.done,
+          longestMs: Math.round(round.longestMs()),
+          ...(signal.aborted && { ended: 'early' }),
+        },
+        'sweep: what went',
+      )
       if (failures.length === 1) throw failures[0]
       if (failures.length > 1) throw new AggregateError(failures, 'several parts of the sweep failed')
       return round.done
@@ -130,12 +137,14 @@ interface Surroundings {
 function createRound({ sql, writer, log, cutoffs, stretches, steps, signal }: Surroundings) {
   const done = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>
   let toldAt = performance.now()
+  let longestMs = 0
 
   /** One step in a transaction of its own, and a pause as long as it took: half of the time is left to others. */
   async function step<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const begun = performance.now()
     const result = await commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
     const ended = performance.now()
+    longestMs = Math.max(longestMs, ended - begun)
     if (ended - toldAt > TELL_EVERY_MS) {
       toldAt = ended
       log.info({ ...done }, 'sweep: so far')
@@ -200,7 +209,7 @@ function createRound({ sql, writer, log, cutoffs, stretches, steps, signal }: Su
     done.changes += await pruneChanges(writer)
   }
 
-  return { done, payloads, deletedBatches, leftovers, changes }
+  return { done, longestMs: () => longestMs, payloads, deletedBatches, leftovers, changes }
 }
 
 /** Instants as shown have fractions of several lengths, so they are compared as times first. */
