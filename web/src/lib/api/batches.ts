@@ -13,10 +13,10 @@ import {
 } from '../../__generated__/graphql.ts'
 import { mark } from '../live/stream.ts'
 import { JOBS_AT_ONCE, partOf } from './batch-parts.ts'
-import { ask, askToFollow, forbidden, nextOf, nodesOf, notFound } from './graphql.ts'
-import { get, patch, post, remove } from './request.ts'
+import { ask, askToFollow, nextOf, nodesOf, notFound } from './graphql.ts'
+import { get, patch, post } from './request.ts'
 import { batchOf, jobOf } from './shapes.ts'
-import type { Batch, Job, LogLine, Page, Series, SeriesClip, SeriesGroup, Share } from './types.ts'
+import type { Batch, Job, LogLine, Page, Series, SeriesClip, SeriesGroup } from './types.ts'
 
 export const batchAt = (id: string): string => `/api/batches/${encodeURIComponent(id)}`
 
@@ -146,30 +146,6 @@ export async function fetchLog(batchId: string, wanted: LogWanted): Promise<LogL
   return (await get<{ items: LogLine[] }>(`${batchAt(batchId)}/log-lines`, { ...wanted })).items
 }
 
-export interface Eta {
-  eta_s: number | null
-  low_s: number | null
-  high_s: number | null
-  eta_at: string | null
-}
-export async function fetchEta(id: string): Promise<Eta> {
-  const { eta } = await partOf(id, 'eta')
-  if (eta === undefined) throw notFound('batch')
-  return { eta_s: eta.etaS, low_s: eta.lowS, high_s: eta.highS, eta_at: eta.etaAt }
-}
-export interface Health {
-  liveness: 'running' | 'stalled' | 'disconnected' | 'dead' | null
-  silent_s: number
-  idle_jobs: string[]
-  reasons: string[]
-}
-export async function fetchHealth(id: string): Promise<Health> {
-  const { health } = await partOf(id, 'health')
-  if (health === undefined) throw notFound('batch')
-  const { liveness, silentS, idleJobs, reasons } = health
-  return { liveness: liveness as Health['liveness'], silent_s: silentS, idle_jobs: idleJobs, reasons }
-}
-
 export const stopBatch = (id: string): Promise<void> => post(`${batchAt(id)}/stop`)
 export const restoreBatch = (id: string): Promise<void> => post(`${batchAt(id)}/restore`)
 export const changeBatch = (id: string, body: { tags?: string[]; notes?: string }): Promise<Batch> =>
@@ -178,23 +154,6 @@ export const deleteBatches = (
   batch_ids: readonly string[],
 ): Promise<{ deleted: string[]; not_found: string[]; forbidden: string[] }> =>
   post('/api/batches/bulk-delete', { batch_ids })
-
-export async function fetchShares(id: string): Promise<Page<Share>> {
-  const { shares } = await partOf(id, 'shares')
-  if (shares == null) throw forbidden()
-  const items = shares.map(({ createdBy, createdAt, expiresAt, ...share }) => ({
-    ...share,
-    created_by: createdBy,
-    created_at: createdAt,
-    expires_at: expiresAt,
-  }))
-  return { items, next_cursor: null }
-}
-export const makeShare = (
-  id: string,
-  body: { anonymous: boolean; expires_at?: string },
-): Promise<{ id: string; url: string; token: string }> => post(`${batchAt(id)}/shares`, body)
-export const revokeShare = (id: string): Promise<void> => remove(`/api/shares/${encodeURIComponent(id)}`)
 
 export interface Shared {
   batch: Batch

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { fetchEta, fetchHealth } from '../../lib/api/batches.ts'
+import { fetchEta, fetchHealth } from '../../lib/api/signs.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import { elapsedOf } from '../../lib/live/batches.ts'

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { fetchShares, makeShare, revokeShare } from '../../lib/api/batches.ts'
 import { sayWhy } from '../../lib/api/request.ts'
+import { fetchShares, makeShare, revokeShare } from '../../lib/api/shares.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { exact } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'

@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
-import { metricsOf, type SeriesSource, type SeriesWanted } from '../../lib/api/batches.ts'
+import { fetchJobsWhere, metricsOf, type SeriesSource, type SeriesWanted } from '../../lib/api/batches.ts'
 import { fetchTable } from '../../lib/api/projects.ts'
 import { get } from '../../lib/api/request.ts'
 import type { Batch, Job, Numeric, Page, Series, SeriesClip, SeriesGroup } from '../../lib/api/types.ts'
@@ -50,11 +50,10 @@ export function useCompared(ids: readonly string[]) {
         batchStore.put(page.items)
         for (const batch of page.items) batches.set(batch.id, batch)
         for (let cursor: string | undefined; page.items.length > 0; ) {
-          const found: Page<Job> = await get('/api/jobs', {
-            batch: page.items.map((batch) => batch.id),
-            limit: 500,
-            cursor,
-          })
+          const found: Page<Job> = await fetchJobsWhere(
+            { batches: page.items.map((batch) => batch.id) },
+            { limit: 500, cursor },
+          )
           for (const job of found.items) jobs.set(job.batch_id, [job, ...(jobs.get(job.batch_id) ?? [])])
           n += found.items.length
           cursor = found.next_cursor ?? undefined

@@ -1,0 +1,22 @@
+import { partOf } from './batch-parts.ts'
+import { batchAt } from './batches.ts'
+import { forbidden } from './graphql.ts'
+import { post, remove } from './request.ts'
+import type { Page, Share } from './types.ts'
+
+export async function fetchShares(id: string): Promise<Page<Share>> {
+  const { shares } = await partOf(id, 'shares')
+  if (shares == null) throw forbidden()
+  const items = shares.map(({ createdBy, createdAt, expiresAt, ...share }) => ({
+    ...share,
+    created_by: createdBy,
+    created_at: createdAt,
+    expires_at: expiresAt,
+  }))
+  return { items, next_cursor: null }
+}
+export const makeShare = (
+  id: string,
+  body: { anonymous: boolean; expires_at?: string },
+): Promise<{ id: string; url: string; token: string }> => post(`${batchAt(id)}/shares`, body)
+export const revokeShare = (id: string): Promise<void> => remove(`/api/shares/${encodeURIComponent(id)}`)
