@@ -23,8 +23,10 @@ export function createWriter(sql: Sql, paceMs = 10): Writer {
     do {
       again = false
       const begun = performance.now()
-      // A lost notification costs a reader at most its poll interval, so an error here is not the writer's.
-      await sql`/* changes.notify */ select pg_notify('changes', '')`.catch(() => {})
+      // A lost notification costs a reader at most its poll interval: so an error here is not the writer's, and the
+      // disk is not waited for.
+      await sql`/* changes.notify */
+        select set_config('synchronous_commit', 'off', true), pg_notify('changes', '')`.catch(() => {})
       const left = paceMs - (performance.now() - begun)
       if (again && left > 0) await sleep(left)
     } while (again)

@@ -4,7 +4,7 @@ import type { Fragment, Tx } from '../../db/sql.ts'
 import type { JobStatus } from '../batches/index.ts'
 import { type Numeric, numberOf } from '../events/index.ts'
 import type { Merged } from '../merge.ts'
-import { newProgress, type SeriesProgress, seriesNumber } from '../metrics/index.ts'
+import { newProgress, type SeriesProgress, seriesNumber, unchanged } from '../metrics/index.ts'
 import { fieldsUnder, type JobState, jobEndedAt, jobStartedAt } from './job.ts'
 
 /** A job as JSON rows bring it: NaN and infinities are text there. */
@@ -79,7 +79,7 @@ function progressOf(row: StandingJobRow): SeriesProgress {
     min: row.min_value.map(Number),
     max: row.max_value.map(Number),
     packedTo: row.packed_to,
-    changed: { names: false, values: false, extremes: false, chunks: false },
+    changed: unchanged(),
   })
 }
 
@@ -144,14 +144,20 @@ export const onlyAdvanced = ({ changed, progress }: JobState): boolean =>
 
 const array = (values: number[]): string => `{${values.join(',')}}`
 
-/** Writes jobs that only advanced; each column one text split by newlines, half the cost of JSON rows. */
+/**
+ * Writes jobs that only advanced; each column one text split by newlines, half the cost of JSON rows. A noisy series
+ * finds a new least or greatest value ever more seldom, so these stay as they are unless they moved.
+ */
 export function advanceJobs(jobs: JobState[]): Piece {
+  const bounds = ({ progress }: JobState, values: number[]): string =>
+    progress.changed.bounds ? array(values) : ''
   const column = (value: (job: JobState) => string | number | null): string => jobs.map(value).join('\n')
   return piece`
     update job_progress p set
       last_seen_at = x.last::timestamptz, epochs = x.epochs::int, max_epoch = x.max::int,
-      last_epoch = x.last_epoch::int[], last_value = x.last_value::float8[], min_value = x.least::float8[],
-      max_value = x.greatest::float8[]
+      last_epoch = x.last_epoch::int[], last_value = x.last_value::float8[],
+      min_value = coalesce(nullif(x.least, '')::float8[], p.min_value),
+      max_value = coalesce(nullif(x.greatest, '')::float8[], p.max_value)
     from rows from (
       string_to_table(${column((j) => j.key)}, chr(10)),
       string_to_table(${column((j) => j.lastSeenAt)}, chr(10)),
@@ -159,8 +165,8 @@ export function advanceJobs(jobs: JobState[]): Piece {
       string_to_table(${column((j) => j.progress.maxEpoch)}, chr(10)),
       string_to_table(${column((j) => array(j.progress.lastEpoch))}, chr(10)),
       string_to_table(${column((j) => array(j.progress.lastValue))}, chr(10)),
-      string_to_table(${column((j) => array(j.progress.min))}, chr(10)),
-      string_to_table(${column((j) => array(j.progress.max))}, chr(10))
+      string_to_table(${column((j) => bounds(j, j.progress.min))}, chr(10)),
+      string_to_table(${column((j) => bounds(j, j.progress.max))}, chr(10))
     ) as x (key, last, epochs, max, last_epoch, last_value, least, greatest)
     where p.job_key = x.key::bigint`
 }

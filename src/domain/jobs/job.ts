@@ -1,7 +1,7 @@
 import { type JobStatus, STOP_REASON } from '../batches/index.ts'
 import type { Event, Incoming } from '../events/index.ts'
 import { type Merged, mergeFields } from '../merge.ts'
-import { newProgress, type SeriesProgress } from '../metrics/index.ts'
+import { newProgress, type SeriesProgress, unchanged } from '../metrics/index.ts'
 import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
 
 /** A job as events change it. Times are canonical instants. Pure: no I/O in this file. */
@@ -126,6 +126,6 @@ export function settled(job: JobState): JobState {
   const { progress } = job
   job.changed = { summary: false, seen: false }
   if (progress.changed.chunks) progress.packedTo = null
-  progress.changed = { names: false, values: false, extremes: false, chunks: false }
+  progress.changed = unchanged()
   return job
 }

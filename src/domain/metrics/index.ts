@@ -20,4 +20,5 @@ export {
   newProgress,
   type SeriesProgress,
   seriesNumber,
+  unchanged,
 } from './series-progress.ts'

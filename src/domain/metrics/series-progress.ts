@@ -15,7 +15,8 @@ export interface SeriesProgress {
   min: number[]
   max: number[]
   packedTo: number | null
-  changed: { names: boolean; values: boolean; extremes: boolean; chunks: boolean }
+  /** `bounds`: min or max moved. `extremes`: one of them may hold no longer, and is to be counted anew. */
+  changed: { names: boolean; values: boolean; bounds: boolean; extremes: boolean; chunks: boolean }
 }
 
 /** One row of `epochs`. `vals` has holes where the epoch lacks a series. */
@@ -31,6 +32,14 @@ export interface EpochRow {
   stamps: Map<string, string> | null
 }
 
+export const unchanged = (): SeriesProgress['changed'] => ({
+  names: false,
+  values: false,
+  bounds: false,
+  extremes: false,
+  chunks: false,
+})
+
 export const newProgress = (): SeriesProgress => ({
   names: [],
   numbers: new Map(),
@@ -41,7 +50,7 @@ export const newProgress = (): SeriesProgress => ({
   min: [],
   max: [],
   packedTo: null,
-  changed: { names: false, values: false, extremes: false, chunks: false },
+  changed: unchanged(),
 })
 
 /** The number of a series in the job's dictionary, which grows by it when it is new. */
@@ -134,6 +143,9 @@ function note(progress: SeriesProgress, n: number, epoch: number, value: number)
   }
   if (!Number.isFinite(value)) return
   const { min, max } = progress
-  if (!(value >= (min[n] as number))) min[n] = value
-  if (!(value <= (max[n] as number))) max[n] = value
+  const isLeast = !(value >= (min[n] as number))
+  const isGreatest = !(value <= (max[n] as number))
+  if (isLeast) min[n] = value
+  if (isGreatest) max[n] = value
+  if (isLeast || isGreatest) progress.changed.bounds = true
 }
