@@ -9,38 +9,10 @@ import { batchAt } from './batches.ts'
 import { ask, nextOf, nodesOf, notFound } from './graphql.ts'
 import { post } from './request.ts'
 import { commandOf, stepOf } from './shapes.ts'
+import type { Command, Step } from './types.ts'
 
-/** A step of a batch's timeline, as REST and the stream tell it. */
-export interface Step {
-  at: string
-  step: string
-  kind: 'stop' | 'rerun' | 'batch' | 'share' | 'agent' | 'mail'
-  cmd_id: string | null
-  actor: { kind: 'user' | 'agent' | 'reporter' | 'service'; id: string | null; name: string | null }
-  detail: Record<string, unknown>
-}
-/** What an agent was told to do about a batch. */
-export interface Command {
-  cmd_id: string
-  kind: 'rerun' | 'stop'
-  state: 'pending' | 'in_flight' | 'done' | 'failed' | 'expired' | 'cancelled'
-  batch_id: string
-  linked_batch_ids: string[]
-  host_id: string
-  hostname: string
-  command: string | null
-  cwd: string | null
-  overridden: string[]
-  jobs: 'all' | 'failed' | null
-  pid: number | null
-  exit_code: number | null
-  failure_reason: string | null
-  output_tail: string | null
-  requested_by: { id: string; name: string } | null
-  created_at: string
-  acked_at: string | null
-  finished_at: string | null
-}
+export type { Command, Step } from './types.ts'
+
 /** What is known of stops, reruns and all else that happened; null for visitors, who may not know. */
 export async function fetchControl(id: string): Promise<{ commands: Command[]; timeline: Step[] } | null> {
   const { timeline, agentCommands } = await partOf(id, 'control')

@@ -4,23 +4,9 @@ import { ask, askToFollow, nextOf, nodesOf, notFound, unknown } from './graphql.
 import { homePart } from './home-parts.ts'
 import { get, remove } from './request.ts'
 import { hostOf } from './shapes.ts'
-import type { Series } from './types.ts'
+import type { Host, Series } from './types.ts'
 
-/** An agent on a host, as REST and the stream tell it. */
-export interface Host {
-  id: string
-  hostname: string
-  capabilities: unknown
-  version: string
-  owner: { id: string; name: string }
-  online: boolean
-  last_seen_at: string
-  registered_at: string
-  revoked_at: string | null
-  poll_interval_s: number
-  running: { cmd_id: string; pid: number }[]
-  pending_commands: number
-}
+export type { Host } from './types.ts'
 
 const at = (id: string): string => `/api/hosts/${encodeURIComponent(id)}`
 

@@ -4,9 +4,7 @@ import type {
   HostRowFragment,
   JobRowFragment,
 } from '../../__generated__/graphql.ts'
-import type { Command, Step } from './control.ts'
-import type { Host } from './hosts.ts'
-import type { Batch, Job } from './types.ts'
+import type { Batch, Command, Host, Job, Step } from './types.ts'
 
 type Parts = NonNullable<BatchPartsQuery['batch']>
 type StepNode = NonNullable<Parts['timeline']>[number]

@@ -148,3 +148,49 @@ export interface Share {
   created_at: string
   expires_at: string | null
 }
+/** A step of a batch's timeline, as REST and the stream tell it. */
+export interface Step {
+  at: string
+  step: string
+  kind: 'stop' | 'rerun' | 'batch' | 'share' | 'agent' | 'mail'
+  cmd_id: string | null
+  actor: { kind: 'user' | 'agent' | 'reporter' | 'service'; id: string | null; name: string | null }
+  detail: Record<string, unknown>
+}
+/** What an agent was told to do about a batch. */
+export interface Command {
+  cmd_id: string
+  kind: 'rerun' | 'stop'
+  state: 'pending' | 'in_flight' | 'done' | 'failed' | 'expired' | 'cancelled'
+  batch_id: string
+  linked_batch_ids: string[]
+  host_id: string
+  hostname: string
+  command: string | null
+  cwd: string | null
+  overridden: string[]
+  jobs: 'all' | 'failed' | null
+  pid: number | null
+  exit_code: number | null
+  failure_reason: string | null
+  output_tail: string | null
+  requested_by: { id: string; name: string } | null
+  created_at: string
+  acked_at: string | null
+  finished_at: string | null
+}
+/** An agent on a host, as REST and the stream tell it. */
+export interface Host {
+  id: string
+  hostname: string
+  capabilities: unknown
+  version: string
+  owner: { id: string; name: string }
+  online: boolean
+  last_seen_at: string
+  registered_at: string
+  revoked_at: string | null
+  poll_interval_s: number
+  running: { cmd_id: string; pid: number }[]
+  pending_commands: number
+}
