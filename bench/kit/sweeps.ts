@@ -14,7 +14,7 @@ const LINES = 20_000
 const ARRAY = 500
 const ROUNDS = 3
 const AIM = { most: 1.3 } as const
-const DAYS = { logLine: 14, event: undefined, deleted: 30 }
+const DAYS = { logLine: 14, event: undefined, deleted: 30, notification: 3_650 }
 /** The newest sixteen are looked at each time, whatever is stored; the small database has only some. */
 const OPEN = { ids: 65_536, open: 2, rows: 5_000 }
 
