@@ -28,6 +28,10 @@ function pathsOf(url: string, named: Named): string[] {
   }
   if (url.startsWith('/api/rules/:id')) return [url.replace(':id', named.rule)]
   if (url.startsWith('/api/projects/:slug')) return [url.replace(':slug', named.slug)]
+  if (url.startsWith('/api/jobs/metrics/')) {
+    const query = url.endsWith('/groups') ? 'group_by=batch' : 'clip=0.05'
+    return [`${url}?job_keys=${named.jobKeys.join(',')}&key=train_loss&${query}`]
+  }
   if (url.startsWith('/api/jobs/:key')) return named.jobKeys.map((key) => url.replace(':key', key))
   if (url.startsWith('/api/hosts/:id')) return [url.replace(':id', named.host)]
   if (url.startsWith('/api/shared/:token')) return [url.replace(':token', named.shareToken)]

@@ -199,20 +199,29 @@ describe.each(['member', 'admin'] as const)('the list of 10,000 jobs, as %s', (w
   })
 })
 
-/** How often the statement that `work` ran last was planned anew, and how often its one plan was taken. */
-async function timesPlanned(work: () => Promise<unknown>): Promise<{ custom: number; generic: number }> {
-  for (let i = 0; i < 12; i++) await work()
-  const [row] = await sql<{ custom: number; generic: number }[]>`
-    select custom_plans custom, generic_plans generic from pg_prepared_statements
-    where statement like '/* batches.list */%' order by prepare_time desc limit 1`
-  if (row === undefined) throw new Error('nothing was prepared')
-  return row
+/**
+ * How often the statement that `work` runs is planned anew, and how often its one plan is taken, over twelve runs on a
+ * connection that never saw it.
+ */
+async function timesPlanned(
+  work: (sql: Sql) => Promise<unknown>,
+): Promise<{ custom: number; generic: number } | undefined> {
+  const fresh = openSql(database.url, { name: 'test plans', max: 1, settings: PAGED_READS })
+  try {
+    for (let i = 0; i < 12; i++) await work(fresh)
+    const [row] = await fresh<{ custom: number; generic: number }[]>`
+      select custom_plans custom, generic_plans generic from pg_prepared_statements
+      where statement like '/* batches.list */%'`
+    return row && { ...row }
+  } finally {
+    await fresh.end({ timeout: 5 })
+  }
 }
 
 test('PostgreSQL keeps one plan for the newest batches, of a status or not, however many there are', async () => {
   const page = { limit: PAGE, after: undefined }
-  const list = (change: Partial<BatchFilter>) => () =>
-    listBatches(sql, as(crowd.admin, 'admin'), { ...EVERY_BATCH, ...change }, page)
+  const list = (change: Partial<BatchFilter>) => (fresh: Sql) =>
+    listBatches(fresh, as(crowd.admin, 'admin'), { ...EVERY_BATCH, ...change }, page)
   // The first five are planned anew, to compare.
   expect(await timesPlanned(list({}))).toEqual({ custom: 5, generic: 7 })
   expect(await timesPlanned(list({ status: ['completed'] }))).toEqual({ custom: 5, generic: 7 })

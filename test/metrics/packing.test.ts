@@ -49,7 +49,7 @@ async function bareSeries(batchId: string, { from, to }: SeriesQuery) {
     join epochs e on e.job_key = j.key and e.vals[s.n] is not null
     where b.id = ${batchId} and (${from ?? null}::int is null or e.epoch >= ${from ?? null}::int)
       and (${to ?? null}::int is null or e.epoch <= ${to ?? null}::int)
-    group by j.key, j.id, s.name order by j.key, s.name collate "C"`
+    group by j.key, j.id, s.name order by j.id, j.key, s.name collate "C"`
 }
 
 let runs = 0
