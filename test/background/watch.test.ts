@@ -70,7 +70,9 @@ describe('a silent batch', () => {
       const batch = message.data.payload.batch ?? message.data.payload.batches[0]
       expect(batch).toMatchObject({ id: 'silent', stalled: true })
     }
-    expect(open.messages).toHaveLength(3)
+    // The step of its mail may come by then as well.
+    const ofBatches = open.messages.filter(({ data: { payload } }) => payload.batch ?? payload.batches)
+    expect(ofBatches).toHaveLength(3)
     expect(await standing('silent')).toEqual(['batch_stalled'])
     expect(await health('silent')).toMatchObject({ stalled: true })
     expect(await firings('batch_stalled', 'silent')).toBe(1)
