@@ -297,7 +297,7 @@ test('log lines are text whatever they hold, are filtered, linked to and saved',
   await expect.poll(() => lines.count()).toBe(1)
   await page.getByLabel('Search log lines').fill('')
   await expect.poll(() => lines.count()).toBe(3)
-  const address = await lines.nth(1).getByRole('link').getAttribute('href')
+  const address = await lines.nth(1).getByRole('link').first().getAttribute('href')
   expect(address).toMatch(/line=\d+/)
   await page.goto(address ?? '')
   await page.locator('[data-line][aria-current]', { hasText: 'lr dropped' }).waitFor()

@@ -151,7 +151,7 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
         style={{ height: PLOT_HEIGHT }}
       >
         {query.isLoading && (
-          <p className="p-4 opacity-100 transition-opacity delay-300 starting:opacity-0">Reading …</p>
+          <p className="p-4 transition-[visibility] delay-300 starting:invisible">Reading …</p>
         )}
         {query.error && <p className="p-4 text-failed">{sayWhy(query.error)}</p>}
         {lines !== undefined && names === '' && !query.error && (

@@ -29,7 +29,8 @@ export function JobTable(props: {
   const [over, setOver] = useState(false)
   const sorted = useSorted(jobs, columns, sort)
   const rows = useSteady(sorted, over, `${sort} ${jobs.length}`)
-  const scroller = useRef<HTMLDivElement>(null)
+  // As state: the rows are told of the box that they scroll in, which is there only after them.
+  const [scroller, setScroller] = useState<HTMLDivElement | null>(null)
   const latest = useRef(props.onPick)
   useEffect(() => {
     latest.current = props.onPick
@@ -46,7 +47,7 @@ export function JobTable(props: {
   } as CSSProperties
   return (
     <div
-      ref={scroller}
+      ref={setScroller}
       role="table"
       aria-label="Jobs"
       aria-rowcount={rows.length + 1}
@@ -103,13 +104,13 @@ function Body(props: {
   columns: readonly JobColumn[]
   numeric: ReadonlySet<string>
   picked: string | undefined
-  scroller: React.RefObject<HTMLDivElement | null>
+  scroller: HTMLDivElement | null
   onPick: (job: string) => void
 }) {
   const { rows, columns, numeric, picked, scroller } = props
   const virtual = useVirtualizer({
     count: rows.length,
-    getScrollElement: () => scroller.current,
+    getScrollElement: () => scroller,
     estimateSize: () => ROW_PX,
     overscan: 10,
   })
