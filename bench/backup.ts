@@ -10,7 +10,7 @@ import { fillGrown, sizeOf } from './kit/grown.ts'
 import { type Figure, printFigures } from './kit/report.ts'
 import { startDatabase, startServer } from './kit/server.ts'
 
-export const long = true
+export const longMinutes = 2
 
 const EVENTS = Number(process.env.BENCH_EVENTS ?? 1_000_000)
 const MAIN = join(import.meta.dirname, '../dist/cli/main.js')

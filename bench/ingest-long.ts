@@ -11,7 +11,7 @@ import { postAll } from './kit/load.ts'
 import { type Figure, median, printFigures } from './kit/report.ts'
 import { type BenchServer, startDatabase, startServer } from './kit/server.ts'
 
-export const long = true
+export const longMinutes = 5
 
 const EVENTS = Number(process.env.INGEST_EVENTS ?? 3_000_000)
 const ARRAY = 500

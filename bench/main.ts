@@ -2,7 +2,7 @@
  * Runs the benches of this folder one after another and prints their tables.
  *
  *   npm run bench                  those of ordinary length, about three minutes together
- *   npm run bench -- --all         the long ones too (`export const long = true`), within 45 minutes; writes
+ *   npm run bench -- --all         the long ones too (`export const longMinutes = …`), within 45 minutes; writes
  *                                  docs/performance.md
  *   npm run bench -- NAME …        those, such as `ingest`
  *
@@ -36,10 +36,10 @@ const minutesLeft = (): number =>
 
 const benches = await Promise.all((asked.length > 0 ? asked : names).map(benchOf))
 const sections: Section[] = []
-// The long ones come last, so that one that takes too long costs no other its place.
+// The longest come last, so that one that takes too long costs no other its place.
 for (const { name, run } of benches
-  .filter(({ long }) => asked.length > 0 || all || !long)
-  .sort((a, b) => Number(a.long) - Number(b.long))) {
+  .filter(({ longMinutes }) => asked.length > 0 || all || longMinutes === 0)
+  .sort((a, b) => a.longMinutes - b.longMinutes)) {
   const from = performance.now()
   console.error(`${name} …`)
   // One that fails is told, and does not keep the others from being measured.
@@ -57,11 +57,17 @@ if (all && asked.length === 0) writePerformance(sections)
 // What was cut off may hold the process.
 process.exit()
 
-async function benchOf(name: string): Promise<{ name: string; long: boolean; run: () => Promise<Figure[]> }> {
+interface Bench {
+  name: string
+  longMinutes: number
+  run: () => Promise<Figure[]>
+}
+
+async function benchOf(name: string): Promise<Bench> {
   const module: Record<string, unknown> = await import(`./${name}.ts`)
   const run = Object.values(module).find(isBench)
   if (run === undefined) throw new Error(`bench/${name}.ts exports no function bench…`)
-  return { name, long: module.long === true, run }
+  return { name, longMinutes: Number(module.longMinutes ?? 0), run }
 }
 
 /** Rejects after so many minutes; what the bench had started is then ended, so that it does not disturb the next. */

@@ -19,7 +19,7 @@ import { fillBatch, packAll } from './kit/series.ts'
 import { type BenchServer, startDatabase, startServer } from './kit/server.ts'
 import { openMeter, WATCH, watched } from './kit/watch.ts'
 
-export const long = true
+export const longMinutes = 3
 
 const SMALL = process.env.PAGE_SMALL !== undefined
 const BATCHES = SMALL ? 1_000 : 10_000
