@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import cookie from '@fastify/cookie'
 import swagger from '@fastify/swagger'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
@@ -89,7 +89,8 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     const problem = toProblem(error)
     if (problem.code === 'body_too_large') readToItsEnd(request, reply)
     // What refuses on purpose has no cause: too much to do, migrations that are pending.
-    if (problem.status >= 500 && (problem.code === 'internal' || problem.cause !== undefined)) {
+    const failed = problem.status >= 500 && (problem.code === 'internal' || problem.cause !== undefined)
+    if (failed && !wentAway(error, reply)) {
       log.error(
         { err: problem.cause ?? problem, request_id: request.id, route: request.routeOptions.url },
         problem.title,
@@ -162,4 +163,9 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
 }
 
 /** The name in a Host header, without its port: `[::1]:8080` → `[::1]`. */
+/** Whoever asked closed the connection while the answer was being compressed: nothing failed here. */
+const wentAway = (error: unknown, { raw }: FastifyReply): boolean =>
+  (error as { code?: unknown }).code === 'ERR_STREAM_PREMATURE_CLOSE' &&
+  (raw.destroyed || raw.req.socket.destroyed)
+
 const hostName = (header: string | undefined): string => (header ?? '').toLowerCase().replace(/:\d+$/, '')

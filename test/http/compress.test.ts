@@ -1,11 +1,13 @@
 import { request } from 'node:http'
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import fastify from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compressAnswers } from '../../src/http/compress.ts'
 import { sendProblem, toProblem } from '../../src/http/respond.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
+import { startTestApp } from '../kit/app.ts'
 
 const JOBS = 60
 const ID = 'sweep'
@@ -119,4 +121,31 @@ test('a refusal is readable where the answer was to be compressed', async () => 
   } finally {
     await app.close()
   }
+})
+
+const ALL_JOBS = `{ batch(id: "${ID}") { jobs(first: 60) { edges { node {
+  nodeId key jobId status model dataset params finalMetrics latest startedAt endedAt elapsedS epochs failureReason
+} } } } }`
+
+test('a client that goes away while its answer is made is no fault of the service', async () => {
+  const app = await startTestApp({ databaseUrl: door.app.config.databaseUrl, logLevel: 'error' })
+  try {
+    for (let ms = 0; ms < 40; ms++) {
+      const sent = request(new URL('/graphql', app.address), {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${door.session}`,
+          'accept-encoding': BROWSER,
+          'content-type': 'application/json',
+        },
+      })
+      sent.on('error', () => {})
+      sent.end(JSON.stringify({ query: ALL_JOBS }))
+      await sleep(ms / 2)
+      sent.destroy()
+    }
+  } finally {
+    await app.stop()
+  }
+  expect(app.logged()).toBe('')
 })
