@@ -133,7 +133,10 @@ test('a server that stops ends its streams at once', async () => {
   const stopping = await startTestApp()
   const { token } = await stopping.register()
   const stream = await openStream(stopping.address, ['dashboard'], { token })
-  // Nobody else ends it: else this would wait for ever.
-  await stopping.stop()
+  const begun = performance.now()
+  const stopped = stopping.stop()
   await stream.ended
+  // Whoever is still connected after five seconds is cut off, and would end as well.
+  expect(performance.now() - begun).toBeLessThan(3_000)
+  await stopped
 })
