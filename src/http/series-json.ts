@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { writeNumber } from '../domain/events/index.ts'
+import { createPieces, MOST_NUMBERS, type Pieces, ROOM } from '../domain/export/index.ts'
 import type { Sampled } from '../domain/metrics/index.ts'
 
 export interface ShownSeries extends Sampled {
@@ -24,56 +25,65 @@ export const sendSeries = (
     .type('application/json; charset=utf-8')
     .send(Readable.from(seriesJson(series, more), { objectMode: false }))
 
-/** Characters worth sending, and numbers that are written at once. */
-const PIECE = 65_536
-const NUMBERS = 4_096
-
 /** `{"series": [...]}` piece by piece, so that the size of the answer does not matter. */
 async function* seriesJson(
   series: AsyncIterable<ShownSeries>,
   more?: () => Record<string, unknown>,
-): AsyncGenerator<string> {
-  let text = '{"series":['
-  let between = '\n'
+): AsyncGenerator<Buffer> {
+  const pieces = createPieces()
+  const { ascii } = pieces
+  let between = '{"series":[\n'
   for await (const { jobId, key, steps, values, timestamps, times, smoothed, ...rest } of series) {
     const { totalPoints, returnedPoints, sampled, nonFinite, smoothing } = rest
-    text += `${between}{"job_id":${JSON.stringify(jobId)},"key":${JSON.stringify(key)},"steps":[`
+    const head = `${between}{"job_id":${JSON.stringify(jobId)},"key":${JSON.stringify(key)},"steps":[`
     between = ',\n'
-    for (let at = 0; at < steps.length; at += NUMBERS) {
-      text += at === 0 ? '' : ','
-      text += steps.subarray(at, at + NUMBERS).join()
-      if (text.length >= PIECE) {
-        yield text
-        text = ''
+    // The name of a GPU may be of any length.
+    if (Buffer.byteLength(head) > ROOM) yield Buffer.concat([pieces.take(), Buffer.from(head)])
+    else pieces.text(head)
+    if (pieces.full) yield pieces.take()
+    yield* written(pieces, steps, pieces.wholeNumbers)
+    if (timestamps !== undefined) {
+      ascii('],"timestamps":[')
+      for (let at = 0; at < timestamps.length; at++) {
+        ascii(`${at === 0 ? '' : ','}"${timestamps[at]}"`)
+        if (pieces.full) yield pieces.take()
       }
     }
-    if (timestamps !== undefined) text += `],"timestamps":${JSON.stringify(timestamps).slice(0, -1)}`
     for (const [name, column, finite] of [
       ['times', times, true],
       ['values', values, nonFinite === 0],
       ['smoothed', smoothed, nonFinite === 0],
     ] as const) {
       if (column === undefined) continue
-      text += `],"${name}":[`
-      for (let at = 0; at < column.length; at += NUMBERS) {
-        text += at === 0 ? '' : ','
-        text += numbers(column.subarray(at, at + NUMBERS), finite)
-        if (text.length >= PIECE) {
-          yield text
-          text = ''
-        }
-      }
+      ascii(`],"${name}":[`)
+      yield* written(pieces, column, finite ? pieces.numbers : (some) => ascii(withNonFinite(some)))
     }
-    text += `],"total_points":${totalPoints},"returned_points":${returnedPoints},"sampled":${sampled},"non_finite":${nonFinite}`
+    ascii(
+      `],"total_points":${totalPoints},"returned_points":${returnedPoints},"sampled":${sampled},"non_finite":${nonFinite}`,
+    )
     if (smoothing !== undefined) {
       const { mean, mass } = smoothing
-      text += `,"smoothing":${JSON.stringify({ mean: writeNumber(mean), mass: writeNumber(mass) })}`
+      ascii(`,"smoothing":${JSON.stringify({ mean: writeNumber(mean), mass: writeNumber(mass) })}`)
     }
-    text += '}'
+    ascii('}')
   }
-  yield more === undefined ? `${text}]}\n` : `${text}],${JSON.stringify(more()).slice(1)}\n`
+  if (between === '{"series":[\n') ascii('{"series":[')
+  yield pieces.take()
+  yield Buffer.from(more === undefined ? ']}\n' : `],${JSON.stringify(more()).slice(1)}\n`)
 }
 
-/** Joining a typed array writes its numbers as JSON does, twice as fast as writing them one by one. */
-const numbers = (values: Float64Array, finite: boolean): string =>
-  finite ? values.join() : Array.from(values, (v) => (Number.isFinite(v) ? v : `"${v}"`)).join()
+/** The numbers of a column, so many at a time. */
+function* written<A extends Int32Array | Float64Array>(
+  pieces: Pieces,
+  column: A,
+  write: (some: A) => void,
+): Generator<Buffer> {
+  for (let at = 0; at < column.length; at += MOST_NUMBERS) {
+    if (at > 0) pieces.ascii(',')
+    write(column.subarray(at, at + MOST_NUMBERS) as A)
+    if (pieces.full) yield pieces.take()
+  }
+}
+
+const withNonFinite = (values: Float64Array): string =>
+  Array.from(values, (v) => (Number.isFinite(v) ? v : `"${v}"`)).join()

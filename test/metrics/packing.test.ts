@@ -100,9 +100,9 @@ test(
           for (const query of range === null ? [{}] : [{}, { from: range[0], to: range[1] }]) {
             const bare = await bareSeries(batch_id, query)
             const read = []
-            for await (const s of readSeries(door.sql, batch.key, query)) read.push(s)
+            for await (const s of readSeries(door.sql, batch.key, query)) read.push(structuredClone(s))
             const timed = []
-            for await (const s of readTimedSeries(door.sql, batch.key, query)) timed.push(s)
+            for await (const s of readTimedSeries(door.sql, batch.key, query)) timed.push(structuredClone(s))
             const expected = bare.map((s) => [s.job, s.key, shown(s.steps), shown(s.values)])
             expect(read.map((s) => [s.jobId, s.key, shown(s.steps), shown(s.values)])).toEqual(expected)
             expect(timed.map((s) => [s.jobId, s.key, shown(s.steps), shown(s.values)])).toEqual(expected)

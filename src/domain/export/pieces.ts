@@ -7,6 +7,10 @@ export interface Pieces {
   ascii(text: string): void
   /** Appends any text, at most `ROOM` bytes of it. */
   text(text: string): void
+  /** Appends whole numbers with commas between them; at most `MOST_NUMBERS`. */
+  wholeNumbers(numbers: Int32Array | Float64Array): void
+  /** Appends finite numbers, likewise, as JSON has them. */
+  numbers(numbers: Float64Array): void
   /** Whether what stands is worth sending: then take it before more is appended. */
   readonly full: boolean
   take(): Buffer
@@ -14,7 +18,9 @@ export interface Pieces {
 
 const SIZE = 65_536
 /** What may be appended before `full` is asked again. */
-const ROOM = 8_192
+export const ROOM = 8_192
+/** The longest, such as -1.2345678901234567e-300, has 24 characters. */
+export const MOST_NUMBERS = 256
 
 export function createPieces(): Pieces {
   let buffer = Buffer.allocUnsafeSlow(SIZE)
@@ -22,6 +28,16 @@ export function createPieces(): Pieces {
   return {
     ascii(text) {
       at += buffer.write(text, at, 'latin1')
+    },
+    wholeNumbers(numbers) {
+      for (let i = 0; i < numbers.length; i++) {
+        if (i > 0) buffer[at++] = COMMA
+        at = writeWhole(buffer, at, numbers[i] as number)
+      }
+    },
+    numbers(numbers) {
+      // Joining a typed array writes its numbers as JSON does, twice as fast as writing them one by one.
+      at += buffer.write(numbers.join(), at, 'latin1')
     },
     text(text) {
       at += buffer.write(text, at, 'utf8')
@@ -36,4 +52,27 @@ export function createPieces(): Pieces {
       return piece
     },
   }
+}
+
+const COMMA = 44
+const MINUS = 45
+const ZERO = 48
+
+/** Digit by digit: a third of the time of making a string of it first. @returns where it ends */
+function writeWhole(buffer: Buffer, at: number, number: number): number {
+  let rest = number
+  let end = at
+  if (rest < 0) {
+    buffer[end++] = MINUS
+    rest = -rest
+  }
+  let digits = 1
+  for (let bound = 10; rest >= bound; bound *= 10) digits++
+  end += digits
+  for (let i = end - 1; digits > 0; digits--) {
+    const tenth = Math.floor(rest / 10)
+    buffer[i--] = ZERO + rest - tenth * 10
+    rest = tenth
+  }
+  return end
 }

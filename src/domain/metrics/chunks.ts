@@ -22,6 +22,39 @@ export interface Column {
   values: Float64Array
 }
 
+/**
+ * Room for the points of one read after another. Twelve megabytes of new arrays for each million points made the
+ * garbage collector walk the whole heap once a chart: what is outside the heap counts as a reason to.
+ */
+export interface Room {
+  /** A column of `points`, whose content is undefined; its own array when there is no room left. */
+  take(points: number): Column
+  /** What was taken so far is taken back. */
+  clear(): void
+}
+
+export function createRoom(points: number): Room {
+  const steps = new Int32Array(points)
+  const values = new Float64Array(points)
+  let used = 0
+  return {
+    take(count) {
+      const begin = used
+      if (count > points - begin) return newColumn(count)
+      used += count
+      return { steps: steps.subarray(begin, used), values: values.subarray(begin, used) }
+    },
+    clear() {
+      used = 0
+    },
+  }
+}
+
+const newColumn = (points: number): Column => ({
+  steps: new Int32Array(points),
+  values: new Float64Array(points),
+})
+
 export interface EpochRange {
   /** Both included. */
   from?: number | undefined
@@ -29,6 +62,7 @@ export interface EpochRange {
 }
 
 /**
+ * @param room where the columns are put; arrays of their own without it
  * @returns the columns that hold a point in the range, by job and number (`columnName`)
  * @throws what the database throws
  */
@@ -36,6 +70,7 @@ export async function readColumns(
   db: Db,
   wanted: readonly Wanted[],
   range: EpochRange = {},
+  room?: Room,
 ): Promise<Map<string, Column>> {
   if (wanted.length === 0) return new Map()
   const pieces = new Map<string, Piece[]>()
@@ -51,7 +86,7 @@ export async function readColumns(
   })
   const columns = new Map<string, Column>()
   for (const [name, list] of pieces) {
-    const column = clip(join(list), range)
+    const column = clip(join(list, room), range)
     if (column.steps.length > 0) columns.set(name, column)
   }
   return columns
@@ -156,12 +191,11 @@ function tupleEnd(data: Buffer, at: number): number | undefined {
 
 const LITTLE_ENDIAN = endianness() === 'LE'
 
-function join(pieces: Piece[]): Column {
+function join(pieces: Piece[], room: Room | undefined): Column {
   pieces.sort((a, b) => a.first - b.first)
   const n = pieces.reduce((sum, piece) => sum + piece.vals.length, 0) / 8
-  const steps = new Int32Array(n)
-  const values = new Float64Array(n)
-  const bytes = Buffer.from(values.buffer)
+  const { steps, values } = room?.take(n) ?? newColumn(n)
+  const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength)
   let at = 0
   for (const piece of pieces) {
     const count = piece.vals.length / 8

@@ -1,4 +1,4 @@
-import { type Sampled, sample } from './m4.ts'
+import { pick, type Sampled, sample } from './m4.ts'
 import type { Series } from './read-series.ts'
 import { type SmoothingState, smoothed } from './smoothing.ts'
 
@@ -62,10 +62,10 @@ export function drawSeries(
     if (zero !== 0) times = times.map((ms) => ms - zero)
     const order = orderOf(times)
     if (order !== undefined) {
-      times = Float64Array.from(order, (i) => (times as Float64Array)[i] as number)
-      steps = Int32Array.from(order, (i) => series.steps[i] as number)
-      values = Float64Array.from(order, (i) => series.values[i] as number)
-      beside = beside && Float64Array.from(order, (i) => (mean?.values as Float64Array)[i] as number)
+      times = pick(times, order)
+      steps = pick(steps, order)
+      values = pick(values, order)
+      beside = beside && pick(beside, order)
     }
     axis = times
   }
@@ -90,16 +90,22 @@ export function drawSeries(
     beside,
   })
   const { positions } = shown
-  const at = (column: Float64Array): Float64Array =>
-    positions === undefined ? column : Float64Array.from(positions, (i) => column[i] as number)
+  const at = <A extends Int32Array | Float64Array>(column: A): A =>
+    positions === undefined ? column : pick(column, positions)
   return {
     ...shown,
-    steps: positions === undefined ? steps : Int32Array.from(positions, (i) => steps[i] as number),
-    ...(times && { times: (shown.steps as Float64Array).map((ms) => ms / 1000) }),
+    steps: axis === steps ? (shown.steps as Int32Array) : at(steps),
+    ...(times && { times: inSeconds(shown.steps as Float64Array) }),
     ...(beside && { smoothed: at(beside) }),
     ...(mean && { smoothing: mean.state }),
     inRange: values,
   }
+}
+
+function inSeconds(ms: Float64Array): Float64Array {
+  const seconds = new Float64Array(ms.length)
+  for (let i = 0; i < ms.length; i++) seconds[i] = (ms[i] as number) / 1000
+  return seconds
 }
 
 /** Seconds told with a fraction of a bit too much or too little are still the milliseconds that they were. */

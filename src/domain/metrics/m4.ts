@@ -80,21 +80,22 @@ export function sample<S extends Steps>(
   }
   let kept = m4(steps, values, grid)
   if (beside !== undefined) kept = union(kept, m4(steps, beside, { ...grid, extremesOnly: true }))
-  const sampledSteps = new (steps.constructor as new (length: number) => S)(kept.length)
-  const sampledValues = new Float64Array(kept.length)
-  for (let i = 0; i < kept.length; i++) {
-    sampledSteps[i] = steps[kept[i] as number] as number
-    sampledValues[i] = values[kept[i] as number] as number
-  }
   return {
-    steps: sampledSteps,
-    values: sampledValues,
+    steps: pick(steps, kept),
+    values: pick(values, kept),
     totalPoints,
     returnedPoints: kept.length,
     sampled: true,
     nonFinite,
     positions: kept,
   }
+}
+
+/** What stands at these positions. A loop: `TypedArray.from` with a function is ten times slower. */
+export function pick<A extends Int32Array | Float64Array>(column: A, positions: Uint32Array): A {
+  const picked = new (column.constructor as new (length: number) => A)(positions.length)
+  for (let i = 0; i < positions.length; i++) picked[i] = column[positions[i] as number] as number
+  return picked
 }
 
 /**

@@ -1,5 +1,14 @@
 import type { Db, Fragment } from '../../db/sql.ts'
-import { type Column, columnName, type EpochRange, readColumns, TIMES, type Wanted } from './chunks.ts'
+import {
+  type Column,
+  columnName,
+  createRoom,
+  type EpochRange,
+  type Room,
+  readColumns,
+  TIMES,
+  type Wanted,
+} from './chunks.ts'
 
 export interface SeriesQuery extends EpochRange {
   /** Names of series; every one when undefined. Names that no job has match nothing. */
@@ -44,12 +53,16 @@ export type Scope = number | readonly number[]
 
 /** Points that are in memory at once, give or take one series: 12 bytes each, twice while they are joined. */
 const MOST_POINTS = 250_000
+/** Rooms that wait for the next reader: three megabytes each. */
+const rooms: Room[] = []
+const MOST_ROOMS = 4
 /** Jobs whose dictionaries are in memory at once. */
 const JOBS_A_PAGE = 250
 
 /**
  * The series of a batch, job by job in the order of their creation, by name within a job; only those with a point in
- * the range. Each job is read from one snapshot. Memory stays flat whatever the size of the batch.
+ * the range. Each job is read from one snapshot. Memory stays flat whatever the size of the batch: the arrays of a series
+ * are reused, so they hold only until the next one is asked for.
  * @throws what the database throws
  */
 export async function* readSeries(db: Db, batchKey: number, query: SeriesQuery): AsyncGenerator<Series> {
@@ -103,6 +116,15 @@ interface Slice {
 }
 
 async function* readSlices(db: Db, scope: Scope, query: ReadOptions): AsyncGenerator<Slice> {
+  const room = rooms.pop() ?? createRoom(MOST_POINTS)
+  try {
+    yield* slicesIn(room, db, scope, query)
+  } finally {
+    if (rooms.length < MOST_ROOMS) rooms.push(room)
+  }
+}
+
+async function* slicesIn(room: Room, db: Db, scope: Scope, query: ReadOptions): AsyncGenerator<Slice> {
   let wanted: Slice['jobs'] = []
   let points = 0
   const read = async (): Promise<Slice> => {
@@ -112,17 +134,21 @@ async function* readSlices(db: Db, scope: Scope, query: ReadOptions): AsyncGener
     const columns: Wanted[] = jobs.map(({ job, no }) => ({ jobKey: job.key, no }))
     if (query.timed && !query.timesAlone)
       for (const jobKey of new Set(jobs.map(({ job }) => job.key))) columns.push({ jobKey, no: TIMES })
-    return { jobs, columns: await readColumns(db, columns, query) }
+    room.clear()
+    return { jobs, columns: await readColumns(db, columns, query, room) }
   }
   let after: JobPosition = { id: '', key: 0 }
   for (;;) {
     const page = await planJobs(db, scope, query, after)
     for (const job of page) {
       const names = query.timesAlone ? job.names.slice(0, 1) : job.names
+      const timed = query.timed && !query.timesAlone
       for (const [i, name] of names.entries()) {
-        if (wanted.length > 0 && points + job.epochs > MOST_POINTS) yield await read()
+        // The times of a job come with its first series in the slice.
+        const cost = (): number => job.epochs * (timed && wanted.at(-1)?.job !== job ? 2 : 1)
+        if (wanted.length > 0 && points + cost() > MOST_POINTS) yield await read()
+        points += cost()
         wanted.push({ job, name, no: query.timesAlone ? TIMES : (job.numbers[i] as number) })
-        points += job.epochs
       }
     }
     const last = page.at(-1)
