@@ -19,7 +19,8 @@ import {
 } from '../domain/metrics/index.ts'
 import type { Services } from '../services.ts'
 import { jobsQuery, keysQuery, namesOf } from './names.ts'
-import { type ShownSeries, sendSeries } from './series-json.ts'
+import { answerSeries } from './series-frames.ts'
+import type { ShownSeries } from './series-json.ts'
 import { byId } from './shapes.ts'
 
 export const number = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])])
@@ -169,7 +170,7 @@ export function metricsRoutes(app: FastifyInstance, { sql }: Services): void {
         tags,
         summary: 'Series of the jobs, in full or sampled so that no spike is lost',
         description:
-          'With `points`, a longer series is cut into buckets of its x-axis (from `from` to `to`, else from its first epoch to its last), and of each bucket the first, last, least and greatest point stay; where a series has NaN or infinite values, the first of each kind in a bucket stays too. With `smooth`, the least and greatest of the mean stay as well.',
+          'With `points`, a longer series is cut into buckets of its x-axis (from `from` to `to`, else from its first epoch to its last), and of each bucket the first, last, least and greatest point stay; where a series has NaN or infinite values, the first of each kind in a bucket stays too. With `smooth`, the least and greatest of the mean stay as well. With `Accept: application/vnd.svc.series` the same as columns of bytes (docs/api.md).',
         params: byId,
         querystring: metricsQuery,
         response: {
@@ -200,7 +201,8 @@ export function metricsRoutes(app: FastifyInstance, { sql }: Services): void {
         }
       }
       const { clip } = query
-      return sendSeries(
+      return answerSeries(
+        request,
         reply,
         drawn(),
         clip === undefined ? undefined : () => ({ clips: clipsOf(counted, clip) }),

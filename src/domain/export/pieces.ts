@@ -7,6 +7,8 @@ export interface Pieces {
   ascii(text: string): void
   /** Appends any text, at most `ROOM` bytes of it. */
   text(text: string): void
+  /** Appends bytes, at most `ROOM`. */
+  bytes(bytes: Uint8Array): void
   /** Appends whole numbers with commas between them; at most `MOST_NUMBERS`. */
   wholeNumbers(numbers: Int32Array | Float64Array): void
   /** Appends finite numbers, likewise, as JSON has them. */
@@ -28,6 +30,10 @@ export function createPieces(): Pieces {
   return {
     ascii(text) {
       at += buffer.write(text, at, 'latin1')
+    },
+    bytes(bytes) {
+      buffer.set(bytes, at)
+      at += bytes.length
     },
     wholeNumbers(numbers) {
       for (let i = 0; i < numbers.length; i++) {

@@ -14,7 +14,8 @@ import {
 import { mark } from '../live/stream.ts'
 import { JOBS_AT_ONCE, partOf } from './batch-parts.ts'
 import { ask, askToFollow, nextOf, nodesOf, notFound } from './graphql.ts'
-import { get, patch, post } from './request.ts'
+import { get, getBytes, patch, post, type Query, withQuery } from './request.ts'
+import { readSeriesFrames, SERIES_FRAMES } from './series-frames.ts'
 import { batchOf, jobOf } from './shapes.ts'
 import type { Batch, Job, LogLine, Page, Series, SeriesClip, SeriesGroup } from './types.ts'
 
@@ -105,14 +106,17 @@ export interface SeriesSource {
 
 export function metricsOf(batchId: string): SeriesSource {
   const at = `${batchAt(batchId)}/metrics`
+  const queryOf = ({ keys, jobs, ...rest }: SeriesWanted): Query =>
+    ({ ...rest, key: keys, job: jobs }) as never
   const read = async <T>(path: string, wanted: SeriesWanted, signal?: AbortSignal): Promise<T> => {
-    const { keys, jobs, ...rest } = wanted
     await mark()
-    return get<T>(path, { ...rest, key: keys, job: jobs } as never, signal)
+    return get<T>(path, queryOf(wanted), signal)
   }
   return Object.assign(
-    async (wanted: SeriesWanted, signal?: AbortSignal) =>
-      (await read<{ series: Series[] }>(at, wanted, signal)).series,
+    async (wanted: SeriesWanted, signal?: AbortSignal) => {
+      await mark()
+      return readSeriesFrames(await getBytes(withQuery(at, queryOf(wanted)), SERIES_FRAMES, signal))
+    },
     {
       groups: async (wanted: SeriesWanted, signal?: AbortSignal) =>
         (await read<{ groups: SeriesGroup[] }>(`${at}/groups`, wanted, signal)).groups,

@@ -28,23 +28,37 @@ export function withQuery(path: string, query: Query = {}): string {
 
 /** @throws Refusal for every answer that is not 2xx, and for none at all */
 async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const answer = await fetch(path, {
+  const answer = await reach(path, {
     method,
     signal: signal ?? null,
     headers: body === undefined ? {} : { 'content-type': 'application/json' },
     body: body === undefined ? null : JSON.stringify(body),
-  }).catch((error: unknown) => {
+  })
+  return (await contentOf(answer)) as T
+}
+
+const reach = (path: string, init: RequestInit): Promise<Response> =>
+  fetch(path, init).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
     throw new Refusal(0, {
       code: 'unreachable',
       detail: 'The server cannot be reached. Nothing was changed.',
     })
   })
+
+async function contentOf(answer: Response): Promise<unknown> {
   const text = await answer.text()
   const json = text !== '' && /json/.test(answer.headers.get('content-type') ?? '')
   const value = json ? JSON.parse(text) : text
   if (!answer.ok) throw new Refusal(answer.status, json ? value : {})
-  return value as T
+  return value
+}
+
+/** As `get`, of an answer that is bytes. */
+export async function getBytes(path: string, accept: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+  const answer = await reach(path, { signal: signal ?? null, headers: { accept } })
+  if (!answer.ok) await contentOf(answer)
+  return answer.arrayBuffer()
 }
 
 export const get = <T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> =>

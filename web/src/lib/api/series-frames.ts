@@ -1,0 +1,31 @@
+import type { Series } from './types.ts'
+
+/** Columns of numbers as bytes: the service's src/http/series-frames.ts tells their layout. */
+export const SERIES_FRAMES = 'application/vnd.svc.series'
+
+type Column = 'values' | 'times' | 'smoothed' | 'steps'
+type Header = Omit<Series, Column> & { columns: Column[] }
+
+/** @throws when the answer was cut off */
+export function readSeriesFrames(bytes: ArrayBuffer): Series[] {
+  const view = new DataView(bytes)
+  const all: Series[] = []
+  for (let at = 0; ; ) {
+    if (at + 4 > bytes.byteLength) throw new Error('The answer of the server was cut off')
+    const length = view.getUint32(at, true)
+    const header: (Header & { end?: never }) | { end: true } = JSON.parse(
+      new TextDecoder().decode(new Uint8Array(bytes, at + 4, length)),
+    )
+    if (header.end) return all
+    at += 4 + length
+    const { columns, ...series } = header
+    const read: Partial<Record<Column, number[]>> = {}
+    for (const name of columns) {
+      const Numbers = name === 'steps' ? Int32Array : Float64Array
+      // Plain arrays: points that arrive later are added to them.
+      read[name] = Array.from(new Numbers(bytes, at, series.returned_points))
+      at += Math.ceil((series.returned_points * Numbers.BYTES_PER_ELEMENT) / 8) * 8
+    }
+    all.push({ ...series, steps: read.steps ?? [], values: read.values ?? [], ...(read as object) })
+  }
+}
