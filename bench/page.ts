@@ -169,13 +169,16 @@ async function live(site: Site): Promise<Figure[]> {
     ['table of jobs', '/b/live/jobs'],
   ] as const) {
     await visit(site, async (page) => {
+      const meter = await openMeter(page)
       await page.goto(path)
       await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
       await sleep(2_000)
       await watched(page, 'tasks.splice(0)')
       const stop = new AbortController()
       const sending = sendSteadily(site.server, stop.signal)
+      const before = await meter()
       const frames = await watched<number[]>(page, `frames(${LIVE_MS})`)
+      const spentMs = (await meter()) - before
       stop.abort()
       const sent = await sending
       const tasks = await watched<{ duration: number }[]>(page, 'tasks')
@@ -191,6 +194,11 @@ async function live(site: Site): Promise<Figure[]> {
           aim: { most: 1 },
         },
         smooth(told, percentile(frames, 95)),
+        {
+          what: `${told}: the main thread's processor time a frame / a row`,
+          value: `${(spentMs / frames.length).toFixed(1)} / ${(spentMs / sent).toFixed(1)} ms`,
+          limit: '',
+        },
       )
     })
   }

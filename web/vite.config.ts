@@ -9,6 +9,14 @@ import { defineConfig, type Plugin } from 'vite'
 /** Below this, what is saved is less than a packet. */
 const WORTH_BYTES = 1024
 
+const COMMON =
+  /web\/src\/(lib\/(words|charts\/colours|live\/focus)|ui\/(when|copy|row-links))\.tsx?$|useMutation/
+/** What pages of hosts show as well. */
+const BATCH_PARTS =
+  /web\/src\/(pages\/batch\/(arrivals|context|control|use-jobs)|lib\/(api\/control|live\/points))\.tsx?$/
+const BATCH_FRAME =
+  /web\/src\/(pages\/batch\/(batch|header|actions|ladder|rerun-dialog|environment-facts|edit|share-dialog|plain-words)|lib\/api\/(signs|shares))\.tsx?$/
+
 /** Writes every text of the build once more as .br and as .gz beside it, as tight as it gets: the service only sends. */
 const compressed = (): Plugin => ({
   name: 'compressed',
@@ -51,6 +59,10 @@ export default defineConfig({
           groups: [
             { name: 'libraries', tags: ['$initial'], test: /node_modules/, priority: 2 },
             { name: 'core', tags: ['$initial'], priority: 1 },
+            // Likewise what most pages say things with, and what stands around every tab of a batch.
+            { name: 'common', test: COMMON },
+            { name: 'batch-parts', test: BATCH_PARTS },
+            { name: 'batch-frame', test: BATCH_FRAME },
           ],
         },
       },

@@ -272,15 +272,49 @@ test('a thousand jobs are a board and a table of which only the rows in sight ar
     ...ids.map((id, i) => of('job_start', 90, { lr: i }, id)),
   ])
   const { page, context, complaints } = await as(ada)
+  let reads = 0
+  page.on('request', (request) => {
+    if (/"jobs":true/.test(request.postData() ?? '')) reads++
+  })
   await page.goto('/b/thousand/jobs')
   await page.getByText('1,000 jobs started of 1,200 planned').waitFor()
   await expect.poll(() => page.locator('[data-cell]').count()).toBe(1_000)
   await expect.poll(() => page.locator('[data-job]').count()).toBeLessThan(60)
   await page.locator('[data-cell="job-0999"]').click()
   await page.locator('[data-job="job-0999"]').waitFor()
+  // The page asks for them before its code is there, and not once more when it is; whoever comes back reads anew.
+  expect(reads).toBe(1)
+  await page.getByRole('link', { name: 'Home' }).click()
+  await expect.poll(() => page.locator('[data-cell]').count()).toBe(0)
+  await page.goBack()
+  await page.locator('[data-cell="job-0999"]').waitFor()
+  await expect.poll(() => reads).toBe(2)
   expect(complaints).toEqual([])
   await context.close()
 }, 240_000)
+
+test('all that pulses does so together, in steps, whenever it came', async () => {
+  const of = eventsOf('pulsing')
+  await send(app, reporter, [of('batch_start', 100), of('job_start', 90, {}, 'first')])
+  const { page, context } = await as(ada)
+  await page.goto('/b/pulsing/jobs')
+  await page.locator('[data-cell="first"].pulse').waitFor()
+  await live(page)
+  await send(app, reporter, [of('job_start', 80, {}, 'second')])
+  await page.locator('[data-cell="second"].pulse').waitFor()
+  const pulses = () =>
+    page.evaluate(() =>
+      document
+        .getAnimations()
+        .filter((one) => (one as CSSAnimation).animationName === 'pulse-dot')
+        .map((one) => `${one.startTime} ${one.effect?.getComputedTiming().progress}`),
+    )
+  // Two cells, two rows, and what says that the batch runs.
+  await expect.poll(async () => (await pulses()).length).toBeGreaterThanOrEqual(5)
+  await expect.poll(async () => new Set(await pulses()).size).toBe(1)
+  expect((await pulses())[0]).toMatch(/^0 /)
+  await context.close()
+})
 
 test('log lines are text whatever they hold, are filtered, linked to and saved', async () => {
   const { page, context, complaints } = await as(ada)

@@ -3,16 +3,19 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
 import { mark } from '../lib/live/stream.ts'
-import { meQuery } from '../lib/queries.ts'
+import { meQuery, readAhead } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
 import { startTheme } from '../lib/theme.ts'
+import { startPulse } from '../ui/pulse.ts'
 import { Toasts } from '../ui/toasts.tsx'
 import { router } from './router.tsx'
 
 startTheme()
+startPulse()
 // Every page asks for these first: they are under way while it is made.
 if (!/^\/(sign-in|register)$/.test(location.pathname)) void mark()
 void queryClient.prefetchQuery(meQuery)
+readAhead(location.pathname)
 const root = document.getElementById('root')
 if (root === null) throw new Error('the page has no root')
 createRoot(root).render(

@@ -1,11 +1,10 @@
 import { useIsFetching, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { fetchBatches } from '../lib/api/batches.ts'
-import type { Batch, User } from '../lib/api/types.ts'
+import type { User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
-import { useLiveBatches } from '../lib/live/use-live-batches.ts'
 import { unpin, usePins } from '../lib/pins.ts'
 import { projectsQuery } from '../lib/queries.ts'
 import { StatusShape } from '../ui/status.tsx'
@@ -156,17 +155,23 @@ function useCounts(known: boolean): { running: Map<string, number>; failed: Map<
       return true
     },
   })
+  // As text: a running batch tells of itself all the time, and few of its messages change a count.
+  const said = useSyncExternalStore(batchStore.onAny, sayCounts)
+  return useMemo(() => {
+    const [running, failed] = JSON.parse(said) as [string, number][][]
+    return { running: new Map(running), failed: new Map(failed) }
+  }, [said])
+}
+
+function sayCounts(): string {
   const since = Date.now() - DAY_MS
-  const batches = useLiveBatches(
-    (batch: Batch) =>
-      !batch.deleted_at &&
-      (batch.status === 'running' ||
-        (batch.status === 'failed' && Date.parse(batch.ended_at ?? batch.last_seen_at) > since)),
-  )
-  const counts = { running: new Map<string, number>(), failed: new Map<string, number>() }
-  for (const { project, status } of batches) {
-    const of = status === 'running' ? counts.running : counts.failed
+  const running = new Map<string, number>()
+  const failed = new Map<string, number>()
+  for (const { project, status, deleted_at, ended_at, last_seen_at } of batchStore.all()) {
+    if (deleted_at || (status !== 'running' && status !== 'failed')) continue
+    if (status === 'failed' && Date.parse(ended_at ?? last_seen_at) <= since) continue
+    const of = status === 'running' ? running : failed
     of.set(project, (of.get(project) ?? 0) + 1)
   }
-  return counts
+  return JSON.stringify([[...running], [...failed]])
 }

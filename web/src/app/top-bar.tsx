@@ -1,8 +1,9 @@
 import { Link, useParams, useRouterState } from '@tanstack/react-router'
 import type { User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
+import { batchStore } from '../lib/live/batches.ts'
+import { useRowPart } from '../lib/live/row-store.ts'
 import { useStreamState } from '../lib/live/stream.ts'
-import { useBatch } from '../lib/queries.ts'
 import { Button, buttonLook } from '../ui/controls.tsx'
 import { OpenLater } from '../ui/open-later.tsx'
 import { userButton } from './user-button.tsx'
@@ -54,8 +55,8 @@ const PLACES: Record<string, string> = {
 function Breadcrumb() {
   const { slug, batchId, hostId } = useParams({ strict: false })
   const path = useRouterState({ select: (state) => state.location.pathname })
-  const batch = useBatch(batchId ?? '')
-  const project = slug ?? batch?.project
+  const of = useRowPart(batchStore, batchId ?? '', (batch) => batch?.project)
+  const project = slug ?? of
   return (
     <nav aria-label="Breadcrumb" className="flex min-w-0 items-center gap-1.5 text-muted">
       {project === undefined && batchId === undefined && hostId === undefined && (

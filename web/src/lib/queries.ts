@@ -6,6 +6,7 @@ import { fetchRules } from './api/rules.ts'
 import type { Batch } from './api/types.ts'
 import { batchStore } from './live/batches.ts'
 import { useRow } from './live/row-store.ts'
+import { queryClient } from './query-client.ts'
 
 /** The reads that several pages share. */
 export const meQuery = queryOptions({ queryKey: ['me'], queryFn: fetchMe, staleTime: 5 * 60_000 })
@@ -25,6 +26,30 @@ export const membersQuery = (slug: string) =>
   queryOptions({ queryKey: ['members', slug], queryFn: () => fetchMembers(slug) })
 export const rulesQuery = (slug: string) =>
   queryOptions({ queryKey: ['rules', slug], queryFn: () => fetchRules(slug) })
+/** The batch that the page was opened at: it is asked for before anything is followed, so the first answer lacks nothing. */
+let openedAt: string | undefined
+const OPENING_MS = 5_000
+const unlessOpening =
+  (id: string) =>
+  ({ state }: { state: { dataUpdatedAt: number } }): boolean | 'always' =>
+    id === openedAt && Date.now() - state.dataUpdatedAt < OPENING_MS ? false : 'always'
+/** For when a page is left: whoever comes back reads anew. */
+export function noLongerOpening(): void {
+  openedAt = undefined
+}
+/** Asks for what the first page will, while the code of that page is still under way. */
+export function readAhead(path: string): void {
+  const id = /^\/b\/([^/]+)/.exec(path)?.[1]
+  if (id === undefined) return
+  try {
+    openedAt = decodeURIComponent(id)
+  } catch {
+    // No address of a batch: the router says so.
+    return
+  }
+  void queryClient.prefetchQuery(batchQuery(openedAt))
+  void queryClient.prefetchQuery(jobsQuery(openedAt))
+}
 export const batchQuery = (id: string) =>
   queryOptions({
     queryKey: ['batch', id],
@@ -33,10 +58,10 @@ export const batchQuery = (id: string) =>
       batchStore.put([batch])
       return batch
     },
-    refetchOnMount: 'always',
+    refetchOnMount: unlessOpening(id),
   })
 export const jobsQuery = (id: string) =>
-  queryOptions({ queryKey: ['jobs', id], queryFn: () => fetchJobs(id), refetchOnMount: 'always' })
+  queryOptions({ queryKey: ['jobs', id], queryFn: () => fetchJobs(id), refetchOnMount: unlessOpening(id) })
 
 export const useMe = () => useQuery(meQuery).data
 

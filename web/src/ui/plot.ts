@@ -6,6 +6,7 @@ import { type Line, lowerBound } from '../lib/charts/line.ts'
 import type { Theme } from '../lib/theme.ts'
 import { number } from '../lib/words.ts'
 import { isClock, type XKind, xAxisOf } from './plot-axes.ts'
+import { PLOT_HEIGHT } from './plot-height.ts'
 import { markNonFinite } from './plot-marks.ts'
 import { svgOf } from './plot-svg.ts'
 import { createTip } from './plot-tip.ts'
@@ -44,7 +45,6 @@ export interface Plot {
   svg(): string
   destroy(): void
 }
-export const PLOT_HEIGHT = 210
 /** Past so many curves they are thin, and one does not light up. */
 const MANY = 20
 const MOST_LIT = 60

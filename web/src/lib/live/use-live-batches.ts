@@ -7,8 +7,7 @@ export function useLiveBatches(wanted: (batch: Batch) => boolean): readonly Batc
   const last = useRef<readonly Batch[]>([])
   return useSyncExternalStore(batchStore.onAny, () => {
     const found = batchStore
-      .ids()
-      .map((id) => batchStore.get(id) as Batch)
+      .all()
       .filter(wanted)
       .sort((a, b) => (a.started_at < b.started_at ? 1 : a.started_at > b.started_at ? -1 : 0))
     const same = found.length === last.current.length && found.every((batch, i) => batch === last.current[i])

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, Outlet, useRouterState } from '@tanstack/react-router'
-import { useEffect, useMemo, useRef } from 'react'
+import { memo, useEffect, useMemo, useRef } from 'react'
 import { fetchBatch, fetchLog, metricsOf, resourcesOf, restoreBatch } from '../../lib/api/batches.ts'
 import { Refusal, sayWhy } from '../../lib/api/request.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
+import { useRowPart } from '../../lib/live/row-store.ts'
 import { useChannel } from '../../lib/live/stream.ts'
-import { batchQuery, jobsQuery, useBatch, useMe } from '../../lib/queries.ts'
+import { batchQuery, jobsQuery, noLongerOpening, useBatch, useMe } from '../../lib/queries.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { tell } from '../../ui/toasts.tsx'
@@ -27,7 +28,7 @@ function OneBatch({ batchId }: { batchId: string }) {
   const me = useMe()
   const read = useQuery(batchQuery(batchId))
   const jobs = useQuery(jobsQuery(batchId))
-  const batch = useBatch(batchId)
+  const seen = useRowPart(batchStore, batchId, (batch) => batch !== undefined)
   const context = useMemo(
     () =>
       createBatchContext(`batch ${batchId}`, {
@@ -38,16 +39,22 @@ function OneBatch({ batchId }: { batchId: string }) {
       }),
     [batchId],
   )
+  // Before the tabs are first made, which would else be made once without any job.
+  const first = useRef<unknown>(null)
+  if (first.current === null && jobs.data) {
+    first.current = jobs.data
+    context.jobs.put(jobs.data)
+  }
   useEffect(() => {
-    if (jobs.data) context.jobs.put(jobs.data)
+    if (jobs.data && jobs.data !== first.current) context.jobs.put(jobs.data)
   }, [jobs.data, context])
-  const seen = batch !== undefined
+  useEffect(() => noLongerOpening, [])
   useChannel(seen ? `batch:${batchId}` : null, (payload) => {
     takeInControl(batchId, payload, batchStore.get(batchId))
     takeIn(context, payload)
   })
   useChannel(seen ? `metrics:${batchId}` : null, (payload) => takeIn(context, payload))
-  if (read.error && batch === undefined) {
+  if (read.error && !seen) {
     return (
       <Notice title={sayWhy(read.error)} bad>
         {me === null ? (
@@ -74,11 +81,11 @@ function OneBatch({ batchId }: { batchId: string }) {
       </Notice>
     )
   }
-  if (batch === undefined || jobs.isPending) return <Waiting rows={8} />
+  if (!seen || jobs.isPending) return <Waiting rows={8} />
   return (
     <InBatch value={context}>
       <div className="flex min-h-full flex-col">
-        <BatchHeader batch={batch} />
+        <Header batchId={batchId} />
         <Tabs batchId={batchId} timeline={me != null} />
         <Outlet />
       </div>
@@ -86,8 +93,14 @@ function OneBatch({ batchId }: { batchId: string }) {
   )
 }
 
+/** By itself: while jobs report it is made anew often. */
+function Header({ batchId }: { batchId: string }) {
+  const batch = useBatch(batchId)
+  return batch && <BatchHeader batch={batch} />
+}
+
 /** On a phone not all of them are in sight: the one that is open is brought there. */
-function Tabs({ batchId, timeline }: { batchId: string; timeline: boolean }) {
+const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeline: boolean }) {
   const tabs = useRef<HTMLElement>(null)
   const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname })
   // biome-ignore lint/correctness/useExhaustiveDependencies: at each page
@@ -126,7 +139,7 @@ function Tabs({ batchId, timeline }: { batchId: string; timeline: boolean }) {
       </Link>
     </nav>
   )
-}
+})
 
 /** A deleted batch is kept for 30 days: whoever may delete it gets it back here too. */
 function Restore({ batchId, onDone }: { batchId: string; onDone: () => void }) {

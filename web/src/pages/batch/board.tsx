@@ -1,8 +1,8 @@
-import { useRef, useSyncExternalStore } from 'react'
-import type { Batch, Status } from '../../lib/api/types.ts'
+import { memo, useCallback, useMemo, useRef, useSyncExternalStore } from 'react'
+import type { Batch, Job, Status } from '../../lib/api/types.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
-import { type Focus, useFocused } from '../../lib/live/focus.ts'
-import { useIds, useRow } from '../../lib/live/row-store.ts'
+import type { Focus } from '../../lib/live/focus.ts'
+import { useIds } from '../../lib/live/row-store.ts'
 import { count, number, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
@@ -16,7 +16,7 @@ const FILL = {
   stopped: 'bg-stopped bg-clip-content p-[1.5px]',
   lost: 'rounded-sm border-2 border-dashed border-lost',
 }
-/** Each that pulses is a layer of its own, drawn sixty times a second. */
+/** Each that pulses is a layer of its own. */
 const MOST_PULSING = 60
 /** Past this, planned ones that have not started are a number rather than cells. */
 const MOST_EMPTY = 2_000
@@ -34,6 +34,7 @@ export function Board(props: {
 }) {
   const { store, batch, picked } = props
   const ids = useIds(store)
+  const parts = useParts(ids)
   const cells = useRef<HTMLDivElement>(null)
   const missing = Math.max(0, (batch.n_total ?? 0) - ids.length)
   const size = ids.length + missing > 400 ? 'size-2.5' : 'size-4'
@@ -56,15 +57,15 @@ export function Board(props: {
     <section aria-label="Completion board" className="flex flex-col gap-2">
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys move among its buttons */}
       <div ref={cells} className="flex max-h-56 flex-wrap gap-1 overflow-y-auto p-0.5" onKeyDown={step}>
-        {ids.map((id) => (
-          <Cell
-            key={id}
-            id={id}
+        {parts.map((part) => (
+          <Cells
+            key={part[0]}
+            ids={part}
             size={size}
             store={store}
             focus={props.focus}
-            picked={id === picked}
-            entry={id === entry}
+            picked={picked !== undefined && part.includes(picked) ? picked : undefined}
+            entry={entry !== undefined && part.includes(entry) ? entry : undefined}
             pulse={ids.length <= MOST_PULSING}
             onPick={props.onPick}
           />
@@ -127,20 +128,88 @@ function Rest(props: { batch: Batch; store: JobStore; onRerun: () => void }) {
   return left.n === 0 ? null : <Button onClick={props.onRerun}>Rerun {left.said}</Button>
 }
 
-function Cell(props: {
-  id: string
+/** Cells that are made anew together: followed one by one, a thousand of them take longer than all else on the page. */
+const PART = 50
+/** In parts that stay as they are while more jobs come. */
+function useParts(ids: readonly string[]): readonly (readonly string[])[] {
+  const last = useRef<readonly (readonly string[])[]>([])
+  return useMemo(() => {
+    last.current = Array.from({ length: Math.ceil(ids.length / PART) }, (_, i) => {
+      const part = ids.slice(i * PART, (i + 1) * PART)
+      const before = last.current[i]
+      return before?.length === part.length && before.every((id, at) => id === part[at]) ? before : part
+    })
+    return last.current
+  }, [ids])
+}
+
+const Cells = memo(function Cells(props: {
+  ids: readonly string[]
   size: string
   store: JobStore
   focus: Focus
+  /** Of these, if it is one of them; likewise the one that the keyboard enters at. */
+  picked: string | undefined
+  entry: string | undefined
+  pulse: boolean
+  onPick: (job: string) => void
+}) {
+  const { ids, store, focus } = props
+  const jobs = useRows(store, ids)
+  const among = useMemo(() => new Set(ids), [ids])
+  const lit = useSyncExternalStore(focus.on, () => {
+    const now = focus.get()
+    return now !== null && among.has(now) ? now : null
+  })
+  return jobs.map((job) => (
+    <Cell
+      key={job.id}
+      job={job}
+      size={props.size}
+      focus={focus}
+      picked={job.id === props.picked}
+      lit={job.id === lit}
+      entry={job.id === props.entry}
+      pulse={props.pulse}
+      onPick={props.onPick}
+    />
+  ))
+})
+
+/** The rows of some ids, a new list only when one of them changed. */
+function useRows(store: JobStore, ids: readonly string[]): readonly Job[] {
+  const last = useRef<readonly Job[]>([])
+  const watch = useCallback(
+    (changed: () => void) => {
+      const ends = ids.map((id) => store.onRow(id, changed))
+      return () => {
+        for (const end of ends) end()
+      }
+    },
+    [store, ids],
+  )
+  return useSyncExternalStore(watch, () => {
+    const now = ids.flatMap((id) => store.get(id) ?? [])
+    const same = now.length === last.current.length && now.every((job, i) => job === last.current[i])
+    if (!same) last.current = now
+    return last.current
+  })
+}
+
+const Cell = memo(function Cell(props: {
+  job: Job
+  size: string
+  focus: Focus
   picked: boolean
+  lit: boolean
   entry: boolean
   pulse: boolean
   onPick: (job: string) => void
 }) {
-  const job = useRow(props.store, props.id)
-  const lit = useFocused(props.focus, props.id)
-  if (job === undefined) return null
+  const { job, focus } = props
   const said = `${job.id}: ${job.status}, ${some(job.epochs, 'epoch')}${job.latest.val_loss != null ? `, val_loss ${number(job.latest.val_loss)}` : ''}`
+  const light = (): void => focus.set(job.id)
+  const unlight = (): void => focus.set(null)
   return (
     <button
       type="button"
@@ -149,12 +218,12 @@ function Cell(props: {
       aria-pressed={props.picked}
       data-cell={job.id}
       tabIndex={props.entry ? 0 : -1}
-      className={`${props.size} ${FILL[job.status]} ${props.pulse && job.status === 'running' ? 'pulse' : ''} ${props.picked ? 'outline-2 outline-ink' : lit ? 'outline-2 outline-accent' : ''}`}
+      className={`${props.size} ${FILL[job.status]} ${props.pulse && job.status === 'running' ? 'pulse' : ''} ${props.picked ? 'outline-2 outline-ink' : props.lit ? 'outline-2 outline-accent' : ''}`}
       onClick={() => props.onPick(job.id)}
-      onFocus={() => props.focus.set(job.id)}
-      onBlur={() => props.focus.set(null)}
-      onPointerEnter={() => props.focus.set(job.id)}
-      onPointerLeave={() => props.focus.set(null)}
+      onFocus={light}
+      onBlur={unlight}
+      onPointerEnter={light}
+      onPointerLeave={unlight}
     />
   )
-}
+})

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react'
-import { PLOT_HEIGHT } from '../../ui/plot.ts'
+import { CHART_HEIGHT } from '../../ui/plot-height.ts'
 import { ChartCard } from './chart-card.tsx'
 import type { ChartView } from './chart-view.ts'
 
@@ -32,7 +32,7 @@ function Place({ children }: { children: React.ReactNode }) {
     return () => watcher.disconnect()
   }, [])
   return (
-    <div ref={ref} className="min-w-0" style={{ minHeight: PLOT_HEIGHT + 44 }}>
+    <div ref={ref} className="min-w-0" style={{ minHeight: CHART_HEIGHT }}>
       {seen && children}
     </div>
   )

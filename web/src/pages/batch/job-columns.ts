@@ -35,14 +35,11 @@ export interface JobColumn {
 
 /** What differs among the jobs, then what came of them. */
 export function columnsOf(jobs: readonly Job[]): JobColumn[] {
-  const names = (pick: (job: Job) => object): string[] =>
-    [...new Set(jobs.flatMap((job) => Object.keys(pick(job))))].sort()
-  const varies = (name: string): boolean =>
-    jobs.length < 2 || new Set(jobs.map((job) => JSON.stringify(job.params[name]))).size > 1
-  const params = names((job) => job.params)
-    .filter(varies)
+  const params = [...namesOf(jobs, (job) => job.params)]
+    .filter((name) => jobs.length < 2 || varies(jobs, name))
+    .sort()
     .slice(0, 40)
-  const metrics = names((job) => job.metrics).slice(0, 40)
+  const metrics = [...namesOf(jobs, (job) => job.metrics)].sort().slice(0, 40)
   const column = (
     id: string,
     title: string,
@@ -96,12 +93,23 @@ export function columnsOf(jobs: readonly Job[]): JobColumn[] {
 
 /** Columns that are read down, digit below digit. */
 export function numericOf(jobs: readonly Job[]): ReadonlySet<string> {
+  const found = new Set(['epochs', 'train_loss', 'val_loss', 'elapsed', 'eta'])
+  for (const name of namesOf(jobs, (job) => job.metrics)) found.add(`m.${name}`)
   const words = new Set<string>()
-  for (const job of jobs)
-    for (const [name, value] of Object.entries(job.params))
-      if (typeof value !== 'number' && value !== null) words.add(`p.${name}`)
-  const params = jobs.flatMap((job) => Object.keys(job.params).map((name) => `p.${name}`))
-  const metrics = jobs.flatMap((job) => Object.keys(job.metrics).map((name) => `m.${name}`))
-  const fixed = ['epochs', 'train_loss', 'val_loss', 'elapsed', 'eta']
-  return new Set([...fixed, ...metrics, ...params.filter((id) => !words.has(id))])
+  for (const { params } of jobs)
+    for (const name in params) if (typeof params[name] !== 'number' && params[name] !== null) words.add(name)
+  for (const name of namesOf(jobs, (job) => job.params)) if (!words.has(name)) found.add(`p.${name}`)
+  return found
+}
+
+function namesOf(jobs: readonly Job[], pick: (job: Job) => object): Set<string> {
+  const names = new Set<string>()
+  for (const job of jobs) for (const name in pick(job)) names.add(name)
+  return names
+}
+
+function varies(jobs: readonly Job[], name: string): boolean {
+  const first = jobs[0]?.params[name]
+  const text = JSON.stringify(first)
+  return jobs.some(({ params }) => params[name] !== first && JSON.stringify(params[name]) !== text)
 }

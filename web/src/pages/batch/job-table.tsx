@@ -1,6 +1,6 @@
 import { useTable } from '@tanstack/react-table'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type CSSProperties, useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { type CSSProperties, memo, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { Job } from '../../lib/api/types.ts'
 import { useRowLinks } from '../../ui/row-links.ts'
 import { columnsOf, features, type JobColumn, numericOf } from './job-columns.ts'
@@ -13,7 +13,7 @@ const widthOf = (column: string): number =>
 const NONE: Job[] = []
 
 /** Every job with its numbers; only the rows in sight are there. */
-export function JobTable(props: {
+export const JobTable = memo(function JobTable(props: {
   jobs: readonly Job[]
   picked: string | undefined
   sort: string | undefined
@@ -96,7 +96,7 @@ export function JobTable(props: {
       />
     </div>
   )
-}
+})
 
 /** The rows in sight. Apart from the table, so that scrolling makes nothing else anew. */
 function Body(props: {

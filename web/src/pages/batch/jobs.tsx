@@ -1,18 +1,21 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { Batch, Job, Status } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
 import { Button, Choice, inputLook } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
+import { CHART_HEIGHT } from '../../ui/plot-height.ts'
 import { Board } from './board.tsx'
 import { useBatchContext } from './context.ts'
 import { JobTable } from './job-table.tsx'
 import { type JobsSearch, readJobsSearch } from './jobs-search.ts'
 import { RerunBatch } from './rerun-dialog.tsx'
-import { SeriesCharts } from './series-charts.tsx'
 import { useJobs } from './use-jobs.ts'
+
+/** After the table: what draws weighs as much as all else here. */
+const SeriesCharts = lazy(async () => ({ default: (await import('./series-charts.tsx')).SeriesCharts }))
 
 const route = getRouteApi('/b/$batchId/jobs')
 
@@ -39,16 +42,31 @@ const MOST_CURVES = 20
 
 /** The planned jobs as a board, every job with its numbers, and the watched curve of those that are listed. */
 export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (next: JobsSearch) => void }) {
-  const { batch, search } = props
+  const { batch, search, onSearch } = props
   const context = useBatchContext()
   const { jobs: store, focus } = context
   const jobs = useJobs(store)
   const [rerun, setRerun] = useState(false)
   const found = useMemo(() => jobs.filter(finder(search)), [jobs, search])
   const watched = useWatched(jobs)
-  const curves = useMemo(() => found.slice(0, MOST_CURVES).map((job) => job.id), [found])
-  const change = (part: Partial<Record<keyof JobsSearch, unknown>>): void =>
-    props.onSearch(readJobsSearch({ ...search, ...part }))
+  const curves = useSame(found.slice(0, MOST_CURVES).map((job) => job.id))
+  const keys = useMemo(() => (watched === undefined ? [] : [watched]), [watched])
+  // The same functions at every render: while jobs report, only what shows them is made anew.
+  const latest = useRef({ search, onSearch })
+  useEffect(() => {
+    latest.current = { search, onSearch }
+  })
+  const change = useCallback((part: Partial<Record<keyof JobsSearch, unknown>>): void => {
+    const { search, onSearch } = latest.current
+    onSearch(readJobsSearch({ ...search, ...part }))
+  }, [])
+  const pick = useCallback((job: string) => change({ job }), [change])
+  const pickOrNot = useCallback(
+    (job: string) => change({ job: latest.current.search.job === job ? '' : job }),
+    [change],
+  )
+  const sortBy = useCallback((sort: string) => change({ sort }), [change])
+  const zoomTo = useCallback((zoom: [number, number] | undefined) => change({ zoom }), [change])
   if (jobs.length === 0 && !batch.n_total)
     return (
       <Notice title="No job has started yet">
@@ -73,23 +91,25 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
           focus={focus}
           batch={batch}
           picked={search.job}
-          onPick={(job) => change({ job: search.job === job ? '' : job })}
+          onPick={pickOrNot}
           onRerun={mayRerun ? () => setRerun(true) : undefined}
         />
         {beside && (
           <div className="min-w-0 xl:col-start-2 xl:row-span-2 xl:row-start-1">
             <div className="xl:sticky xl:top-3">
-              <SeriesCharts
-                x="epoch"
-                of={context.of}
-                source={context.source}
-                bus={context.bus}
-                keys={[watched]}
-                jobs={curves}
-                whole={false}
-                zoom={search.zoom}
-                onZoom={(zoom) => change({ zoom })}
-              />
+              <Suspense fallback={<div style={{ height: CHART_HEIGHT }} />}>
+                <SeriesCharts
+                  x="epoch"
+                  of={context.of}
+                  source={context.source}
+                  bus={context.bus}
+                  keys={keys}
+                  jobs={curves}
+                  whole={false}
+                  zoom={search.zoom}
+                  onZoom={zoomTo}
+                />
+              </Suspense>
             </div>
           </div>
         )}
@@ -126,19 +146,21 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
               {jobs.length === 0 ? 'No job has started yet.' : 'No job matches.'}
             </p>
           ) : (
-            <JobTable
-              jobs={found}
-              picked={search.job}
-              sort={search.sort}
-              onSort={(sort) => change({ sort })}
-              onPick={(job) => change({ job })}
-            />
+            <JobTable jobs={found} picked={search.job} sort={search.sort} onSort={sortBy} onPick={pick} />
           )}
         </div>
       </div>
       {rerun && <RerunBatch batch={batch} jobs={store} first="failed" onClose={() => setRerun(false)} />}
     </div>
   )
+}
+
+/** The list as it was while it says the same: a chart is drawn anew for another one. */
+function useSame(list: readonly string[]): readonly string[] {
+  const [kept, setKept] = useState(list)
+  if (kept === list || (kept.length === list.length && kept.every((one, i) => one === list[i]))) return kept
+  setKept(list)
+  return list
 }
 
 function finder({ q, status }: JobsSearch): (job: Job) => boolean {

@@ -1,4 +1,4 @@
-import { useRef } from 'react'
+import { memo, useRef } from 'react'
 import type { SeriesSource } from '../../lib/api/batches.ts'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { PointBus } from '../../lib/live/points.ts'
@@ -6,7 +6,7 @@ import { ChartGrid } from './chart-grid.tsx'
 import { useBatchContext } from './context.ts'
 
 /** Charts of some series outside of the charts tab: plain, with a zoom that its owner keeps. */
-export function SeriesCharts(props: {
+export const SeriesCharts = memo(function SeriesCharts(props: {
   x: 'epoch' | 'time'
   of: string
   source: SeriesSource
@@ -37,4 +37,4 @@ export function SeriesCharts(props: {
       onZoomOut={() => onZoom(zooms.current.pop())}
     />
   )
-}
+})

@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { createRowStore } from '../../web/src/lib/live/row-store.ts'
+
+interface Row {
+  id: string
+  n: number
+}
+const storeOf = () => {
+  const store = createRowStore<Row>(
+    (row) => row.id,
+    (old, fresh) => (old !== undefined && old.n >= fresh.n ? old : fresh),
+  )
+  const told: string[] = []
+  store.onIds(() => told.push('ids'))
+  store.onAny(() => told.push('any'))
+  for (const id of ['a', 'b']) store.onRow(id, () => told.push(id))
+  return { store, told }
+}
+
+test('what changes within a moment is told together, once a row; new rows at once', async () => {
+  const { store, told } = storeOf()
+  store.put([{ id: 'a', n: 1 }])
+  expect(told).toEqual(['ids'])
+  store.put([{ id: 'a', n: 2 }])
+  store.put([{ id: 'b', n: 1 }])
+  expect(told).toEqual(['ids', 'ids'])
+  expect(store.get('a')?.n).toBe(2)
+  await sleep(120)
+  expect(told).toEqual(['ids', 'ids', 'a', 'b', 'any'])
+})
+
+test('a row that changes all the time is told of at most twenty times a second, and its last state always', async () => {
+  const { store, told } = storeOf()
+  const begun = performance.now()
+  let n = 0
+  while (performance.now() - begun < 500) {
+    store.put([{ id: 'a', n: ++n }])
+    await sleep(2)
+  }
+  await sleep(120)
+  const times = told.filter((one) => one === 'a').length
+  expect(times).toBeGreaterThan(2)
+  expect(times).toBeLessThanOrEqual(Math.ceil((performance.now() - begun) / 50) + 1)
+  const before = told.length
+  expect(store.all()).toEqual([{ id: 'a', n }])
+  await sleep(120)
+  expect(told.length).toBe(before)
+})
+
+test('the list of all rows is the same until one of them is another; what is older changes nothing', async () => {
+  const { store, told } = storeOf()
+  store.put([
+    { id: 'a', n: 2 },
+    { id: 'b', n: 1 },
+  ])
+  await sleep(120)
+  const all = store.all()
+  const before = told.length
+  store.put([{ id: 'a', n: 1 }])
+  await sleep(120)
+  expect(store.all()).toBe(all)
+  expect(told.length).toBe(before)
+  store.put([{ id: 'a', n: 3 }])
+  expect(store.all()).toEqual([
+    { id: 'a', n: 3 },
+    { id: 'b', n: 1 },
+  ])
+})
