@@ -23,6 +23,10 @@ export function showInstant(canonical: string): string {
 
 /** PostgreSQL's text of a timestamptz in UTC (`2026-01-31 23:59:59.12+00`) in the shown form. */
 export function instantFromPostgres(text: string): string {
+  // Without a fraction, or with 3 or 6 decimals, it is there already.
+  const { length } = text
+  if ((length === 22 || length === 26 || length === 29) && text[10] === ' ' && text.endsWith('+00'))
+    return `${text.slice(0, 10)}T${text.slice(11, -3)}Z`
   return showInstant(canonicalInstant(`${text.slice(0, 10)}T${text.slice(11).replace(/\+00$/, 'Z')}`))
 }
 

@@ -61,12 +61,17 @@ export async function presentColumns(
 }
 
 /** The jobs of these rows, in their order. */
-export async function presentJobs(db: Db, rows: readonly JobRow[], clock: Clock): Promise<JobView[]> {
+export async function presentJobs(
+  db: Db,
+  rows: readonly JobRow[],
+  clock: Clock,
+  viewOf: (...of: Parameters<typeof jobView>) => JobView = jobView,
+): Promise<JobView[]> {
   const running = new Set(rows.flatMap((row) => (row.status === 'running' ? row.batch_key : [])))
   const etas: Map<number, BatchEtas> =
     running.size === 0 ? new Map() : await etaOf(db, [...running], clock.now)
   return rows.map((row) =>
-    jobView(row, clock, { etaS: etas.get(row.batch_key)?.jobs.get(row.key)?.etaS ?? null }),
+    viewOf(row, clock, { etaS: etas.get(row.batch_key)?.jobs.get(row.key)?.etaS ?? null }),
   )
 }
 

@@ -165,8 +165,8 @@ builder.node(BatchType, {
         where: t.arg({ type: JobFilterInput }),
         orderBy: t.arg({ type: JobOrderInput, description: 'Newest first without it' }),
       },
-      load: (batches: BatchNode[], context, args) =>
-        jobPages(context, 'batch_key', batches.map(parentOfJobs), args),
+      load: (batches: BatchNode[], context, args, info) =>
+        jobPages(context, 'batch_key', batches.map(parentOfJobs), args, info),
       resolve: (batch) => batch,
     }),
     metrics: t.loadableList({

@@ -1,5 +1,6 @@
 import { GraphQLNonNull, GraphQLObjectType, GraphQLScalarType, type GraphQLSchema } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
+import { addTwins, executeRows } from './plain-lists.ts'
 
 /**
  * Columns of numbers past the executor, which would look at each of a million points as at a field of its own: half of
@@ -27,12 +28,15 @@ export function executeColumns(schema: GraphQLSchema): Plugin {
       field.type = field.type instanceof GraphQLNonNull ? new GraphQLNonNull(Column) : Column
     }
   }
+  addTwins(schema)
   return {
     onExecute({ args, executeFn, setExecuteFn }) {
       const text = args.document.loc?.source.body
       // Who asks for the schema is told the one that was validated against.
       if (text === undefined || /__(?:schema|type)\b/.test(text)) return
-      setExecuteFn((given) => executeFn({ ...given, schema }))
+      setExecuteFn((given) =>
+        executeRows(schema, given.document, (document) => executeFn({ ...given, schema, document })),
+      )
     },
   }
 }

@@ -1,11 +1,20 @@
-import { countJobs, type FoundJob, type JobParents, searchJobs } from '../domain/jobs/index.ts'
+import type { GraphQLResolveInfo } from 'graphql'
+import {
+  countJobs,
+  type FoundJob,
+  JOB_PARTS,
+  type JobParents,
+  type JobPart,
+  searchJobs,
+} from '../domain/jobs/index.ts'
 import { positionOf } from '../domain/sorted-pages.ts'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import { JOB_SERIES } from './costs.ts'
 import { asksNothing, type JobFilterValue, JobStatusType, jobOrder, jobSearch } from './filters.ts'
-import { type JobNode, jobNodes, jobsByName, type Share } from './nodes.ts'
+import { JobNode, jobNodes, jobsByName, type Share } from './nodes.ts'
 import { type Connection, connectionType, pageOf, sortCursors } from './paging.ts'
+import { plainFields } from './plain-lists.ts'
 import { EpochRange, keysArg, MetricType, metricsOfJobs, Sampling } from './series.ts'
 
 export const JobType = builder.objectRef<JobNode>('Job')
@@ -13,8 +22,7 @@ export const JobType = builder.objectRef<JobNode>('Job')
 builder.node(JobType, {
   description: 'One run inside a batch.',
   id: { resolve: ({ row }) => JSON.stringify([row.batch_id, row.id]) },
-  isTypeOf: (value) =>
-    typeof value === 'object' && value !== null && 'row' in value && 'batch_id' in (value as JobNode).row,
+  isTypeOf: (value) => value instanceof JobNode,
   loadMany: (ids, context) => jobsByName(context, ids.map(nameIn)),
   fields: (t) => ({
     jobId: t.id({ resolve: ({ view }) => view.id }),
@@ -94,6 +102,7 @@ export async function jobPages(
   column: 'batch_key' | 'project_key',
   parents: readonly JobParent[],
   args: JobArgs,
+  info: GraphQLResolveInfo,
 ): Promise<Connection<JobNode>[]> {
   // Parents that one field of one query has are all shared or none is.
   const textless = parents.some(({ share }) => share?.anonymous === true)
@@ -104,6 +113,8 @@ export async function jobPages(
     scope,
     column,
     args,
+    // What is hidden of a job is hidden of all of its texts.
+    textless ? JOB_PARTS : partsAsked(info),
     textless,
     (row) => shares.get(row.parent) ?? null,
   )
@@ -115,8 +126,36 @@ export async function jobsTogether(
   context: Context,
   scope: Extract<JobParents, { together: unknown }>,
   args: JobArgs,
+  info: GraphQLResolveInfo,
 ): Promise<Connection<JobNode>> {
-  return (await readPages(context, scope, 'together', args, false, () => null))(0)
+  return (await readPages(context, scope, 'together', args, partsAsked(info), false, () => null))(0)
+}
+
+/** What must be read of jobs for what is asked of them. */
+const partsAsked = (info: GraphQLResolveInfo): readonly JobPart[] => {
+  const fields = plainFields(info, 'Job')
+  if (fields === undefined || fields.some((field) => !(field in PARTS))) return JOB_PARTS
+  return JOB_PARTS.filter((part) => fields.some((field) => PARTS[field] === part))
+}
+
+/** The part of a job that a field is made of; null for what every row has. */
+const PARTS: Record<string, JobPart | null> = {
+  jobId: null,
+  key: null,
+  batchId: 'batch',
+  status: null,
+  model: null,
+  dataset: null,
+  params: 'params',
+  finalMetrics: 'metrics',
+  latest: 'progress',
+  startedAt: null,
+  endedAt: null,
+  elapsedS: 'elapsed',
+  etaS: null,
+  epochs: 'progress',
+  failureReason: null,
+  idle: 'idle',
 }
 
 async function readPages(
@@ -124,6 +163,7 @@ async function readPages(
   scope: JobParents,
   named: string,
   args: JobArgs,
+  parts: readonly JobPart[],
   textless: boolean,
   shareOf: (row: FoundJob) => Share | null,
 ): Promise<(parent: number, total?: number) => Connection<JobNode>> {
@@ -131,8 +171,8 @@ async function readPages(
   const cursors = sortCursors(JSON.stringify(['jobs', named, order]))
   const search = jobSearch(args.where, textless)
   const after = cursors.read(args.after)
-  const limit = args.first + 1
-  const rows = args.first === 0 ? [] : await searchJobs(context.db, scope, search, order, { limit, after })
+  const page = { limit: args.first + 1, after }
+  const rows = args.first === 0 ? [] : await searchJobs(context.db, scope, search, order, page, parts)
   const nodes = await jobNodes(context, rows, (row) => shareOf(row as FoundJob))
   const pages = new Map<number, { rows: FoundJob[]; nodes: JobNode[] }>()
   for (const [i, row] of rows.entries()) {

@@ -1,7 +1,7 @@
 import { visibleBatches } from '../domain/access.ts'
 import { type BatchRow, type BatchView, readBatches } from '../domain/batches/index.ts'
 import { ANONYMOUS } from '../domain/caller.ts'
-import { findJobs, type JobName, type JobRow, type JobView } from '../domain/jobs/index.ts'
+import { findJobs, type JobName, type JobRow, type JobView, LazyJobView } from '../domain/jobs/index.ts'
 import { presentBatches, presentJobs } from '../domain/present.ts'
 import { anonymous, anonymousJob, asShared, openShare } from '../domain/shares/index.ts'
 import type { Context } from './context.ts'
@@ -15,10 +15,15 @@ export interface BatchNode {
   share: Share | null
 }
 
-export interface JobNode {
-  row: JobRow
-  view: JobView
-  share: Share | null
+export class JobNode {
+  readonly row: JobRow
+  readonly view: JobView
+  readonly share: Share | null
+  constructor(row: JobRow, view: JobView, share: Share | null) {
+    this.row = row
+    this.view = view
+    this.share = share
+  }
 }
 
 export interface Share {
@@ -38,11 +43,15 @@ export async function jobNodes(
   rows: readonly JobRow[],
   shareOf: (row: JobRow) => Share | null,
 ): Promise<JobNode[]> {
-  const views = await presentJobs(context.db, rows, context.clock)
+  const shares = rows.map(shareOf)
+  // What is hidden of a job is hidden of all of its view.
+  const views = shares.some((share) => share?.anonymous === true)
+    ? await presentJobs(context.db, rows, context.clock)
+    : await presentJobs(context.db, rows, context.clock, (...of) => new LazyJobView(...of))
   return rows.map((row, i) => {
-    const share = shareOf(row)
+    const share = shares[i] ?? null
     const view = views[i] as JobView
-    return { row, view: share?.anonymous === true ? anonymousJob(view, share.text) : view, share }
+    return new JobNode(row, share?.anonymous === true ? anonymousJob(view, share.text) : view, share)
   })
 }
 

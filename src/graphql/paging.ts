@@ -84,8 +84,8 @@ export function pageOf<Row, Node>(
 ): Connection<Node> {
   const { first, cursorOf } = options
   const shown = Math.min(rows.length, first)
-  const edges: Edge<Node>[] = []
-  for (let i = 0; i < shown; i++) edges.push(new LazyEdge(nodes[i] as Node, rows[i] as Row, cursorOf))
+  const edges = new Array<Edge<Node>>(shown)
+  for (let i = 0; i < shown; i++) edges[i] = new LazyEdge(nodes[i] as Node, rows[i] as Row, cursorOf)
   return {
     edges,
     pageInfo: {

@@ -85,11 +85,12 @@ builder.queryFields((t) => ({
       where: t.arg({ type: JobFilterInput }),
       orderBy: t.arg({ type: JobOrderInput, description: 'Newest first without it' }),
     },
-    resolve: async (_root, { batches: ids, ...args }, context) => {
+    resolve: async (_root, { batches: ids, ...args }, context, info) => {
       const together = await context.visibleProjects()
-      if (ids == null) return jobsTogether(context, { together }, args)
+      if (ids == null) return jobsTogether(context, { together }, args, info)
       const seen = await visibleBatches(context.db, context.caller, ids.map(String))
-      return jobsTogether(context, { together: null, batches: seen.map(({ key }) => key) }, args)
+      const scope = { together: null, batches: seen.map(({ key }) => key) }
+      return jobsTogether(context, scope, args, info)
     },
   }),
   job: t.field({
@@ -146,10 +147,10 @@ builder.prismaObjectFields(ProjectType, (t) => ({
       where: t.arg({ type: JobFilterInput }),
       orderBy: t.arg({ type: JobOrderInput }),
     },
-    load: async (keys: number[], context, args) => {
+    load: async (keys: number[], context, args, info) => {
       const seen = await seenOf(context, keys)
       const parents = seen.map((key) => ({ key, share: null }))
-      const pages = await jobPages(context, 'project_key', parents, args)
+      const pages = await jobPages(context, 'project_key', parents, args, info)
       return keys.map((key) => pages[seen.indexOf(key)] ?? null)
     },
     resolve: ({ key }) => key,

@@ -2,15 +2,17 @@ import { execute, parse } from 'graphql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Graph, openGraph } from '../../src/db/prisma.ts'
 import { openSql, type Sql } from '../../src/db/sql.ts'
+import { wideRows } from '../../src/db/wide-rows.ts'
 import type { Known } from '../../src/domain/caller.ts'
+import { type JobRow, type JobView, jobView, LazyJobView } from '../../src/domain/jobs/index.ts'
 import { createContext } from '../../src/graphql/context.ts'
 import { createGraphql, type Graphql } from '../../src/graphql/handlers.ts'
 import { buildSchema } from '../../src/graphql/schema.ts'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 
-// Columns pass the executor as one leaf (graphql/columns.ts); what is answered must be what the executor of the
-// reference implementation answers over the schema that is told.
+// Columns and lists of plain rows pass the executor as one leaf (graphql/columns.ts, graphql/plain-lists.ts); what is
+// answered must be what the executor of the reference implementation answers over the schema that is told.
 
 let stage: Stage
 let sql: Sql
@@ -67,6 +69,8 @@ const owner = (): Known => ({
   user: { id: stage.owner.id, email: stage.owner.email, name: 'owner', role: 'user' },
 })
 
+const ALL = `fragment all on Job { jobId key batchId status model dataset params finalMetrics latest startedAt endedAt
+  elapsedS etaS epochs failureReason idle }`
 const METRIC = '{ __typename job key steps values totalPoints returnedPoints sampled nonFinite }'
 test.each([
   `{ batch(id: "b") { metrics ${METRIC} } }`,
@@ -77,6 +81,18 @@ test.each([
   `{ batch(id: "b") { resources { job key steps timestamps values totalPoints nonFinite } } }`,
   `{ batch(id: "b") { resources(sampling: { mode: M4, points: 4 }) { key steps timestamps values } } }`,
   `{ batches { edges { node { id jobs { totalCount edges { cursor node { latest params } } } } } } }`,
+  `{ batch(id: "b") { jobs { __typename edges { __typename cursor node { __typename ...all } } pageInfo { endCursor } } } } ${ALL}`,
+  `{ jobs(first: 2) { edges { n: node { ... on Job { jobId } ... on Node { nodeId } ... { key } } } } }`,
+  `{ project(slug: "vision") { jobs { totalCount edges { node { id: jobId id: jobId elapsedS } } e: edges { cursor } } } }`,
+  `{ batch(id: "b") { jobs { edges { node { jobId } } } ...more } } fragment more on Batch { jobs { edges { node { params idle } } } }`,
+  `{ batch(id: "b") { ...l jobs { edges { cursor } } } } fragment l on Batch { jobs { ...e } } fragment e on JobConnection { edges { node { latest } } }`,
+  `{ batch(id: "b") { ... { ... on Batch { jobs { ...e } } } j: jobs { ...e } } } fragment e on JobConnection { edges { node { batchId finalMetrics } } }`,
+  `{ batch(id: "b") { jobs { edges { node { jobId @skip(if: true) key ... @include(if: false) { model } } cursor @include(if: true) } } } }`,
+  `{ batch(id: "b") { jobs { edges { node { __proto__: jobId constructor: status toString: model } } } } }`,
+  `{ batch(id: "b") { jobs { edges { node { jobId eta { etaS } } } ...p } } } fragment p on JobConnection { edges { node { idle } } }`,
+  `{ batch(id: "b") { logLines { totalCount edges { cursor node { dbId timestamp jobId level line } } } } no: batch(id: "no") { jobs { edges { cursor } } } }`,
+  `{ jobs(orderBy: { by: LATEST, key: "even", direction: DESC }) { edges { cursor node { key startedAt endedAt failureReason dataset etaS epochs } } } }`,
+  `{ jobs(first: 0) { edges { node { jobId } } } }`,
   `{ __schema { queryType { name } } batch(id: "b") { metrics { values } } }`,
   `{ batch(id: "b") { metrics(sampling: { mode: M4, points: 1 }) { values } } }`,
 ])('the answer is that of the reference: %s', async (query) => {
@@ -98,4 +114,115 @@ test('the schema that is told has lists of numbers', async () => {
     kind: 'NON_NULL',
     ofType: { kind: 'LIST', ofType: { ofType: { name: 'Int' } } },
   })
+})
+
+test('a value that breaks its type is told as the reference tells it', async () => {
+  const query = '{ batch(id: "b") { id jobs { edges { node { jobId status model } } } } }'
+  await sql`alter table jobs drop constraint jobs_status_check`
+  await sql`update jobs set status = 'odd' where id = 'j'`
+  const headers = { 'content-type': 'application/json' }
+  const request = { method: 'POST', url: '/graphql', headers, body: { query } }
+  const answer = JSON.parse((await graphql.answer(request, owner())).body)
+  const reference = await execute({ schema, document: parse(query), contextValue: contextFor() })
+  await sql`update jobs set status = 'running' where id = 'j'`
+  expect(answer.data).toEqual({ batch: null })
+  expect(reference.data).toEqual({ batch: null })
+  const told = ({ path, locations }: { path?: unknown; locations?: unknown }) => ({ path, locations })
+  expect(answer.errors.map(told)).toEqual(reference.errors?.map(told))
+  expect(answer.errors).toHaveLength(1)
+})
+
+test('of jobs only what is asked for is read', async () => {
+  const texts: string[] = []
+  const told = openSql(stage.app.config.databaseUrl ?? '', {
+    name: 'told',
+    max: 1,
+    onStatement: (text) => void texts.push(text),
+  })
+  try {
+    const db = createGraphql({
+      schema,
+      executable: buildSchema(),
+      contextFor: () => ({ ...contextFor(), db: told }),
+      log: stage.app.app.log as never,
+    })
+    const columns = async (fields: string) => {
+      texts.length = 0
+      const query = `{ batch(id: "b") { jobs { edges { node { ${fields} } } } } }`
+      const headers = { 'content-type': 'application/json' }
+      const request = { method: 'POST', url: '/graphql', headers, body: { query } }
+      expect(JSON.parse((await db.answer(request, owner())).body).errors).toBeUndefined()
+      const search = texts.find((text) => text.includes('jobs.search')) ?? ''
+      return [
+        'j.params',
+        'j.metrics',
+        'last_values',
+        'reported_s',
+        'gpu_busy_at',
+        'batch_id',
+        'to_json',
+      ].filter((name) => search.includes(name))
+    }
+    expect(await columns('jobId key status startedAt')).toEqual([])
+    expect(await columns('params epochs')).toEqual(['j.params', 'last_values'])
+    expect(await columns('elapsedS idle')).toEqual(['reported_s', 'gpu_busy_at'])
+    expect(await columns('finalMetrics batchId')).toEqual(['j.metrics', 'batch_id'])
+    expect(await columns('jobId metrics { key }')).toHaveLength(7)
+    expect(await columns('jobId @include(if: true)')).toHaveLength(7)
+  } finally {
+    await told.end({ timeout: 5 })
+  }
+})
+
+test('a row of many columns keeps its shape, and every value', async () => {
+  const wide = sql<Record<string, unknown>[]>`/* columns.wide */
+    select n, n::text t, null::text none, ${sql.unsafe(Array.from({ length: 30 }, (_, i) => `n + ${i} c${i}`).join(', '))}
+    from generate_series(1, 3) n`
+  const narrow =
+    await sql`/* columns.narrow */ select n, n::text t, null::text none from generate_series(1, 3) n`
+  const rows = await wideRows(wide, { same: 7 })
+  expect(rows).toHaveLength(3)
+  for (const [i, row] of rows.entries()) {
+    expect(Object.keys(row)).toHaveLength(34)
+    expect(row).toMatchObject({ ...narrow[i], same: 7, c29: i + 30 })
+  }
+})
+
+test('a view that is made when it is asked for is the same view', () => {
+  const row: JobRow = {
+    key: 7,
+    batch_key: 1,
+    id: 'j',
+    status: 'running',
+    model: 'm',
+    dataset: null,
+    started_at: '2026-03-01T10:00:00Z',
+    ended_at: null,
+    failure_reason: null,
+    batch_id: 'b',
+    params: { lr: 1 },
+    metrics: { acc: 'NaN' },
+    reported_s: null,
+    last_seen_at: '2026-03-01T10:05:00Z',
+    epochs: 3,
+    max_epoch: 2,
+    last_values: [
+      ['loss', '__proto__'],
+      [0.5, 'NaN'],
+    ],
+    series: ['loss', '__proto__'],
+    gpu_first_at: null,
+    gpu_last_at: null,
+    gpu_busy_at: null,
+    batch_gpu_first_at: '2026-03-01T10:00:00Z',
+    batch_gpu_last_at: '2026-03-01T10:05:00Z',
+    batch_gpu_busy_at: null,
+  }
+  for (const one of [row, { ...row, status: 'completed' as const, reported_s: Number.NaN }]) {
+    const view = jobView(one, contextFor().clock, { etaS: 5 })
+    const lazy = new LazyJobView(one, contextFor().clock, { etaS: 5 })
+    expect(view.idle).toBe(one.status === 'running')
+    expect(JSON.stringify(view.latest)).toBe('{"epoch":2,"loss":0.5,"__proto__":"NaN"}')
+    for (const [name, value] of Object.entries(view)) expect(lazy[name as keyof JobView], name).toEqual(value)
+  }
 })

@@ -1,5 +1,6 @@
 import type { Fragment } from 'postgres'
 import { type Db, plannedAnew } from '../../db/sql.ts'
+import { wideRows } from '../../db/wide-rows.ts'
 import { ownersNamed, visibleProjectKeys } from '../access.ts'
 import { type Caller, isAdmin } from '../caller.ts'
 import {
@@ -62,7 +63,7 @@ export async function listBatches(
     with page as materialized (${newestFirst(db, 'batches', scope, where, page)})
     select ${batchColumns(db)} from page join batches b on b.key = page.key ${batchJoins(db, caller)}
     order by page.started_at desc, page.key desc`
-  return wordDecides(filter) ? plannedAnew(query) : query
+  return wideRows(wordDecides(filter) ? plannedAnew(query) : query)
 }
 
 /** Whether the best plan depends on how common a word is: walking the list until a page is full, or its own index. */
@@ -110,9 +111,9 @@ function restorable(db: Db, caller: Caller): Fragment {
 
 /** The rows of these batches, in no order. What the caller sees of them was settled before. */
 export async function readBatches(db: Db, caller: Caller, keys: number[]): Promise<BatchRow[]> {
-  return db<BatchRow[]>`/* batches.read */
+  return wideRows(db<BatchRow[]>`/* batches.read */
     select ${batchColumns(db)} from batches b ${batchJoins(db, caller)}
-    where b.key = any (${keys}::bigint[])`
+    where b.key = any (${keys}::bigint[])`)
 }
 
 /** A `BatchRow`, of `b` with `batchJoins`. */

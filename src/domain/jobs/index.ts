@@ -20,7 +20,9 @@ export {
 } from './job.ts'
 export {
   EVERY_JOB,
+  JOB_PARTS,
   type JobFilter,
+  type JobPart,
   listJobs,
   listJobsOfBatch,
   readJobs,
@@ -37,4 +39,4 @@ export {
   type JobSearch,
   searchJobs,
 } from './search.ts'
-export { type JobRow, type JobView, jobView } from './view.ts'
+export { type JobRow, type JobView, jobView, LazyJobView } from './view.ts'

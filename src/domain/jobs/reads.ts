@@ -1,5 +1,6 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../../db/sql.ts'
+import { wideRows } from '../../db/wide-rows.ts'
 import { Problem } from '../../problem.ts'
 import { type BatchAccess, visibleBatches, visibleProjectKeys, visibleProjectsFilter } from '../access.ts'
 import type { JobStatus } from '../batches/index.ts'
@@ -96,22 +97,42 @@ export async function visibleJobKeys(db: Db, caller: Caller, keys: readonly numb
 
 /** The jobs of these keys, in no order. What the caller sees of them was settled before. */
 export const readJobs = (db: Db, keys: number[]): Promise<JobRow[]> =>
-  db<JobRow[]>`/* jobs.read_many */
-    select ${jobColumns(db)} from jobs j ${jobJoins(db)} where j.key = any (${keys}::bigint[])`
+  wideRows(db<JobRow[]>`/* jobs.read_many */
+    select ${jobColumns(db)} from jobs j ${jobJoins(db)} where j.key = any (${keys}::bigint[])`)
 
-const readPage = (db: Db, page: Fragment) => db<JobRow[]>`/* jobs.list */
-  with page as materialized (${page})
-  select ${jobColumns(db)} from page join jobs j on j.key = page.key ${jobJoins(db)}
-  order by page.started_at desc, page.key desc`
+const readPage = (db: Db, page: Fragment): Promise<JobRow[]> =>
+  wideRows(db<JobRow[]>`/* jobs.list */
+    with page as materialized (${page})
+    select ${jobColumns(db)} from page join jobs j on j.key = page.key ${jobJoins(db)}
+    order by page.started_at desc, page.key desc`)
 
-/** A `JobRow`, of `j` with `jobJoins`. */
-export const jobColumns = (db: Db): Fragment => db`
-  j.key, j.batch_key, b.id batch_id, j.id, j.status, j.model, j.dataset, j.params, j.metrics, j.started_at, j.ended_at,
-  s.last_seen_at, j.reported_s, j.failure_reason, s.epochs, s.max_epoch, s.series, s.last_value, s.gpu_first_at,
-  s.gpu_last_at, s.gpu_busy_at, bs.gpu_first_at batch_gpu_first_at, bs.gpu_last_at batch_gpu_last_at,
-  bs.gpu_busy_at batch_gpu_busy_at`
+/** What of a job may be left unread where nobody asks for it: `JobRow` says which of its columns each part is. */
+export const JOB_PARTS = ['batch', 'params', 'metrics', 'elapsed', 'progress', 'series', 'idle'] as const
+export type JobPart = (typeof JOB_PARTS)[number]
 
-export const jobJoins = (db: Db): Fragment => db`
-  join job_progress s on s.job_key = j.key
-  join batches b on b.key = j.batch_key
-  join batch_progress bs on bs.batch_key = j.batch_key`
+/** A `JobRow`, of `j` with `jobJoins`; without the columns of the parts that are not named. */
+export const jobColumns = (db: Db, parts: readonly JobPart[] = JOB_PARTS): Fragment => {
+  const part = (name: JobPart, columns: Fragment): Fragment => (parts.includes(name) ? columns : db``)
+  return db`
+    j.key, j.batch_key, j.id, j.status, j.model, j.dataset, j.started_at, j.ended_at, j.failure_reason
+    ${part('batch', db`, b.id batch_id`)}
+    ${part('params', db`, j.params`)}
+    ${part('metrics', db`, j.metrics`)}
+    ${part('elapsed', db`, j.reported_s, s.last_seen_at`)}
+    ${part('progress', db`, s.epochs, s.max_epoch, json_build_array(s.series, s.last_value) last_values`)}
+    ${part('series', db`, to_json(s.series) series`)}
+    ${part(
+      'idle',
+      db`, s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, bs.gpu_first_at batch_gpu_first_at,
+      bs.gpu_last_at batch_gpu_last_at, bs.gpu_busy_at batch_gpu_busy_at`,
+    )}`
+}
+
+export const jobJoins = (db: Db, parts: readonly JobPart[] = JOB_PARTS): Fragment => {
+  const join = (names: JobPart[], table: Fragment): Fragment =>
+    names.some((name) => parts.includes(name)) ? table : db``
+  return db`
+    ${join(['elapsed', 'progress', 'series', 'idle'], db`join job_progress s on s.job_key = j.key`)}
+    ${join(['batch'], db`join batches b on b.key = j.batch_key`)}
+    ${join(['idle'], db`join batch_progress bs on bs.batch_key = j.batch_key`)}`
+}

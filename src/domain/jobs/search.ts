@@ -1,5 +1,6 @@
 import type { Fragment } from 'postgres'
 import { type Db, plannedAnew } from '../../db/sql.ts'
+import { wideRows } from '../../db/wide-rows.ts'
 import { type BatchAccess, isStorable, visibleBatches } from '../access.ts'
 import type { JobStatus } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
@@ -14,7 +15,7 @@ import {
   type SortPosition,
   sortedPages,
 } from '../sorted-pages.ts'
-import { jobColumns, jobJoins } from './reads.ts'
+import { JOB_PARTS, type JobPart, jobColumns, jobJoins } from './reads.ts'
 import type { JobRow } from './view.ts'
 
 /** Finds jobs by what they were given and what came of them (contract §6: `params`, `finalMetrics`, `latest`). */
@@ -44,24 +45,31 @@ export type JobParents =
 
 export type FoundJob = JobRow & SortColumns & { parent: number }
 
-/** A page of jobs for each parent, in one statement; rows of one parent stand together, in order. */
+/**
+ * A page of jobs for each parent, in one statement; rows of one parent stand together, in order.
+ * @param parts what is read of them; the columns of the others are missing from the rows
+ */
 export async function searchJobs(
   db: Db,
   parents: JobParents,
   search: JobSearch,
   order: JobOrder,
   page: { limit: number; after: SortPosition | undefined },
+  parts: readonly JobPart[] = JOB_PARTS,
 ): Promise<FoundJob[]> {
   const by = sortBy(db, order, search.textless)
   const uses = search.latest.length > 0 || order.by === 'latest'
   const query = db<FoundJob[]>`/* jobs.search */
     with page as materialized (${sortedPages(db, planOf(db, parents, search, uses), by, page)})
-    select ${jobColumns(db)}, page.parent, page.sort_rank, page.sort_number, page.sort_text
-    from page join jobs j on j.key = page.key ${jobJoins(db)}
+    select ${jobColumns(db, parts)}, page.parent
+      ${by.byStart ? db`` : db`, page.sort_rank, page.sort_number, page.sort_text`}
+    from page join jobs j on j.key = page.key ${jobJoins(db, parts)}
     order by ${pageOrder(db, by)}`
   // How common a word is decides between the order of the list and the index of words.
-  return search.q.length > 0 ? plannedAnew(query) : query
+  return wideRows(search.q.length > 0 ? plannedAnew(query) : query, by.byStart ? UNSORTED : {})
 }
+
+const UNSORTED: SortColumns = { sort_rank: 0, sort_number: 0, sort_text: '' }
 
 /** How many jobs of each parent match. */
 export async function countJobs(
@@ -90,10 +98,10 @@ export async function findJobs(
   if (batches.length === 0) return []
   const byId = new Map(batches.map((batch) => [batch.id, batch]))
   const seen = wanted.filter((name) => byId.has(name.batchId))
-  const rows = await db<JobRow[]>`/* jobs.find */
+  const rows = await wideRows(db<JobRow[]>`/* jobs.find */
     select ${jobColumns(db)}
     from unnest(${seen.map((name) => (byId.get(name.batchId) as BatchAccess).key)}::bigint[], ${seen.map((name) => name.id)}::text[]) as w (batch_key, id)
-    join jobs j on j.batch_key = w.batch_key and j.id = w.id ${jobJoins(db)}`
+    join jobs j on j.batch_key = w.batch_key and j.id = w.id ${jobJoins(db)}`)
   return rows.map((job) => ({ job, batch: byId.get(job.batch_id) as BatchAccess }))
 }
 
