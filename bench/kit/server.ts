@@ -82,6 +82,8 @@ export async function startServer(
   env: Record<string, string> = {},
 ): Promise<BenchServer> {
   const { process: child, address } = await startProcess('dist/cli/main.js', {
+    // As `npm start` runs it.
+    NODE_ENV: 'production',
     SVC_DATABASE_URL: databaseUrl,
     SVC_PORT: '0',
     SVC_LOG_LEVEL: 'error',
