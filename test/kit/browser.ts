@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream, existsSync } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -22,6 +22,14 @@ const INSTALLED = [
   '/usr/bin/google-chrome',
   '/usr/bin/chromium-browser',
 ]
+const FONTS = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir prefix="relative">fonts</dir>
+  <dir>/usr/share/fonts</dir>
+  <cachedir prefix="xdg">fontconfig</cachedir>
+</fontconfig>
+`
 const ROOT = join(import.meta.dirname, '../..')
 
 /** A real Chromium: the one installed, else the one that npm brought, so that tests download nothing. */
@@ -42,7 +50,7 @@ async function unpacked(): Promise<{ executablePath: string; env: Record<string,
   const require = createRequire(import.meta.url)
   const main = require.resolve('@sparticuz/chromium')
   const packed = join(dirname(main), '../../bin')
-  const folder = join(ROOT, 'node_modules/.cache/chromium')
+  const folder = join(ROOT, 'node_modules/.cache/chromium-with-fonts')
   if (!existsSync(folder)) {
     const making = `${folder}.${process.pid}`
     await mkdir(making, { recursive: true })
@@ -53,6 +61,8 @@ async function unpacked(): Promise<{ executablePath: string; env: Record<string,
       unpack('chromium.br', createWriteStream(join(making, 'chromium'), { mode: 0o755 })),
       ...['al2023', 'fonts', 'swiftshader'].map((name) => unpack(`${name}.tar.br`, tar.extract(making))),
     ])
+    // Its own names folders of another machine; without a font every text is as wide as nothing.
+    await writeFile(join(making, 'fonts.conf'), FONTS)
     // Whoever comes second finds it made.
     await rename(making, folder).catch(() => rm(making, { recursive: true, force: true }))
   }

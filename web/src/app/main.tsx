@@ -2,6 +2,7 @@ import './theme.css'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { createRoot } from 'react-dom/client'
+import { mendLanguage } from '../lib/language.ts'
 import { mark } from '../lib/live/stream.ts'
 import { meQuery, readAhead } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
@@ -10,6 +11,7 @@ import { startPulse } from '../ui/pulse.ts'
 import { Toasts } from '../ui/toasts.tsx'
 import { router } from './router.tsx'
 
+mendLanguage()
 startTheme()
 startPulse()
 // Every page asks for these first: they are under way while it is made.
