@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { halt, killOrphans, sight } from '../../src/db/embedded/postmaster.ts'
 import { openSql, type Sql } from '../../src/db/sql.ts'
-import { PASSWORD } from '../kit/app.ts'
+import { KEEPING, PASSWORD } from '../kit/app.ts'
 import { builtServer } from '../kit/effort.ts'
 import { createClient } from '../kit/http.ts'
 
@@ -33,7 +33,7 @@ export async function startServer(settings: Record<string, string>): Promise<Ser
     ([name]) => !/^(SVC_|DATABASE_URL|VITEST|NODE_OPTIONS)/.test(name),
   )
   const child = spawn(process.execPath, COMMAND, {
-    env: { ...Object.fromEntries(inherited), SVC_PORT: '0', SVC_LOG_LEVEL: 'warn', ...settings },
+    env: { ...Object.fromEntries(inherited), SVC_PORT: '0', SVC_LOG_LEVEL: 'warn', ...KEEPING, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true, // a group of its own: what we send to it reaches nobody else
   })

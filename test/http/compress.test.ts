@@ -83,7 +83,8 @@ test.each([
     ['gzip, deflate', 'gzip', gunzipSync],
   ] as const) {
     const packed = await ask(path, accepted, options)
-    expect(packed).toMatchObject({ status: 200, encoding, vary: 'accept-encoding' })
+    expect(packed).toMatchObject({ status: 200, encoding })
+    expect(packed.vary?.split(', ')).toContain('accept-encoding')
     expect(packed.bytes.length).toBeLessThan(plain.bytes.length / 2)
     expect(unpack(packed.bytes).equals(plain.bytes)).toBe(true)
   }

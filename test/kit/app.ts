@@ -34,6 +34,8 @@ export interface TestUser {
   created_at: string
 }
 
+/** The lines of tests are of any date, and servers sweep at the seventh minute of every hour. */
+export const KEEPING = { SVC_RETENTION_LOG_LINE_DAYS: '36500' }
 export const PASSWORD = 'correct horse battery'
 
 /**
@@ -46,7 +48,7 @@ export async function startTestApp(
 ): Promise<TestApp> {
   const database = overrides.databaseUrl === undefined ? await freshDatabase() : undefined
   const config: Config = {
-    ...readConfig({ SVC_PORT: '0', SVC_LOG_LEVEL: 'silent' }).config,
+    ...readConfig({ SVC_PORT: '0', SVC_LOG_LEVEL: 'silent', ...KEEPING }).config,
     ...(database && { databaseUrl: database.url }),
     ...overrides,
   }

@@ -49,18 +49,6 @@ async function onCharts(
   expect(complaints).toEqual([])
   await context.close()
 }
-
-test('a browser whose language has no name that is known draws charts all the same', async () => {
-  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
-  await page.addInitScript(() =>
-    Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' }),
-  )
-  await page.goto('/b/sweep')
-  await said(page.locator('[data-chart="loss"]'), 'points')
-  expect(complaints).toEqual([])
-  await context.close()
-})
-
 const said = (chart: Locator, text: string | RegExp): Promise<void> =>
   chart.locator('[data-points]', { hasText: text }).waitFor()
 /** A job's curve, in words of the legend. */

@@ -44,6 +44,17 @@ test('a job shows its numbers, its params, its curves, and why it failed', async
   await context.close()
 })
 
+test('a browser whose language no formatter knows draws curves all the same', async () => {
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.addInitScript(() =>
+    Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' }),
+  )
+  await page.goto(`/b/${RAN}/j/bad`)
+  await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '8 of 8 points' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 test('a line leads to its epoch, and an epoch to its lines', async () => {
   const { page, context, complaints } = await open(`/b/${RAN}/j/good`)
   const line = page.locator('[data-line]', { hasText: 'lr dropped' })
