@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { take, trainingEvents } from './events.ts'
+import { eachAnswer } from './load.ts'
 
 /** Bodies of so many events each, without end: every event is a new one, of batches that go on for a while. */
 export function createBodies(events: number): () => Buffer {
@@ -112,15 +113,7 @@ function openSenders(address: string, token: string, most: number): Senders {
     const socket = connect(Number(port), hostname)
     socket.setNoDelay(true)
     open.add(socket)
-    let answer = Buffer.alloc(0)
-    socket.on('data', (chunk) => {
-      answer = answer.length === 0 ? chunk : Buffer.concat([answer, chunk])
-      const end = answer.indexOf('\r\n\r\n')
-      if (end < 0) return
-      const said = answer.toString('latin1', 0, end)
-      const length = Number(/content-length: (\d+)/i.exec(said)?.[1] ?? 0)
-      if (answer.length < end + 4 + length) return
-      answer = Buffer.alloc(0)
+    eachAnswer(socket, (said) => {
       const done = pending.get(socket)
       pending.delete(socket)
       done?.({ status: Number(said.slice(9, 12)), retryAfter: /^retry-after:/im.test(said) })

@@ -1,4 +1,4 @@
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 
 export interface Load {
   seconds: number
@@ -26,7 +26,6 @@ export async function postAll(
       const socket = connect(Number(port), hostname)
       socket.setNoDelay(true)
       let sentAt = 0
-      let answer = Buffer.alloc(0)
       const send = (): void => {
         const body = bodies[next++]
         if (body === undefined) {
@@ -43,16 +42,9 @@ export async function postAll(
         socket.uncork()
       }
       socket.on('connect', send)
-      socket.on('data', (chunk) => {
-        answer = answer.length === 0 ? chunk : Buffer.concat([answer, chunk])
-        const end = answer.indexOf('\r\n\r\n')
-        if (end < 0) return
-        const head = answer.toString('latin1', 0, end)
-        const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
-        if (answer.length < end + 4 + length) return
+      eachAnswer(socket, (head) => {
         latenciesMs.push(performance.now() - sentAt)
         if (!head.startsWith('HTTP/1.1 200')) failures++
-        answer = Buffer.alloc(0)
         send()
       })
       socket.on('error', reject)
@@ -60,6 +52,21 @@ export async function postAll(
   const from = performance.now()
   await Promise.all(Array.from({ length: options.connections }, run))
   return { seconds: (performance.now() - from) / 1000, latenciesMs, failures }
+}
+
+/** The head of each answer, once its body has come as well; one request at a time is under way. */
+export function eachAnswer(socket: Socket, each: (head: string) => void): void {
+  let answer = Buffer.alloc(0)
+  socket.on('data', (chunk) => {
+    answer = answer.length === 0 ? chunk : Buffer.concat([answer, chunk])
+    const end = answer.indexOf('\r\n\r\n')
+    if (end < 0) return
+    const head = answer.toString('latin1', 0, end)
+    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
+    if (answer.length < end + 4 + length) return
+    answer = Buffer.alloc(0)
+    each(head)
+  })
 }
 
 export const percentile = (values: readonly number[], p: number): number => {

@@ -32,7 +32,8 @@ async function* seriesJson(
 ): AsyncGenerator<Buffer> {
   const pieces = createPieces()
   const { ascii } = pieces
-  let between = '{"series":[\n'
+  ascii('{"series":[')
+  let between = '\n'
   for await (const { jobId, key, steps, values, timestamps, times, smoothed, ...rest } of series) {
     const { totalPoints, returnedPoints, sampled, nonFinite, smoothing } = rest
     const head = `${between}{"job_id":${JSON.stringify(jobId)},"key":${JSON.stringify(key)},"steps":[`
@@ -67,7 +68,6 @@ async function* seriesJson(
     }
     ascii('}')
   }
-  if (between === '{"series":[\n') ascii('{"series":[')
   yield pieces.take()
   yield Buffer.from(more === undefined ? ']}\n' : `],${JSON.stringify(more()).slice(1)}\n`)
 }

@@ -162,10 +162,10 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   return app
 }
 
-/** The name in a Host header, without its port: `[::1]:8080` → `[::1]`. */
 /** Whoever asked closed the connection while the answer was being compressed: nothing failed here. */
 const wentAway = (error: unknown, { raw }: FastifyReply): boolean =>
   (error as { code?: unknown }).code === 'ERR_STREAM_PREMATURE_CLOSE' &&
   (raw.destroyed || raw.req.socket.destroyed)
 
+/** The name in a Host header, without its port: `[::1]:8080` → `[::1]`. */
 const hostName = (header: string | undefined): string => (header ?? '').toLowerCase().replace(/:\d+$/, '')
