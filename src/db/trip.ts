@@ -15,10 +15,10 @@ export interface Step {
 export type Row = readonly (string | null)[]
 
 export interface Trips {
-  /** Whether there is a connection that nobody uses. */
+  /** Whether there is a connection, and room on its way for another trip. */
   readonly ready: boolean
   /**
-   * One at a time.
+   * Two at a time: the second is sent at once, and begun by the server when the first is over, kept or not.
    * @returns the rows of each step, as text
    * @throws what the server said, and then nothing was kept; or CONNECTION_CLOSED, and then that is unknown
    */
@@ -28,13 +28,17 @@ export interface Trips {
 
 const AGAIN_MS = 500
 const PATIENCE_MS = 10_000
+/** Trips on their way at a time: while the server works on one, the next lies ready before it. */
+const MOST_TRIPS = 2
 
 /** Connects, and again whenever the connection is lost; whoever finds it not ready has to go another way. */
 export function openTrips(url: string, options: { name: string; settings?: Record<string, string> }): Trips {
   let client: Client | null = null
+  /** Of the client, once it made a trip. */
+  let wire: Connection | undefined
   let prepared = new Map<string, string>()
   let names = 0
-  let busy = false
+  let underWay = 0
   let ended = false
   let timer: NodeJS.Timeout | undefined
   const settings = Object.entries({ TimeZone: 'UTC', ...options.settings })
@@ -63,6 +67,7 @@ export function openTrips(url: string, options: { name: string; settings?: Recor
     try {
       await opening.connect()
       prepared = new Map()
+      wire = undefined
       if (ended) await opening.end()
       else client = opening
     } catch {
@@ -73,11 +78,11 @@ export function openTrips(url: string, options: { name: string; settings?: Recor
 
   return {
     get ready() {
-      return client !== null && !busy
+      return client !== null && underWay < MOST_TRIPS
     },
     async run(steps) {
-      if (client === null || busy) throw closed(undefined)
-      busy = true
+      if (client === null || underWay >= MOST_TRIPS) throw closed(undefined)
+      underWay++
       const fresh: string[] = []
       const trip = createTrip(
         steps.map((step) => {
@@ -88,8 +93,13 @@ export function openTrips(url: string, options: { name: string; settings?: Recor
           fresh.push(step.name)
           return { ...step, name, prepare: true }
         }),
+        (connection) => {
+          wire = connection
+        },
       )
       try {
+        // Always at once, so that they are sent in the order in which `pg` takes their answers.
+        if (wire !== undefined) trip.send(wire)
         client.query(trip)
         return await trip.done
       } catch (error) {
@@ -97,7 +107,7 @@ export function openTrips(url: string, options: { name: string; settings?: Recor
         for (const name of fresh) prepared.delete(name)
         throw (error as { severity?: string }).severity === undefined ? closed(error) : error
       } finally {
-        busy = false
+        underWay--
       }
     },
     async end() {
@@ -114,9 +124,16 @@ const closed = (cause: unknown): Error =>
     code: 'CONNECTION_CLOSED',
   })
 
-/** What `pg` asks of a query of its users' own; it calls these as answers come in. */
-function createTrip(steps: readonly (Step & { prepare: boolean })[]) {
+/**
+ * What `pg` asks of a query of its users' own; it calls these as answers come in. It submits one when the one before is
+ * over; whoever will not wait for that sends it before. (The pipeline mode of `pg` takes none of its users' own.)
+ */
+function createTrip(
+  steps: readonly (Step & { prepare: boolean })[],
+  submitted: (connection: Connection) => void,
+) {
   const rows: Row[][] = [[]]
+  let sent = false
   let failed = false
   let resolve: (rows: Row[][]) => void
   let reject: (error: Error) => void
@@ -127,6 +144,11 @@ function createTrip(steps: readonly (Step & { prepare: boolean })[]) {
   return {
     done,
     submit(connection: Connection) {
+      submitted(connection)
+      if (!sent) this.send(connection)
+    },
+    send(connection: Connection) {
+      sent = true
       connection.stream.cork()
       for (const { name, text, values, prepare } of steps) {
         if (prepare) connection.parse({ name, text, types: [] }, true)

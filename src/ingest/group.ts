@@ -6,14 +6,8 @@ import { applyGroup } from './apply.ts'
 import { createMemory } from './memory.ts'
 import { createOneTrip } from './one-trip.ts'
 import type { Item, Outcome } from './outcome.ts'
+import { createQueue, type Submission } from './queue.ts'
 
-/**
- * Group commit: requests that arrive while a transaction runs wait together and become the next one. There is one
- * transaction at a time (docs/decisions/0002). A group of what this server knows goes in one trip, any other the long way
- * (0010).
- */
-const MOST_EVENTS = 1_000
-const MOST_CHARACTERS = 8 * 1024 * 1024
 /** Past this much waiting work new requests are told to come back (503), so that memory stays bounded. */
 const MOST_WAITING_CHARACTERS = 64 * 1024 * 1024
 /**
@@ -25,8 +19,7 @@ const BURST_EVENTS = 20_000
 const PER_S_AT_FIRST = 20_000
 const LARGE_GROUP = 500
 const MOST_ATTEMPTS = 8
-/** Of the requests seen last, how many a group waits for, and for how long at most. */
-const SHARE = 0.5
+/** How long a group waits for its requests where nothing is under way. */
 const GATHER_MS = 2
 
 export interface WrittenGroup {
@@ -45,16 +38,26 @@ export interface GroupCommit {
   refuseIfFull(): void
   /** Waits until nothing is waiting or being written. */
   drain(): Promise<void>
-  readonly waiting: { events: number; characters: number }
+  readonly waiting: { readonly events: number; readonly characters: number }
 }
 
-interface Submission {
+/** A group that is under way. */
+interface Flight {
+  group: Submission[]
   items: Item[]
-  characters: number
-  resolve: (outcomes: Outcome[]) => void
-  reject: (error: unknown) => void
+  /** On the clock of `performance`. */
+  begunAt: number
+  /** Undefined where it could not be sent in one trip; resolves with undefined where that failed. */
+  answer: Promise<Outcome[] | undefined> | undefined
 }
 
+const nothing = (): undefined => undefined
+
+/**
+ * Group commit: requests that arrive while a transaction runs wait together and become the next one. There is one
+ * transaction at a time (docs/decisions/0002). A group of what this server knows goes in one trip, which may be sent behind
+ * another; any other goes the long way, alone (0010).
+ */
 export function createGroupCommit(
   writer: Writer,
   trips: Trips | undefined,
@@ -62,71 +65,72 @@ export function createGroupCommit(
 ): GroupCommit {
   const memory = createMemory()
   const oneTrip = trips && createOneTrip(trips, memory, { autocreate: options.autocreate, wake: writer.wake })
-  let queue: Submission[] = []
-  const waiting = { events: 0, characters: 0 }
+  const queue = createQueue()
   let writing: Promise<void> | null = null
-  let gathering: { requests: number; enough: () => void } | null = null
   /** What large groups store a second, lately. */
   let perS = PER_S_AT_FIRST
+  /** When the last group was over, on the clock of `performance`. */
+  let overAt = 0
 
+  /** Two groups at most are under way: one that the database works on, and one sent behind it. */
   async function writeAll(): Promise<void> {
-    let last = 0
-    while (queue.length > 0) {
-      await gather(Math.ceil((last + queue.length) * SHARE))
-      const group = takeGroup()
-      last = group.length
-      try {
-        const begun = performance.now()
-        const items = group.flatMap((s) => s.items)
-        const outcomes = (await oneTrip?.attempt(items)) ?? (await write(items))
-        const seconds = (performance.now() - begun) / 1000
-        options.wrote?.({ events: outcomes.length, seconds })
-        if (outcomes.length >= LARGE_GROUP) perS += (outcomes.length / seconds - perS) / 5
-        let at = 0
-        for (const s of group) {
-          s.resolve(outcomes.slice(at, at + s.items.length))
-          at += s.items.length
-        }
-      } catch (error) {
-        for (const s of group) s.reject(error)
+    let first: Flight | undefined
+    while (first !== undefined || queue.length > 0) {
+      if (first === undefined) {
+        await queue.gathered(GATHER_MS)
+        first = await send(queue.take())
       }
+      const second = first.answer && (await follow(first.answer))
+      await finish(first, second)
+      // What could not be sent behind another may be sent now.
+      first = second?.answer === undefined && second !== undefined ? await send(second.group) : second
     }
   }
 
-  /**
-   * Senders that wait for their answers fall into two groups, of which one is written while the other sends; and once
-   * one is much the smaller, it stays so, at the price of a whole transaction for a few events. So a group waits for a
-   * moment until half of those that were seen last are there again.
-   */
-  function gather(requests: number): Promise<void> | undefined {
-    if (queue.length >= requests || waiting.events >= MOST_EVENTS) return undefined
-    return new Promise((resolve) => {
-      const timer = setTimeout(enough, GATHER_MS)
-      gathering = { requests, enough }
-      function enough(): void {
-        clearTimeout(timer)
-        gathering = null
-        resolve()
-      }
-    })
+  async function send(group: Submission[]): Promise<Flight> {
+    const begunAt = performance.now()
+    const items = group.flatMap((s) => s.items)
+    try {
+      return { group, items, begunAt, answer: (await oneTrip?.send(items))?.answer }
+    } catch (error) {
+      const answer = Promise.reject(error)
+      answer.catch(nothing)
+      return { group, items, begunAt, answer }
+    }
   }
 
-  function takeGroup(): Submission[] {
-    let events = 0
-    let characters = 0
-    let n = 0
-    for (const s of queue) {
-      if (n > 0 && (events + s.items.length > MOST_EVENTS || characters + s.characters > MOST_CHARACTERS))
-        break
-      events += s.items.length
-      characters += s.characters
-      n++
+  /** Sends a group behind the one that is under way, if it is there before that one is over. */
+  async function follow(answer: Promise<unknown>): Promise<Flight | undefined> {
+    const over = answer.then(nothing, nothing)
+    return (await queue.gathered(over)) ? send(queue.take()) : undefined
+  }
+
+  /** Gives a group its outcomes, written the long way if it has to be. */
+  async function finish(
+    { group, items, begunAt, answer }: Flight,
+    second: Flight | undefined,
+  ): Promise<void> {
+    try {
+      let outcomes = await answer
+      if (outcomes === undefined) {
+        // The long way takes the ids and the memory for itself. What was sent behind this group was not kept either.
+        await second?.answer?.catch(nothing)
+        outcomes = await write(items)
+      }
+      const now = performance.now()
+      options.wrote?.({ events: items.length, seconds: (now - begunAt) / 1000 })
+      if (items.length >= LARGE_GROUP)
+        perS += (items.length / ((now - Math.max(begunAt, overAt)) / 1000) - perS) / 5
+      let at = 0
+      for (const s of group) {
+        s.resolve(outcomes.slice(at, at + s.items.length))
+        at += s.items.length
+      }
+    } catch (error) {
+      for (const s of group) s.reject(error)
     }
-    const group = queue.slice(0, n)
-    queue = queue.slice(n)
-    waiting.events -= events
-    waiting.characters -= characters
-    return group
+    overAt = performance.now()
+    queue.answered(group.length)
   }
 
   /** A value that the database refuses spoils its transaction: halves find it, and its neighbours are kept. */
@@ -153,25 +157,22 @@ export function createGroupCommit(
   }
 
   return {
-    waiting,
+    waiting: queue.waiting,
     submit(items) {
       const characters = items.reduce((sum, i) => sum + i.checked.json.length, 0)
+      const { waiting } = queue
       if (waiting.characters > 0 && waiting.characters + characters > MOST_WAITING_CHARACTERS) {
         return Promise.reject(new Problem('overloaded', { retryAfterS: 1 }))
       }
       return new Promise((resolve, reject) => {
         queue.push({ items, characters, resolve, reject })
-        waiting.events += items.length
-        waiting.characters += characters
-        if (gathering !== null && (queue.length >= gathering.requests || waiting.events >= MOST_EVENTS))
-          gathering.enough()
         writing ??= writeAll().finally(() => {
           writing = null
         })
       })
     },
     refuseIfFull() {
-      if (waiting.events >= Math.max(BURST_EVENTS, perS * MOST_WAITING_S))
+      if (queue.waiting.events >= Math.max(BURST_EVENTS, perS * MOST_WAITING_S))
         throw new Problem('overloaded', { retryAfterS: 1 })
     },
     async drain() {

@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { numbered, type Piece, piece } from '../db/piece.ts'
 import { databaseFault, type Tx } from '../db/sql.ts'
-import type { Step, Trips } from '../db/trip.ts'
+import type { Row, Step, Trips } from '../db/trip.ts'
 import { projectVersion } from '../domain/projects/index.ts'
 import { validTokens } from '../domain/tokens/index.ts'
 import { appendInOrder } from '../stream/commit.ts'
@@ -16,6 +17,9 @@ import { type Recalled, recall } from './recall.ts'
 import type { Standing } from './standing.ts'
 import { isWrittenTogether, writeTogether } from './write.ts'
 
+/** Begins a version that the database has not told yet; in the statement it stands for the one of the trip before. */
+const UNKNOWN = '@'
+
 /** Groups that ask first after a group that did not and was refused; doubled each time, up to the most. */
 const LEAST_REST = 2
 const MOST_REST = 64
@@ -25,14 +29,40 @@ const MOST_REST = 64
  * last. It folds them into what it remembers and sends everything in one trip, as one transaction: lock, prove that
  * what was remembered still holds, write, append the changes, commit. Whatever does not hold, and every event that is
  * stored already, fails the proof or a unique index; then nothing was kept, and the group goes the long way (apply.ts).
+ *
+ * A group may be sent while the one before it is under way, so that the database need not wait for this server between
+ * them. It is folded into what the one before it will leave, and proves that this was kept: each trip leaves its name
+ * and its version in a setting of the session, which is rolled back with it.
  */
 export interface OneTrip {
-  /**
-   * @returns the outcomes by position; undefined where the group has to go the long way
-   * @throws when the connection was lost: then it is unknown whether the group was kept
-   */
-  attempt(items: readonly Item[]): Promise<Outcome[] | undefined>
+  /** What was sent; undefined where the group has to go the long way, or cannot be sent before others are answered. */
+  send(items: readonly Item[]): Promise<Sent | undefined>
 }
+
+export interface Sent {
+  /**
+   * The outcomes by position; undefined where nothing was kept and the group has to go the long way. Rejects when the
+   * connection was lost: then it is unknown whether the group was kept.
+   */
+  answer: Promise<Outcome[] | undefined>
+}
+
+/** Where a trip stands in the row of trips. */
+interface Link {
+  name: string
+  /** The version of what it writes, until its answer tells. */
+  version: string
+  /** The setting that it leaves its name and version in, and that of the trip before it. */
+  setting: string
+  settingBefore: string
+  /** The trip before it that is not answered yet. */
+  before: Link | undefined
+  failed: boolean
+}
+
+/** Ids that are kept for groups to come, of which one may be sent before the answer to the one before brings new ones. */
+const LEAST_SPARE_IDS = 2_048
+const SPARE_BLOCKS = 32
 
 export function createOneTrip(
   trips: Trips,
@@ -41,40 +71,88 @@ export function createOneTrip(
 ): OneTrip {
   let resting = 0
   let rest = LEAST_REST
+  let sent = 0
+  /** Sent last and not answered yet. */
+  let last: Link | undefined
+  const self = randomUUID()
+
+  function nextLink(before: Link | undefined): Link {
+    sent++
+    return {
+      name: `${self}-${sent}`,
+      version: `${UNKNOWN}${sent}`,
+      setting: `svc.trip_${sent % 2}`,
+      settingBefore: `svc.trip_${(sent + 1) % 2}`,
+      before,
+      failed: false,
+    }
+  }
+
+  /** Nothing of a group that was not kept may be remembered, nor of one that was folded into it. */
+  function forget({ batches }: Standing): void {
+    for (const id of batches.keys()) memory.take(id)
+  }
+
+  async function answered(
+    trip: Promise<Row[][]>,
+    link: Link,
+    standing: Standing,
+    outcomes: () => Outcome[],
+  ): Promise<Outcome[] | undefined> {
+    try {
+      const [, proof] = await trip
+      const [version, blocks] = proof?.[0] as [string, string]
+      rest = LEAST_REST
+      options.wake()
+      for (const batch of standing.batches.values())
+        if (batch.version === link.version) batch.version = version
+      memory.ids.add(blocks.split(',').map(Number))
+      return outcomes()
+    } catch (error) {
+      link.failed = true
+      forget(standing)
+      if (databaseFault(error) === 'away') throw error
+      if (link.before?.failed !== true) {
+        resting = rest
+        rest = Math.min(rest * 2, MOST_REST)
+      }
+      return undefined
+    } finally {
+      if (last === link) last = undefined
+      link.before = undefined
+    }
+  }
+
   return {
-    async attempt(items) {
+    async send(items) {
       if (resting > 0) {
-        resting--
+        if (last === undefined) resting--
         return undefined
       }
       const recalled = trips.ready ? recall(items, memory) : undefined
       if (recalled === undefined) return undefined
       const { standing } = recalled
+      const before = last
       const admission = admit(items, standing, options)
       if (admission.admitted.length === 0) return undefined
       const folded = await foldByHeart(admission.admitted, standing)
       if (folded === undefined) return undefined
       const changes = changesOf(standing, folded, admission.admitted, [])
-      try {
-        const [, proof] = await trips.run([
-          step('batches.lock_progress', lock(recalled)),
-          step('ingest.prove', prove(recalled, blocksFor(items.length))),
-          writeTogether(folded),
-          step('changes.append', appendInOrder(changes)),
-        ])
-        const [version, blocks] = proof?.[0] as [string, string, string]
-        rest = LEAST_REST
-        options.wake()
-        standing.version = version
-        memory.ids.add(blocks.split(',').map(Number))
-        remember(memory, standing, folded)
-        return outcomesOf(items, admission)
-      } catch (error) {
-        if (databaseFault(error) === 'away') throw error
-        resting = rest
-        rest = Math.min(rest * 2, MOST_REST)
-        return undefined
-      }
+      const link = nextLink(before)
+      const spare = memory.ids.size < LEAST_SPARE_IDS ? SPARE_BLOCKS : 0
+      const trip = trips.run([
+        step('batches.lock_progress', lock(recalled)),
+        step('ingest.prove', prove(recalled, blocksFor(items.length) + spare, link)),
+        writeTogether(folded),
+        step('changes.append', appendInOrder(changes)),
+      ])
+      standing.version = link.version
+      remember(memory, standing, folded)
+      last = link
+      const answer = answered(trip, link, standing, () => outcomesOf(items, admission))
+      // Whoever waits for an earlier one first hears of this one later.
+      answer.catch(() => {})
+      return { answer }
     },
   }
 }
@@ -115,8 +193,10 @@ const lock = ({ batches }: Recalled): Piece => piece`/* batches.lock_progress */
  * After the lock, so that it sees the work of whoever held it. What does not hold is an error, by way of a text that
  * is no number: whatever follows in the same transaction is then not done.
  */
-function prove({ batches, access, tokens }: Recalled, blocks: number): Piece {
+function prove({ batches, access, tokens }: Recalled, blocks: number, link: Link): Piece {
   const valid = validTokens(tokens)
+  const versionOf = ({ version }: { version: string }): string =>
+    version.startsWith(UNKNOWN) ? UNKNOWN : version
   return piece`/* ingest.prove */
   select pg_current_xact_id()::xid::text,
     (select string_agg(nextval('event_block')::text, ',') from generate_series(1, ${blocks}::int)),
@@ -124,7 +204,8 @@ function prove({ batches, access, tokens }: Recalled, blocks: number): Piece {
       (select string_agg(p.xmin::text || ' ' || b.xmin::text, ',' order by w.n)
        from string_to_table(${batches.map((b) => b.state.key).join(',')}, ',') with ordinality as w (key, n)
        join batch_progress p on p.batch_key = w.key::bigint join batches b on b.key = p.batch_key)
-      = ${batches.map((b) => `${b.version} ${b.ownVersion}`).join(',')}
+      = replace(${batches.map((b) => `${versionOf(b)} ${b.ownVersion}`).join(',')}, '@',
+          coalesce(split_part(current_setting(${link.settingBefore}, true), ' ', 2), ''))
       and
       (select string_agg(${projectVersion} || ' ' || coalesce(m.role, ''), ',' order by w.n)
        from rows from (
@@ -134,5 +215,7 @@ function prove({ batches, access, tokens }: Recalled, blocks: number): Piece {
        left join project_members m on m.project_key = p.key and m.user_id = w.user_id::uuid)
       = ${access.map((a) => a.expected).join(',')}
       and (select count(*) from (${valid}) t) = ${tokens.length}::int
-    then '0' else 'what was remembered no longer holds' end)::int`
+      and ${link.before?.name ?? ''}::text in ('', split_part(current_setting(${link.settingBefore}, true), ' ', 1))
+    then '0' else 'what was remembered no longer holds' end)::int,
+    set_config(${link.setting}, ${link.name}::text || ' ' || pg_current_xact_id()::xid::text, false)`
 }

@@ -1,0 +1,163 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { patienceMs } from '../kit/effort.ts'
+import type { Answer } from '../kit/http.ts'
+import { type Door, makeEvent, openDoor, openSecond, type TestEvent } from './sending.ts'
+
+// A group is sent while the one before it is under way (src/ingest/one-trip.ts). Whatever becomes of the first, the
+// second is stored exactly once, and never without it.
+
+let door: Door
+const cleanUps: (() => Promise<unknown>)[] = []
+beforeEach(async () => {
+  door = await openDoor()
+  for (const batch_id of ['one', 'other']) {
+    expect((await door.send(makeEvent('batch_start', { batch_id }))).status).toBe(200)
+    for (const number of [1, 2]) expect((await door.send(epoch(batch_id, number))).status).toBe(200)
+  }
+})
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+  await door.stop()
+})
+
+const epoch = (batch_id: string, number: number): TestEvent =>
+  makeEvent('job_epoch', { batch_id, job_id: 'job', data: { epoch: number, loss: 1 / number } })
+
+/** Lets nobody write to the batch until it is released. */
+async function hold(batchId: string): Promise<{ release(): Promise<void> }> {
+  const writer = await door.sql.reserve()
+  await writer`begin`
+  await writer`
+    select from batch_progress where batch_key = (select key from batches where id = ${batchId}) for update`
+  let held = true
+  const release = async (): Promise<void> => {
+    if (!held) return
+    held = false
+    await writer`commit`
+    writer.release()
+  }
+  cleanUps.push(release)
+  return { release }
+}
+
+/** How many events of this server wait for a group of theirs. */
+async function waiting(): Promise<number> {
+  const { body } = await door.app.call('GET', '/metrics', { token: door.session })
+  return Number(/^svc_ingest_waiting_events (\d+)$/m.exec(body)?.[1])
+}
+
+async function untilWaiting(events: number): Promise<void> {
+  const end = Date.now() + patienceMs(10)
+  while ((await waiting()) !== events) {
+    if (Date.now() > end) throw new Error(`${await waiting()} events wait, not ${events}`)
+    await sleep(20)
+  }
+}
+
+/** Sends each while those before it are under way; of three, the third has to wait. */
+async function sendInARow(events: TestEvent[]): Promise<Promise<Answer>[]> {
+  const answers: Promise<Answer>[] = []
+  for (const [i, event] of events.entries()) {
+    answers.push(door.send(event))
+    if (i < 2) {
+      await sleep(100)
+      await untilWaiting(0)
+    } else await untilWaiting(1)
+  }
+  return answers
+}
+
+const epochsOf = async (batchId: string): Promise<number[]> =>
+  (
+    await door.sql`
+      select e.epoch from epochs e join jobs j on j.key = e.job_key join batches b on b.key = j.batch_key
+      where b.id = ${batchId} order by e.epoch`
+  ).map((row) => row.epoch)
+
+const countedOf = async (batchId: string): Promise<unknown> =>
+  (
+    await door.sql`
+      select p.epochs, p.max_epoch from job_progress p join batches b on b.key = p.batch_key where b.id = ${batchId}`
+  )[0]
+
+test('the second is folded into what the first leaves, and sent before it is over; the third waits', async () => {
+  const held = await hold('one')
+  const answers = await sendInARow([epoch('one', 3), epoch('one', 4), epoch('one', 5)])
+  expect(await epochsOf('one')).toEqual([1, 2])
+  await held.release()
+  const given = await Promise.all(answers)
+  expect(given.map((a) => a.status)).toEqual([200, 200, 200])
+  const ids = given.map((a) => a.body.db_id)
+  expect(ids).toEqual([...ids].sort((a, b) => a - b))
+  expect(await epochsOf('one')).toEqual([1, 2, 3, 4, 5])
+  expect(await countedOf('one')).toEqual({ epochs: 5, max_epoch: 5 })
+  // What was remembered of the three still holds.
+  expect((await door.send(epoch('one', 6))).body.deduplicated).toBe(false)
+  expect(await countedOf('one')).toEqual({ epochs: 6, max_epoch: 6 })
+})
+
+test.for([
+  'one',
+  'other',
+])('the first is a repeat: the second, of batch %s, is stored once', async (batchId) => {
+  const second = await openSecond(door)
+  cleanUps.push(() => second.stop())
+  const elsewhere = makeEvent('log_line', { batch_id: 'elsewhere' })
+  await second.call('POST', '/api/events', { token: door.token, body: elsewhere })
+  const held = await hold('one')
+  const repeat = { ...epoch('one', 3), event_id: elsewhere.event_id }
+  const answers = await sendInARow([repeat, epoch(batchId, 4)])
+  await held.release()
+  const [first, next] = await Promise.all(answers)
+  expect(first?.body.deduplicated).toBe(true)
+  expect(next?.body.deduplicated).toBe(false)
+  expect(await epochsOf(batchId)).toEqual([1, 2, 4])
+  expect(await countedOf(batchId)).toEqual({ epochs: 3, max_epoch: 4 })
+  if (batchId === 'other') expect(await epochsOf('one')).toEqual([1, 2])
+  expect((await door.send(epoch('one', 7))).body.deduplicated).toBe(false)
+  expect((await countedOf('one')) as { max_epoch: number }).toMatchObject({ max_epoch: 7 })
+})
+
+test('the second is a repeat of the first: both have one db_id', async () => {
+  const held = await hold('one')
+  const event = epoch('one', 3)
+  const answers = await sendInARow([event, event])
+  await held.release()
+  const [first, next] = await Promise.all(answers)
+  expect(first?.body).toEqual({ db_id: expect.any(Number), deduplicated: false })
+  expect(next?.body).toEqual({ db_id: first?.body.db_id, deduplicated: true })
+  expect(await epochsOf('one')).toEqual([1, 2, 3])
+})
+
+test('somebody else wrote to the batch meanwhile: both are folded into that', async () => {
+  const second = await openSecond(door)
+  cleanUps.push(() => second.stop())
+  const held = await hold('one')
+  const foreign = second.call('POST', '/api/events', { token: door.token, body: epoch('one', 9) })
+  await sleep(300)
+  const answers = await sendInARow([epoch('one', 3), epoch('one', 4)])
+  await held.release()
+  expect((await foreign).status).toBe(200)
+  for (const answer of answers) expect((await answer).status).toBe(200)
+  expect(await epochsOf('one')).toEqual([1, 2, 3, 4, 9])
+  expect(await countedOf('one')).toEqual({ epochs: 5, max_epoch: 9 })
+})
+
+test('the connection is lost under both: both are refused, and repeats are stored once', async () => {
+  const held = await hold('one')
+  const events = [epoch('one', 3), epoch('one', 4)]
+  const answers = await sendInARow(events)
+  const ended = await door.sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = 'svc ingest' and wait_event_type = 'Lock' and datname = current_database()`
+  expect(ended).toHaveLength(1)
+  for (const answer of answers) expect((await answer).body.code).toBe('unavailable')
+  await held.release()
+  for (const event of events) {
+    const again = await door.send(event)
+    expect([again.status, again.body.deduplicated]).toEqual([200, false])
+  }
+  expect(await epochsOf('one')).toEqual([1, 2, 3, 4])
+  expect(await countedOf('one')).toEqual({ epochs: 4, max_epoch: 4 })
+})
