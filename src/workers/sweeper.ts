@@ -16,6 +16,7 @@ import {
   LEFTOVERS,
   markPurged,
   noteSwept,
+  PASSES,
   purgePayloads,
   type RetentionDays,
   STEPS,
@@ -159,16 +160,19 @@ function createRound({ sql, writer, log, cutoffs, stretches, steps, signal }: Su
         oldestLine: null,
         oldestOther: null,
       }
-      let from: number | null = stretch * stretches.ids
-      while (from !== null) {
-        if (signal.aborted) return
-        const begin: number = from
-        const swept = await step((tx) => sweepSlice(tx, stretch, begin, cutoffs, stretches))
-        done.log_lines += swept.lines
-        done.event_payloads += swept.payloads
-        left.oldestLine = earlier(left.oldestLine, swept.oldestLine)
-        left.oldestOther = earlier(left.oldestOther, swept.oldestOther)
-        from = swept.next
+      const end = (stretch + 1) * stretches.ids
+      for (let from = stretch * stretches.ids, to = end; from < end; from = to, to = end) {
+        for (const perPage of PASSES) {
+          if (signal.aborted) return
+          const slice = { from, to, perPage }
+          const swept = await step((tx) => sweepSlice(tx, slice, cutoffs, stretches))
+          done.log_lines += swept.lines
+          done.event_payloads += swept.payloads
+          left.oldestLine = earlier(left.oldestLine, swept.oldestLine)
+          left.oldestOther = earlier(left.oldestOther, swept.oldestOther)
+          to = swept.next ?? to
+          if (!swept.unfinished) break
+        }
       }
       await step((tx) => noteSwept(tx, stretch, left, stretches))
     }

@@ -15,6 +15,7 @@ export { type Cutoffs, cutoffsOf, KINDS, type Kind, type RetentionDays } from '.
 export {
   countDue,
   noteSwept,
+  PASSES,
   STRETCHES,
   type StretchSizes,
   stretchesDue,

@@ -19,11 +19,29 @@ export interface StretchSizes {
 
 export const STRETCHES: StretchSizes = { ids: 65_536, open: 16, rows: 5_000 }
 
+/**
+ * How many events of one page of the table lose their payload in a transaction, pass by pass. An event without payload is a
+ * new version of its row. Where it finds room on its page, none of the table's indexes is written (a heap-only tuple); a
+ * page that was filled has room for one or two, and for more once the payloads of those are gone.
+ */
+export const PASSES: readonly (number | null)[] = [1, 4, null]
+
+export interface Slice {
+  /** The first db_id. */
+  from: number
+  /** The db_id after the last. */
+  to: number
+  /** Of each page; null: all. */
+  perPage: number | null
+}
+
 export interface SweptSlice {
   lines: number
   payloads: number
-  /** Where the next slice begins; null at the end of the stretch. */
+  /** Where the next slice begins; null at the end of this one. */
   next: number | null
+  /** Whether something due is left for another pass. */
+  unfinished: boolean
   oldestLine: string | null
   oldestOther: string | null
 }
@@ -42,45 +60,48 @@ export async function stretchesDue(db: Db, cutoffs: Cutoffs, sizes: StretchSizes
   return rows.map((row) => row.number)
 }
 
-/** The events of a slice that have their payload; `due` says which go. */
+/** The events of a slice that have their payload, with the page that they stand on; `due` says which go. */
 const slice = (db: Db, from: number, to: number, cutoffs: Cutoffs, limit: Fragment): Fragment => db`
-  select e.db_id, e.batch_key, e.ts, e.type = ${LINE} as line,
+  select e.db_id, e.batch_key, e.ts, e.type = ${LINE} as line, (e.ctid::text::point)[0] as page,
     coalesce(e.ts < case when e.type = ${LINE} then ${cutoffs.lines}::timestamptz else ${cutoffs.payloads}::timestamptz end, false) as due
   from events e
   where e.db_id >= ${from} and e.db_id < ${to} and e.payload is not null
   order by e.db_id ${limit}`
 
-/** Removes what is due among the first events of a stretch from `from` on. */
+/** Removes what is due among the first events of a slice, or as much of it as one pass may take of a page. */
 export async function sweepSlice(
   tx: Tx,
-  stretch: number,
-  from: number,
+  { from, to, perPage }: Slice,
   cutoffs: Cutoffs,
   sizes: StretchSizes,
 ): Promise<SweptSlice> {
-  const to = (stretch + 1) * sizes.ids
   const [row] = await tx<
     {
       seen: number
       last: number | null
       lines: number
       payloads: number
+      unfinished: boolean
       oldest_line: string | null
       oldest_other: string | null
     }[]
   >`/* retention.sweep_slice */
     with slice as materialized (${slice(tx, from, to, cutoffs, tx`limit ${sizes.rows}`)}),
-    nulled as (update events e set payload = null from slice s where s.due and e.db_id = s.db_id),
-    lines as (delete from log_lines l using slice s where s.due and s.line and l.batch_key = s.batch_key and l.db_id = s.db_id)
-    select count(*) seen, max(db_id) last, count(*) filter (where due and line) lines,
-      count(*) filter (where due and not line) payloads,
+    numbered as materialized (
+      select s.*, due and row_number() over (partition by page, due order by db_id) <= coalesce(${perPage}::int, ${sizes.rows}::int) goes
+      from slice s),
+    nulled as (update events e set payload = null from numbered s where s.goes and e.db_id = s.db_id),
+    lines as (delete from log_lines l using numbered s where s.goes and s.line and l.batch_key = s.batch_key and l.db_id = s.db_id)
+    select count(*) seen, max(db_id) last, count(*) filter (where goes and line) lines,
+      count(*) filter (where goes and not line) payloads, coalesce(bool_or(due and not goes), false) unfinished,
       min(ts) filter (where line and not due) oldest_line, min(ts) filter (where not line and not due) oldest_other
-    from slice`
+    from numbered`
   if (row === undefined) throw new Error('sweeping gave no row')
   return {
     lines: row.lines,
     payloads: row.payloads,
     next: row.seen < sizes.rows || row.last === null ? null : row.last + 1,
+    unfinished: row.unfinished,
     oldestLine: row.oldest_line,
     oldestOther: row.oldest_other,
   }
