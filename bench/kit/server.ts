@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbedded } from '../../src/db/embedded.ts'
 
+/** As `npm start` has them. */
+const FLAGS = ['--max-semi-space-size=16', '--heap-growing-percent=200']
 const ROOT = join(import.meta.dirname, '..', '..')
 
 export interface BenchDatabase {
@@ -59,7 +61,7 @@ export async function startProcess(
   // BENCH_PROFILE=folder has every process write a CPU profile there when it ends.
   const folder = process.env.BENCH_PROFILE
   const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
-  const runner = script.endsWith('.ts') ? ['--import', 'tsx'] : ['--max-semi-space-size=32']
+  const runner = script.endsWith('.ts') ? ['--import', 'tsx'] : FLAGS
   const child = spawn(process.execPath, [...profile, ...runner, join(ROOT, script)], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],

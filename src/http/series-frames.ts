@@ -61,10 +61,10 @@ async function* frames(
 }
 
 function* header(pieces: Pieces, fields: Record<string, unknown>): Generator<Buffer> {
-  const text = Buffer.from(JSON.stringify(fields))
-  const frame = Buffer.alloc(Math.ceil((4 + text.length) / 8) * 8, ' ')
+  const text = JSON.stringify(fields)
+  const spaces = -(4 + Buffer.byteLength(text)) & 7
+  const frame = Buffer.from(`    ${text}${' '.repeat(spaces)}`)
   frame.writeUInt32LE(frame.length - 4)
-  text.copy(frame, 4)
   yield* bytesOf(pieces, frame)
 }
 

@@ -18,6 +18,8 @@ const MOST_WAITING_S = 2.5
 const BURST_EVENTS = 20_000
 const PER_S_AT_FIRST = 20_000
 const LARGE_GROUP = 500
+/** What a large group leaves of the weight of those before it. */
+const FADE = 0.8
 const MOST_ATTEMPTS = 8
 /** How long a group waits for its requests where nothing is under way. */
 const GATHER_MS = 2
@@ -67,8 +69,8 @@ export function createGroupCommit(
   const oneTrip = trips && createOneTrip(trips, memory, { autocreate: options.autocreate, wake: writer.wake })
   const queue = createQueue()
   let writing: Promise<void> | null = null
-  /** What large groups store a second, lately. */
-  let perS = PER_S_AT_FIRST
+  /** What large groups stored lately, and how long that took. Sums: two answers may come at one moment. */
+  const lately = { events: PER_S_AT_FIRST, seconds: 1 }
   /** When the last group was over, on the clock of `performance`. */
   let overAt = 0
 
@@ -119,8 +121,10 @@ export function createGroupCommit(
       }
       const now = performance.now()
       options.wrote?.({ events: items.length, seconds: (now - begunAt) / 1000 })
-      if (items.length >= LARGE_GROUP)
-        perS += (items.length / ((now - Math.max(begunAt, overAt)) / 1000) - perS) / 5
+      if (items.length >= LARGE_GROUP) {
+        lately.events = lately.events * FADE + items.length
+        lately.seconds = lately.seconds * FADE + (now - Math.max(begunAt, overAt)) / 1000
+      }
       let at = 0
       for (const s of group) {
         s.resolve(outcomes.slice(at, at + s.items.length))
@@ -172,6 +176,7 @@ export function createGroupCommit(
       })
     },
     refuseIfFull() {
+      const perS = lately.events / lately.seconds
       if (queue.waiting.events >= Math.max(BURST_EVENTS, perS * MOST_WAITING_S))
         throw new Problem('overloaded', { retryAfterS: 1 })
     },
