@@ -72,13 +72,15 @@ export function createLog(
   )
 
   function note(fault: unknown): void {
+    const { code, message } = fault as { code?: string; message?: string }
+    // This server ended its connections itself: a request whose client has gone may be at work when it stops.
+    if (code === 'CONNECTION_ENDED') return
     counts.faults++
     last = performance.now()
     if (away) return
     away = true
     since = last
     counts.outages++
-    const { code, message } = fault as { code?: string; message?: string }
     log.error(
       { code, reason: message },
       'the database cannot be used; requests are answered with 503 until it can',

@@ -1,7 +1,9 @@
+import { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterEach, describe, expect, test } from 'vitest'
 import { startEmbedded } from '../../src/db/embedded.ts'
+import { createLog, type ServiceLog } from '../../src/log.ts'
 import { newHome } from '../faults/server-process.ts'
 import { makeEvent, openDoor, UNLIMITED } from '../ingest/sending.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
@@ -106,6 +108,41 @@ describe('a database that goes away', () => {
     expect(await figure(app, 'svc_database_up')).toBe(1)
   })
 })
+
+test('connections that this server ended are no outage, one that is refused is', async () => {
+  const nowhere = 'postgresql://127.0.0.1:1/none'
+  const { lines, log } = written()
+  const endWatch = log.watch(nowhere, () => Promise.reject(new Error('away')))
+  cleanUps.push(async () => endWatch())
+  const ask = async (sql: postgres.Sql): Promise<string> => {
+    const err = await sql`select 1`.catch((error) => error)
+    log.log.error({ err }, 'a request failed')
+    return err.code
+  }
+  const ended = postgres(nowhere, { max: 1 })
+  await ended.end()
+  expect(await ask(ended)).toBe('CONNECTION_ENDED')
+  expect([log.outages.away, lines]).toEqual([false, []])
+  const refused = postgres(nowhere, { max: 1 })
+  cleanUps.push(() => refused.end())
+  expect(await ask(refused)).toBe('ECONNREFUSED')
+  expect(log.outages.away).toBe(true)
+  expect(lines.map((line) => JSON.parse(line).msg)).toEqual([expect.stringMatching(/cannot be used/)])
+})
+
+function written(): { lines: string[]; log: ServiceLog } {
+  const lines: string[] = []
+  const to = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk))
+      done()
+    },
+  })
+  return {
+    lines,
+    log: createLog({ logLevel: 'error', databaseUrl: undefined, smtp: undefined, identityProviders: [] }, to),
+  }
+}
 
 describe('a disk that is full', () => {
   test('is 503 with Retry-After for what is written, reads go on, and it heals by itself', {
