@@ -1,13 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbedded } from '../../src/db/embedded.ts'
 
-/** As `npm start` has them. */
-const FLAGS = ['--max-semi-space-size=16', '--heap-growing-percent=200']
 const ROOT = join(import.meta.dirname, '..', '..')
+const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+/** Those of `npm start`. */
+const NODE_FLAGS: string[] = scripts.start.match(/--\S+/g)
 
 export interface BenchDatabase {
   url: string
@@ -61,7 +63,7 @@ export async function startProcess(
   // BENCH_PROFILE=folder has every process write a CPU profile there when it ends.
   const folder = process.env.BENCH_PROFILE
   const profile = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
-  const runner = script.endsWith('.ts') ? ['--import', 'tsx'] : FLAGS
+  const runner = script.endsWith('.ts') ? ['--import', 'tsx'] : NODE_FLAGS
   const child = spawn(process.execPath, [...profile, ...runner, join(ROOT, script)], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
