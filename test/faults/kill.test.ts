@@ -107,6 +107,7 @@ test(
       } finally {
         await sql.end({ timeout: 5 })
       }
+      if ((round + 1) % 100 === 0) console.info(`kill: ${round + 1} of ${ROUNDS} rounds, none lost so far`)
     }
     console.info(
       `kill: ${ROUNDS} rounds, ${acknowledged} events acknowledged before a kill, ${unknown} sent again`,
