@@ -289,6 +289,17 @@ test('a thousand jobs are a board and a table of which only the rows in sight ar
   await page.goBack()
   await page.locator('[data-cell="job-0999"]').waitFor()
   await expect.poll(() => reads).toBe(2)
+  // An address that names a row shows it, in whatever order.
+  for (const sort of ['', '&sort=-lr']) {
+    await page.goto(`/b/thousand/jobs?job=job-0620${sort}`)
+    await page.locator('[data-job="job-0620"]').waitFor()
+    const seen = () =>
+      page.locator('[data-job="job-0620"]').evaluate((row) => {
+        const { left, top, height } = row.getBoundingClientRect()
+        return row.contains(document.elementFromPoint(left + 8, top + height / 2))
+      })
+    await expect.poll(seen).toBe(true)
+  }
   expect(complaints).toEqual([])
   await context.close()
 }, 240_000)

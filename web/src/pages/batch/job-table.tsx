@@ -114,11 +114,18 @@ function Body(props: {
     estimateSize: () => ROW_PX,
     overscan: 10,
   })
+  const opened = useRef(false)
   // biome-ignore lint/correctness/useExhaustiveDependencies: to the picked row when it is picked, not when rows move
   useEffect(() => {
+    if (scroller === null) return
+    const opening = !opened.current
+    opened.current = true
     const at = picked === undefined ? -1 : rows.findIndex((job) => job.id === picked)
-    if (at >= 0) virtual.scrollToIndex(at, { align: 'auto' })
-  }, [picked])
+    if (at < 0) return
+    virtual.scrollToIndex(at, { align: opening ? 'center' : 'auto' })
+    // Whoever comes by an address that names a row wants to see it: the page goes to the table too.
+    if (opening) scroller.scrollIntoView({ block: 'nearest' })
+  }, [picked, scroller])
   return (
     <div role="rowgroup" className="job-grid relative" style={{ height: virtual.getTotalSize() }}>
       {virtual.getVirtualItems().map(({ index, start }) => {
