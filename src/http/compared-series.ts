@@ -15,6 +15,7 @@ import {
 import type { Services } from '../services.ts'
 import { readersOnly } from './credentials.ts'
 import { axesQuery, clipShape, drawingOf, groupShape, wholeEpochs, writeGroup } from './metrics.ts'
+import { numberText } from './number-text.ts'
 
 /** As many as one comparison shows. */
 const MOST_JOBS = 1_000
@@ -43,7 +44,11 @@ const groupsQuery = z
   })
   .superRefine(wholeEpochs)
 const clipQuery = z
-  .strictObject({ ...ofJobs, ...axes, clip: z.coerce.number().gt(0).lt(0.5).describe('Share at either end') })
+  .strictObject({
+    ...ofJobs,
+    ...axes,
+    clip: numberText(z.number().gt(0).lt(0.5)).describe('Share at either end'),
+  })
   .superRefine(wholeEpochs)
 
 const groupingOf = (text: string): GroupBy | undefined =>

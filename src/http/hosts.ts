@@ -9,6 +9,7 @@ import { readResources } from '../domain/resources/index.ts'
 import type { Services } from '../services.ts'
 import { commit } from '../stream/commit.ts'
 import { personOnly } from './credentials.ts'
+import { numberText } from './number-text.ts'
 import { cursorOf, pageFrom, pageOf, pageQuery } from './page.ts'
 import * as shapes from './shapes.ts'
 
@@ -40,7 +41,7 @@ const seriesShape = z.object({
   returned_points: z.int(),
   sampled: z.boolean(),
 })
-const second = z.coerce.number().int().min(0).max(253_402_300_799).optional()
+const second = numberText(z.int().min(0).max(253_402_300_799)).optional()
 const DAY_S = 86_400
 /** Points of one series in an answer, unless told. */
 const POINTS = 1_000
@@ -92,7 +93,7 @@ export function hostRoutes(app: FastifyInstance, services: Services): void {
         summary: 'Resource series of the newest batches that ran on the host, over the last day unless told',
         params: shapes.byId,
         querystring: z.strictObject({
-          points: z.coerce.number().int().min(MIN_POINTS).max(100_000).default(POINTS),
+          points: numberText(z.int().min(MIN_POINTS).max(100_000)).default(POINTS),
           from: second.describe('First second: Unix seconds'),
           to: second.describe('Last second'),
         }),

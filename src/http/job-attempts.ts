@@ -11,6 +11,7 @@ import { JOB_STATES } from './batch-shapes.ts'
 import { readersOnly } from './credentials.ts'
 import { type Asked as AskedSeries, points, seriesShape } from './metrics.ts'
 import { keysQuery, namesOf } from './names.ts'
+import { numberText } from './number-text.ts'
 import { type ShownSeries, sendSeries } from './series-json.ts'
 import * as shapes from './shapes.ts'
 
@@ -44,8 +45,8 @@ const attemptShape = z.object({
 }) satisfies z.ZodType<Attempt>
 
 const ofJob = z.object({ id: z.string(), job_id: z.string() })
-const ofAttempt = ofJob.extend({ n: z.coerce.number().int().min(1).max(2_147_483_647) })
-const epoch = z.coerce.number().int().min(-2_147_483_648).max(2_147_483_647).optional()
+const ofAttempt = ofJob.extend({ n: numberText(z.int().min(1).max(2_147_483_647)) })
+const epoch = numberText(z.int().min(-2_147_483_648).max(2_147_483_647)).optional()
 const pointsQuery = z.strictObject({
   ...keysQuery,
   points,

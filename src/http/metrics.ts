@@ -19,6 +19,7 @@ import {
 } from '../domain/metrics/index.ts'
 import type { Services } from '../services.ts'
 import { jobsQuery, keysQuery, namesOf } from './names.ts'
+import { numberText } from './number-text.ts'
 import { answerSeries } from './series-frames.ts'
 import type { ShownSeries } from './series-json.ts'
 import { byId } from './shapes.ts'
@@ -50,15 +51,11 @@ const metricShape = seriesShape.extend({
       'Where the mean stands after the last point: a next value v makes mean·w + v·(1−w) and mass·w + (1−w), and the smoothed value is mean ÷ mass',
     ),
 })
-export const points = z.coerce
-  .number()
-  .int()
-  .min(MIN_POINTS)
-  .max(1_000_000)
+export const points = numberText(z.int().min(MIN_POINTS).max(1_000_000))
   .optional()
   .describe('Longer series are sampled to at most so many points; every point without it')
 const scale = z.enum(['linear', 'log']).default('linear')
-const place = z.coerce.number().min(-2_147_483_648).max(253_402_300_799).optional()
+const place = numberText(z.number().min(-2_147_483_648).max(253_402_300_799)).optional()
 
 /** Which axes, which part of them, how smooth: what the charts of one batch and of many are asked alike. */
 export const axesQuery = {
@@ -73,10 +70,7 @@ export const axesQuery = {
     'log: buckets are equally wide on a logarithmic x-axis, and what is not above 0 is left out',
   ),
   y_scale: scale.describe('log: of each bucket the least value above 0 stays, besides the first that is not'),
-  smooth: z.coerce
-    .number()
-    .min(0)
-    .max(0.9999)
+  smooth: numberText(z.number().min(0).max(0.9999))
     .optional()
     .describe('Weight of the past in a debiased exponential mean over every point'),
 }
@@ -100,10 +94,7 @@ const metricsQuery = z
     ...keysQuery,
     ...jobsQuery,
     ...axesQuery,
-    clip: z.coerce
-      .number()
-      .gt(0)
-      .lt(0.5)
+    clip: numberText(z.number().gt(0).lt(0.5))
       .optional()
       .describe(
         'Share of the points that may be left out at either end of the y-axis: `clips` tells the range',

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { Problem } from '../problem.ts'
+import { numberText } from './number-text.ts'
 
 /** The query of every list: how many, and from where (contract "General rules"). */
 export const pageQuery = {
-  limit: z.coerce.number().int().min(1).max(500).default(50).describe('Items in one page'),
+  limit: numberText(z.int().min(1).max(500)).default(50).describe('Items in one page'),
   cursor: z.string().max(2048).optional().describe('The next_cursor of the page before'),
 }
 

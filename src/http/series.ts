@@ -8,12 +8,13 @@ import { readResources } from '../domain/resources/index.ts'
 import type { Services } from '../services.ts'
 import { type Asked, metricsRoutes, points, seriesShape } from './metrics.ts'
 import { jobsQuery, keysQuery, namesOf } from './names.ts'
+import { numberText } from './number-text.ts'
 import { type ShownSeries, sendSeries } from './series-json.ts'
 import { byId, instant } from './shapes.ts'
 
 const second = z
   .union([
-    z.coerce.number().int().min(-62_135_596_800).max(253_402_300_799),
+    numberText(z.int().min(-62_135_596_800).max(253_402_300_799)),
     z.iso.datetime().transform((text) => Math.floor(Date.parse(text) / 1000)),
   ])
   .optional()
@@ -27,7 +28,7 @@ const resourcesQuery = z.strictObject({
 const storable = z
   .string()
   .refine((text) => !text.includes('\u0000') && text.isWellFormed(), 'holds what no text may hold')
-const dbId = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional()
+const dbId = numberText(z.int().min(0).max(Number.MAX_SAFE_INTEGER)).optional()
 const logQuery = z.strictObject({
   job_id: storable.optional(),
   level: storable
@@ -38,14 +39,8 @@ const logQuery = z.strictObject({
   q: storable.max(1_000).optional().describe('Part of the line, in any case'),
   after: dbId.describe('Lines past this db_id'),
   before: dbId.describe('Lines before this db_id; the last of them, unless `after` is given too'),
-  limit: z.coerce.number().int().min(1).max(500).default(50),
-  tail: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1_000)
-    .optional()
-    .describe('The last so many lines; wins over limit'),
+  limit: numberText(z.int().min(1).max(500)).default(50),
+  tail: numberText(z.int().min(1).max(1_000)).optional().describe('The last so many lines; wins over limit'),
 })
 const logShape = z.object({
   db_id: z.int(),

@@ -1,0 +1,10 @@
+import { z } from 'zod'
+
+const DECIMAL = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i
+
+/**
+ * A number of an address, as text in decimals. What JavaScript takes for one as well (nothing at all, blanks, `0x10`,
+ * `Infinity`) stays text, which `number` refuses.
+ */
+export const numberText = <T extends z.ZodType<number, number>>(number: T) =>
+  z.preprocess((text) => (typeof text === 'string' && DECIMAL.test(text) ? Number(text) : text), number)
