@@ -1,6 +1,6 @@
 import type { Browser } from '@playwright/test'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestApp, type TestApp } from '../kit/app.ts'
+import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 import { buildPage } from './built-page.ts'
@@ -41,5 +41,63 @@ test('a page that lost its server says so, and shows what it missed once the ser
   await label.filter({ hasText: '298 of 298 points' }).waitFor({ timeout: 40_000 })
   await page.getByText('The live stream is cut off').waitFor({ state: 'detached' })
   await expect.poll(() => page.locator('[data-stream]').textContent()).toBe('live')
+  await context.close()
+}, 240_000)
+
+test('a page that is opened while the server is away says so and opens by itself once it is back', async () => {
+  const ada = await app.register('ada@example.org')
+  const reporter = await app.reporterToken(ada.token)
+  await send(app, reporter, recordedSweep('away').slice(0, 40))
+  const { page, context } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  const other = await context.newPage()
+  // Of one the code is not there yet, of the other only the data.
+  await page.goto('/p/digits')
+  await page.getByRole('link', { name: 'away', exact: true }).waitFor()
+  await other.goto('/p/digits')
+  await other.getByRole('link', { name: 'away', exact: true }).waitFor()
+  await other.getByRole('link', { name: 'Members' }).click()
+  await other.getByRole('heading', { name: /^Members/ }).waitFor()
+
+  const port = Number(new URL(app.address).port)
+  await app.stop()
+  await page.getByRole('link', { name: 'Tokens' }).click()
+  await page.getByText('The page opens by itself once it answers').waitFor()
+  // What stands around the page is still there, and says what could not be loaded.
+  await page.keyboard.press('Control+k')
+  await page.getByText('Search could not be loaded').waitFor()
+  await other.evaluate(() => {
+    history.pushState({}, '', '/p/elsewhere')
+    dispatchEvent(new PopStateEvent('popstate'))
+  })
+  await other.getByText('The server cannot be reached. It is asked again by itself.').waitFor()
+
+  app = await startTestApp({ databaseUrl: database.url, port })
+  await page.getByRole('heading', { name: 'Tokens' }).waitFor({ timeout: 40_000 })
+  await other.getByText('No such project').waitFor({ timeout: 40_000 })
+  await context.close()
+}, 240_000)
+
+test('a session that ended elsewhere is told as such, and signing in again leads back', async () => {
+  const eve = await app.register('eve@example.org')
+  const reporter = await app.reporterToken(eve.token)
+  await send(app, reporter, recordedSweep('signed-out').slice(0, 40))
+  const { page, context } = await visit(browser, { address: app.address, cookie: eve.cookie })
+  await page.goto('/b/signed-out')
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  const body = { email: 'eve@example.org', password: PASSWORD }
+  const { token } = (await app.call('POST', '/api/auth/login', { body })).body
+  await app.call('PATCH', '/api/auth/me', {
+    token,
+    body: { current_password: PASSWORD, password: 'another password' },
+  })
+  await page.getByText('Your session has ended, so you are signed out').waitFor()
+  expect(await page.getByText('The live stream is cut off').count()).toBe(0)
+  await page.getByRole('link', { name: 'Sign in again' }).click()
+  await page.getByLabel('E-mail address').fill('eve@example.org')
+  await page.getByLabel('Password').fill('another password')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL('/b/signed-out')
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  expect(await page.getByText('Your session has ended').count()).toBe(0)
   await context.close()
 }, 240_000)

@@ -1,9 +1,15 @@
+import { useEffect } from 'react'
 import { sayWhy } from '../lib/api/request.ts'
+import { isAway, isUnloaded, serviceBack } from '../lib/away.ts'
 import { Button } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
 
+const RELOADED = 'reloaded at'
+const NOT_AGAIN_MS = 30_000
+
 /** A page that failed to show. What it showed is kept at the server. */
 export function Crash({ error, reset }: { error: unknown; reset?: () => void }) {
+  if (isAway(error) || isUnloaded(error)) return <NotYet />
   return (
     <Notice title="This page could not be shown" bad>
       <p>{sayWhy(error)}</p>
@@ -12,6 +18,29 @@ export function Crash({ error, reset }: { error: unknown; reset?: () => void }) 
         {reset && <Button onClick={reset}>Try again</Button>}
         <Button onClick={() => location.reload()}>Load the page anew</Button>
       </div>
+    </Notice>
+  )
+}
+
+/** The service is away, or has another version of the page by now: it is loaded anew once there is an answer. */
+function NotYet() {
+  useEffect(() => {
+    let left = false
+    void serviceBack().then(() => {
+      // Once: what is still missing then is missing at the service.
+      if (left || Date.now() - Number(sessionStorage.getItem(RELOADED)) < NOT_AGAIN_MS) return
+      sessionStorage.setItem(RELOADED, String(Date.now()))
+      location.reload()
+    })
+    return () => {
+      left = true
+    }
+  }, [])
+  return (
+    <Notice title="This page could not be loaded" bad>
+      <p>The server cannot be reached just now. The page opens by itself once it answers.</p>
+      <p>Nothing of your data was changed.</p>
+      <Button onClick={() => location.reload()}>Load the page anew</Button>
     </Notice>
   )
 }

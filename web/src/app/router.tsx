@@ -6,6 +6,7 @@ import {
   lazyRouteComponent,
   redirect,
 } from '@tanstack/react-router'
+import { loaded } from '../lib/away.ts'
 import { readChartSearch } from '../lib/charts/search.ts'
 import { readCompareSearch } from '../lib/compare-search.ts'
 import { links } from '../lib/links.ts'
@@ -19,10 +20,13 @@ import { readShareSearch } from '../pages/share/search.ts'
 import { readAccountSearch, readReturn, readSignInSearch } from '../pages/sign-in/search.ts'
 import { buttonLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
+import { AdminDoor } from './admin-door.tsx'
 import { Crash } from './crash.tsx'
 import { Shell } from './shell.tsx'
 
-/** Every page is a piece of its own, loaded when a link to it is pointed at. */
+/** Every page is a piece of its own, loaded when a link to it is pointed at; one that cannot be had is `Crash`'s. */
+const page: typeof lazyRouteComponent = (code, name) => lazyRouteComponent(() => loaded(code()), name)
+
 const text = (value: unknown): string | undefined =>
   value === undefined || value === null || value === '' ? undefined : String(value)
 
@@ -56,42 +60,51 @@ const signedIn = async ({ location }: { location: { href: string } }) => {
   if (me === null) throw redirect({ to: '/sign-in', search: readReturn({ return_to: location.href }) })
 }
 
+/** Whoever is signed in has nothing to do there, unless to read what went wrong. */
+const signedOut = async ({ search }: { search: { return_to?: string; error?: string } }) => {
+  if (search.error !== undefined) return
+  const me = await queryClient.ensureQueryData(meQuery).catch(() => null)
+  if (me !== null) throw redirect(search.return_to === undefined ? links.home() : { href: search.return_to })
+}
+
 const home = createRoute({
   getParentRoute: () => root,
   path: '/',
   beforeLoad: signedIn,
-  component: lazyRouteComponent(() => import('../pages/home/home.tsx'), 'Home'),
+  component: page(() => import('../pages/home/home.tsx'), 'Home'),
 })
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
   validateSearch: only(readSignInSearch),
-  component: lazyRouteComponent(() => import('../pages/sign-in/sign-in.tsx'), 'SignIn'),
+  beforeLoad: signedOut,
+  component: page(() => import('../pages/sign-in/sign-in.tsx'), 'SignIn'),
 })
 const register = createRoute({
   getParentRoute: () => root,
   path: '/register',
   validateSearch: only(readReturn),
-  component: lazyRouteComponent(() => import('../pages/sign-in/register.tsx'), 'Register'),
+  beforeLoad: signedOut,
+  component: page(() => import('../pages/sign-in/register.tsx'), 'Register'),
 })
 const connect = createRoute({
   getParentRoute: () => root,
   path: '/connect',
   beforeLoad: signedIn,
-  component: lazyRouteComponent(() => import('../pages/connect/connect.tsx'), 'Connect'),
+  component: page(() => import('../pages/connect/connect.tsx'), 'Connect'),
 })
 const account = createRoute({
   getParentRoute: () => root,
   path: '/account',
   beforeLoad: signedIn,
   validateSearch: only(readAccountSearch),
-  component: lazyRouteComponent(() => import('../pages/account/account.tsx'), 'Account'),
+  component: page(() => import('../pages/account/account.tsx'), 'Account'),
 })
 const tokens = createRoute({
   getParentRoute: () => root,
   path: '/tokens',
   beforeLoad: signedIn,
-  component: lazyRouteComponent(() => import('../pages/tokens/tokens.tsx'), 'Tokens'),
+  component: page(() => import('../pages/tokens/tokens.tsx'), 'Tokens'),
 })
 const project = createRoute({
   getParentRoute: () => root,
@@ -101,18 +114,18 @@ const project = createRoute({
     void queryClient.prefetchQuery(projectQuery(params.slug))
     void queryClient.prefetchQuery(fieldsQuery(params.slug))
   },
-  component: lazyRouteComponent(() => import('../pages/project/project.tsx'), 'ProjectPage'),
+  component: page(() => import('../pages/project/project.tsx'), 'ProjectPage'),
 })
 const members = createRoute({
   getParentRoute: () => root,
   path: '/p/$slug/members',
-  component: lazyRouteComponent(() => import('../pages/project/members.tsx'), 'Members'),
+  component: page(() => import('../pages/project/members.tsx'), 'Members'),
 })
 const rules = createRoute({
   getParentRoute: () => root,
   path: '/p/$slug/rules',
   beforeLoad: signedIn,
-  component: lazyRouteComponent(() => import('../pages/rules/rules.tsx'), 'RulesPage'),
+  component: page(() => import('../pages/rules/rules.tsx'), 'RulesPage'),
 })
 
 const batch = createRoute({
@@ -123,31 +136,31 @@ const batch = createRoute({
     void queryClient.prefetchQuery(batchQuery(params.batchId))
     void queryClient.prefetchQuery(jobsQuery(params.batchId))
   },
-  component: lazyRouteComponent(() => import('../pages/batch/batch.tsx'), 'BatchPage'),
+  component: page(() => import('../pages/batch/batch.tsx'), 'BatchPage'),
 })
 const charts = createRoute({
   getParentRoute: () => batch,
   path: '/',
   validateSearch: only(readChartSearch),
-  component: lazyRouteComponent(() => import('../pages/batch/charts.tsx'), 'BatchCharts'),
+  component: page(() => import('../pages/batch/charts.tsx'), 'BatchCharts'),
 })
 const jobs = createRoute({
   getParentRoute: () => batch,
   path: '/jobs',
   validateSearch: only(readJobsSearch),
-  component: lazyRouteComponent(() => import('../pages/batch/jobs.tsx'), 'BatchJobs'),
+  component: page(() => import('../pages/batch/jobs.tsx'), 'BatchJobs'),
 })
 const logs = createRoute({
   getParentRoute: () => batch,
   path: '/logs',
   validateSearch: only(readLogSearch),
-  component: lazyRouteComponent(() => import('../pages/batch/logs.tsx'), 'BatchLogs'),
+  component: page(() => import('../pages/batch/logs.tsx'), 'BatchLogs'),
 })
 const resources = createRoute({
   getParentRoute: () => batch,
   path: '/resources',
   validateSearch: only(readChartSearch),
-  component: lazyRouteComponent(() => import('../pages/batch/resources.tsx'), 'BatchResources'),
+  component: page(() => import('../pages/batch/resources.tsx'), 'BatchResources'),
 })
 const environment = createRoute({
   getParentRoute: () => batch,
@@ -156,78 +169,87 @@ const environment = createRoute({
     const other = text(given.with)
     return other === undefined ? {} : { with: other }
   }),
-  component: lazyRouteComponent(() => import('../pages/batch/environment.tsx'), 'BatchEnvironment'),
+  component: page(() => import('../pages/batch/environment.tsx'), 'BatchEnvironment'),
 })
 const timeline = createRoute({
   getParentRoute: () => batch,
   path: '/timeline',
-  component: lazyRouteComponent(() => import('../pages/batch/timeline.tsx'), 'BatchTimeline'),
+  component: page(() => import('../pages/batch/timeline.tsx'), 'BatchTimeline'),
 })
 const delivery = createRoute({
   getParentRoute: () => batch,
   path: '/delivery',
-  component: lazyRouteComponent(() => import('../pages/batch/delivery.tsx'), 'BatchDelivery'),
+  component: page(() => import('../pages/batch/delivery.tsx'), 'BatchDelivery'),
 })
 const job = createRoute({
   getParentRoute: () => batch,
   path: '/j/$jobId',
   validateSearch: only(readJobSearch),
-  component: lazyRouteComponent(() => import('../pages/job/job.tsx'), 'JobPage'),
+  component: page(() => import('../pages/job/job.tsx'), 'JobPage'),
 })
 
 const hosts = createRoute({
   getParentRoute: () => root,
   path: '/hosts',
   beforeLoad: signedIn,
-  component: lazyRouteComponent(() => import('../pages/hosts/hosts.tsx'), 'Hosts'),
+  component: page(() => import('../pages/hosts/hosts.tsx'), 'Hosts'),
 })
 const host = createRoute({
   getParentRoute: () => root,
   path: '/hosts/$hostId',
   beforeLoad: signedIn,
   validateSearch: only(readChartSearch),
-  component: lazyRouteComponent(() => import('../pages/hosts/host.tsx'), 'HostPage'),
+  component: page(() => import('../pages/hosts/host.tsx'), 'HostPage'),
 })
 
 const compare = createRoute({
   getParentRoute: () => root,
   path: '/compare',
   validateSearch: only(readCompareSearch),
-  component: lazyRouteComponent(() => import('../pages/compare/compare.tsx'), 'Compare'),
+  component: page(() => import('../pages/compare/compare.tsx'), 'Compare'),
 })
 const share = createRoute({
   getParentRoute: () => root,
   path: '/s/$token',
   validateSearch: only(readShareSearch),
-  component: lazyRouteComponent(() => import('../pages/share/share.tsx'), 'SharedPage'),
+  component: page(() => import('../pages/share/share.tsx'), 'SharedPage'),
+})
+const admin = createRoute({
+  getParentRoute: () => root,
+  path: '/admin',
+  beforeLoad: signedIn,
+  component: AdminDoor,
+})
+const adminHome = createRoute({
+  getParentRoute: () => admin,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect(links.users())
+  },
 })
 const users = createRoute({
-  getParentRoute: () => root,
-  path: '/admin/users',
-  beforeLoad: signedIn,
-  component: lazyRouteComponent(() => import('../pages/admin/users.tsx'), 'Users'),
+  getParentRoute: () => admin,
+  path: '/users',
+  component: page(() => import('../pages/admin/users.tsx'), 'Users'),
 })
 const agents = createRoute({
-  getParentRoute: () => root,
-  path: '/admin/agents',
-  beforeLoad: signedIn,
-  component: lazyRouteComponent(() => import('../pages/admin/agents.tsx'), 'Agents'),
+  getParentRoute: () => admin,
+  path: '/agents',
+  component: page(() => import('../pages/admin/agents.tsx'), 'Agents'),
 })
 const keys = createRoute({
-  getParentRoute: () => root,
-  path: '/admin/keys',
-  beforeLoad: signedIn,
-  component: lazyRouteComponent(() => import('../pages/admin/keys.tsx'), 'Keys'),
+  getParentRoute: () => admin,
+  path: '/keys',
+  component: page(() => import('../pages/admin/keys.tsx'), 'Keys'),
 })
 const audit = createRoute({
-  getParentRoute: () => root,
-  path: '/admin/audit',
+  getParentRoute: () => admin,
+  path: '/audit',
   validateSearch: only((given): { subject?: string } => {
     const subject = text(given.subject)
     return subject === undefined ? {} : { subject }
   }),
-  beforeLoad: signedIn,
-  component: lazyRouteComponent(() => import('../pages/admin/audit.tsx'), 'Audit'),
+  component: page(() => import('../pages/admin/audit.tsx'), 'Audit'),
 })
 
 export const router = createRouter({
@@ -246,10 +268,7 @@ export const router = createRouter({
     host,
     compare,
     share,
-    users,
-    agents,
-    keys,
-    audit,
+    admin.addChildren([adminHome, users, agents, keys, audit]),
   ]),
   defaultPreload: 'intent',
   defaultErrorComponent: Crash,

@@ -1,15 +1,19 @@
-import { Outlet, useMatches, useRouterState } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
-import type { Batch } from '../lib/api/types.ts'
+import { Link, Outlet, useMatches, useRouterState } from '@tanstack/react-router'
+import { type ComponentType, useCallback, useEffect, useState } from 'react'
+import type { Batch, User } from '../lib/api/types.ts'
+import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
 import { reconnect, useChannel, useStreamState } from '../lib/live/stream.ts'
-import { useMe } from '../lib/queries.ts'
-import { Button } from '../ui/controls.tsx'
+import { meQuery, useMe } from '../lib/queries.ts'
+import { queryClient } from '../lib/query-client.ts'
+import { Button, buttonLook } from '../ui/controls.tsx'
+import { tell } from '../ui/toasts.tsx'
 import { Keyboard } from './keyboard.tsx'
 import { Rail } from './rail.tsx'
+import { Title } from './title.tsx'
 import { TopBar } from './top-bar.tsx'
 
-const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
+const loadPalette = () => import('./palette.tsx').then((file) => file.Palette)
 
 /** Rail, top bar, page. Signing in and shared pages stand alone. */
 export function Shell() {
@@ -20,65 +24,90 @@ export function Shell() {
   })
   const me = useMe()
   const [rail, setRail] = useState(false)
-  const [palette, setPalette] = useState(false)
-  const openPalette = useCallback(() => setPalette(true), [])
+  const [Palette, setPalette] = useState<ComponentType<{ onClose: () => void }> | null>(null)
+  const openPalette = useCallback(() => {
+    loadPalette().then(
+      (palette) => setPalette(() => palette),
+      () => tell('Search could not be loaded: the server cannot be reached just now.', { bad: true }),
+    )
+  }, [])
   // All that changes anywhere: the rail counts it, and the lists show it.
   useChannel(me && !alone ? 'dashboard' : null, ({ batches }) => batchStore.put(batches as Batch[]))
+  const closeRail = useCallback(() => setRail(false), [])
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes it
   useEffect(() => setRail(false), [path])
   if (alone) {
     return (
       <main id="content" className="h-full overflow-y-auto">
+        <Title />
         <Outlet />
       </main>
     )
   }
   return (
     <div className="flex h-full">
+      <Title />
       <a
         href="#content"
         className="sr-only z-50 rounded bg-accent px-3 py-1 text-accent-ink focus:not-sr-only focus:absolute focus:top-2 focus:left-2"
       >
         Skip to the content
       </a>
-      <Rail me={me ?? null} open={rail} onClose={() => setRail(false)} />
+      <Rail me={me ?? null} open={rail} onClose={closeRail} />
       <div className="flex min-w-0 flex-1 flex-col">
         <TopBar me={me} onMenu={() => setRail(true)} onPalette={openPalette} />
-        <Offline />
+        <Offline me={me} />
         <main id="content" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
           <Outlet />
         </main>
       </div>
       <Keyboard onPalette={openPalette} />
-      {palette && (
-        <Suspense>
-          <Palette onClose={() => setPalette(false)} />
-        </Suspense>
-      )}
+      {Palette && <Palette onClose={() => setPalette(null)} />}
     </div>
   )
 }
 
-/** Said once the stream has been away for a moment: a restart of the server is over before that. */
-function Offline() {
+/**
+ * Said once the stream has been away for a moment: a restart of the server is over before that. A server that refuses
+ * the stream because the session ended, as after a change of the password elsewhere, is not away.
+ */
+function Offline({ me }: { me: User | null | undefined }) {
   const away = useStreamState() === 'offline'
+  const path = useRouterState({ select: (state) => state.location.href })
   const [shown, setShown] = useState(false)
+  const [known, setKnown] = useState(false)
+  if (me && !known) setKnown(true)
   useEffect(() => {
     if (!away) return setShown(false)
-    const timer = setTimeout(() => setShown(true), 1500)
+    const timer = setTimeout(() => {
+      setShown(true)
+      void queryClient.invalidateQueries({ queryKey: meQuery.queryKey })
+    }, 1500)
     return () => clearTimeout(timer)
   }, [away])
-  if (!shown) return null
+  const ended = known && me === null
+  if (!shown && !ended) return null
   return (
     <div
       role="status"
       className="flex flex-wrap items-center gap-x-3 border-b border-line bg-amber-soft px-4 py-1 text-amber"
     >
-      <p>
-        The live stream is cut off. What you see may be old; it is caught up by itself once the server
-        answers.
-      </p>
-      <Button onClick={reconnect}>Try now</Button>
+      {ended ? (
+        <>
+          <p>Your session has ended, so you are signed out. What you see may be old.</p>
+          <Link {...links.signIn(path)} className={buttonLook()}>
+            Sign in again
+          </Link>
+        </>
+      ) : (
+        <>
+          <p>
+            The live stream is cut off. What you see may be old; it is caught up by itself once the server
+            answers.
+          </p>
+          <Button onClick={reconnect}>Try now</Button>
+        </>
+      )}
     </div>
   )
 }

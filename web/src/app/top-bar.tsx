@@ -6,6 +6,7 @@ import { useRowPart } from '../lib/live/row-store.ts'
 import { useStreamState } from '../lib/live/stream.ts'
 import { Button, buttonLook } from '../ui/controls.tsx'
 import { OpenLater } from '../ui/open-later.tsx'
+import { PLACES } from './places.ts'
 import { userButton } from './user-button.tsx'
 
 const userMenu = () => import('./user-menu.tsx').then((file) => file.UserMenu)
@@ -37,19 +38,6 @@ export function TopBar(props: { me: User | null | undefined; onMenu: () => void;
       )}
     </header>
   )
-}
-
-const PLACES: Record<string, string> = {
-  '/': 'Home',
-  '/connect': 'Connect a script',
-  '/account': 'Account',
-  '/tokens': 'Tokens',
-  '/hosts': 'Hosts',
-  '/compare': 'Compare',
-  '/admin/users': 'Users',
-  '/admin/agents': 'Agents',
-  '/admin/keys': 'Signing keys',
-  '/admin/audit': 'Audit log',
 }
 
 function Breadcrumb() {

@@ -9,7 +9,8 @@ export const links = {
   home: () => linkOptions({ to: '/' }),
   signIn: (returnTo?: string) =>
     linkOptions({ to: '/sign-in', search: returnTo ? { return_to: returnTo } : {} }),
-  register: () => linkOptions({ to: '/register', search: {} }),
+  register: (returnTo?: string) =>
+    linkOptions({ to: '/register', search: returnTo ? { return_to: returnTo } : {} }),
   connect: () => linkOptions({ to: '/connect' }),
   account: () => linkOptions({ to: '/account', search: {} }),
   tokens: () => linkOptions({ to: '/tokens' }),

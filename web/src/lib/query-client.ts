@@ -1,16 +1,36 @@
-import { QueryClient } from '@tanstack/react-query'
+import { QueryCache, QueryClient } from '@tanstack/react-query'
 import { Refusal } from './api/request.ts'
+import { isAway, serviceBack } from './away.ts'
 import { onReset } from './live/stream.ts'
 
 /** The stream keeps what is shown fresh, so nothing is read again for its age alone. */
 export const queryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: (error) => isAway(error) && askAgainLater() }),
   defaultOptions: {
     queries: {
       staleTime: 15_000,
       refetchOnWindowFocus: false,
-      retry: (failures, error) =>
-        failures < 3 && !(error instanceof Refusal && error.status >= 400 && error.status < 500),
+      retry: (failures, error) => {
+        const status = error instanceof Refusal ? error.status : undefined
+        // Nobody answers: that is said soon, and what failed is asked again once somebody does.
+        if (status === 0) return failures < 1
+        return failures < 3 && !(status !== undefined && status >= 400 && status < 500)
+      },
     },
   },
 })
 onReset(() => void queryClient.invalidateQueries())
+
+let waits = false
+/** What could not be read because the service was away is read once it is back, wherever it is shown. */
+function askAgainLater(): void {
+  if (waits) return
+  waits = true
+  void serviceBack().then(() => {
+    waits = false
+    return queryClient.refetchQueries({
+      type: 'active',
+      predicate: ({ state }) => state.status === 'error' && isAway(state.error),
+    })
+  })
+}

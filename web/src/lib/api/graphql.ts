@@ -76,6 +76,7 @@ export const nextOf = ({ pageInfo }: Pick<Paged<unknown>, 'pageInfo'>): string |
 /** What the answer lacks because there is none, or because it may not be seen. */
 export const notFound = (noun: string): Refusal =>
   new Refusal(404, { code: `${noun}_not_found`, detail: `No such ${noun}` })
-export const forbidden = (): Refusal => new Refusal(403, { code: 'forbidden', detail: 'You may not do this' })
+export const forbidden = (detail = 'You may not do this'): Refusal =>
+  new Refusal(403, { code: 'forbidden', detail })
 export const unknown = (): Refusal =>
   new Refusal(401, { code: 'unauthenticated', detail: 'A valid credential is needed' })

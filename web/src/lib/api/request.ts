@@ -1,14 +1,23 @@
+import { some } from '../words.ts'
+
 /** An answer that says no, as problem+json tells it; `status` 0 is a server that could not be reached. */
 export class Refusal extends Error {
   readonly status: number
   readonly code: string
   readonly errors: { path: string; message: string }[]
+  /** When it may be tried again, where the service says so. */
+  readonly retryAfterS: number | undefined
 
-  constructor(status: number, body: { code?: string; detail?: string; title?: string; errors?: unknown }) {
+  constructor(
+    status: number,
+    body: { code?: string; detail?: string; title?: string; errors?: unknown },
+    retryAfterS?: number,
+  ) {
     super(body.detail ?? body.title ?? `The server answered ${status}`)
     this.status = status
     this.code = body.code ?? 'unknown'
     this.errors = Array.isArray(body.errors) ? body.errors : []
+    this.retryAfterS = retryAfterS
   }
 }
 
@@ -37,12 +46,17 @@ async function send<T>(method: string, path: string, body?: unknown, signal?: Ab
   return (await contentOf(answer)) as T
 }
 
+/** What changes nothing, and is asked again once the service is back (query-client.ts). */
+const READ = /^GET |^POST \/graphql$/
+
 const reach = (path: string, init: RequestInit): Promise<Response> =>
   fetch(path, init).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
     throw new Refusal(0, {
       code: 'unreachable',
-      detail: 'The server cannot be reached. Nothing was changed.',
+      detail: READ.test(`${init.method ?? 'GET'} ${path}`)
+        ? 'The server cannot be reached. It is asked again by itself.'
+        : 'The server cannot be reached. Nothing was changed.',
     })
   })
 
@@ -50,7 +64,10 @@ async function contentOf(answer: Response): Promise<unknown> {
   const text = await answer.text()
   const json = text !== '' && /json/.test(answer.headers.get('content-type') ?? '')
   const value = json ? JSON.parse(text) : text
-  if (!answer.ok) throw new Refusal(answer.status, json ? value : {})
+  if (!answer.ok) {
+    const after = Number(answer.headers.get('retry-after') ?? Number.NaN)
+    throw new Refusal(answer.status, json ? value : {}, Number.isFinite(after) ? after : undefined)
+  }
   return value
 }
 
@@ -73,5 +90,8 @@ export const remove = (path: string): Promise<void> => send('DELETE', path)
 export const sayWhy = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   const fields = error instanceof Refusal ? error.errors.map((one) => `${one.path}: ${one.message}`) : []
-  return fields.length > 0 ? fields.join('; ') : error.message
+  if (fields.length > 0) return fields.join('; ')
+  if (error instanceof Refusal && error.status === 429 && error.retryAfterS !== undefined)
+    return `${error.message.replace(/\.$/, '')}. Try again in ${some(error.retryAfterS, 'second')}.`
+  return error.message
 }

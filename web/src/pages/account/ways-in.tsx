@@ -3,10 +3,12 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { beginLink, type Identity, type Provider, unlink } from '../../lib/api/identity.ts'
 import { sayWhy } from '../../lib/api/request.ts'
+import { faultOf } from '../../lib/away.ts'
 import { providersQuery, waysInQuery } from '../../lib/queries.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { Refused } from '../../ui/refused.tsx'
 import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/when.tsx'
 import { Outcome } from '../sign-in/providers.tsx'
@@ -20,7 +22,8 @@ const route = getRouteApi('/account')
 export function WaysIn() {
   const ways = useQuery(waysInQuery)
   const providers = useQuery(providersQuery).data ?? []
-  if (ways.error) return <Notice title={sayWhy(ways.error)} bad />
+  const fault = faultOf(ways)
+  if (fault) return <Refused error={fault} />
   if (ways.isPending) return <Waiting rows={4} />
   const { items, password } = ways.data
   return (

@@ -1,10 +1,11 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { type AuditEntry, fetchAudit } from '../../lib/api/dashboard.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { faultOf } from '../../lib/away.ts'
 import { links } from '../../lib/links.ts'
 import { Button, Field } from '../../ui/controls.tsx'
-import { Notice, Waiting } from '../../ui/notice.tsx'
+import { Waiting } from '../../ui/notice.tsx'
+import { Refused } from '../../ui/refused.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 import { When } from '../../ui/when.tsx'
 
@@ -22,7 +23,8 @@ export function Audit() {
     placeholderData: (before) => before,
     refetchOnMount: 'always',
   })
-  if (entries.error) return <Notice title={sayWhy(entries.error)} bad />
+  const fault = faultOf(entries)
+  if (fault) return <Refused error={fault} />
   if (entries.isPending) return <Waiting />
   const items = entries.data.pages.flatMap((page) => page.items)
   return (

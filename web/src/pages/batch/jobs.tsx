@@ -1,6 +1,7 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { Batch, Job, Status } from '../../lib/api/types.ts'
+import { loaded } from '../../lib/away.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
@@ -15,7 +16,9 @@ import { RerunBatch } from './rerun-dialog.tsx'
 import { useJobs } from './use-jobs.ts'
 
 /** After the table: what draws weighs as much as all else here. */
-const SeriesCharts = lazy(async () => ({ default: (await import('./series-charts.tsx')).SeriesCharts }))
+const SeriesCharts = lazy(async () => ({
+  default: (await loaded(import('./series-charts.tsx'))).SeriesCharts,
+}))
 
 const route = getRouteApi('/b/$batchId/jobs')
 

@@ -4,6 +4,7 @@ import { lazy, Suspense, useState } from 'react'
 import { fetchLostJobs, fetchRunningJobs } from '../../lib/api/dashboard.ts'
 import { fetchHosts } from '../../lib/api/hosts.ts'
 import type { Batch } from '../../lib/api/types.ts'
+import { loaded } from '../../lib/away.ts'
 import { links } from '../../lib/links.ts'
 import { ago, some } from '../../lib/words.ts'
 import { buttonLook } from '../../ui/controls.tsx'
@@ -11,7 +12,9 @@ import { StatusShape } from '../../ui/status.tsx'
 import { useNow, When } from '../../ui/when.tsx'
 import { Section } from './section.tsx'
 
-const RerunFrom = lazy(async () => ({ default: (await import('../batch/rerun-from.tsx')).RerunFrom }))
+const RerunFrom = lazy(async () => ({
+  default: (await loaded(import('../batch/rerun-from.tsx'))).RerunFrom,
+}))
 const DAY_MS = 86_400_000
 /** An agent that has been away for longer is not missed any more. */
 const MISSED_MS = 7 * DAY_MS

@@ -5,6 +5,7 @@ import { fetchBatches } from '../../lib/api/batches.ts'
 import { fetchControl } from '../../lib/api/control.ts'
 import { fetchHost, type Host, hostResourcesOf, revokeHost } from '../../lib/api/hosts.ts'
 import { sayWhy } from '../../lib/api/request.ts'
+import { faultOf } from '../../lib/away.ts'
 import { readChartSearch } from '../../lib/charts/search.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
@@ -48,9 +49,10 @@ export function HostPage() {
       batchId: null,
     })
   }, [hostId])
-  if (read.error)
+  const fault = faultOf(read)
+  if (fault)
     return (
-      <Notice title={sayWhy(read.error)} bad>
+      <Notice title={sayWhy(fault)} bad>
         <Link {...links.hosts()} className="text-accent underline">
           All your hosts
         </Link>

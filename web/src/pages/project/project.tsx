@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import { sayWhy } from '../../lib/api/request.ts'
+import { faultOf } from '../../lib/away.ts'
 import { parseQuery, toggle, without } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
 import { pin } from '../../lib/pins.ts'
@@ -11,6 +12,7 @@ import { buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { OpenLater } from '../../ui/open-later.tsx'
 import { PinView } from '../../ui/pin-view.tsx'
+import { Refused } from '../../ui/refused.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { BatchTable } from './batch-table.tsx'
 import { QueryField } from './query-field.tsx'
@@ -35,18 +37,18 @@ export function ProjectPage() {
   const { sort, descending } = sortOf(search)
   const order = useMemo(() => ({ sort, descending }), [sort, descending])
   const ids = useMemo(() => columns.map((column) => column.id), [columns])
-  const list = useBatchList(slug, filter, order, ids)
+  const list = useBatchList(slug, filter, order, ids, project.data !== undefined)
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is selected is of what is shown
   useEffect(() => setSelected(new Set()), [slug, q])
 
-  if (project.error) {
+  const fault = faultOf(project)
+  if (fault)
     return (
-      <Notice title={sayWhy(project.error)} bad>
+      <Refused error={fault}>
         <p>It may be private, or the address may be mistyped.</p>
-      </Notice>
+      </Refused>
     )
-  }
   const name = project.data?.display_name ?? slug
   return (
     <div className="flex h-full flex-col">

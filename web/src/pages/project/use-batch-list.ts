@@ -49,6 +49,8 @@ export function useBatchList(
   filter: TableFilter,
   order: { sort: string; descending: boolean },
   columns: readonly string[],
+  /** Whether the project is there to be followed: who may not see it would be told of a broken stream. */
+  visible: boolean,
 ): BatchList {
   const { sort, descending } = order
   const fields = useMemo(() => createRowStore<FieldRow>((row) => row.id), [])
@@ -87,7 +89,7 @@ export function useBatchList(
     refetchInterval: (query) =>
       filter.where !== undefined && (query.state.data?.pages.length ?? 0) < 3 ? CONDITIONS_MS : false,
   })
-  useChannel(`project:${slug}`, ({ batches }) => {
+  useChannel(visible ? `project:${slug}` : null, ({ batches }) => {
     if (batches) batchStore.put(batches as Batch[])
   })
   const listed = useMemo(

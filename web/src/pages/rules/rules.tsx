@@ -4,10 +4,12 @@ import { useState } from 'react'
 import { sayWhy } from '../../lib/api/request.ts'
 import { type Rule, setRecipients } from '../../lib/api/rules.ts'
 import type { Project } from '../../lib/api/types.ts'
+import { faultOf } from '../../lib/away.ts'
 import { membersQuery, projectQuery, rulesQuery, useMe } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { Refused } from '../../ui/refused.tsx'
 import { Sheet } from '../../ui/table.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { ProjectTabs } from '../project/tabs.tsx'
@@ -22,13 +24,13 @@ export function RulesPage() {
   const { slug } = route.useParams()
   const me = useMe()
   const project = useQuery(projectQuery(slug))
-  if (project.error) {
+  const fault = faultOf(project)
+  if (fault)
     return (
-      <Notice title={sayWhy(project.error)} bad>
+      <Refused error={fault}>
         <p>It may be private, or the address may be mistyped.</p>
-      </Notice>
+      </Refused>
     )
-  }
   if (!project.data || !me) return <Waiting />
   return (
     <Sheet title={`Notification rules of ${project.data.display_name}`}>

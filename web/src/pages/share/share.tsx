@@ -51,6 +51,10 @@ export function SharedPage() {
   }, [shared.data, context])
   useChannel(shared.data && !shared.error ? `share:${token}` : null, (payload) => takeIn(context, payload))
   const batch = useBatch(shared.data?.batch.id ?? '')
+  const name = batch?.id
+  useEffect(() => {
+    document.title = name === undefined ? 'Shared batch' : `${name} · shared batch`
+  }, [name])
   const gone = shared.error instanceof Refusal && shared.error.status === 404
   if (gone || (shared.error && shared.data === undefined)) {
     return gone ? (

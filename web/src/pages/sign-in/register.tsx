@@ -48,7 +48,7 @@ export function Register() {
       <Providers returnTo={returnTo} />
       <p className="text-muted">
         You have an account?{' '}
-        <Link {...links.signIn()} className="text-accent underline">
+        <Link {...links.signIn(returnTo)} className="text-accent underline">
           Sign in
         </Link>
       </p>

@@ -35,7 +35,7 @@ export function SignIn() {
       <Providers returnTo={returnTo} />
       <p className="text-muted">
         No account yet?{' '}
-        <Link {...links.register()} className="text-accent underline">
+        <Link {...links.register(returnTo)} className="text-accent underline">
           Register
         </Link>
         . The first account is the administrator.

@@ -1,0 +1,15 @@
+/** What pages without a name of their own are called. */
+export const PLACES: Record<string, string> = {
+  '/': 'Home',
+  '/connect': 'Connect a script',
+  '/account': 'Account',
+  '/tokens': 'Tokens',
+  '/hosts': 'Hosts',
+  '/compare': 'Compare',
+  '/sign-in': 'Sign in',
+  '/register': 'Register',
+  '/admin/users': 'Users',
+  '/admin/agents': 'Agents',
+  '/admin/keys': 'Signing keys',
+  '/admin/audit': 'Audit log',
+}

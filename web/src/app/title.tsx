@@ -1,0 +1,26 @@
+import { useParams, useRouterState } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import type { Status } from '../lib/api/types.ts'
+import { batchStore } from '../lib/live/batches.ts'
+import { useRowPart } from '../lib/live/row-store.ts'
+import { PLACES } from './places.ts'
+
+const SIGNS: Record<Status, string> = { running: '●', completed: '✓', failed: '✗', stopped: '■', lost: '○' }
+const PRODUCT = 'Experiment monitor'
+
+/** What the tab of the browser says: where it is, and how a batch stands, since one keeps many open. */
+export function Title() {
+  const { slug, batchId, jobId, hostId, token } = useParams({ strict: false })
+  const path = useRouterState({ select: (state) => state.location.pathname })
+  const status = useRowPart(batchStore, batchId ?? '', (batch) => batch?.status)
+  const place = hostId === undefined ? PLACES[path] : 'Host'
+  const name = jobId ?? batchId ?? slug ?? place
+  const sign = status === undefined || jobId !== undefined ? '' : `${SIGNS[status]} `
+  const within = jobId !== undefined ? batchId : undefined
+  useEffect(() => {
+    // A shared batch names itself: its address does not (pages/share/share.tsx).
+    if (token !== undefined) return
+    document.title = [name && `${sign}${name}`, within, PRODUCT].filter(Boolean).join(' · ')
+  }, [token, name, sign, within])
+  return null
+}

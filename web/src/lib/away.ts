@@ -1,0 +1,42 @@
+import { Refusal } from './api/request.ts'
+
+/** Code of the page that could not be fetched: the service is away, or another version stands in its place. */
+class Unloaded extends Error {
+  constructor(cause: unknown) {
+    super('A part of this page could not be loaded.', { cause })
+  }
+}
+/** What import() answers, with its failure named: a browser tells it in words of its own. */
+export const loaded = <Code>(code: Promise<Code>): Promise<Code> =>
+  code.catch((error: unknown) => {
+    throw new Unloaded(error)
+  })
+
+export const isUnloaded = (error: unknown): boolean => error instanceof Unloaded
+/** Whether the service did not answer, or cannot work just now: what was asked for can be had later. */
+export const isAway = (error: unknown): boolean =>
+  error instanceof Refusal && [0, 502, 503, 504].includes(error.status)
+
+const FIRST_WAIT_MS = 1_000
+const MOST_WAIT_MS = 5_000
+let waiting: Promise<void> | null = null
+
+/** Resolves once the service answers and can work. However many wait, it is asked once at a time. */
+export function serviceBack(): Promise<void> {
+  waiting ??= poll().finally(() => {
+    waiting = null
+  })
+  return waiting
+}
+
+async function poll(): Promise<void> {
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(MOST_WAIT_MS, wait * 1.5)) {
+    await new Promise((go) => setTimeout(go, wait))
+    const answer = await fetch('/readyz', { cache: 'no-store' }).catch(() => null)
+    if (answer?.ok) return
+  }
+}
+
+/** What is said in place of what was read: nothing while an earlier answer stands and the service is merely away. */
+export const faultOf = ({ error, data }: { error: Error | null; data: unknown }): Error | null =>
+  data !== undefined && isAway(error) ? null : error

@@ -1,0 +1,34 @@
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { Refusal, sayWhy } from '../lib/api/request.ts'
+import { isAway } from '../lib/away.ts'
+import { links } from '../lib/links.ts'
+import { useMe } from '../lib/queries.ts'
+import { buttonLook } from './controls.tsx'
+import { Notice } from './notice.tsx'
+
+/** In place of a page that cannot be had: why not, and what to do. `children` say what a refusal may come from. */
+export function Refused({ error, children }: { error: Error; children?: ReactNode }) {
+  const me = useMe()
+  if (isAway(error))
+    return (
+      <Notice title={sayWhy(error)} bad>
+        <p>What belongs here appears once there is an answer.</p>
+      </Notice>
+    )
+  const foreseen = error instanceof Refusal && error.status >= 400 && error.status < 500
+  return (
+    <Notice title={sayWhy(error)} bad>
+      {foreseen && children}
+      {me === null ? (
+        <Link {...links.signIn(location.pathname + location.search)} className={buttonLook('primary')}>
+          Sign in to see it
+        </Link>
+      ) : (
+        <Link {...links.home()} className={buttonLook()}>
+          Home
+        </Link>
+      )}
+    </Notice>
+  )
+}
