@@ -6,7 +6,7 @@ import { Dialog } from '../ui/dialog.tsx'
 const KEYS = [
   ['Ctrl K', 'Go to a project, batch, job or page; do something'],
   ['/', 'Search on this page'],
-  ['j, k', 'Next and previous row'],
+  ['j, k', 'Next and previous row; in a row ↓ and ↑ too'],
   ['Enter', 'Open the row'],
   ['x', 'Select the row'],
   ['g h', 'Home'],
@@ -31,13 +31,13 @@ export function Keyboard({ onPalette }: { onPalette: () => void }) {
         onPalette()
         return
       }
-      if (
-        event.metaKey ||
-        event.ctrlKey ||
-        event.altKey ||
-        at.closest('input, textarea, select, dialog[open]')
-      )
+      if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return
+      // Empties the field first, as browsers do; the next one leaves it, so that rows can be walked again.
+      if (event.key === 'Escape' && at instanceof HTMLInputElement && at.matches('[data-search]')) {
+        if (at.value === '') at.blur()
         return
+      }
+      if (at.closest('input:not([type=checkbox]), textarea, select, dialog[open], [role=menu]')) return
       const keys = before + event.key
       before = event.key === 'g' ? 'g' : ''
       if (keys === 'gh') void navigate(links.home())
@@ -52,7 +52,11 @@ export function Keyboard({ onPalette }: { onPalette: () => void }) {
         field.focus()
         field.select()
       } else if (event.key === 'j' || event.key === 'k') step(event.key === 'j' ? 1 : -1)
-      else if (event.key === 'x')
+      else if ((event.key === 'ArrowDown' || event.key === 'ArrowUp') && at.closest('[data-row]')) {
+        // Instead of the box of the table, which would scroll away from the row.
+        event.preventDefault()
+        step(event.key === 'ArrowDown' ? 1 : -1)
+      } else if (event.key === 'x')
         document.activeElement?.closest('[data-row]')?.querySelector<HTMLElement>('input')?.click()
     }
     addEventListener('keydown', press)

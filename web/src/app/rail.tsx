@@ -1,6 +1,6 @@
 import { useIsFetching, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { fetchBatches } from '../lib/api/batches.ts'
 import type { User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
@@ -18,6 +18,19 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
   const counts = useCounts(me !== null)
   const pins = usePins()
   const navigate = useNavigate()
+  const rail = useRef<HTMLElement>(null)
+  // As in a dialog: the keyboard goes in with it, and back to where it came from.
+  useEffect(() => {
+    if (!open) return
+    const before = document.activeElement
+    rail.current?.querySelector('a')?.focus()
+    const press = ({ key }: KeyboardEvent) => key === 'Escape' && onClose()
+    addEventListener('keydown', press)
+    return () => {
+      removeEventListener('keydown', press)
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [open, onClose])
   return (
     <>
       {open && (
@@ -29,6 +42,7 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
         />
       )}
       <nav
+        ref={rail}
         aria-label="Projects"
         className={`${open ? 'fixed inset-y-0 left-0 z-30 flex' : 'hidden'} w-56 shrink-0 flex-col gap-0.5 overflow-y-auto border-r border-line bg-surface p-2 md:static md:flex`}
       >

@@ -1,0 +1,96 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { recordedSweep, send, visit } from './visit.ts'
+
+// What hands on the keyboard expect, and what the tabs of a browser are called.
+
+let app: TestApp
+let browser: Browser
+let ada: { token: string; cookie: string }
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register()
+  const reporter = await app.reporterToken(ada.token)
+  await send(app, reporter, recordedSweep('first'))
+  await send(app, reporter, recordedSweep('second').slice(0, 60))
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const asAda = (options: { width?: number } = {}) =>
+  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
+
+test('rows are walked by arrows once one is reached; Escape leaves a search field', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/b/first/jobs')
+  await page.locator('[data-job]').first().waitFor()
+  const focused = () => page.evaluate(() => document.activeElement?.closest('[data-row]')?.ariaRowIndex)
+  await page.keyboard.press('j')
+  await expect.poll(focused).toBe('2')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowUp')
+  await expect.poll(focused).toBe('3')
+
+  await page.keyboard.press('/')
+  const field = page.getByLabel('Find jobs')
+  await page.keyboard.type('h128')
+  await page.keyboard.press('Escape')
+  await expect.poll(() => field.inputValue()).toBe('')
+  expect(await field.evaluate((one) => one === document.activeElement)).toBe(true)
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('j')
+  await expect.poll(focused).toBe('2')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('on a phone the menu takes the keyboard in, and Escape closes it and gives it back', async () => {
+  const { page, context, complaints } = await asAda({ width: 390 })
+  await page.goto('/')
+  const menu = page.getByRole('button', { name: 'Open the menu' })
+  await menu.focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Close the menu' }).waitFor()
+  const at = () => page.evaluate(() => document.activeElement?.textContent?.trim())
+  await expect.poll(at).toBe('Home')
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Close the menu' }).waitFor({ state: 'detached' })
+  expect(await menu.evaluate((one) => one === document.activeElement)).toBe(true)
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('the tab of the browser says where it is and how the batch stands', async () => {
+  const { page, context } = await asAda()
+  const titles: string[] = []
+  for (const path of [
+    '/',
+    '/p/digits',
+    '/b/first',
+    '/b/second/jobs',
+    '/b/first/j/h32-lr0.005-seed0',
+    '/tokens',
+  ]) {
+    await page.goto(path)
+    await page.locator('main h1').first().waitFor({ state: 'attached' })
+    titles.push(await page.title())
+  }
+  expect(titles).toEqual([
+    'Home · Experiment monitor',
+    'digits · Experiment monitor',
+    '✓ first · Experiment monitor',
+    '● second · Experiment monitor',
+    'h32-lr0.005-seed0 · first · Experiment monitor',
+    'Tokens · Experiment monitor',
+  ])
+  await context.close()
+})
