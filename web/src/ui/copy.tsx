@@ -1,29 +1,41 @@
 import { useState } from 'react'
 import { Button } from './controls.tsx'
 
-/** Pages over plain HTTP have no clipboard, so the old way stands behind it. */
-async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+/** Pages over plain HTTP have no clipboard, and a browser may refuse it: the old way stands behind it. */
+async function copyText(text: string, beside: HTMLElement): Promise<boolean> {
+  try {
+    if (navigator.clipboard) {
+      await navigator.clipboard.writeText(text)
+      return true
+    }
+  } catch {
+    // The old way needs no leave.
+  }
   const area = document.createElement('textarea')
   area.value = text
-  document.body.append(area)
+  area.className = 'fixed opacity-0'
+  // Within an open dialog nothing outside of it can be selected.
+  const place = beside.closest('dialog') ?? document.body
+  place.append(area)
   area.select()
-  document.execCommand('copy')
+  const done = document.execCommand('copy')
   area.remove()
+  beside.focus()
+  return done
 }
 
 export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
-  const [copied, setCopied] = useState(false)
+  const [said, setSaid] = useState<string | null>(null)
   return (
     <Button
-      onClick={() =>
-        void copyText(text).then(() => {
-          setCopied(true)
-          setTimeout(() => setCopied(false), 1500)
+      onClick={({ currentTarget }) =>
+        void copyText(text, currentTarget).then((done) => {
+          setSaid(done ? 'Copied' : 'Not copied: select it')
+          setTimeout(() => setSaid(null), done ? 1500 : 5000)
         })
       }
     >
-      <span aria-live="polite">{copied ? 'Copied' : label}</span>
+      <span aria-live="polite">{said ?? label}</span>
     </Button>
   )
 }

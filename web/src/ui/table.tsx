@@ -11,10 +11,13 @@ export const Sheet = ({ title, children }: { title: string; children: ReactNode 
 /** A small table as it stands in the page; a wide one scrolls by itself. */
 export const Table = ({
   heads,
+  wide = [],
   label,
   children,
 }: {
   heads: readonly string[]
+  /** Those that a phone leaves out; their cells are `max-sm:hidden` too. */
+  wide?: readonly string[]
   label: string
   children: ReactNode
 }) => (
@@ -24,7 +27,11 @@ export const Table = ({
       <thead className="bg-surface text-xs text-muted">
         <tr>
           {heads.map((head, i) => (
-            <th key={head || i} scope="col" className="px-2 py-1.5 font-normal whitespace-nowrap">
+            <th
+              key={head || i}
+              scope="col"
+              className={`px-2 py-1.5 font-normal whitespace-nowrap ${wide.includes(head) ? 'max-sm:hidden' : ''}`}
+            >
               {head || <span className="sr-only">Actions</span>}
             </th>
           ))}

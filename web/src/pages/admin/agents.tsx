@@ -1,12 +1,13 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { fetchHosts, type Host, revokeHost } from '../../lib/api/hosts.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { faultOf } from '../../lib/away.ts'
 import { links } from '../../lib/links.ts'
+import { Confirm } from '../../ui/confirm.tsx'
 import { Button } from '../../ui/controls.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { Waiting } from '../../ui/notice.tsx'
+import { Refused } from '../../ui/refused.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 import { When } from '../../ui/when.tsx'
 
@@ -20,11 +21,8 @@ export function Agents() {
     refetchInterval: 30_000,
     refetchOnMount: 'always',
   })
-  const revoke = useMutation({
-    mutationFn: (id: string) => revokeHost(id),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['agents'] }),
-  })
-  if (agents.error) return <Notice title={sayWhy(agents.error)} bad />
+  const fault = faultOf(agents)
+  if (fault) return <Refused error={fault} />
   if (agents.isPending) return <Waiting />
   const items = agents.data
   return (
@@ -73,25 +71,18 @@ export function Agents() {
           ))}
         </Table>
       )}
-      {revoke.error && <Failure>{sayWhy(revoke.error)}</Failure>}
       {asked && (
-        <Dialog title={`Revoke the agent on ${asked.hostname}`} onClose={() => setAsked(null)}>
-          <p>
-            It gets no more commands and its token ends at once. {asked.owner.name} can register it again,
-            under a new token. This cannot be undone here.
-          </p>
-          <div>
-            <Button
-              look="danger"
-              onClick={() => {
-                revoke.mutate(asked.id)
-                setAsked(null)
-              }}
-            >
-              Revoke it
-            </Button>
-          </div>
-        </Dialog>
+        <Confirm
+          title={`Revoke the agent on ${asked.hostname}?`}
+          no="Keep it"
+          yes="Revoke it"
+          danger
+          run={() => revokeHost(asked.id).then(() => queries.invalidateQueries({ queryKey: ['agents'] }))}
+          onClose={() => setAsked(null)}
+        >
+          It gets no more commands and its token ends at once. {asked.owner.name} can register it again, under
+          a new token. This cannot be undone here.
+        </Confirm>
       )}
     </Sheet>
   )

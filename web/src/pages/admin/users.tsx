@@ -1,12 +1,22 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
-import { changeUser, fetchUsers } from '../../lib/api/identity.ts'
+import { useState } from 'react'
+import { type Account, changeUser, fetchUsers } from '../../lib/api/identity.ts'
 import { sayWhy } from '../../lib/api/request.ts'
+import type { User } from '../../lib/api/types.ts'
+import { faultOf } from '../../lib/away.ts'
 import { useMe } from '../../lib/queries.ts'
-import { Button } from '../../ui/controls.tsx'
-import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Button, Choice } from '../../ui/controls.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { Person } from '../../ui/person.tsx'
+import { Refused } from '../../ui/refused.tsx'
+import { Flag } from '../../ui/status.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 import { When } from '../../ui/when.tsx'
 
+type Change = { role: User['role'] } | { disabled: boolean }
+
+/** Who has an account. What takes or gives rights is asked about first. */
 export function Users() {
   const queries = useQueryClient()
   const me = useMe()
@@ -16,51 +26,70 @@ export function Users() {
     queryFn: ({ pageParam }) => fetchUsers(pageParam),
     getNextPageParam: (last) => last.next_cursor ?? undefined,
   })
-  const change = useMutation({
-    mutationFn: ({ id, ...body }: { id: string; role?: 'admin' | 'user'; disabled?: boolean }) =>
-      changeUser(id, body),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['users'] }),
-  })
-  if (users.error) return <Notice title={sayWhy(users.error)} bad />
+  const [asked, setAsked] = useState<{ user: Account; change: Change } | null>(null)
+  const apply = ({ user, change }: { user: Account; change: Change }) =>
+    changeUser(user.id, change).then(() => queries.invalidateQueries({ queryKey: ['users'] }))
+  const enable = useMutation({ mutationFn: apply })
+  const fault = faultOf(users)
+  if (fault) return <Refused error={fault} />
   if (users.isPending) return <Waiting />
   return (
     <Sheet title="Users">
-      <Table heads={['Name', 'Address', 'Role', 'Since', 'State', '']} label="Users">
+      <Table heads={['User', 'Role', 'Since', '']} wide={['Since']} label="Users">
         {users.data.pages
           .flatMap((page) => page.items)
           .map((user) => (
             <tr key={user.id}>
-              <td>{user.name}</td>
-              <td>{user.email}</td>
-              <td>{user.role === 'admin' ? 'administrator' : 'user'}</td>
               <td>
+                <Person name={user.name} email={user.email}>
+                  {user.disabled && <Flag>disabled</Flag>}
+                </Person>
+              </td>
+              <td>
+                {user.id === me?.id ? (
+                  `${user.role} (you)`
+                ) : (
+                  <div className="w-24">
+                    <Choice
+                      label={`Role of ${user.name}`}
+                      hideLabel
+                      value={user.role}
+                      onChange={(role) => setAsked({ user, change: { role } })}
+                      options={[
+                        ['user', 'user'],
+                        ['admin', 'admin'],
+                      ]}
+                    />
+                  </div>
+                )}
+              </td>
+              <td className="max-sm:hidden">
                 <When at={user.created_at} />
               </td>
-              <td className={user.disabled ? 'text-failed' : ''}>{user.disabled ? 'disabled' : 'active'}</td>
-              <td className="flex justify-end gap-2">
-                {user.id !== me?.id && (
-                  <>
+              <td className="text-right">
+                {user.id !== me?.id &&
+                  (user.disabled ? (
                     <Button
-                      onClick={() =>
-                        change.mutate({ id: user.id, role: user.role === 'admin' ? 'user' : 'admin' })
-                      }
+                      aria-label={`Enable ${user.name}`}
+                      disabled={enable.isPending}
+                      onClick={() => enable.mutate({ user, change: { disabled: false } })}
                     >
-                      {user.role === 'admin' ? 'Make a user' : 'Make an administrator'}
+                      Enable
                     </Button>
+                  ) : (
                     <Button
                       look="danger"
-                      title={user.disabled ? '' : 'Sessions close and tokens stop at once'}
-                      onClick={() => change.mutate({ id: user.id, disabled: !user.disabled })}
+                      aria-label={`Disable ${user.name}`}
+                      onClick={() => setAsked({ user, change: { disabled: true } })}
                     >
-                      {user.disabled ? 'Enable' : 'Disable'}
+                      Disable
                     </Button>
-                  </>
-                )}
+                  ))}
               </td>
             </tr>
           ))}
       </Table>
-      {change.error && <Failure>{sayWhy(change.error)}</Failure>}
+      {enable.error && <Failure>{sayWhy(enable.error)}</Failure>}
       {users.hasNextPage && (
         <div>
           <Button disabled={users.isFetchingNextPage} onClick={() => void users.fetchNextPage()}>
@@ -68,6 +97,39 @@ export function Users() {
           </Button>
         </div>
       )}
+      {asked && (
+        <Confirm
+          {...wordsFor(asked.user, asked.change)}
+          run={() => apply(asked)}
+          onClose={() => setAsked(null)}
+        />
+      )}
     </Sheet>
   )
+}
+
+function wordsFor({ name }: Account, change: Change) {
+  if ('disabled' in change)
+    return {
+      title: `Disable ${name}?`,
+      no: 'Leave it',
+      yes: 'Disable',
+      danger: true,
+      children:
+        'Sessions close and tokens are refused at once: scripts that report with them drop what they send from then on. What was sent is kept, and the account can be enabled again.',
+    }
+  return change.role === 'admin'
+    ? {
+        title: `Make ${name} an administrator?`,
+        no: 'Leave it',
+        yes: 'Make an administrator',
+        danger: true,
+        children: 'Administrators see every project, and may change and delete all that is in it, and users.',
+      }
+    : {
+        title: `Make ${name} an ordinary user?`,
+        no: 'Leave it',
+        yes: 'Make a user',
+        children: 'They see only the projects that they are in from now on.',
+      }
 }

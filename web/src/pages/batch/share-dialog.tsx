@@ -28,9 +28,18 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
           expires_at: new Date(Date.now() + Number(days) * DAY_MS).toISOString().replace(/\.\d+/, ''),
         }),
       }),
-    onSuccess: renew,
+    onSuccess: () => void renew(),
   })
-  const revoke = useMutation({ mutationFn: revokeShare, onSuccess: renew })
+  const [leaving, setLeaving] = useState<string | null>(null)
+  const revoke = useMutation({
+    mutationFn: revokeShare,
+    onSuccess: (_, id) => {
+      // Nobody should copy what opens nothing any more.
+      if (make.data?.id === id) make.reset()
+      setLeaving(null)
+      return renew()
+    },
+  })
   const failed = make.error ?? revoke.error ?? shares.error
   return (
     <Dialog title="Share this batch" onClose={onClose} wide>
@@ -71,21 +80,45 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
       {(shares.data?.items.length ?? 0) > 0 && (
         <ul className="divide-y divide-line border-y border-line">
           {shares.data?.items.map((share) => (
-            <li key={share.id} className="flex items-center gap-3 py-1.5">
+            <li key={share.id} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1.5">
               <span className="flex-1">
-                Made by {share.created_by.name} <When at={share.created_at} />
+                {share.id === make.data?.id ? 'The link above, made' : 'Made'} by {share.created_by.name}{' '}
+                <When at={share.created_at} />
                 {share.anonymous && ', anonymous'}
-                <span className="text-muted">
-                  {share.expires_at ? `, ends ${exact(share.expires_at)}` : ', until it is revoked'}
-                </span>
+                <span className="text-muted">, {endOf(share.expires_at)}</span>
               </span>
-              <Button look="danger" onClick={() => revoke.mutate(share.id)}>
-                Revoke
-              </Button>
+              {leaving !== share.id ? (
+                <Button
+                  look="danger"
+                  aria-label={`Revoke the link made ${exact(share.created_at)}`}
+                  onClick={() => setLeaving(share.id)}
+                >
+                  Revoke
+                </Button>
+              ) : (
+                <span
+                  role="group"
+                  aria-label="Revoke this link?"
+                  className="flex flex-wrap items-center gap-2"
+                >
+                  Whoever has it is cut off at once.
+                  <Button autoFocus onClick={() => setLeaving(null)}>
+                    Keep it
+                  </Button>
+                  <Button look="danger" disabled={revoke.isPending} onClick={() => revoke.mutate(share.id)}>
+                    Revoke it
+                  </Button>
+                </span>
+              )}
             </li>
           ))}
         </ul>
       )}
     </Dialog>
   )
+}
+
+function endOf(at: string | null): string {
+  if (at === null) return 'until it is revoked'
+  return `${Date.parse(at) < Date.now() ? 'ended' : 'ends'} ${exact(at)}`
 }

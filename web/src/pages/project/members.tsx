@@ -3,77 +3,60 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { addMember, changeProject, removeMember } from '../../lib/api/projects.ts'
 import { sayWhy } from '../../lib/api/request.ts'
-import type { Member } from '../../lib/api/types.ts'
+import type { Member, Project } from '../../lib/api/types.ts'
+import { faultOf } from '../../lib/away.ts'
 import { membersQuery, projectQuery, projectsQuery, useMe } from '../../lib/queries.ts'
+import { Confirm } from '../../ui/confirm.tsx'
 import { Button, Choice, Field } from '../../ui/controls.tsx'
-import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { Person } from '../../ui/person.tsx'
+import { Refused } from '../../ui/refused.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
+import { tell } from '../../ui/toasts.tsx'
 import { When } from '../../ui/when.tsx'
 import { ProjectTabs } from './tabs.tsx'
 
 const route = getRouteApi('/p/$slug/members')
 
+type Role = 'member' | 'viewer'
+const ROLES = [
+  ['member', 'member: reads, reports'],
+  ['viewer', 'viewer: reads'],
+] as const
+
 /** Who is in the project, and who may see it. */
 export function Members() {
   const { slug } = route.useParams()
-  const queries = useQueryClient()
   const me = useMe()
   const project = useQuery(projectQuery(slug))
   const members = useQuery(membersQuery(slug))
-  const [role, setRole] = useState<'member' | 'viewer'>('member')
-  const renew = () => queries.invalidateQueries({ queryKey: membersQuery(slug).queryKey })
-  const add = useMutation({
-    mutationFn: (email: string) => addMember(slug, { email, role }),
-    onSuccess: renew,
-  })
-  const drop = useMutation({
-    mutationFn: (member: Member) => removeMember(slug, member.user_id),
-    onSuccess: renew,
-  })
-  const change = useMutation({
-    mutationFn: (visibility: 'private' | 'public') => changeProject(slug, { visibility }),
-    onSuccess: (changed) => {
-      queries.setQueryData(projectQuery(slug).queryKey, changed)
-      void queries.invalidateQueries({ queryKey: projectsQuery.queryKey })
-    },
-  })
-  if (members.error) return <Notice title={sayWhy(members.error)} bad />
+  const [leaving, setLeaving] = useState<Member | null>(null)
+  const fault = faultOf(project) ?? faultOf(members)
+  if (fault)
+    return (
+      <Refused error={fault}>
+        {project.error && <p>The project may be private, or the address may be mistyped.</p>}
+      </Refused>
+    )
   if (!project.data || !members.data) return <Waiting />
   const rules = project.data.role === 'owner' || me?.role === 'admin'
   return (
     <Sheet title={`Members of ${project.data.display_name}`}>
       <ProjectTabs slug={slug} />
-      <p className="text-muted">
-        Owner: {project.data.owner.name}. This project is {project.data.visibility}:{' '}
-        {project.data.visibility === 'public' ? 'anyone may read it.' : 'only its members see it.'}
-      </p>
-      {rules && (
-        <div className="flex items-center gap-2">
-          <Button
-            disabled={change.isPending}
-            onClick={() => change.mutate(project.data.visibility === 'public' ? 'private' : 'public')}
-          >
-            Make it {project.data.visibility === 'public' ? 'private' : 'public'}
-          </Button>
-          {change.error && <Failure>{sayWhy(change.error)}</Failure>}
-        </div>
-      )}
-      <Table heads={['Name', 'Address', 'Role', 'Since', '']} label="Members">
+      <Access project={project.data} rules={rules} />
+      <Table heads={['Member', 'Role', 'Since', '']} wide={['Since']} label="Members">
         {members.data.items.map((member) => (
           <tr key={member.user_id}>
-            <td>{member.name}</td>
-            <td>{member.email}</td>
-            <td>{member.role}</td>
             <td>
+              <Person name={member.name} email={member.email} />
+            </td>
+            <td>{rules && member.role !== 'owner' ? <RoleOf slug={slug} member={member} /> : member.role}</td>
+            <td className="max-sm:hidden">
               <When at={member.created_at} />
             </td>
             <td className="text-right">
               {rules && member.role !== 'owner' && (
-                <Button
-                  look="danger"
-                  aria-label={`Remove ${member.name}`}
-                  onClick={() => drop.mutate(member)}
-                >
+                <Button look="danger" aria-label={`Remove ${member.name}`} onClick={() => setLeaving(member)}>
                   Remove
                 </Button>
               )}
@@ -81,32 +64,157 @@ export function Members() {
           </tr>
         ))}
       </Table>
-      {drop.error && <Failure>{sayWhy(drop.error)}</Failure>}
-      {rules && (
-        <form
-          className="flex flex-wrap items-end gap-2"
-          onSubmit={(event) => {
-            event.preventDefault()
-            const form = event.currentTarget
-            add.mutate(String(new FormData(form).get('email')), { onSuccess: () => form.reset() })
-          }}
-        >
-          <Field label="Address of somebody with an account" name="email" type="email" required />
-          <Choice
-            label="Role"
-            value={role}
-            onChange={setRole}
-            options={[
-              ['member', 'member: reads, reports'],
-              ['viewer', 'viewer: reads'],
-            ]}
-          />
-          <Button look="primary" type="submit" className="h-8" disabled={add.isPending}>
-            Add
-          </Button>
-        </form>
-      )}
-      {add.error && <Failure>{sayWhy(add.error)}</Failure>}
+      {rules && <Add slug={slug} />}
+      {rules && <Rename project={project.data} />}
+      {leaving && <Remove project={project.data} member={leaving} onClose={() => setLeaving(null)} />}
     </Sheet>
+  )
+}
+
+function useRenew(slug: string): () => Promise<void> {
+  const queries = useQueryClient()
+  return () => queries.invalidateQueries({ queryKey: membersQuery(slug).queryKey })
+}
+
+/** Shown as chosen while it is under way; a refusal puts it back and says why. */
+function RoleOf({ slug, member }: { slug: string; member: Member }) {
+  const renew = useRenew(slug)
+  const change = useMutation({
+    mutationFn: (role: Role) => addMember(slug, { email: member.email, role }),
+    onSuccess: renew,
+    onError: (error) => tell(`${member.name} is still a ${member.role}: ${sayWhy(error)}`, { bad: true }),
+  })
+  return (
+    <div className="w-24">
+      <Choice
+        label={`Role of ${member.name}`}
+        hideLabel
+        value={change.isPending ? change.variables : (member.role as Role)}
+        onChange={(role) => change.mutate(role)}
+        options={[
+          ['member', 'member'],
+          ['viewer', 'viewer'],
+        ]}
+      />
+    </div>
+  )
+}
+
+function Remove({ project, member, onClose }: { project: Project; member: Member; onClose: () => void }) {
+  const renew = useRenew(project.slug)
+  return (
+    <Confirm
+      title={`Remove ${member.name}?`}
+      no="Keep them"
+      yes="Remove"
+      danger
+      run={() => removeMember(project.slug, member.user_id).then(renew)}
+      onClose={onClose}
+    >
+      {project.visibility === 'public' ? 'They read this project as anybody does' : 'They no longer see it'}
+      {member.role === 'member' && ', and events that their scripts send to it are refused'} from now on. What
+      they sent is kept, and you can add them again.
+    </Confirm>
+  )
+}
+
+function Add({ slug }: { slug: string }) {
+  const renew = useRenew(slug)
+  const [role, setRole] = useState<Role>('member')
+  const add = useMutation({
+    mutationFn: (email: string) => addMember(slug, { email, role }),
+    onSuccess: renew,
+  })
+  return (
+    <>
+      <form
+        className="flex flex-wrap items-end gap-2"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const form = event.currentTarget
+          add.mutate(String(new FormData(form).get('email')).trim(), { onSuccess: () => form.reset() })
+        }}
+      >
+        <div className="w-72 max-w-full">
+          <Field label="Address of somebody with an account" name="email" type="email" required />
+        </div>
+        <Choice label="Role" value={role} onChange={setRole} options={ROLES} />
+        <Button look="primary" type="submit" className="h-8" disabled={add.isPending}>
+          Add
+        </Button>
+      </form>
+      {add.error && <Failure>{sayWhy(add.error)}</Failure>}
+    </>
+  )
+}
+
+function useChange(slug: string) {
+  const queries = useQueryClient()
+  return async (body: Parameters<typeof changeProject>[1]): Promise<void> => {
+    queries.setQueryData(projectQuery(slug).queryKey, await changeProject(slug, body))
+    void queries.invalidateQueries({ queryKey: projectsQuery.queryKey })
+  }
+}
+
+function Access({ project, rules }: { project: Project; rules: boolean }) {
+  const change = useChange(project.slug)
+  const [asked, setAsked] = useState(false)
+  const open = project.visibility === 'public'
+  const next = open ? 'private' : 'public'
+  return (
+    <>
+      <p className="text-muted">
+        Owner: {project.owner.name}. This project is {project.visibility}:{' '}
+        {open ? 'anyone may read it.' : 'only its members see it.'}
+      </p>
+      {rules && (
+        <div>
+          <Button onClick={() => setAsked(true)}>Make it {next}</Button>
+        </div>
+      )}
+      {asked && (
+        <Confirm
+          title={`Make ${project.display_name} ${next}?`}
+          no={`Leave it ${project.visibility}`}
+          yes={`Make it ${next}`}
+          danger={!open}
+          run={() => change({ visibility: next })}
+          onClose={() => setAsked(false)}
+        >
+          {open
+            ? 'Only its members see it from now on. Links that share a batch go on.'
+            : 'Whoever reaches this service reads its batches, curves and logs, without signing in. You can make it private again.'}
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+function Rename({ project }: { project: Project }) {
+  const change = useChange(project.slug)
+  const rename = useMutation({ mutationFn: (name: string) => change({ display_name: name }) })
+  return (
+    <form
+      className="flex flex-wrap items-end gap-2 border-t border-line pt-4"
+      onSubmit={(event) => {
+        event.preventDefault()
+        rename.mutate(String(new FormData(event.currentTarget).get('name')).trim())
+      }}
+    >
+      <div className="w-72 max-w-full">
+        <Field
+          label="Name that is shown"
+          name="name"
+          defaultValue={project.display_name}
+          required
+          maxLength={128}
+        />
+      </div>
+      <Button type="submit" className="h-8" disabled={rename.isPending}>
+        Rename
+      </Button>
+      <p className="w-full text-xs text-muted">Scripts go on naming it {project.slug}.</p>
+      {rename.error && <Failure>{sayWhy(rename.error)}</Failure>}
+    </form>
   )
 }

@@ -4,11 +4,13 @@ import { useState } from 'react'
 import { fetchTokens, makeToken, revokeToken } from '../../lib/api/identity.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Token } from '../../lib/api/types.ts'
+import { faultOf } from '../../lib/away.ts'
 import { links } from '../../lib/links.ts'
+import { Confirm } from '../../ui/confirm.tsx'
 import { Button, Choice, Field } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { Refused } from '../../ui/refused.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 import { When } from '../../ui/when.tsx'
 
@@ -19,9 +21,13 @@ export function Tokens() {
   const [scope, setScope] = useState<Token['scope']>('reporter')
   const [leaving, setLeaving] = useState<Token | null>(null)
   const renew = () => queries.invalidateQueries({ queryKey: ['tokens'] })
-  const make = useMutation({ mutationFn: (name: string) => makeToken({ name, scope }), onSuccess: renew })
-  const revoke = useMutation({ mutationFn: revokeToken, onSuccess: renew })
-  if (tokens.error) return <Notice title={sayWhy(tokens.error)} bad />
+  // Not waited for: the token is shown this once, whatever becomes of the list.
+  const make = useMutation({
+    mutationFn: (name: string) => makeToken({ name, scope }),
+    onSuccess: () => void renew(),
+  })
+  const fault = faultOf(tokens)
+  if (fault) return <Refused error={fault} />
   if (tokens.isPending) return <Waiting />
   return (
     <Sheet title="Tokens">
@@ -66,15 +72,17 @@ export function Tokens() {
       {tokens.data.items.length === 0 ? (
         <p className="text-muted">You have no tokens yet.</p>
       ) : (
-        <Table heads={['Name', 'Scope', 'Ends in', 'Made', 'Last used', '']} label="Tokens">
+        <Table heads={['Name', 'Scope', 'Ends in', 'Made', 'Last used', '']} wide={['Made']} label="Tokens">
           {tokens.data.items.map((token) => (
             <tr key={token.id}>
-              <td>{token.name}</td>
+              <td className="max-w-24 truncate sm:max-w-md" title={token.name}>
+                {token.name}
+              </td>
               <td>{token.scope}</td>
               <td>
                 <code className="font-mono text-xs">…{token.last4}</code>
               </td>
-              <td>
+              <td className="max-sm:hidden">
                 <When at={token.created_at} />
               </td>
               <td>{token.last_used_at ? <When at={token.last_used_at} /> : 'never'}</td>
@@ -87,25 +95,22 @@ export function Tokens() {
           ))}
         </Table>
       )}
-      {revoke.error && <Failure>{sayWhy(revoke.error)}</Failure>}
       {leaving && (
-        <Dialog title={`Revoke ${leaving.name}?`} onClose={() => setLeaving(null)}>
-          <p className="text-muted">
-            Whatever uses it is refused at once; this cannot be undone. What it sent is kept.
-          </p>
-          <div className="flex justify-end gap-2">
-            <Button onClick={() => setLeaving(null)}>Keep it</Button>
-            <Button
-              look="danger"
-              onClick={() => {
-                revoke.mutate(leaving.id)
-                setLeaving(null)
-              }}
-            >
-              Revoke it
-            </Button>
-          </div>
-        </Dialog>
+        <Confirm
+          title={`Revoke ${leaving.name}?`}
+          no="Keep it"
+          yes="Revoke it"
+          danger
+          run={async () => {
+            await revokeToken(leaving.id)
+            // Nobody should copy what opens nothing any more.
+            if (make.data?.id === leaving.id) make.reset()
+            await renew()
+          }}
+          onClose={() => setLeaving(null)}
+        >
+          Whatever uses it is refused at once; this cannot be undone. What it sent is kept.
+        </Confirm>
       )}
     </Sheet>
   )

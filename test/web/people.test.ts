@@ -1,0 +1,219 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { recordedSweep, send, seriousFindings, visit } from './visit.ts'
+
+// Who may do what: members of a project, accounts, tokens and links, and what those read who may not.
+
+let app: TestApp
+let browser: Browser
+type Person = Awaited<ReturnType<TestApp['register']>>
+/** An administrator, the owner of `digits`, and somebody whom nothing belongs to. */
+let root: Person
+let ada: Person
+let eve: Person
+const SHARED = 'sweep-shared'
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  root = await app.register('root@example.org')
+  ada = await app.register('ada@example.org')
+  eve = await app.register('eve@example.org')
+  await send(app, await app.reporterToken(ada.token), recordedSweep(SHARED).slice(0, 60))
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const as = (person: Person | null, options: { width?: number } = {}) =>
+  visit(browser, { ...options, address: app.address, ...(person && { cookie: person.cookie }) })
+const membersNow = async () =>
+  (await app.call('GET', '/api/projects/digits/members', { token: ada.token })).body.items.map(
+    (one: { name: string; role: string }) => `${one.name}: ${one.role}`,
+  )
+
+test('the owner of a project lets somebody in, changes the role where it stands, and is asked before putting out', async () => {
+  const { page, context, complaints } = await as(ada)
+  await page.goto('/p/digits/members')
+  await page.getByLabel('Address of somebody with an account').fill('eve@example.org')
+  await page.getByRole('button', { name: 'Add' }).click()
+  const role = page.getByLabel('Role of eve')
+  await expect.poll(() => role.inputValue()).toBe('member')
+  await role.selectOption('viewer')
+  await expect.poll(membersNow).toContain('eve: viewer')
+
+  // Refused: it is put back, and said why.
+  await page.route('**/api/projects/digits/members', (route) => route.abort())
+  await role.selectOption('member')
+  await page.getByText('eve is still a viewer: The server cannot be reached. Nothing was changed.').waitFor()
+  expect(await role.inputValue()).toBe('viewer')
+  await page.unroute('**/api/projects/digits/members')
+
+  await page.getByRole('button', { name: 'Remove eve' }).click()
+  await page.getByText('They no longer see it from now on.').waitFor()
+  await page.keyboard.press('Escape')
+  expect(await membersNow()).toContain('eve: viewer')
+  await page.getByRole('button', { name: 'Remove eve' }).click()
+  await page.getByRole('button', { name: 'Remove', exact: true }).click()
+  await role.waitFor({ state: 'detached' })
+  expect(await membersNow()).toEqual(['ada: owner'])
+  expect(complaints.filter((one) => !/ERR_FAILED/.test(one))).toEqual([])
+  await context.close()
+})
+
+test('a project is renamed, and made public only after a question; a stranger then reads it, but not who is in it', async () => {
+  const { page, context } = await as(ada)
+  const stranger = await as(eve)
+  await stranger.page.goto('/p/digits')
+  await stranger.page.getByText('No such project').waitFor()
+  // What may not be followed is not followed: nothing is offline.
+  await stranger.page.waitForTimeout(2_500)
+  expect(await stranger.page.locator('[data-stream]').textContent()).toBe('live')
+
+  await page.goto('/p/digits/members')
+  await page.getByLabel('Name that is shown').fill('Handwritten digits')
+  await page.getByRole('button', { name: 'Rename' }).click()
+  await page.getByRole('heading', { name: 'Members of Handwritten digits' }).waitFor()
+  await page.getByRole('button', { name: 'Make it public' }).click()
+  const visibility = async () =>
+    (await app.call('GET', '/api/projects/digits', { token: ada.token })).body.visibility
+  expect(await visibility()).toBe('private')
+  await page.getByRole('dialog').getByRole('button', { name: 'Make it public' }).click()
+  await page.getByText('anyone may read it').waitFor()
+  expect(await visibility()).toBe('public')
+
+  await stranger.page.goto('/p/digits/members')
+  await stranger.page.getByText('Only those who are in this project see who is').waitFor()
+  const nobody = await as(null)
+  await nobody.page.goto('/p/digits/members')
+  await nobody.page.getByRole('link', { name: 'Sign in to see it' }).click()
+  await nobody.page.waitForURL('/sign-in?return_to=%2Fp%2Fdigits%2Fmembers')
+  for (const one of [context, stranger.context, nobody.context]) await one.close()
+})
+
+test('an administrator is asked before an account is disabled or given rights, and sees all of it on a phone', async () => {
+  const { page, context, complaints } = await as(root, { width: 390 })
+  await page.goto('/admin')
+  await page.waitForURL('/admin/users')
+  await page.getByRole('table').waitFor()
+  const over = () =>
+    page.locator('section[aria-label="Users"]').evaluate((box) => box.scrollWidth - box.clientWidth)
+  expect(await over()).toBe(0)
+  const of = async (email: string) =>
+    (await app.call('GET', '/api/admin/users', { token: root.token })).body.items.find(
+      (user: { email: string }) => user.email === email,
+    )
+  await page.getByLabel('Role of eve').selectOption('admin')
+  await page.getByRole('dialog').getByRole('button', { name: 'Leave it' }).click()
+  await expect.poll(() => page.getByLabel('Role of eve').inputValue()).toBe('user')
+  await page.getByRole('button', { name: 'Disable eve' }).click()
+  await page.getByText('scripts that report with them drop what they send').waitFor()
+  expect((await of('eve@example.org')).disabled).toBe(false)
+  await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
+  await page.getByRole('button', { name: 'Enable eve' }).click()
+  await page.getByRole('button', { name: 'Disable eve' }).waitFor()
+  expect(await of('eve@example.org')).toMatchObject({ disabled: false, role: 'user' })
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('who is no administrator is told so by every page of administration', async () => {
+  const { page, context, complaints } = await as(ada)
+  for (const path of ['users', 'agents', 'keys', 'audit']) {
+    await page.goto(`/admin/${path}`)
+    await page.getByText('Only administrators see this page').waitFor()
+    expect(await page.getByRole('button', { name: 'Sign with a new key' }).count()).toBe(0)
+  }
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('what is shown once is no longer offered after it was revoked: a token, a link', async () => {
+  const { page, context, complaints } = await as(ada)
+  await page.goto('/tokens')
+  await page.getByLabel('Name').fill('laptop')
+  await page.getByRole('button', { name: 'Make a token' }).click()
+  const token = (await page.locator('[data-token]').textContent()) ?? ''
+  await page.getByRole('button', { name: 'Revoke laptop' }).click()
+  await page.getByRole('button', { name: 'Revoke it' }).click()
+  await page.locator('[data-token]').waitFor({ state: 'detached' })
+  expect((await app.call('POST', '/api/events', { token: token.trim(), body: {} })).status).toBe(401)
+
+  await page.goto(`/b/${SHARED}`)
+  await page.getByRole('button', { name: 'Share' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'Make a link' }).click()
+  const url = ((await page.locator('[data-share-url]').textContent()) ?? '').trim()
+  const reader = await as(null)
+  await reader.page.goto(url)
+  await reader.page.getByRole('heading', { name: SHARED }).waitFor()
+  expect(await reader.page.title()).toBe(`${SHARED} · shared batch`)
+  await dialog.getByText('The link above').waitFor()
+  await dialog.getByRole('button', { name: /^Revoke the link made/ }).click()
+  // Asked, with the answer that changes nothing at hand.
+  await dialog.getByText('Whoever has it is cut off at once').waitFor()
+  expect(await seriousFindings(page)).toEqual([])
+  await page.keyboard.press('Enter')
+  await dialog.getByRole('button', { name: /^Revoke the link made/ }).click()
+  await dialog.getByRole('button', { name: 'Revoke it' }).click()
+  await page.locator('[data-share-url]').waitFor({ state: 'detached' })
+  await reader.page.getByText('This link opens nothing any more').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+  await reader.context.close()
+})
+
+test('a link is copied where the browser has no clipboard, as over plain HTTP, and from within a dialog', async () => {
+  const { page, context } = await as(ada)
+  await page.addInitScript(() =>
+    Object.defineProperty(Navigator.prototype, 'clipboard', { get: () => undefined }),
+  )
+  await page.goto(`/b/${SHARED}`)
+  await page.getByRole('button', { name: 'Share' }).click()
+  await page.getByRole('button', { name: 'Make a link' }).click()
+  const url = ((await page.locator('[data-share-url]').textContent()) ?? '').trim()
+  await page.getByRole('dialog').getByRole('button', { name: 'Copy' }).click()
+  await page.getByRole('button', { name: 'Copied' }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByLabel('Find series by regular expression').focus()
+  await page.keyboard.press('Control+v')
+  await expect.poll(() => page.getByLabel('Find series by regular expression').inputValue()).toBe(url)
+  await context.close()
+})
+
+test('where to go on stays with whoever registers first; whoever is signed in is not asked to', async () => {
+  const { page, context } = await as(null)
+  await page.goto('/tokens')
+  await page.getByRole('link', { name: 'Register' }).click()
+  // The fields of both pages are called the same.
+  await page.getByRole('heading', { name: 'Register' }).waitFor()
+  await page.getByLabel('E-mail address').fill('new@example.org')
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Register' }).click()
+  await page.waitForURL('/tokens')
+  await page.goto('/sign-in?return_to=%2Faccount')
+  await page.waitForURL('/account')
+  await page.goto('/register')
+  await page.waitForURL('/')
+  await context.close()
+})
+
+test('too many attempts are told with how long to wait', async () => {
+  const { page, context } = await as(null)
+  await page.goto('/sign-in')
+  await page.getByLabel('E-mail address').fill('mallory@example.org')
+  await page.getByLabel('Password').fill('a guess')
+  const tooMany = page.getByText(/^Too many attempts. Try again in \d+ seconds?\.$/)
+  await expect
+    .poll(async () => {
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      return tooMany.count()
+    })
+    .toBe(1)
+  await context.close()
+})
