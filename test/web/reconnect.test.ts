@@ -4,7 +4,7 @@ import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 import { buildPage } from './built-page.ts'
-import { recordedSweep, send, visit } from './visit.ts'
+import { type Event, recordedSweep, send, visit } from './visit.ts'
 
 let database: TestDatabase
 let app: TestApp
@@ -15,6 +15,9 @@ beforeAll(async () => {
   app = await startTestApp({ databaseUrl: database.url })
   browser = await openBrowser()
 }, 180_000)
+/** The database stays, so each of them reports into a project of its own. */
+const sweepIn = (project: string, batchId: string): Event[] =>
+  recordedSweep(batchId).map((event) => ({ ...event, source: { project } }))
 afterAll(async () => {
   await browser?.close()
   await app?.stop()
@@ -47,13 +50,13 @@ test('a page that lost its server says so, and shows what it missed once the ser
 test('a page that is opened while the server is away says so and opens by itself once it is back', async () => {
   const ada = await app.register('ada@example.org')
   const reporter = await app.reporterToken(ada.token)
-  await send(app, reporter, recordedSweep('away').slice(0, 40))
+  await send(app, reporter, sweepIn('of-ada', 'away').slice(0, 40))
   const { page, context } = await visit(browser, { address: app.address, cookie: ada.cookie })
   const other = await context.newPage()
   // Of one the code is not there yet, of the other only the data.
-  await page.goto('/p/digits')
+  await page.goto('/p/of-ada')
   await page.getByRole('link', { name: 'away', exact: true }).waitFor()
-  await other.goto('/p/digits')
+  await other.goto('/p/of-ada')
   await other.getByRole('link', { name: 'away', exact: true }).waitFor()
   await other.getByRole('link', { name: 'Members' }).click()
   await other.getByRole('heading', { name: /^Members/ }).waitFor()
@@ -80,9 +83,10 @@ test('a page that is opened while the server is away says so and opens by itself
 test('a session that ended elsewhere is told as such, and signing in again leads back', async () => {
   const eve = await app.register('eve@example.org')
   const reporter = await app.reporterToken(eve.token)
-  await send(app, reporter, recordedSweep('signed-out').slice(0, 40))
+  await send(app, reporter, sweepIn('of-eve', 'signed-out').slice(0, 40))
   const { page, context } = await visit(browser, { address: app.address, cookie: eve.cookie })
   await page.goto('/b/signed-out')
+  await page.getByRole('heading', { name: 'signed-out' }).waitFor()
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
   const body = { email: 'eve@example.org', password: PASSWORD }
   const { token } = (await app.call('POST', '/api/auth/login', { body })).body
