@@ -215,7 +215,11 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
         pixels,
         options.xLog,
       )
-      plot.setData(columns as uPlot.AlignedData)
+      const set = (): void => plot.setData(columns as uPlot.AlignedData)
+      // By itself it paints in a microtask, whose time nobody would count who measures how long drawing takes.
+      // Before it is ready that microtask is on its way already, and would paint a second time.
+      if (plot.status === 1) plot.batch(set)
+      else set()
       return { unshown }
     },
     light(name) {
