@@ -3,6 +3,7 @@
  * of 1,000 jobs can be worked with, how they scroll, how soon a chart of a million points stands, what happens while
  * rows arrive, how soon what was accepted is seen by somebody else, and what a route weighs. Every round is a browser
  * context of its own, so nothing is cached; medians of rounds are told. Browser and server share the machine's cores.
+ * Beside frames stand those of a page that runs no scripts of ours: what this browser reaches on this machine.
  *
  * PAGE_SMALL=1 runs it with a tenth of the data and one round.
  */
@@ -17,7 +18,7 @@ import { seedManyBatches, seedManyJobs } from './kit/many-batches.ts'
 import { type Figure, median, printFigures } from './kit/report.ts'
 import { fillBatch, packAll } from './kit/series.ts'
 import { type BenchServer, startDatabase, startServer } from './kit/server.ts'
-import { openMeter, WATCH, watched } from './kit/watch.ts'
+import { openBare, openMeter, WATCH, watched } from './kit/watch.ts'
 
 export const longMinutes = 3
 
@@ -31,6 +32,8 @@ const CHARTS = [
 ]
 const PROJECT = 'project-3'
 const SCROLL_MS = 3_000
+/** More than are passed in that time. */
+const STILL_ROWS = 220
 const LIVE_JOBS = 50
 const LIVE_MS = SMALL ? 5_000 : 15_000
 const OTHERS = SMALL ? 100 : 1_000
@@ -109,6 +112,7 @@ async function tables(site: Site): Promise<Figure[]> {
     const painted: number[] = []
     const filtered: number[] = []
     const frames: number[] = []
+    const stillFrames: number[] = []
     const cpu: { painted: number; frame: number }[] = []
     for (let round = 0; round < ROUNDS; round++) {
       await visit(site, async (page) => {
@@ -124,11 +128,15 @@ async function tables(site: Site): Promise<Figure[]> {
         const lengths = await watched<number[]>(page, `scrolled(${SCROLL_MS})`)
         frames.push(percentile(lengths, 95))
         cpu.push({ painted: paintedMs, frame: ((await meter()) - before) / lengths.length })
+        await openBare(page, await watched<string>(page, `still(${STILL_ROWS})`))
+        await sleep(1_000)
+        stillFrames.push(percentile(await watched<number[]>(page, `scrolled(${SCROLL_MS})`), 95))
       })
     }
     figures.push(within(`${what}: rows painted`, median(painted), 1_000))
     if (filter) figures.push(within(`${what}: a filter answers`, median(filtered), 1_000))
-    figures.push(smooth(`${what}: scrolling`, median(frames)))
+    const still = `${STILL_ROWS} such rows without scripts`
+    figures.push(smooth(`${what}: scrolling`, median(frames), still, median(stillFrames)))
     figures.push({
       what: `${what}: the main thread's processor time until rows are painted / a frame of scrolling`,
       value: `${median(cpu.map((one) => one.painted)).toFixed(0)} / ${median(cpu.map((one) => one.frame)).toFixed(1)} ms`,
@@ -164,6 +172,15 @@ async function charts(site: Site): Promise<Figure[]> {
 /** Fifty epochs a second, of fifty jobs. */
 async function live(site: Site): Promise<Figure[]> {
   const figures: Figure[] = []
+  const emptyP95Ms = await visit(site, async (page) => {
+    await openBare(page, '<!doctype html>')
+    const stop = new AbortController()
+    const sending = sendSteadily(site.server, stop.signal)
+    const frames = await watched<number[]>(page, `frames(${LIVE_MS})`)
+    stop.abort()
+    await sending
+    return percentile(frames, 95)
+  })
   for (const [what, path] of [
     ['charts', '/b/live'],
     ['table of jobs', '/b/live/jobs'],
@@ -193,7 +210,7 @@ async function live(site: Site): Promise<Figure[]> {
           ratio: longest / 100,
           aim: { most: 1 },
         },
-        smooth(told, percentile(frames, 95)),
+        smooth(told, percentile(frames, 95), 'an empty page beside them', emptyP95Ms),
         {
           what: `${told}: the main thread's processor time a frame / a row`,
           value: `${(spentMs / frames.length).toFixed(1)} / ${(spentMs / sent).toFixed(1)} ms`,
@@ -306,11 +323,11 @@ const within = (what: string, ms: number, aimMs: number): Figure => ({
   ratio: ms / aimMs,
   aim: { most: 1 },
 })
-/** Browsers draw at most 60 frames a second here. */
-const smooth = (what: string, p95Ms: number): Figure => ({
+/** Browsers draw at most 60 frames a second here. What a page without our scripts reaches is told beside the aim. */
+const smooth = (what: string, p95Ms: number, bare: string, bareP95Ms: number): Figure => ({
   what: `${what}: frames/s, by the 95th percentile of their lengths`,
   value: `${(1000 / p95Ms).toFixed(0)}/s (${p95Ms.toFixed(1)} ms)`,
-  limit: '50/s',
+  limit: `50/s; ${bare} ${(1000 / bareP95Ms).toFixed(0)}/s`,
   ratio: 1000 / p95Ms / 50,
   aim: { least: 1 },
 })

@@ -62,6 +62,21 @@ export const WATCH = `(() => {
       const begun = performance.now()
       return frames(ms, () => { table.scrollTop += performance.now() - begun < ms / 2 ? 60 : -60 })
     },
+    /** The page as it stands, without its scripts, and with so many rows that it needs none to be scrolled. */
+    still(count) {
+      const page = document.documentElement.cloneNode(true)
+      for (const one of page.querySelectorAll('script, link:not([rel="stylesheet"])')) one.remove()
+      const found = [...page.querySelectorAll('[data-row]')]
+      const height = parseFloat(found[0].style.height)
+      const group = found[0].parentElement
+      group.style.height = count * height + 'px'
+      group.replaceChildren(...Array.from({ length: count }, (_, n) => {
+        const row = found[n % found.length].cloneNode(true)
+        row.style.transform = 'translateY(' + n * height + 'px)'
+        return row
+      }))
+      return '<!doctype html>' + page.outerHTML
+    },
     /** From the last byte of the answer with the curves until they are on the screen. */
     async drawn() {
       const end = await once(() => /of [\\d,]+ points/.test(document.querySelector('[data-points]')?.textContent ?? ''))
@@ -93,6 +108,12 @@ export const watched = <T>(page: Page, expression: string): Promise<T> =>
       throw new Error(`watch.${expression} of ${page.url()} saw nothing`)
     }),
   ])
+
+/** Opens what is of nobody's making: a page that the server does not know, at its address, watched like the others. */
+export async function openBare(page: Page, html: string): Promise<void> {
+  await page.route('**/bare', (route) => route.fulfill({ contentType: 'text/html', body: html }))
+  await page.goto('/bare')
+}
 
 /**
  * The processor time of the page's main thread, in milliseconds since it was made: unlike the time on a clock it
