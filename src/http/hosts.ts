@@ -93,7 +93,7 @@ export function hostRoutes(app: FastifyInstance, services: Services): void {
         summary: 'Resource series of the newest batches that ran on the host, over the last day unless told',
         params: shapes.byId,
         querystring: z.strictObject({
-          points: numberText(z.int().min(MIN_POINTS).max(100_000)).default(POINTS),
+          points: numberText(z.int().min(MIN_POINTS).max(100_000).default(POINTS)),
           from: second.describe('First second: Unix seconds'),
           to: second.describe('Last second'),
         }),

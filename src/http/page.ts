@@ -4,7 +4,7 @@ import { numberText } from './number-text.ts'
 
 /** The query of every list: how many, and from where (contract "General rules"). */
 export const pageQuery = {
-  limit: numberText(z.int().min(1).max(500)).default(50).describe('Items in one page'),
+  limit: numberText(z.int().min(1).max(500).default(50)).describe('Items in one page'),
   cursor: z.string().max(2048).optional().describe('The next_cursor of the page before'),
 }
 

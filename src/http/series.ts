@@ -12,12 +12,12 @@ import { numberText } from './number-text.ts'
 import { type ShownSeries, sendSeries } from './series-json.ts'
 import { byId, instant } from './shapes.ts'
 
-const second = z
-  .union([
-    numberText(z.int().min(-62_135_596_800).max(253_402_300_799)),
+const second = numberText(
+  z.union([
+    z.int().min(-62_135_596_800).max(253_402_300_799),
     z.iso.datetime().transform((text) => Math.floor(Date.parse(text) / 1000)),
-  ])
-  .optional()
+  ]),
+).optional()
 const resourcesQuery = z.strictObject({
   ...keysQuery,
   ...jobsQuery,
@@ -39,7 +39,7 @@ const logQuery = z.strictObject({
   q: storable.max(1_000).optional().describe('Part of the line, in any case'),
   after: dbId.describe('Lines past this db_id'),
   before: dbId.describe('Lines before this db_id; the last of them, unless `after` is given too'),
-  limit: numberText(z.int().min(1).max(500)).default(50),
+  limit: numberText(z.int().min(1).max(500).default(50)),
   tail: numberText(z.int().min(1).max(1_000)).optional().describe('The last so many lines; wins over limit'),
 })
 const logShape = z.object({
