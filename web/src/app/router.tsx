@@ -64,7 +64,8 @@ const signedIn = async ({ location }: { location: { href: string } }) => {
 const signedOut = async ({ search }: { search: { return_to?: string; error?: string } }) => {
   if (search.error !== undefined) return
   const me = await queryClient.ensureQueryData(meQuery).catch(() => null)
-  if (me !== null) throw redirect(search.return_to === undefined ? links.home() : { href: search.return_to })
+  if (me !== null)
+    throw search.return_to === undefined ? redirect(links.home()) : redirect({ href: search.return_to })
 }
 
 const home = createRoute({

@@ -24,7 +24,7 @@ export function WaysIn() {
   const providers = useQuery(providersQuery).data ?? []
   const fault = faultOf(ways)
   if (fault) return <Refused error={fault} />
-  if (ways.isPending) return <Waiting rows={4} />
+  if (ways.data === undefined) return <Waiting rows={4} />
   const { items, password } = ways.data
   return (
     <>

@@ -23,7 +23,7 @@ export function Agents() {
   })
   const fault = faultOf(agents)
   if (fault) return <Refused error={fault} />
-  if (agents.isPending) return <Waiting />
+  if (agents.data === undefined) return <Waiting />
   const items = agents.data
   return (
     <Sheet title="Agents">

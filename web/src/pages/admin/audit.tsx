@@ -25,7 +25,7 @@ export function Audit() {
   })
   const fault = faultOf(entries)
   if (fault) return <Refused error={fault} />
-  if (entries.isPending) return <Waiting />
+  if (entries.data === undefined) return <Waiting />
   const items = entries.data.pages.flatMap((page) => page.items)
   return (
     <Sheet title="Audit log">

@@ -32,7 +32,7 @@ export function Users() {
   const enable = useMutation({ mutationFn: apply })
   const fault = faultOf(users)
   if (fault) return <Refused error={fault} />
-  if (users.isPending) return <Waiting />
+  if (users.data === undefined) return <Waiting />
   return (
     <Sheet title="Users">
       <Table heads={['User', 'Role', 'Since', '']} wide={['Since']} label="Users">

@@ -28,7 +28,7 @@ export function Tokens() {
   })
   const fault = faultOf(tokens)
   if (fault) return <Refused error={fault} />
-  if (tokens.isPending) return <Waiting />
+  if (tokens.data === undefined) return <Waiting />
   return (
     <Sheet title="Tokens">
       <p className="text-muted">
