@@ -1,14 +1,16 @@
 import { useIsFetching, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import { lazy, Suspense, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { fetchBatches } from '../lib/api/batches.ts'
 import type { User } from '../lib/api/types.ts'
+import { loaded } from '../lib/away.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
 import { unpin, usePins } from '../lib/pins.ts'
 import { projectsQuery } from '../lib/queries.ts'
 import { StatusShape } from '../ui/status.tsx'
 
+const NewProject = lazy(async () => ({ default: (await loaded(import('./new-project.tsx'))).NewProject }))
 const item = 'flex items-center gap-2 rounded px-2 py-1 text-ink hover:bg-hover'
 const active = { className: 'bg-accent-soft font-medium' }
 
@@ -18,6 +20,7 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
   const counts = useCounts(me !== null)
   const pins = usePins()
   const navigate = useNavigate()
+  const [making, setMaking] = useState(false)
   const rail = useRef<HTMLElement>(null)
   // As in a dialog: the keyboard goes in with it, and back to where it came from.
   useEffect(() => {
@@ -49,7 +52,21 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
         <Link {...links.home()} className={item} activeProps={active} activeOptions={{ exact: true }}>
           <img src="/favicon.svg" alt="" className="size-4" /> Home
         </Link>
-        <p className="px-2 pt-3 pb-1 text-xs text-muted">Projects</p>
+        <div className="flex items-end justify-between pt-2">
+          <p className="px-2 pt-1 pb-1 text-xs text-muted">Projects</p>
+          {me && (
+            <button
+              type="button"
+              aria-label="New project"
+              title="New project"
+              aria-haspopup="dialog"
+              className="rounded px-2 text-base leading-6 text-muted hover:bg-hover hover:text-ink"
+              onClick={() => setMaking(true)}
+            >
+              +
+            </button>
+          )}
+        </div>
         {projects.data?.length === 0 && <p className="px-2 text-muted">None yet</p>}
         {projects.data?.map((project) => (
           <Link key={project.slug} {...links.project(project.slug)} className={item} activeProps={active}>
@@ -114,6 +131,11 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
           </>
         )}
       </nav>
+      {making && (
+        <Suspense>
+          <NewProject onClose={() => setMaking(false)} />
+        </Suspense>
+      )}
     </>
   )
 }

@@ -85,6 +85,11 @@ export async function fetchTable(
   )
   return { items, next_cursor: nextOf(batches) }
 }
+export const createProject = (body: {
+  slug: string
+  display_name?: string
+  visibility: Project['visibility']
+}): Promise<Project> => post('/api/projects', body)
 export const changeProject = (
   slug: string,
   body: { display_name?: string; visibility?: Project['visibility'] },

@@ -1,0 +1,70 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { createProject } from '../lib/api/projects.ts'
+import { sayWhy } from '../lib/api/request.ts'
+import { links } from '../lib/links.ts'
+import { projectsQuery } from '../lib/queries.ts'
+import { Button, Choice, Field } from '../ui/controls.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Failure } from '../ui/notice.tsx'
+
+/** A project before anything was sent to it: its owner lets people in first, or scripts may not make projects here. */
+export function NewProject({ onClose }: { onClose: () => void }) {
+  const navigate = useNavigate()
+  const queries = useQueryClient()
+  const [visibility, setVisibility] = useState<'private' | 'public'>('private')
+  const make = useMutation({
+    mutationFn: createProject,
+    onSuccess: async ({ slug }) => {
+      await queries.invalidateQueries({ queryKey: projectsQuery.queryKey })
+      onClose()
+      void navigate(links.project(slug))
+    },
+  })
+  return (
+    <Dialog title="New project" onClose={onClose}>
+      <form
+        className="flex flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const form = new FormData(event.currentTarget)
+          const [slug = '', name] = ['slug', 'name'].map((field) => String(form.get(field)).trim())
+          make.mutate({ slug, visibility, ...(name && { display_name: name }) })
+        }}
+      >
+        <Field
+          label="Name"
+          name="slug"
+          required
+          maxLength={128}
+          pattern="[^\/]*"
+          title="Without a slash"
+          hint="What scripts name it by and what its address says; it stays."
+        />
+        <Field
+          label="Name that is shown"
+          name="name"
+          maxLength={128}
+          hint="The same, unless you give another."
+        />
+        <Choice
+          label="Who reads it"
+          value={visibility}
+          onChange={setVisibility}
+          options={[
+            ['private', 'only its members'],
+            ['public', 'anyone, without signing in'],
+          ]}
+        />
+        {make.error && <Failure>{sayWhy(make.error)}</Failure>}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" disabled={make.isPending}>
+            Make it
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
