@@ -7,6 +7,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     environment: 'node',
     globalSetup: ['test/kit/global.ts'],
+    // Loading the service takes longer than most files do, and no module of it keeps a state: a worker loads it once.
+    isolate: false,
     // Each file has a database of its own, so files may run side by side.
     maxWorkers: 2,
     // What hangs is to be told, what is slow on a busy machine is to pass: limits are far above what any test takes.

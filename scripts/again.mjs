@@ -9,13 +9,13 @@ const MOST_AGAIN = 3
 const REPORTER = fileURLToPath(new URL('outcome-reporter.mjs', import.meta.url))
 
 /**
- * Every test file of `root` by vitest.
+ * Every test file of `root` by vitest, on a checkout that is built.
  * @param run runs a command to its end: (command, args, { cwd, env }) to its exit code
  * @returns counts; `why` of a failure that is no test's; `notes`, what failed at first
  */
 export async function vitest(run, { root, scratch }) {
   const once = async (report, ...more) => {
-    const env = { ...process.env, TEST_OUTCOME: join(scratch, report) }
+    const env = { SVC_TEST_BUILT: '1', ...process.env, TEST_OUTCOME: join(scratch, report) }
     const args = ['run', '--reporter=default', `--reporter=${REPORTER}`, ...more]
     const code = await run(join(root, 'node_modules/.bin/vitest'), args, { cwd: root, env })
     return { code, ...readJson(join(scratch, report)) }

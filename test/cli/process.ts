@@ -3,8 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-
-const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
+import { COMMAND } from '../kit/command.ts'
 
 export interface Cli {
   process: ChildProcess
@@ -20,7 +19,7 @@ export interface Cli {
 /** Runs the real command line in a process of its own, with no SVC_ setting but those given. */
 export function runCli(args: string[], settings: Record<string, string>): Cli {
   const clean = Object.entries(process.env).filter(([name]) => !/^(SVC_|DATABASE_URL$)/.test(name))
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], {
+  const child = spawn(process.execPath, [...COMMAND, ...args], {
     env: { ...Object.fromEntries(clean), ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -6,13 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { halt, killOrphans, sight } from '../../src/db/embedded/postmaster.ts'
 import { openSql, type Sql } from '../../src/db/sql.ts'
 import { KEEPING, PASSWORD } from '../kit/app.ts'
-import { builtServer } from '../kit/effort.ts'
+import { COMMAND } from '../kit/command.ts'
 import { createClient } from '../kit/http.ts'
-
-const ROOT = join(import.meta.dirname, '../..')
-const COMMAND = builtServer
-  ? [join(ROOT, 'dist/cli/main.js'), 'start']
-  : ['--import', 'tsx', join(ROOT, 'src/cli/main.ts'), 'start']
 
 /** A real server in a process of its own, as `npm start` runs it. */
 export interface ServerProcess {
@@ -32,7 +27,7 @@ export async function startServer(settings: Record<string, string>): Promise<Ser
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(SVC_|DATABASE_URL|VITEST|NODE_OPTIONS)/.test(name),
   )
-  const child = spawn(process.execPath, COMMAND, {
+  const child = spawn(process.execPath, [...COMMAND, 'start'], {
     env: { ...Object.fromEntries(inherited), SVC_PORT: '0', SVC_LOG_LEVEL: 'warn', ...KEEPING, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true, // a group of its own: what we send to it reaches nobody else

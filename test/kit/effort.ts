@@ -1,8 +1,8 @@
 /**
  * How long the tests that draw by chance go on, and from which seed. The only environment the tests read:
  * SVC_TEST_RUNS (cases a property is tried on), SVC_TEST_KILLS (rounds of the kill test), SVC_TEST_CUTS (cuts of
- * streams in the replica test), SVC_TEST_SEED, and SVC_TEST_BUILT=1 (kills the server that `npm run build` made, which
- * starts in a fraction of the time that the sources take).
+ * streams in the replica test), SVC_TEST_SEED, and SVC_TEST_BUILT=1 (runs the command line that `npm run build` made, which
+ * starts in a fraction of the time that the sources take; `npm test` builds it and says so).
  */
 const wholeNumber = (name: string): number | undefined => {
   const text = process.env[name]
@@ -16,8 +16,8 @@ const KILLS = wholeNumber('SVC_TEST_KILLS')
 const CUTS = wholeNumber('SVC_TEST_CUTS')
 const SEED = wholeNumber('SVC_TEST_SEED')
 
-/** Whether the tests that start servers start what was built. */
-export const builtServer = process.env.SVC_TEST_BUILT === '1'
+/** Whether the tests that start processes start what was built. */
+export const built = process.env.SVC_TEST_BUILT === '1'
 
 /** Rounds of the kill test: those asked for, else `normal`. */
 export const killRounds = (normal: number): number => KILLS ?? normal
