@@ -219,7 +219,8 @@ test('too many attempts are told with how long to wait', async () => {
 })
 
 test('somebody makes a project before anything is sent to it; a name that is taken is refused where it was typed', async () => {
-  const { page, context, complaints } = await as(eve)
+  const mia = await app.register('mia@example.org')
+  const { page, context, complaints } = await as(mia)
   await page.goto('/')
   await page.getByRole('button', { name: 'New project' }).click()
   const dialog = page.getByRole('dialog', { name: 'New project' })
@@ -234,7 +235,7 @@ test('somebody makes a project before anything is sent to it; a name that is tak
   await page.getByRole('heading', { name: 'Vision, the second' }).waitFor()
   expect(new URL(page.url()).pathname).toBe('/p/vision%202')
   await page.getByRole('navigation', { name: 'Projects' }).getByText('Vision, the second').waitFor()
-  const made = (await app.call('GET', '/api/projects/vision%202', { token: eve.token })).body
+  const made = (await app.call('GET', '/api/projects/vision%202', { token: mia.token })).body
   expect(made).toMatchObject({ slug: 'vision 2', visibility: 'private', role: 'owner' })
   expect(complaints.filter((one) => !/409/.test(one))).toEqual([])
   await context.close()
