@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-const DECIMAL = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i
+const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 
 /**
  * A number of an address, as text in decimals. What JavaScript takes for one as well (nothing at all, blanks, `0x10`,

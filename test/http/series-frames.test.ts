@@ -49,7 +49,7 @@ test.each([
   '?points=20',
   '?points=21&smooth=0.8',
   '?x=wall&keys=odd',
-  '?x=relative&smooth=0.5&points=30',
+  '?x=relative&smooth=.5&points=30',
   '?from=5&to=50',
   '?keys=nothing',
 ])('frames and JSON tell the same series: %s', async (query) => {
