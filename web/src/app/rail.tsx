@@ -1,16 +1,16 @@
 import { useIsFetching, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { fetchBatches } from '../lib/api/batches.ts'
 import type { User } from '../lib/api/types.ts'
-import { loaded } from '../lib/away.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
 import { unpin, usePins } from '../lib/pins.ts'
 import { projectsQuery } from '../lib/queries.ts'
 import { StatusShape } from '../ui/status.tsx'
+import { useLater } from '../ui/use-later.ts'
 
-const NewProject = lazy(async () => ({ default: (await loaded(import('./new-project.tsx'))).NewProject }))
+const loadNewProject = () => import('./new-project.tsx').then((file) => file.NewProject)
 const item = 'flex items-center gap-2 rounded px-2 py-1 text-ink hover:bg-hover'
 const active = { className: 'bg-accent-soft font-medium' }
 
@@ -20,7 +20,7 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
   const counts = useCounts(me !== null)
   const pins = usePins()
   const navigate = useNavigate()
-  const [making, setMaking] = useState(false)
+  const making = useLater(loadNewProject, 'This could not be loaded: the server cannot be reached just now.')
   const rail = useRef<HTMLElement>(null)
   // As in a dialog: the keyboard goes in with it, and back to where it came from.
   useEffect(() => {
@@ -61,7 +61,7 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
               title="New project"
               aria-haspopup="dialog"
               className="rounded px-2 text-base leading-6 text-muted hover:bg-hover hover:text-ink"
-              onClick={() => setMaking(true)}
+              onClick={making.open}
             >
               +
             </button>
@@ -131,11 +131,7 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
           </>
         )}
       </nav>
-      {making && (
-        <Suspense>
-          <NewProject onClose={() => setMaking(false)} />
-        </Suspense>
-      )}
+      {making.Part && <making.Part onClose={making.close} />}
     </>
   )
 }

@@ -1,5 +1,5 @@
 import { Link, Outlet, useMatches, useRouterState } from '@tanstack/react-router'
-import { type ComponentType, useCallback, useEffect, useState } from 'react'
+import { useCallback, useEffect, useState } from 'react'
 import type { Batch, User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
@@ -7,7 +7,7 @@ import { reconnect, useChannel, useStreamState } from '../lib/live/stream.ts'
 import { meQuery, useMe } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
 import { Button, buttonLook } from '../ui/controls.tsx'
-import { tell } from '../ui/toasts.tsx'
+import { useLater } from '../ui/use-later.ts'
 import { Keyboard } from './keyboard.tsx'
 import { Rail } from './rail.tsx'
 import { Title } from './title.tsx'
@@ -24,13 +24,7 @@ export function Shell() {
   })
   const me = useMe()
   const [rail, setRail] = useState(false)
-  const [Palette, setPalette] = useState<ComponentType<{ onClose: () => void }> | null>(null)
-  const openPalette = useCallback(() => {
-    loadPalette().then(
-      (palette) => setPalette(() => palette),
-      () => tell('Search could not be loaded: the server cannot be reached just now.', { bad: true }),
-    )
-  }, [])
+  const palette = useLater(loadPalette, 'Search could not be loaded: the server cannot be reached just now.')
   // All that changes anywhere: the rail counts it, and the lists show it.
   useChannel(me && !alone ? 'dashboard' : null, ({ batches }) => batchStore.put(batches as Batch[]))
   const closeRail = useCallback(() => setRail(false), [])
@@ -55,14 +49,14 @@ export function Shell() {
       </a>
       <Rail me={me ?? null} open={rail} onClose={closeRail} />
       <div className="flex min-w-0 flex-1 flex-col">
-        <TopBar me={me} onMenu={() => setRail(true)} onPalette={openPalette} />
+        <TopBar me={me} onMenu={() => setRail(true)} onPalette={palette.open} />
         <Offline me={me} />
         <main id="content" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
           <Outlet />
         </main>
       </div>
-      <Keyboard onPalette={openPalette} />
-      {Palette && <Palette onClose={() => setPalette(null)} />}
+      <Keyboard onPalette={palette.open} />
+      {palette.Part && <palette.Part onClose={palette.close} />}
     </div>
   )
 }

@@ -1,5 +1,5 @@
-import { type ButtonHTMLAttributes, type ComponentType, useState } from 'react'
-import { tell } from './toasts.tsx'
+import type { ButtonHTMLAttributes, ComponentType } from 'react'
+import { useLater } from './use-later.ts'
 
 /**
  * A button whose menu is code of its own: loaded once the button is pointed at or focused, opened once it is pressed.
@@ -14,14 +14,8 @@ export function OpenLater<Props extends object>({
   load: () => Promise<ComponentType<Props>>
   given: Props
 } & ButtonHTMLAttributes<HTMLButtonElement>) {
-  const [Menu, setMenu] = useState<ComponentType<Props>>()
-  const open = (): void => {
-    load().then(
-      (menu) => setMenu(() => menu),
-      () => tell('This menu could not be loaded. Load the page anew.', { bad: true }),
-    )
-  }
-  if (Menu !== undefined) return <Menu {...given} />
+  const { Part: Menu, open } = useLater(load, 'This menu could not be loaded. Load the page anew.')
+  if (Menu !== null) return <Menu {...given} />
   const soon = (): void => void load().catch(() => {})
   return (
     <button
