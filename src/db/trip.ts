@@ -1,4 +1,5 @@
 import { Client, type Connection } from 'pg'
+import type { CopyRows } from './copy.ts'
 
 /**
  * Several statements in one trip to the database and back, as one transaction: what goes to the server before one
@@ -10,6 +11,8 @@ export interface Step {
   name: string
   text: string
   values: readonly string[]
+  /** Of a COPY: what it brings. */
+  rows?: CopyRows
 }
 
 export type Row = readonly (string | null)[]
@@ -150,10 +153,11 @@ function createTrip(
     send(connection: Connection) {
       sent = true
       connection.stream.cork()
-      for (const { name, text, values, prepare } of steps) {
+      for (const { name, text, values, prepare, rows } of steps) {
         if (prepare) connection.parse({ name, text, types: [] }, true)
         connection.bind({ statement: name, values: values as string[] }, true)
         connection.execute({}, true)
+        rows?.send(connection)
       }
       connection.sync()
       connection.stream.uncork()

@@ -97,14 +97,16 @@ export function admit(
   /** Counts the job's series as they will be; a refused event leaves the count as it was. */
   function seriesFault({ checked: { event, series } }: Item): Problem | undefined {
     if (series === undefined || event.event_type !== 'job_epoch') return undefined
+    const progress = standing.jobs.get(event.batch_id)?.get(event.job_id)?.progress
+    if (progress?.latest?.names === series.names) return undefined
     const name = `${event.batch_id}\n${event.job_id}`
     let known = dictionaries.get(name)
     if (known === undefined) {
-      known = new Set(standing.jobs.get(event.batch_id)?.get(event.job_id)?.progress.names)
+      known = new Set(progress?.names)
       dictionaries.set(name, known)
     }
     const added: string[] = []
-    for (const key of series.keys()) if (!known.has(key)) added.push(key)
+    for (const key of series.names) if (!known.has(key)) added.push(key)
     if (known.size + added.length > MAX_SERIES) return new Problem('too_many_series')
     for (const key of added) known.add(key)
     return undefined

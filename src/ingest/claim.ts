@@ -1,3 +1,4 @@
+import { CopyRows } from '../db/copy.ts'
 import { type Piece, piece } from '../db/piece.ts'
 import type { Fragment, Tx } from '../db/sql.ts'
 import { eventTypeCode, type Incoming } from '../domain/events/index.ts'
@@ -84,3 +85,20 @@ export function storeEvents(claims: Claim[]): Piece {
       string_to_table(${column((c) => c.incoming.json)}, chr(10))
     ) as e (db_id, event_id, batch_key, job_key, type, ts, payload)`
 }
+
+/** The same rows for a trip to copy. */
+export function copyEvents(claims: readonly Claim[]): CopyRows {
+  const size = claims.reduce((sum, c) => sum + c.incoming.json.length, 0)
+  const rows = new CopyRows('events', EVENT_COLUMNS, size + claims.length * EVENT_BYTES)
+  for (const { incoming, eventId, batchKey, jobKey } of claims) {
+    rows.row().int8(incoming.dbId).uuid(eventId).int8(batchKey)
+    if (jobKey === null) rows.null()
+    else rows.int8(jobKey)
+    rows.int2(eventTypeCode(incoming.event.event_type)).timestamptz(incoming.at).string(incoming.json)
+  }
+  return rows
+}
+
+const EVENT_COLUMNS = ['db_id', 'event_id', 'batch_key', 'job_key', 'type', 'ts', 'payload']
+/** What a row takes beside its payload. */
+const EVENT_BYTES = 80

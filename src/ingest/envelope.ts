@@ -40,13 +40,13 @@ export function parseBody(bytes: Buffer | undefined): Body {
 
 /**
  * @param value one parsed event
- * @param text its JSON, when the body is that event alone; otherwise it is written anew
+ * @param text its JSON, as it came
  * @returns the checked event, or the refusal: unsupported_schema_version, invalid_envelope, invalid_text, too_deep,
  *   event_too_large
  */
 export function checkEvent(
   value: unknown,
-  { text, suspect }: { text?: string; suspect: boolean },
+  { text, suspect }: { text?: string | undefined; suspect: boolean },
 ): Checked | Problem {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return new Problem('invalid_envelope', { errors: [{ path: '', message: 'must be an object' }] })
@@ -75,7 +75,7 @@ export function checkEvent(
   let series: Checked['series']
   if (event.event_type === 'job_epoch' && errors.length === 0) {
     const found = seriesOf(event.data)
-    if (found instanceof Map) series = found
+    if ('names' in found) series = found
     else errors = [{ path: `data.${found.badName}`, message: 'a series name has 1 to 128 characters' }]
   }
   const at = canonicalInstant(event.timestamp)

@@ -1,6 +1,7 @@
 import type { Tx } from '../db/sql.ts'
 import type { StartedBatch } from '../domain/agents/index.ts'
 import { applyToBatch, type BatchState, type LoadedBatch, statusOf } from '../domain/batches/index.ts'
+import type { SeriesValues } from '../domain/events/index.ts'
 import { applyToJob, type JobState, jobStatusOf } from '../domain/jobs/index.ts'
 import type { NewLogLine } from '../domain/logs/index.ts'
 import { type EpochRow, foldEpoch, loadEpochs } from '../domain/metrics/index.ts'
@@ -150,7 +151,7 @@ async function foldEpochs(
       at,
       dbId,
       stamp,
-      series: series as Map<string, number>,
+      series: series as SeriesValues,
     })
     if (row === null) continue
     if (seen !== undefined) watch?.after(seen, row)

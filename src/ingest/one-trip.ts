@@ -15,7 +15,7 @@ import { noticed } from './notice.ts'
 import type { Item, Outcome } from './outcome.ts'
 import { type Recalled, recall } from './recall.ts'
 import type { Standing } from './standing.ts'
-import { isWrittenTogether, writeTogether } from './write.ts'
+import { isWrittenTogether, writingSteps } from './write.ts'
 
 /** Begins a version that the database has not told yet; in the statement it stands for the one of the trip before. */
 const UNKNOWN = '@'
@@ -143,7 +143,7 @@ export function createOneTrip(
       const trip = trips.run([
         step('batches.lock_progress', lock(recalled)),
         step('ingest.prove', prove(recalled, blocksFor(items.length) + spare, link)),
-        writeTogether(folded),
+        ...writingSteps(folded),
         step('changes.append', appendInOrder(changes)),
       ])
       standing.version = link.version

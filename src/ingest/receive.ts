@@ -1,4 +1,5 @@
 import { Problem } from '../problem.ts'
+import { textsOfObjects } from './elements.ts'
 import { type Body, type Checked, checkEvent, parseBody } from './envelope.ts'
 import type { GroupCommit } from './group.ts'
 import type { Limiter } from './limit.ts'
@@ -59,7 +60,9 @@ export async function receiveEvents(
   const body = parseBody(bytes)
   const values = arrayOf(body)
   const headers = receiver.limiter.take(sender.tokenId, values.length)
-  const checked = values.map((value) => checkEvent(value, { suspect: body.suspect }))
+  // Whatever else stands among them is refused for what it is, before its text is looked at.
+  const texts = values.every(isObject) ? textsOfObjects(body.text) : []
+  const checked = values.map((value, i) => checkEvent(value, { text: texts[i], suspect: body.suspect }))
   const good = checked.filter((c): c is Checked => !(c instanceof Problem))
   const outcomes =
     good.length === 0 ? [] : await receiver.group.submit(good.map((c) => ({ checked: c, sender })))
@@ -74,6 +77,8 @@ export async function receiveEvents(
 function count({ counts }: Receiver, outcome: Outcome): void {
   counts['problem' in outcome ? 'refused' : outcome.deduplicated ? 'duplicate' : 'stored']++
 }
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 function arrayOf({ value }: Body): unknown[] {
   if (!Array.isArray(value)) {

@@ -43,7 +43,7 @@ export function createMetricWatch(standing: Standing): MetricWatch | undefined {
     before(job, checked, row) {
       const { state } = standing.batches.get(checked.event.batch_id) as LoadedBatch
       const rules = (watched.get(state.projectKey) ?? [])
-        .filter((rule) => checked.series?.has(keyOf(rule)) === true)
+        .filter((rule) => checked.series?.names.includes(keyOf(rule)) === true)
         .map((rule) => ({ rule, before: standingOf(job, keyOf(rule), row) }))
       return rules.length === 0 ? undefined : { job, checked, rules }
     },

@@ -1,5 +1,6 @@
-import { type Together, together } from '../db/piece.ts'
+import { type Piece, type Together, together } from '../db/piece.ts'
 import type { Tx } from '../db/sql.ts'
+import type { Step } from '../db/trip.ts'
 import { saveBatchProgress, saveBatchSummaries, settleJobs } from '../domain/batches/index.ts'
 import {
   advanceJobs,
@@ -9,9 +10,15 @@ import {
   saveJobSummaries,
 } from '../domain/jobs/index.ts'
 import { insertLogLines } from '../domain/logs/index.ts'
-import { dropChunks, insertEpochs, mergeEpochs, recountExtremes } from '../domain/metrics/index.ts'
+import {
+  copyEpochs,
+  dropChunks,
+  insertEpochs,
+  mergeEpochs,
+  recountExtremes,
+} from '../domain/metrics/index.ts'
 import { insertSnapshots } from '../domain/resources/index.ts'
-import { storeEvents } from './claim.ts'
+import { copyEvents, storeEvents } from './claim.ts'
 import type { Folded } from './fold.ts'
 
 /** A job whose status the end of its batch changed, without an event of its own. */
@@ -24,7 +31,7 @@ export interface EndedJob {
 export async function writeGroup(tx: Tx, folded: Folded): Promise<EndedJob[]> {
   const { touched, epochs } = folded
   const batches = [...touched.keys()]
-  const jobs = jobsOf(folded)
+  const jobs = jobsOf(touched)
   const { text, values } = writeTogether(folded)
   await tx.unsafe(text, values, { prepare: true })
   if (epochs.merged.length > 0) await mergeEpochs(tx, epochs.merged)
@@ -43,23 +50,41 @@ export async function writeGroup(tx: Tx, folded: Folded): Promise<EndedJob[]> {
   return settled.jobs
 }
 
-const jobsOf = ({ touched }: Folded): JobState[] => [...touched.values()].flatMap((t) => [...t.jobs.keys()])
+const jobsOf = (touched: Folded['touched']): JobState[] =>
+  [...touched.values()].flatMap((t) => [...t.jobs.keys()])
 
 /**
  * All tables as one statement: each round trip and each statement costs both sides more than the rows of a small
  * group do.
  */
-export function writeTogether(folded: Folded): Together {
-  const { touched, claims, lines, snapshots, epochs } = folded
+function writeTogether(folded: Folded): Together {
+  const { claims, epochs } = folded
+  return together('ingest.write', {
+    stored: storeEvents(claims),
+    epochs: epochs.alone.length > 0 && insertEpochs(epochs.alone),
+    ...smallTables(folded),
+  })
+}
+
+/** The same as steps of a trip, where the two tables with the most rows are copied (docs/decisions/0010). */
+export function writingSteps(folded: Folded): Step[] {
+  const { claims, epochs } = folded
+  const copies = [copyEvents(claims)]
+  if (epochs.alone.length > 0) copies.push(copyEpochs(epochs.alone))
+  return [
+    ...copies.map((rows) => ({ name: rows.text, text: rows.text, values: [], rows })),
+    together('ingest.write_rest', smallTables(folded)),
+  ]
+}
+
+function smallTables({ touched, lines, snapshots }: Folded): Record<string, Piece | false> {
   const batches = [...touched.keys()]
-  const jobs = jobsOf(folded)
+  const jobs = jobsOf(touched)
   const advanced = jobs.filter(onlyAdvanced)
   const others = jobs.filter((job) => !onlyAdvanced(job))
   const changedJobs = jobs.filter((job) => job.changed.summary)
   const changedBatches = batches.filter((batch) => batch.changed.summary)
-  return together('ingest.write', {
-    stored: storeEvents(claims),
-    epochs: epochs.alone.length > 0 && insertEpochs(epochs.alone),
+  return {
     lines: lines.length > 0 && insertLogLines(lines),
     snapshots: snapshots.length > 0 && insertSnapshots(snapshots),
     advanced: advanced.length > 0 && advanceJobs(advanced),
@@ -67,7 +92,7 @@ export function writeTogether(folded: Folded): Together {
     jobs: changedJobs.length > 0 && saveJobSummaries(changedJobs),
     progress: saveBatchProgress(batches),
     batches: changedBatches.length > 0 && saveBatchSummaries(changedBatches),
-  })
+  }
 }
 
 /** Whether the group can be written by `writeTogether` alone, whatever else stands. */

@@ -62,7 +62,8 @@ export async function pointsOf(
       const { data } = JSON.parse(payload) as { data: Record<string, unknown> & { epoch: number } }
       const series = seriesOf(data)
       // What was stored was checked at the door: no name is bad.
-      if (series instanceof Map) for (const [name, value] of series) put(name, data.epoch, value)
+      if ('names' in series)
+        for (const [i, name] of series.names.entries()) put(name, data.epoch, series.values[i] as number)
     }
   }
   let complete = true

@@ -1,4 +1,5 @@
 import type { Event, EventType } from './schema.ts'
+import type { SeriesValues } from './series.ts'
 
 /** A checked event on its way to the rows: what the nouns fold from. */
 export interface Incoming<E extends Event = Event> {
@@ -11,8 +12,8 @@ export interface Incoming<E extends Event = Event> {
   stamp: string
   /** Given when it is stored. */
   dbId: number
-  /** Of a job_epoch: its series by name. */
-  series: Map<string, number> | undefined
+  /** Of a job_epoch. */
+  series: SeriesValues | undefined
 }
 
 /** As stored in events.type; the numbers never change. */

@@ -7,4 +7,4 @@ export {
   eventSchema,
   type Numeric,
 } from './schema.ts'
-export { MAX_SERIES, numberOf, seriesOf, writeNumber } from './series.ts'
+export { MAX_SERIES, numberOf, type SeriesValues, seriesOf, writeNumber } from './series.ts'

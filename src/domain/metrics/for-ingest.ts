@@ -1,3 +1,4 @@
+import { CopyRows } from '../../db/copy.ts'
 import { canonicalInstant } from '../../db/instant.ts'
 import { type Piece, piece } from '../../db/piece.ts'
 import type { Tx } from '../../db/sql.ts'
@@ -49,6 +50,20 @@ export const insertEpochs = (rows: readonly EpochRow[]): Piece => piece`
     string_to_table(${rows.map((r) => r.dbId).join('\n')}, chr(10)),
     string_to_table(${rows.map((r) => literal(r.vals)).join('\n')}, chr(10))
   ) as e (job_key, epoch, ts, db_id, vals)`
+
+/** The same rows for a trip to copy. */
+export function copyEpochs(rows: readonly EpochRow[]): CopyRows {
+  const values = rows.reduce((sum, r) => sum + r.vals.length, 0)
+  const copy = new CopyRows('epochs', EPOCH_COLUMNS, rows.length * EPOCH_BYTES + values * VALUE_BYTES)
+  for (const { jobKey, epoch, at, dbId, vals } of rows)
+    copy.row().int8(jobKey).int4(epoch).timestamptz(at).int8(dbId).float8s(vals)
+  return copy
+}
+
+const EPOCH_COLUMNS = ['job_key', 'epoch', 'ts', 'db_id', 'vals']
+/** What a row takes beside its values, and what each of those. */
+const EPOCH_BYTES = 70
+const VALUE_BYTES = 12
 
 /** Writes epochs that several events were merged into: they carry their stamps and may replace what stands. */
 export async function mergeEpochs(tx: Tx, rows: readonly EpochRow[]): Promise<void> {

@@ -1,6 +1,13 @@
 export { type Clip, createPercentiles, type Percentiles } from './clipping.ts'
 export { type Drawing, type DrawnSeries, drawSeries, needsTimes, rangeToRead, type XAxis } from './drawing.ts'
-export { dropChunks, insertEpochs, loadEpochs, mergeEpochs, recountExtremes } from './for-ingest.ts'
+export {
+  copyEpochs,
+  dropChunks,
+  insertEpochs,
+  loadEpochs,
+  mergeEpochs,
+  recountExtremes,
+} from './for-ingest.ts'
 export { type Group, type GroupBy, groupByOf, readGroups } from './groups.ts'
 export { MIN_POINTS, type Sampled, type Steps, sample } from './m4.ts'
 export { findPackable, newestJobKey, type Packable, type PackingSizes, packJobs } from './packing.ts'

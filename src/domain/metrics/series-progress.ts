@@ -1,3 +1,5 @@
+import type { SeriesValues } from '../events/index.ts'
+
 /**
  * What a job's epochs amount to, series by series. The dictionary gives each series of the job a number; the arrays
  * here, `epochs.vals` and the chunks all use it, so every series costs the same, fixed or extra.
@@ -5,6 +7,8 @@
 export interface SeriesProgress {
   names: string[]
   numbers: Map<string, number>
+  /** The names of the latest event, all of them in the dictionary, and their numbers there. */
+  latest: { names: readonly string[]; numbers: readonly number[] } | null
   /** Distinct epochs. */
   epochs: number
   maxEpoch: number | null
@@ -43,6 +47,7 @@ export const unchanged = (): SeriesProgress['changed'] => ({
 export const newProgress = (): SeriesProgress => ({
   names: [],
   numbers: new Map(),
+  latest: null,
   epochs: 0,
   maxEpoch: null,
   lastEpoch: [],
@@ -69,12 +74,19 @@ export function seriesNumber(progress: SeriesProgress, name: string): number {
   return number
 }
 
+/** The same for all series of an event; most are named as those of the job's event before. */
+function seriesNumbers(progress: SeriesProgress, names: readonly string[]): readonly number[] {
+  if (progress.latest?.names !== names)
+    progress.latest = { names, numbers: names.map((name) => seriesNumber(progress, name)) }
+  return progress.latest.numbers
+}
+
 export interface EpochEvent {
   epoch: number
   at: string
   dbId: number
   stamp: string
-  series: Map<string, number>
+  series: SeriesValues
 }
 
 /**
@@ -89,14 +101,17 @@ export function foldEpoch(
   row: EpochRow | undefined,
   event: EpochEvent,
 ): EpochRow | null {
+  const { names, values } = event.series
   progress.changed.values = true
   if (progress.packedTo !== null && event.epoch <= progress.packedTo) progress.changed.chunks = true
   if (row === undefined) {
     progress.epochs++
     if (progress.maxEpoch === null || event.epoch > progress.maxEpoch) progress.maxEpoch = event.epoch
     const vals: (number | undefined)[] = []
-    for (const [name, value] of event.series) {
-      const n = seriesNumber(progress, name)
+    const numbers = seriesNumbers(progress, names)
+    for (let i = 0; i < names.length; i++) {
+      const n = numbers[i] as number
+      const value = values[i] as number
       vals[n] = value
       note(progress, n, event.epoch, value)
     }
@@ -116,8 +131,9 @@ export function foldEpoch(
     row.stamps = new Map()
     for (const [n, name] of progress.names.entries()) if (row.vals[n] !== undefined) row.stamps.set(name, all)
   }
-  for (const [name, value] of event.series) {
+  for (const [i, name] of names.entries()) {
     const n = seriesNumber(progress, name)
+    const value = values[i] as number
     const known = row.stamps.get(name)
     if (known !== undefined && event.stamp <= known) continue
     // A value that no longer holds may have been the least or greatest: they are counted anew after the write.
