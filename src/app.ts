@@ -82,7 +82,8 @@ export async function startApp(
     await migrate(writerSql, MIGRATIONS, { log: (message) => log.info(message) })
 
     const now = options.now ?? (() => new Date())
-    const writer = createWriter(writerSql)
+    let ring = (): void => {}
+    const writer = createWriter(writerSql, { ring: () => ring() })
     const ingestSql = openSql(url, { name: 'ingest', max: 1, settings: POINT_LOOKUPS })
     closers.push(() => ingestSql.end({ timeout: 1 }))
     const trips = openTrips(url, { name: 'ingest', settings: POINT_LOOKUPS })
@@ -121,6 +122,7 @@ export async function startApp(
     const live = createLive({ sql: streamSql, listenUrl: url, clock, log })
     closers.push(() => live.stop())
     await live.start()
+    ring = live.ring
     const graph = openGraph(url, { max: 5 })
     closers.push(() => graph.close())
     const schema = buildSchema()

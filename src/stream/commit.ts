@@ -6,7 +6,7 @@ import type { Change } from './change.ts'
 /** The advisory lock that orders the log of changes: whoever appends holds it until its commit. */
 const CHANGES_LOCK = 7_041_777
 
-/** What `commit` writes through: a pool and the bell that wakes the readers of all servers. */
+/** What `commit` writes through: a pool and the bells that wake the readers of this server and of all others. */
 export interface Writer {
   sql: Sql
   wake: () => void
@@ -14,11 +14,18 @@ export interface Writer {
   unordered?: boolean
 }
 
-/** @param paceMs the least time from one ring of the bell to the next; the first is at once */
-export function createWriter(sql: Sql, paceMs = 10): Writer {
+/** Each notification of the other servers is a transaction of its own. */
+const PACE_MS = 50
+
+/**
+ * @param options.ring wakes the readers of this process, which need not wait for a notification
+ * @param options.paceMs the least time from one notification of the others to the next; the first is at once
+ */
+export function createWriter(sql: Sql, options: { ring?: () => void; paceMs?: number } = {}): Writer {
+  const { ring, paceMs = PACE_MS } = options
   let ringing = false
   let again = false
-  const ring = async (): Promise<void> => {
+  const notify = async (): Promise<void> => {
     ringing = true
     do {
       again = false
@@ -35,8 +42,9 @@ export function createWriter(sql: Sql, paceMs = 10): Writer {
   return {
     sql,
     wake: () => {
+      ring?.()
       if (ringing) again = true
-      else void ring()
+      else void notify()
     },
   }
 }

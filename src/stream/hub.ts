@@ -30,6 +30,8 @@ export interface Hub<V> {
   /** How many streams there are, and what was told since the start. */
   readonly counts: { streams: number; frames: number; failed: number }
   start(): Promise<void>
+  /** Something was written here: the log is looked at soon. */
+  ring(): void
   /** Ends every subscription, then the tail. */
   stop(): Promise<void>
 }
@@ -124,6 +126,7 @@ export function createHub<V>(options: {
       add(subscriber)
       return subscription
     },
+    ring: tail.ring,
     async start() {
       await tail.start()
       listener = startListening({

@@ -157,7 +157,7 @@ async function withWriters(
     settings: { synchronous_commit: 'on' },
   })
   // Without a pace, so that the log is looked at in the middle of commits as often as can be.
-  const writer = { ...createWriter(sql, 0), unordered }
+  const writer = { ...createWriter(sql, { paceMs: 0 }), unordered }
   let count = 0
   await work((batch) =>
     commit(writer, async (tx) => {

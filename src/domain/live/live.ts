@@ -32,6 +32,8 @@ export interface Live {
   ): Promise<Subscription>
   readonly counts: { streams: number; frames: number; failed: number }
   start(): Promise<void>
+  /** Something was written by this server: its streams are told soon. */
+  ring(): void
   /** Ends every stream. */
   stop(): Promise<void>
 }
@@ -139,6 +141,7 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
       streams.add(stream)
       return stream.subscription
     },
+    ring: hub.ring,
     async start() {
       await hub.start()
       timer = setInterval(() => void ask(), ASK_EVERY_MS)
