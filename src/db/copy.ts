@@ -13,7 +13,7 @@ export class CopyRows {
 
   /** @param bytes how much the rows will probably take */
   constructor(table: string, columns: readonly string[], bytes: number) {
-    this.text = `copy ${table} (${columns.join(', ')}) from stdin (format binary)`
+    this.text = `/* ${table}.copy */ copy ${table} (${columns.join(', ')}) from stdin (format binary)`
     this.#columns = columns.length
     this.#bytes = Buffer.allocUnsafe(MESSAGE_HEAD + SIGNATURE.length + bytes)
     this.#at = MESSAGE_HEAD + SIGNATURE.copy(this.#bytes, MESSAGE_HEAD)
