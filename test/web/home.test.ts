@@ -187,3 +187,25 @@ test('on a phone the menu comes in from the side, and home is not wider than it'
   await page.waitForURL('/p/digits')
   await context.close()
 })
+
+test('a batch that ran more jobs than it had planned says how many ended, not of how many', async () => {
+  const [first] = recordedSweep('generous') as [Event]
+  const event = (event_type: string, job_id: string | null, data: Record<string, unknown>): Event => ({
+    ...first,
+    event_id: crypto.randomUUID(),
+    event_type,
+    job_id,
+    data,
+  })
+  await send(app, reporter, [
+    event('batch_start', null, { experiment_type: 'sweep', n_total: 1 }),
+    ...['a', 'b', 'c'].map((job) => event('job_done', job, { elapsed_s: 1, metrics: {} })),
+  ])
+  const { page, context, complaints } = await asAda()
+  await page.goto('/')
+  const row = page.locator('section', { has: page.getByRole('heading', { name: /Running now/ }) })
+  await row.getByRole('link', { name: 'generous' }).waitFor()
+  await row.getByRole('img', { name: '3 jobs ended' }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})

@@ -1,5 +1,6 @@
 import type { ButtonHTMLAttributes, CSSProperties, InputHTMLAttributes, ReactNode } from 'react'
 import { useId } from 'react'
+import { some } from '../lib/words.ts'
 
 const LOOK = {
   plain: 'border border-line bg-raised text-ink hover:bg-hover',
@@ -68,21 +69,23 @@ export function Choice<T extends string>(props: {
   )
 }
 
-/** A bar with its words: 5 of 8. */
+/** A bar with its words: 5 of 8. Once more has ended than was planned, the plan no longer says anything. */
 export function Progress({ done, failed, total }: { done: number; failed: number; total: number | null }) {
-  const all = Math.max(total ?? 0, done + failed, 1)
+  const ended = done + failed
+  const planned = total !== null && total >= ended ? total : undefined
+  const all = Math.max(planned ?? ended, 1)
   const upTo = (n: number): string => `${(100 * n) / all}%`
-  const style = { '--done': upTo(done), '--ended': upTo(done + failed) } as CSSProperties
+  const style = { '--done': upTo(done), '--ended': upTo(ended) } as CSSProperties
   return (
     <span className="flex items-center gap-2 whitespace-nowrap">
       <span
         role="img"
-        aria-label={total === null ? `${done + failed} jobs ended` : `${done + failed} of ${total} jobs`}
+        aria-label={planned === undefined ? `${some(ended, 'job')} ended` : `${ended} of ${planned} jobs`}
         className="progress h-1.5 w-16 shrink-0 rounded-full"
         style={style}
       />
       <span aria-hidden="true" className="text-ink">
-        {total === null ? done + failed : `${done + failed} / ${total}`}
+        {planned === undefined ? ended : `${ended} / ${planned}`}
       </span>
     </span>
   )
