@@ -153,10 +153,13 @@ async function timesFor(side: Side, work: Work): Promise<number> {
   }
 }
 
+/** Of this run: on databases that are kept, events of an earlier one would be merged into what that one left. */
+const RUN = Date.now().toString(36)
+
 const ingesting =
   (tag: string, reporterIds: boolean): Work =>
   (side, round) =>
-    ingest(side, `${tag}${round}`, reporterIds)
+    ingest(side, `${tag}-${RUN}-${round}`, reporterIds)
 
 async function ingest({ server }: Side, tag: string, reporterIds: boolean): Promise<number[]> {
   const events = take(trainingEvents({ batches: 8, jobs: 8, tag, reporterIds }), EVENTS)

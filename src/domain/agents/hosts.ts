@@ -117,7 +117,10 @@ export interface AgentOfBatch {
   running: number
 }
 
-/** By batch key, the agent of the batch's owner on the batch's host (contract §4 `host_id`), and whether it is online. */
+/**
+ * By batch key, the agent of the batch's owner on the batch's host (contract §4 `host_id`), and whether it is online. One plan
+ * for any number of keys, as in `readBatches`.
+ */
 export async function hostsOfBatches(
   db: Db,
   batchKeys: readonly number[],
@@ -128,7 +131,7 @@ export async function hostsOfBatches(
     select b.key, a.id, a.hostname, a.last_seen_at, a.version, jsonb_array_length(a.running) running,
       a.last_seen_at > ${onlineSince(now)}::timestamptz as online
     from batches b join agents a on a.user_id = b.owner_id and a.hostname = b.host
-    where b.key = any (${batchKeys as number[]}::bigint[]) and a.revoked_at is null`
+    where b.key = any ((select ${batchKeys as number[]}::bigint[])::bigint[]) and a.revoked_at is null`
   return new Map(rows.map(({ key, ...host }) => [key, host]))
 }
 
