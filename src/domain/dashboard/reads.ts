@@ -37,17 +37,18 @@ export async function summaryOf(
       select p.last_seen_at from batches b join batch_progress p on p.batch_key = b.key
       where b.status = 'running' and b.deleted_at is null
         and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))`,
+    // A job runs only while its batch does, so that is not asked: where statistics know of no batch that runs, each job
+    // would be sought among all that do.
     db<Evidence[]>`/* dashboard.gpu_evidence */
       select j.gpu_first_at, j.gpu_last_at, j.gpu_busy_at, p.gpu_first_at batch_first_at, p.gpu_last_at batch_last_at,
         p.gpu_busy_at batch_busy_at, r.started_at
-      from batches b
-      join batch_progress p on p.batch_key = b.key
-      join job_progress j on j.batch_key = b.key
-      join jobs r on r.key = j.job_key
-      where b.status = 'running' and b.deleted_at is null
-        and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))
-        and (j.gpu_last_at is not null or p.gpu_last_at is not null)
-        and r.status = 'running'`,
+      from jobs r
+      join job_progress j on j.job_key = r.key
+      join batch_progress p on p.batch_key = r.batch_key
+      join batches b on b.key = r.batch_key
+      where r.status = 'running' and b.deleted_at is null
+        and (${keys}::int[] is null or r.project_key = any (${keys}::int[]))
+        and (j.gpu_last_at is not null or p.gpu_last_at is not null)`,
   ])
   const stalled = running.filter((b) => isStalled({ status: 'running', lastSeenAt: b.last_seen_at }, clock))
   const idle = jobs.filter((j) =>
