@@ -95,7 +95,7 @@ function smallTables({ touched, lines, snapshots }: Folded): Record<string, Piec
   }
 }
 
-/** Whether the group can be written by `writeTogether` alone, whatever else stands. */
+/** Whether the group can be written by `writingSteps` alone, whatever else stands. */
 export function isWrittenTogether(folded: Folded): boolean {
   if (folded.epochs.merged.length > 0 || folded.started.length > 0) return false
   for (const [batch, { over, wasOver, jobs }] of folded.touched) {

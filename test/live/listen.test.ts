@@ -51,8 +51,9 @@ async function withHub(
 
 const follow = (hub: Hub<null>, channel = 'dashboard') =>
   hub.subscribe(new Map([[channel, { channel, kind: channel, viewer: null }]]), { closed: () => {} })
-const write = (key: number, wake = true): Promise<void> =>
-  commit(wake ? writer : { ...writer, wake: () => {} }, async () => {
+const silent = (): Writer => ({ ...writer, wake: () => {} })
+const write = (key: number, through: Writer = writer): Promise<void> =>
+  commit(through, async () => {
     const changes: Change[] = [{ channel: 'dashboard', type: 'batches', keys: [key] }]
     return { result: undefined, changes }
   })
@@ -78,6 +79,18 @@ test('a change rings the bell and is told at once, long before any poll', async 
   })
 })
 
+test('a writer wakes the readers of its own process itself, without the database', async () => {
+  await withHub({ pollMs: HOUR }, async (hub) => {
+    await expect.poll(async () => (await listeners()).length, SOON).toBe(1)
+    // Its notifications come to nothing.
+    const away = openSql(database.url, { name: 'test away', max: 1 })
+    await away.end()
+    const subscription = follow(hub)
+    await write(1, { ...createWriter(away, { ring: hub.ring }), sql: pool })
+    expect(keysOf(await subscription.next())).toEqual([1])
+  })
+})
+
 test('a killed LISTEN connection is replaced within 5 s, and what was written meanwhile is told then', async () => {
   await withHub({ pollMs: HOUR }, async (hub) => {
     const subscription = follow(hub)
@@ -98,7 +111,7 @@ test('a killed LISTEN connection is replaced within 5 s, and what was written me
 test('a change whose bell nobody rang is told by the poll', async () => {
   await withHub({ pollMs: 200 }, async (hub) => {
     const subscription = follow(hub)
-    await write(7, false)
+    await write(7, silent())
     expect(keysOf(await subscription.next())).toEqual([7])
   })
 })
@@ -109,7 +122,7 @@ test('a change that cannot be told does not hold up its neighbours, and is compl
   }
   await withHub({ pollMs: 50, describe }, async (hub, failures) => {
     const subscription = follow(hub)
-    for (const key of [12, 13, 14]) await write(key, key === 14)
+    for (const key of [12, 13, 14]) await write(key, key === 14 ? writer : silent())
     expect(keysOf(await subscription.next())).toEqual([12])
     expect(keysOf(await subscription.next())).toEqual([14])
     expect(failures).toEqual([expect.stringMatching(/of type batches/)])
