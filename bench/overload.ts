@@ -8,7 +8,7 @@ import { type Figure, median, printFigures } from './kit/report.ts'
 import { startDatabase, startServer } from './kit/server.ts'
 
 /** Events of one request. */
-const ARRAY = 100
+const ARRAY = 96
 const ROUNDS = 2
 const PEAK_S = 6
 const FLOOD_S = 8

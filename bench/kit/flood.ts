@@ -2,29 +2,49 @@ import { connect, type Socket } from 'node:net'
 import { take, trainingEvents } from './events.ts'
 import { eachAnswer } from './load.ts'
 
-/** Bodies of so many events each, without end: every event is a new one, of batches that go on for a while. */
+const SENDERS = 200
+/** Jobs of one sender's batch. */
+const JOBS = 8
+/** How long a sender's batch goes on, however much of it is sent; then comes the next one. */
+const BATCH_MS = 12_500
+
+/**
+ * Bodies of so many events each, without end, of senders by turns: each has a training of its own, of which every body
+ * brings the next epochs. They begin their batches one after another.
+ * @param events a multiple of the jobs of a batch
+ */
 export function createBodies(events: number): () => Buffer {
-  const POOL = 200
-  // Two words of eight letters are put in at each use: what makes the event new, and what makes the batch new. Their
+  // Three words of eight letters are put in at each use: what makes the event new, the batch, and the epoch. Their
   // places are looked up once: the senders share the machine with what is measured.
-  const pool = take(trainingEvents({ batches: 8, jobs: 8, tag: 'CCCCCCCC' }), POOL * events).map((event) =>
-    event.replace(/"event_id":"[0-9a-f]{8}/, '"event_id":"EEEEEEEE'),
-  )
-  const texts = Array.from({ length: POOL }, (_, i) => {
-    const bytes = Buffer.from(`[${pool.slice(i * events, (i + 1) * events).join(',')}]`)
-    return { bytes, event: placesOf(bytes, 'EEEEEEEE'), cycle: placesOf(bytes, 'CCCCCCCC') }
+  const senders = Array.from({ length: SENDERS }, (_, i) => {
+    const own = take(trainingEvents({ batches: 1, jobs: JOBS, tag: `CCCCCCCC-${i}` }), events).map((event) =>
+      event
+        .replace(/"event_id":"[0-9a-f]{8}/, '"event_id":"EEEEEEEE')
+        .replace(/"epoch":(\d+)/, (_, epoch) => `"epoch":${10_000_000 + Number(epoch)}`),
+    )
+    const bytes = Buffer.from(`[${own.join(',')}]`)
+    const epochs = placesOf(bytes, '"epoch":').map((at) => at + '"epoch":'.length)
+    return {
+      bytes,
+      event: placesOf(bytes, 'EEEEEEEE'),
+      batch: placesOf(bytes, 'CCCCCCCC'),
+      epochs: epochs.map((at) => ({ at, first: Number(bytes.toString('latin1', at, at + 8)) })),
+      beginsMs: (i / SENDERS) * BATCH_MS,
+    }
   })
   const start = Math.floor(Math.random() * 2 ** 31)
   const hex = (n: number): Buffer => Buffer.from((n >>> 0).toString(16).padStart(8, '0'))
   let used = 0
   return () => {
-    const { bytes, event, cycle } = texts[used % POOL] as (typeof texts)[number]
-    const cycleWord = hex(start + Math.floor(used / POOL))
+    const { bytes, event, batch, epochs, beginsMs } = senders[used % SENDERS] as (typeof senders)[number]
+    const batchWord = hex(start + Math.floor((performance.now() + beginsMs) / BATCH_MS))
+    const further = Math.floor(used / SENDERS) * (events / JOBS)
     used++
     const eventWord = hex(start + used)
     const body = Buffer.from(bytes)
     for (const at of event) body.set(eventWord, at)
-    for (const at of cycle) body.set(cycleWord, at)
+    for (const at of batch) body.set(batchWord, at)
+    for (const { at, first } of epochs) body.write(String(first + further), at, 'latin1')
     return body
   }
 }

@@ -4,7 +4,7 @@ import { applyToBatch, type BatchState, type LoadedBatch, statusOf } from '../do
 import type { SeriesValues } from '../domain/events/index.ts'
 import { applyToJob, type JobState, jobStatusOf } from '../domain/jobs/index.ts'
 import type { NewLogLine } from '../domain/logs/index.ts'
-import { type EpochRow, foldEpoch, loadEpochs } from '../domain/metrics/index.ts'
+import { type EpochRow, foldEpoch, loadEpochs, mayStand } from '../domain/metrics/index.ts'
 import type { Happening } from '../domain/notifications/index.ts'
 import type { NewSnapshot } from '../domain/resources/index.ts'
 import type { Claim } from './claim.ts'
@@ -104,8 +104,8 @@ function settleStatuses(batch: BatchState, { over, jobs }: Touched): void {
 }
 
 /**
- * Folds the job_epoch events. An epoch past the highest that the job had is new; only for the others is the standing
- * row asked for.
+ * Folds the job_epoch events. An epoch past the highest that the job had is new, as is one that was seen to be jumped
+ * over; only for the others is the standing row asked for.
  */
 async function foldEpochs(
   tx: Tx,
@@ -119,7 +119,7 @@ async function foldEpochs(
     if (event.event_type !== 'job_epoch') continue
     const job = jobIn(standing, event.batch_id, event.job_id)
     const { epoch } = event.data
-    if (job.progress.maxEpoch !== null && epoch <= job.progress.maxEpoch) asked.push({ key: job.key, epoch })
+    if (mayStand(job.progress, epoch)) asked.push({ key: job.key, epoch })
     events.push({ job, epoch, checked })
   }
   if (events.length === 0) return { epochs: { alone: [], merged: [] }, crossed: [] }

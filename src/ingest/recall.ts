@@ -1,5 +1,6 @@
 import type { LoadedBatch } from '../domain/batches/index.ts'
 import type { JobState } from '../domain/jobs/index.ts'
+import { mayStand } from '../domain/metrics/index.ts'
 import type { ProjectAccess } from '../domain/projects/index.ts'
 import type { Memory } from './memory.ts'
 import type { Item } from './outcome.ts'
@@ -37,9 +38,7 @@ export function recall(items: readonly Item[], memory: Memory): Recalled | undef
     if (typeof event.job_id === 'string') {
       const job = known.byId.get(event.job_id)
       if (job === undefined) return undefined
-      const { maxEpoch } = job.progress
-      if (event.event_type === 'job_epoch' && maxEpoch !== null && event.data.epoch <= maxEpoch)
-        return undefined
+      if (event.event_type === 'job_epoch' && mayStand(job.progress, event.data.epoch)) return undefined
     }
     batches.set(event.batch_id, known.batch)
     jobs.set(event.batch_id, known.byId)

@@ -145,6 +145,26 @@ test('somebody else wrote to the batch meanwhile: both are folded into that', as
   expect(await countedOf('one')).toEqual({ epochs: 5, max_epoch: 9 })
 })
 
+test('epochs that later ones overtook are known to be new', async () => {
+  const ids: number[] = []
+  for (const number of [6, 4, 3, 5]) ids.push((await door.send(epoch('one', number))).body.db_id)
+  // The long way would have thrown its ids away and taken new ones.
+  expect(ids).toEqual(ids.map((_, i) => (ids[0] as number) + i))
+  expect(await epochsOf('one')).toEqual([1, 2, 3, 4, 5, 6])
+  expect(await countedOf('one')).toEqual({ epochs: 6, max_epoch: 6 })
+})
+
+test('an epoch that another server stored after later ones had overtaken it is merged with that', async () => {
+  const second = await openSecond(door)
+  cleanUps.push(() => second.stop())
+  expect((await door.send(epoch('one', 5))).status).toBe(200)
+  const there = await second.call('POST', '/api/events', { token: door.token, body: epoch('one', 4) })
+  expect(there.status).toBe(200)
+  expect((await door.send(epoch('one', 4))).body.deduplicated).toBe(false)
+  expect(await epochsOf('one')).toEqual([1, 2, 4, 5])
+  expect(await countedOf('one')).toEqual({ epochs: 4, max_epoch: 5 })
+})
+
 test('the connection is lost under both: both are refused, and repeats are stored once', async () => {
   const held = await hold('one')
   const events = [epoch('one', 3), epoch('one', 4)]

@@ -24,6 +24,7 @@ export { eachSeriesOf, type SeriesSource, seriesSources } from './series-of-jobs
 export {
   type EpochRow,
   foldEpoch,
+  mayStand,
   newProgress,
   type SeriesProgress,
   seriesNumber,

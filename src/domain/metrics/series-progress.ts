@@ -1,4 +1,5 @@
 import type { SeriesValues } from '../events/index.ts'
+import { EpochGaps } from './epoch-gaps.ts'
 
 /**
  * What a job's epochs amount to, series by series. The dictionary gives each series of the job a number; the arrays
@@ -12,6 +13,8 @@ export interface SeriesProgress {
   /** Distinct epochs. */
   epochs: number
   maxEpoch: number | null
+  /** In no row: known only as long as the job is remembered. */
+  gaps: EpochGaps
   /** Per series: the highest epoch that has it, and its value there. */
   lastEpoch: number[]
   lastValue: number[]
@@ -50,6 +53,7 @@ export const newProgress = (): SeriesProgress => ({
   latest: null,
   epochs: 0,
   maxEpoch: null,
+  gaps: new EpochGaps(),
   lastEpoch: [],
   lastValue: [],
   min: [],
@@ -81,6 +85,21 @@ function seriesNumbers(progress: SeriesProgress, names: readonly string[]): read
   return progress.latest.numbers
 }
 
+/** Whether there may be a row of this epoch already. */
+export const mayStand = ({ maxEpoch, gaps }: SeriesProgress, epoch: number): boolean =>
+  maxEpoch !== null && epoch <= maxEpoch && !gaps.has(epoch)
+
+/** An epoch that was not there is now. */
+function noteEpoch(progress: SeriesProgress, epoch: number): void {
+  const { maxEpoch, gaps } = progress
+  if (maxEpoch !== null && epoch < maxEpoch) {
+    gaps.fill(epoch)
+  } else {
+    gaps.add(maxEpoch === null ? Number.NEGATIVE_INFINITY : maxEpoch + 1, epoch - 1)
+    progress.maxEpoch = epoch
+  }
+}
+
 export interface EpochEvent {
   epoch: number
   at: string
@@ -106,7 +125,7 @@ export function foldEpoch(
   if (progress.packedTo !== null && event.epoch <= progress.packedTo) progress.changed.chunks = true
   if (row === undefined) {
     progress.epochs++
-    if (progress.maxEpoch === null || event.epoch > progress.maxEpoch) progress.maxEpoch = event.epoch
+    noteEpoch(progress, event.epoch)
     const vals: (number | undefined)[] = []
     const numbers = seriesNumbers(progress, names)
     for (let i = 0; i < names.length; i++) {

@@ -1,0 +1,37 @@
+/**
+ * Epochs below a job's highest of which it is known that none stands: those that a later one jumped over. An event that
+ * was overtaken on its way, refused for a while or kept in a spill file comes to lie there, and nobody need ask the
+ * database whether it is there already. Only what was seen to be jumped over is known; of all else nothing is said.
+ */
+export class EpochGaps {
+  /** Both ends belong to the gap; known for longest first. */
+  readonly #gaps: { first: number; last: number }[] = []
+
+  /** @param first -Infinity below the first epoch of all */
+  add(first: number, last: number): void {
+    if (first > last) return
+    if (this.#gaps.length === MOST_GAPS) this.#gaps.shift()
+    this.#gaps.push({ first, last })
+  }
+
+  has(epoch: number): boolean {
+    return this.#find(epoch) >= 0
+  }
+
+  /** An epoch is there now. */
+  fill(epoch: number): void {
+    const at = this.#find(epoch)
+    const gap = this.#gaps[at]
+    if (gap === undefined) return
+    this.#gaps.splice(at, 1)
+    this.add(gap.first, epoch - 1)
+    this.add(epoch + 1, gap.last)
+  }
+
+  #find(epoch: number): number {
+    return this.#gaps.findLastIndex(({ first, last }) => epoch >= first && epoch <= last)
+  }
+}
+
+/** Of one job; what is forgotten is asked for again. */
+const MOST_GAPS = 64
