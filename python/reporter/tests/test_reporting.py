@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -79,6 +80,38 @@ def test_fewer_than_20_pending_go_one_by_one_and_more_go_as_arrays_of_500(make: 
     assert min(sizes) >= 20
     assert all(count == 1 for path, count in server.requests if path == "/api/events")
     assert len(server.of("job_epoch")) == 1206
+
+
+def test_an_event_after_a_pause_goes_at_once_and_what_follows_it_waits_for_the_next_round(
+    make: Make, server: FakeIngest, quick: Callable[..., None]
+) -> None:
+    quick(round_s=60.0)
+    begin = time.monotonic()
+    with make() as run:
+        until(lambda: server.types() == ["batch_start"])
+        with run.job("a") as job:
+            job.epoch(0, train_loss=1.0)
+            time.sleep(0.3)
+            assert server.types() == ["batch_start"]
+            assert run.flush(30)
+            assert server.types() == ["batch_start", "job_start", "job_epoch"]
+            for epoch in range(1, 20):
+                job.epoch(epoch, train_loss=1.0)
+            time.sleep(0.3)
+            assert len(server.of("job_epoch")) == 1
+            job.epoch(20, train_loss=1.0)  # the twentieth that is pending makes them an array
+            until(lambda: len(server.of("job_epoch")) == 21)
+            assert ("/api/events/batch", 20) in server.requests
+            job.epoch(21, train_loss=1.0)
+    assert server.types()[-3:] == ["job_epoch", "job_done", "batch_done"]
+    assert time.monotonic() - begin < 50
+
+
+def test_rounds_follow_each_other_without_anybody_waiting(make: Make, server: FakeIngest) -> None:
+    with make() as run, run.job("a") as job:
+        for epoch in range(3):
+            job.epoch(epoch, train_loss=1.0)
+        until(lambda: len(server.of("job_epoch")) == 3)
 
 
 def test_event_ids_are_time_ordered_uuids_of_version_7() -> None:

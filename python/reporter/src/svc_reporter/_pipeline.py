@@ -86,7 +86,7 @@ class Pipeline:
         spills = self._queue.put(event_type, job_id, now_ms(), data)
         if spills:
             self._overflow.wake()
-        self._worker.wake()
+        self._worker.pace.wake()
 
     @property
     def delivery(self) -> Delivery:
@@ -114,7 +114,7 @@ class Pipeline:
         begin = time.monotonic()
         deadline = begin + timeout_s
         self._shutdown.deadline = deadline  # from here on nobody starts a wait that ends later
-        self._worker.wake()
+        self._worker.pace.hurry()
         if last_event is not None:
             self._wait(self._is_idle, begin + timeout_s * _FLUSH_SHARE)
             last_event()
@@ -154,7 +154,7 @@ class Pipeline:
             left = until - time.monotonic()
             if left <= 0:
                 return
-            self._worker.wake()
+            self._worker.pace.hurry()
             time.sleep(min(step, left))
             step = min(step * 1.5, 0.02)
 

@@ -17,6 +17,8 @@ class Tuning:
     probe_first_s: float = 10.0
     """While the breaker is open: the first probe after this long, later ones up to probe_last_s apart."""
     probe_last_s: float = 30.0
+    round_s: float = 0.05
+    """Fewer events than make an array are sent at most this often; the first after a pause goes at once."""
     array_threshold: int = 20
     array_limit: int = 500
     array_limit_bytes: int = 4 * 1024 * 1024

@@ -1,6 +1,6 @@
 """The daemon worker: takes events from the queue and sees each one to its fate.
 
-    closed breaker   20 and more pending: arrays of up to 500; below: one by one
+    closed breaker   20 and more pending: arrays of up to 500; below: one by one, in rounds (_pace.py)
     open breaker     everything pending goes to the spill file; now and then a probe, which is the oldest
                      spilled chunk itself; when it is accepted the rest of the file follows, then live events
     latched (401)    everything goes to rejected/, nothing is sent any more
@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from queue import Empty, SimpleQueue
 
 from ._answers import Fate
 from ._breaker import Breaker
@@ -24,6 +23,7 @@ from ._ids import EventIds
 from ._keep import Keeper
 from ._log import Voice
 from ._own_spill import Drained, OwnSpill
+from ._pace import Pace
 from ._queue import EventQueue, Pending
 from ._sender import Sender, Sent, Stopped
 from ._shutdown import Shutdown
@@ -55,6 +55,7 @@ class Worker(threading.Thread):
         self._voice = voice
         self._tuning = tuning
         self._own_spill = OwnSpill(keeper, ids, voice, tuning, self._count)
+        self.pace = Pace(queue, shutdown, tuning)
         self._sender = Sender(transport, tuning, shutdown.pause) if transport else None
         self.breaker = Breaker(tuning)
         self.latched = False
@@ -65,15 +66,8 @@ class Worker(threading.Thread):
         self._hands = threading.RLock()
         self._held: Sequence[Pending | Sealed] = ()
         self._busy = False
-        self._sleeping = False
-        self._wakes: SimpleQueue[None] = SimpleQueue()
 
     # --- called from other threads
-
-    def wake(self) -> None:
-        if self._sleeping:
-            self._sleeping = False
-            self._wakes.put(None)
 
     def is_idle(self) -> bool:
         return not self._busy and not self._held and not len(self._queue)
@@ -112,19 +106,13 @@ class Worker(threading.Thread):
                 self._sleep()
 
     def _sleep(self) -> None:
-        to_probe = self.breaker.is_open and (self._held or self._own_spill.waiting)
-        wait_s = self.breaker.until_probe_s() if to_probe and self._may_send() else 60.0
-        if self._shutdown.closing:
-            wait_s = 0.05
-        self._sleeping = True
-        if len(self._queue) and not self._held:
-            self._sleeping = False
-            return
-        try:
-            self._wakes.get(timeout=max(0.02, wait_s))
-        except Empty:
-            pass
-        self._sleeping = False
+        wait_s, enough = 60.0, 1
+        if self.breaker.is_open:
+            if self._may_send() and (self._held or self._own_spill.waiting):
+                wait_s = self.breaker.until_probe_s()
+        elif self._may_send() and self.pace.until_round_s() > 0:
+            wait_s, enough = self.pace.until_round_s(), self._tuning.array_threshold
+        self.pace.sleep(wait_s, enough, heed_pending=not self._held)
 
     def _may_send(self) -> bool:
         return not self.latched and not self._no_more_sending
@@ -140,11 +128,10 @@ class Worker(threading.Thread):
             return False if self._held else self._put_away()
         if self._held:
             return self._deliver(list(self._held))
-        pending = len(self._queue)
-        if pending == 0:
-            return self._drain_own(once=False) if self._own_spill.waiting else False
-        limit = self._tuning.array_limit if pending >= self._tuning.array_threshold else 1
-        return self._deliver(self._take(limit))
+        limit = self.pace.share()
+        if limit:
+            return self._deliver(self._take(limit))
+        return self._drain_own(once=False) if self._own_spill.waiting else False
 
     def _take(self, limit: int) -> Sequence[Pending | Sealed]:
         with self._hands:
