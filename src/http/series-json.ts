@@ -86,4 +86,4 @@ function* written<A extends Int32Array | Float64Array>(
 }
 
 const withNonFinite = (values: Float64Array): string =>
-  Array.from(values, (v) => (Number.isFinite(v) ? v : `"${v}"`)).join()
+  JSON.stringify(Array.from(values, (v) => (Number.isFinite(v) ? v : String(v)))).slice(1, -1)

@@ -1,9 +1,11 @@
 import type { TimedSeries } from '../metrics/index.ts'
 import { csvCell } from './csv.ts'
-import { createPieces } from './pieces.ts'
+import { createPieces, ROOM } from './pieces.ts'
 
 /** Times that are kept as text; some megabytes. */
 const MOST_SHARED = 50_000
+/** Characters of a row after its job and key: an epoch, a number, an instant and what stands between them. */
+const MOST_AFTER_PREFIX = 70
 
 /** The full history in long form: one row a point. Yields pieces of CSV. */
 export async function* metricsCsv(series: AsyncIterable<TimedSeries>): AsyncGenerator<Buffer> {
@@ -18,13 +20,26 @@ export async function* metricsCsv(series: AsyncIterable<TimedSeries>): AsyncGene
       shared = times
       texts = times.length > MOST_SHARED ? [] : Array.from(times, timeText)
     }
-    for (let i = 0; i < steps.length; i++) {
-      pieces.text(prefix)
-      pieces.ascii(`${steps[i]},${values[i]},${texts[i] ?? timeText(times[i] as number)}\r\n`)
+    const rows = Math.max(1, Math.floor(ROOM / (Buffer.byteLength(prefix) + MOST_AFTER_PREFIX)))
+    for (let from = 0; from < steps.length; from += rows) {
+      const written = numberTexts(values.subarray(from, from + rows))
+      let text = ''
+      for (const [i, value] of written.entries()) {
+        const at = from + i
+        text += `${prefix}${steps[at]},${value},${texts[at] ?? timeText(times[at] as number)}\r\n`
+      }
+      pieces.text(text)
       if (pieces.full) yield pieces.take()
     }
   }
   yield pieces.take()
+}
+
+/** As a text each; all at once takes a third of the time of one by one. */
+function numberTexts(values: Float64Array): string[] {
+  const json = JSON.stringify(Array.from(values))
+  // NaN and infinities are `null` there.
+  return json.includes('n') ? Array.from(values, String) : json.slice(1, -1).split(',')
 }
 
 /** Whole seconds without a fraction, as everywhere. */
