@@ -3,6 +3,8 @@
  * and sampled, against the barest scan of the same points that PostgreSQL can do: an index that covers them, summed
  * inside the server so that nothing is sent. Rounds are interleaved and medians told; CPU comes from /proc.
  */
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
 import { openSql, type Sql } from '../src/db/sql.ts'
 import { readSeries, sample } from '../src/domain/metrics/index.ts'
 import { SERIES_FRAMES } from '../src/http/series-frames.ts'
@@ -103,11 +105,11 @@ async function takeRound(
 
   const httpCpu = cpuMsOf(postgres) + cpuMsOf(server.pid)
   begun = performance.now()
-  const answer = await fetch(
+  const answer = await lastByte(
     `${server.address}/api/batches/${batch.id}/metrics?keys=${key}&points=${pointsFor(batch)}`,
-    { headers: { accept: SERIES_FRAMES } },
+    SERIES_FRAMES,
   )
-  const bytes = (await answer.arrayBuffer()).byteLength
+  const { bytes } = answer
   const httpMs = performance.now() - begun
   const httpCpuMs = cpuMsOf(postgres) + cpuMsOf(server.pid) - httpCpu
   if (answer.status !== 200) throw new Error(`metrics: ${answer.status}`)
@@ -116,10 +118,9 @@ async function takeRound(
     const began = performance.now()
     const points = path.includes('/groups') ? 1_000 : pointsFor(batch)
     const url = `${server.address}/api/batches/${batch.id}${path}&keys=${key}&points=${points}`
-    const asked = await fetch(url, { headers: { accept: what.includes('JSON') ? '*/*' : SERIES_FRAMES } })
-    await asked.arrayBuffer()
+    const { status } = await lastByte(url, what.includes('JSON') ? '*/*' : SERIES_FRAMES)
     askedMs[what] = performance.now() - began
-    if (asked.status !== 200) throw new Error(`${path}: ${asked.status}`)
+    if (status !== 200) throw new Error(`${path}: ${status}`)
   }
   return {
     askedMs,
@@ -130,6 +131,15 @@ async function takeRound(
     httpCpuMs,
     bytes,
   }
+}
+
+/** Until the last byte is there, compressed as it comes: what a reader makes of it is not the server's time. */
+async function lastByte(url: string, accept: string): Promise<{ status: number | undefined; bytes: number }> {
+  const asked = get(url, { headers: { accept, 'accept-encoding': 'gzip, deflate, br' } })
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  let bytes = 0
+  for await (const piece of answer) bytes += piece.length
+  return { status: answer.statusCode, bytes }
 }
 
 function figuresOf(batch: FilledBatch, key: string, taken: Taken[]): Figure[] {

@@ -26,7 +26,7 @@ export async function benchOverload(): Promise<Figure[]> {
     const goodputs: number[] = []
     const over: Answered[] = []
     const at = (perS: number, seconds: number): Promise<Answered[]> =>
-      flood(server, body, { seconds, connections: 1_000, perS: Math.max(1, Math.round(perS)) })
+      flood(server, body, { seconds, connections: 4_000, perS: Math.max(1, Math.round(perS)) })
     for (let round = 0; round < ROUNDS; round++) {
       const peak = stored(await flood(server, body, { seconds: PEAK_S, connections: 16 })).length / PEAK_S
       // Half of it is little; what that takes is held against what it takes after the flood.

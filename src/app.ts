@@ -45,6 +45,11 @@ export interface App {
 
 /** How long requests under way may take once the service stops; the rest of the ten seconds is for the database. */
 const DRAIN_MS = 5_000
+/**
+ * Connections that wait to be accepted, as far as the system allows (Linux: `net.core.somaxconn`). What finds no room tries
+ * again after 1, 3 and 7 seconds: after a restart, or under much load, a whole lab connects at one moment.
+ */
+const BACKLOG = 4_096
 
 const MIGRATIONS = join(import.meta.dirname, '..', 'prisma', 'migrations')
 
@@ -168,7 +173,7 @@ export async function startApp(
       log,
     })
     graphqlRoutes(server, { ...graphql, page: schemaPage(schema) }, { sse, log })
-    const address = await server.listen({ host: config.host, port: config.port })
+    const address = await server.listen({ host: config.host, port: config.port, backlog: BACKLOG })
     port = Number(new URL(address).port) || 80
     const hasUsers = async (): Promise<boolean> =>
       (await sql`/* users.any */ select 1 from users limit 1`).length > 0

@@ -14,7 +14,7 @@ const MOST_WAITING_CHARACTERS = 64 * 1024 * 1024
  * The same for time: what would wait for longer is refused before it is read. A burst of so many events is always let
  * in, and until large groups tell how fast this machine is, it is taken for a quick one.
  */
-const MOST_WAITING_S = 2.5
+const MOST_WAITING_S = 1.2
 const BURST_EVENTS = 20_000
 const PER_S_AT_FIRST = 20_000
 const LARGE_GROUP = 500
