@@ -83,6 +83,34 @@ test('one host shows what ran there and what its agent was told, as it happens',
   await context.close()
 })
 
+test('a command that comes while the first of them are being read is shown all the same', async () => {
+  const agent = await registerAgent(app, ada.token, 'box7')
+  const { page, context } = await as()
+  let release = (): void => {}
+  const changed = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let held = 0
+  await page.route('**/graphql', async (route) => {
+    const answer = await route.fetch()
+    // The first is answered as of before the command, and arrives after the page heard of it.
+    if (route.request().postData()?.includes('agentCommands') && held++ === 0) await changed
+    await route.fulfill({ response: answer })
+  })
+  await page.goto(`/hosts/${agent.id}`)
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  await expect.poll(() => held, { timeout: 20_000 }).toBe(1)
+  const { body } = await app.call('POST', `/api/batches/${RAN}/rerun`, { token: ada.token, body: {} })
+  // Or it follows the host only from that answer on; then it hears of the command afterwards.
+  await page
+    .getByText('1 command', { exact: true })
+    .waitFor({ timeout: 3_000 })
+    .catch(() => {})
+  release()
+  await page.locator(`[data-command="${body.cmd_id}"]`).getByText('pending').waitFor()
+  await context.close()
+})
+
 test('the curves of a host grow with what runs there, also of a batch that begins meanwhile', async () => {
   const agent = await registerAgent(app, ada.token, 'box10')
   const [first, second] = ['on-box10', 'later-on-box10'].map((id) => eventsOf(id, { host: 'box10' }))

@@ -1,4 +1,4 @@
-import { QueryCache, QueryClient } from '@tanstack/react-query'
+import { QueryCache, QueryClient, type QueryFilters } from '@tanstack/react-query'
 import { Refusal } from './api/request.ts'
 import { isAway, serviceBack } from './away.ts'
 import { onReset } from './live/stream.ts'
@@ -19,7 +19,19 @@ export const queryClient = new QueryClient({
     },
   },
 })
-onReset(() => void queryClient.invalidateQueries())
+onReset(() => void readAnew())
+
+/**
+ * Reads anew what a change made old, where it is shown. A first read that is under way may have begun before the change,
+ * and the library would take its answer for the new one; so that read is given up.
+ */
+export function readAnew(filters: QueryFilters = {}): Promise<void> {
+  for (const query of queryClient
+    .getQueryCache()
+    .findAll({ ...filters, type: 'active', fetchStatus: 'fetching' }))
+    if (query.state.data === undefined && !query.isDisabled()) void query.cancel({ silent: true })
+  return queryClient.invalidateQueries(filters)
+}
 
 let waits = false
 /** What could not be read because the service was away is read once it is back, wherever it is shown. */

@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { type Command, fetchControl, type Step } from '../../lib/api/control.ts'
 import type { Batch } from '../../lib/api/types.ts'
-import { queryClient } from '../../lib/query-client.ts'
+import { queryClient, readAnew } from '../../lib/query-client.ts'
 import { some } from '../../lib/words.ts'
 
 /** What was asked of a batch, and how far it is: kept fresh by the stream, for whoever may know it. */
@@ -37,7 +37,7 @@ export function takeInControl(
   }
   const told = payload.batch as Batch | undefined
   // Its end is a step too, and comes with the summary.
-  if (told && before && told.status !== before.status) void queryClient.invalidateQueries({ queryKey })
+  if (told && before && told.status !== before.status) void readAnew({ queryKey })
 }
 
 /** A step on the way of a stop or a rerun. */

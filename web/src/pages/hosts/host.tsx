@@ -11,7 +11,7 @@ import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
-import { queryClient } from '../../lib/query-client.ts'
+import { queryClient, readAnew } from '../../lib/query-client.ts'
 import { some } from '../../lib/words.ts'
 import { Button, Progress } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -38,7 +38,7 @@ export function HostPage() {
   const read = useQuery({ queryKey, queryFn: () => fetchHost(hostId), refetchOnMount: 'always' })
   useChannel(read.data ? `host:${hostId}` : null, ({ host }) => {
     queryClient.setQueryData(queryKey, host)
-    void queryClient.invalidateQueries({ queryKey: ['host commands', hostId] })
+    void readAnew({ queryKey: ['host commands', hostId] })
   })
   const context = useMemo(() => {
     const source = hostResourcesOf(hostId)
