@@ -8,6 +8,7 @@ import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { projectsQuery } from '../../lib/queries.ts'
+import { readAnew } from '../../lib/query-client.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Code, Copy } from '../../ui/copy.tsx'
 import { Failure } from '../../ui/notice.tsx'
@@ -32,7 +33,7 @@ export function Connect() {
         Date.parse(batch.last_seen_at) > opened.current - 600_000,
     )
     if (fresh === undefined || make.data === undefined) return
-    void queries.invalidateQueries({ queryKey: projectsQuery.queryKey })
+    void readAnew({ queryKey: projectsQuery.queryKey })
     void navigate(links.batch(fresh.id))
   })
   const token = make.data?.token
