@@ -89,6 +89,11 @@ def said(caplog: pytest.LogCaptureFixture) -> Callable[[], str]:
     return lambda: "\n".join(record.getMessage() for record in caplog.records if record.name == "svc_reporter")
 
 
+def spilled_in(folder: Path) -> list[Path]:
+    """What waits to be sent; the records of runs are kept beside it."""
+    return [entry for entry in folder.iterdir() if entry.name != "runs"] if folder.exists() else []
+
+
 def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
 

@@ -12,7 +12,7 @@ import svc_reporter as svc
 from svc_reporter._breaker import Breaker
 from svc_reporter._tuning import Tuning
 
-from .conftest import lines_of
+from .conftest import lines_of, spilled_in
 from .kit.fake_ingest import FakeIngest
 from .kit.fault_proxy import FaultProxy
 from .kit.wait import until
@@ -57,7 +57,7 @@ def test_when_the_server_is_back_the_spill_is_drained_in_order_before_live_event
                 job.epoch(epoch, train_loss=1.0)
     assert [event["data"]["epoch"] for event in server.of("job_epoch")] == list(range(720))
     assert run.delivery.complete
-    assert list(spill.iterdir()) == []
+    assert spilled_in(spill) == []
     assert server.events[-1]["data"]["delivery"]["spilled"] == 0
 
 
@@ -110,4 +110,4 @@ def test_without_an_address_everything_is_kept_for_a_later_process(
         "job_done",
         "batch_done",
     ]
-    assert list(spill.iterdir()) == []
+    assert spilled_in(spill) == []

@@ -14,6 +14,7 @@ import svc_reporter as svc
 from svc_reporter import _doctor
 from svc_reporter._cli import main
 
+from .conftest import spilled_in
 from .kit.fake_ingest import FakeIngest
 from .test_replay import received, write_spill
 
@@ -36,7 +37,7 @@ def test_sync_sends_what_waits_and_says_how_it_went(
     out = capsys.readouterr().out
     assert "1 files sent: 29 accepted, 0 duplicate, 1 dropped, 0 set aside" in out
     assert "refused: job_epoch" in out
-    assert list(spill.iterdir()) == []
+    assert spilled_in(spill) == []
 
 
 def test_sync_with_a_dead_server_keeps_the_files_and_fails(

@@ -10,7 +10,7 @@ import pytest
 
 import svc_reporter as svc
 
-from .conftest import lines_of
+from .conftest import lines_of, spilled_in
 from .kit.fake_ingest import Event, FakeIngest
 from .kit.fault_proxy import (
     CUT_ANSWER,
@@ -144,7 +144,7 @@ def test_events_refused_for_good_are_logged_and_dropped(
         pass
     assert run.delivery.dropped == 2
     assert f"HTTP {code}" in said()
-    assert not spill.exists()
+    assert spilled_in(spill) == []
 
 
 def test_a_bad_item_of_an_array_is_dropped_alone(make: Make, server: FakeIngest, said: Said) -> None:

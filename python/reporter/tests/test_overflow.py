@@ -11,6 +11,7 @@ import svc_reporter as svc
 from svc_reporter._delivery import Counts
 from svc_reporter._queue import EventQueue
 
+from .conftest import spilled_in
 from .kit.fake_ingest import FakeIngest
 from .kit.wait import until
 
@@ -73,7 +74,7 @@ def test_no_metric_is_lost_when_the_training_is_faster_than_the_server(
     assert delivery.dropped > 0
     assert delivery.produced == delivery.accepted + delivery.duplicate + delivery.dropped
     assert len(server.events) == delivery.accepted + delivery.duplicate
-    assert list(spill.iterdir()) == []
+    assert spilled_in(spill) == []
 
 
 def test_many_threads_lose_no_event_and_no_count(make: Make, server: FakeIngest) -> None:

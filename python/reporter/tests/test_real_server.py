@@ -17,6 +17,7 @@ import svc_reporter as svc
 from svc_reporter._cli import main
 from svc_reporter.query import Api
 
+from .conftest import spilled_in
 from .kit import process
 from .kit.fault_proxy import (
     CUT_ANSWER,
@@ -135,7 +136,7 @@ def test_a_batch_spilled_while_the_service_was_away_is_completed_by_the_next_pro
         pass
     assert read(run.batch_id)["status"] == "completed"
     assert read(run.batch_id, "/metrics?keys=train_loss")["series"][0]["steps"] == list(range(1500))
-    assert list(spill.iterdir()) == []
+    assert spilled_in(spill) == []
 
 
 def test_pressing_stop_ends_the_training_and_the_batch_is_stopped(

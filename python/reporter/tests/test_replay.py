@@ -21,7 +21,7 @@ from svc_reporter._ids import EventIds, now_ms, timestamp
 from svc_reporter._spill import SpillFolder, file_name
 from svc_reporter._tuning import Tuning
 
-from .conftest import lines_of
+from .conftest import lines_of, spilled_in
 from .kit import process
 from .kit.fake_ingest import FakeIngest
 from .kit.fault_proxy import DROP_ANSWER_AFTER_COMMIT, FaultProxy
@@ -66,7 +66,7 @@ def test_earlier_spill_files_are_replayed_at_the_next_start_in_order_of_modifica
         pass
     order = [event["batch_id"] for event in server.of("job_epoch")]
     assert order == ["old"] * 30 + ["middle"] * 30 + ["young"] * 30
-    assert list(spill.iterdir()) == []
+    assert spilled_in(spill) == []
 
 
 def test_a_replay_is_not_in_the_counts_of_the_run_that_does_it(make: Make, server: FakeIngest, spill: Path) -> None:
@@ -101,7 +101,7 @@ def test_an_unfinished_last_line_is_skipped_and_what_follows_it_is_not(
         pass
     assert received(server, "torn") == [0, 1, 2, 4]
     assert "unfinished line" in said()
-    assert list(spill.iterdir()) == []
+    assert spilled_in(spill) == []
 
 
 def test_a_last_line_that_is_whole_but_for_its_end_is_sent(make: Make, server: FakeIngest, spill: Path) -> None:
@@ -127,7 +127,7 @@ def test_after_a_replay_that_broke_off_the_next_goes_on_behind_the_acknowledged_
         pass
     assert [count for path, count in server.requests if path.endswith("/batch")] == [300]
     assert received(server, "long") == list(range(1800))
-    assert list(spill.iterdir()) == []
+    assert spilled_in(spill) == []
 
 
 def test_an_offset_left_behind_by_a_crash_is_not_applied_to_a_younger_file(
@@ -191,7 +191,7 @@ def test_odd_batch_ids_make_safe_file_names_and_come_back(
 ) -> None:
     with svc.Reporter("vision", batch_id=batch_id, stop_poll_s=0, resources_s=0):
         pass
-    files = list(spill.iterdir())
+    files = spilled_in(spill)
     assert len(files) == 1
     assert files[0].parent == spill
     assert len(files[0].name) < 140
@@ -202,7 +202,7 @@ def test_odd_batch_ids_make_safe_file_names_and_come_back(
         "batch_start",
         "batch_done",
     ]
-    assert list(spill.iterdir()) == []
+    assert spilled_in(spill) == []
 
 
 def test_a_plain_batch_id_is_the_file_name() -> None:
@@ -246,7 +246,7 @@ def test_a_claim_of_a_living_process_is_left_alone_and_a_dead_ones_is_taken_over
         assert received(server, "elsewhere") == []
         assert received(server, "reused") == list(range(30))
         assert received(server, "dead") == list(range(500, size))
-        assert sorted(entry.name for entry in spill.iterdir()) == sorted([living.name, elsewhere.name])
+        assert sorted(entry.name for entry in spilled_in(spill)) == sorted([living.name, elsewhere.name])
         assert elsewhere not in _claims.waiting(spill, Tuning())
         assert elsewhere in _claims.waiting(spill, Tuning(foreign_claim_stale_s=-1))
     finally:
@@ -270,7 +270,7 @@ def test_processes_that_start_together_replay_every_event_once(server: FakeInges
         assert received(server, f"b{batch}") == list(range(200))
     sent = sum(count for path, count in server.requests if path.endswith("/batch"))
     assert sent == 12 * 200  # not one was sent twice
-    assert list(spill.iterdir()) == []
+    assert spilled_in(spill) == []
 
 
 def test_a_process_killed_in_the_middle_of_a_replay_loses_nothing(server: FakeIngest, spill: Path) -> None:
@@ -337,7 +337,7 @@ def test_a_temp_folder_made_by_a_stranger_is_not_used(
     monkeypatch.setenv("HOME", "/proc")
     with svc.Reporter("vision", batch_id="b", stop_poll_s=0, resources_s=0, close_timeout_s=0.2) as run:
         pass
-    assert list(target.iterdir()) == []
+    assert spilled_in(target) == []
     assert run.delivery.dropped == 2
     assert "cannot keep events on disk" in said()
 

@@ -18,7 +18,7 @@ from ._replay import in_order
 from ._settings import Settings
 from ._snapshot import git_state, hostname
 from ._spill import REJECTED, ensure_private, folders
-from ._transport import LOOPBACK, Answer, Transport, Unreachable
+from ._transport import Answer, Transport, Unreachable
 from ._version import __version__
 
 Say = Callable[[str], None]
@@ -78,7 +78,7 @@ def _network(found: _Findings, settings: Settings) -> bool:
     target = settings.target
     if target is None:
         return False
-    if not target.secure and target.host not in LOOPBACK:
+    if target.shows_token:
         found.note(f"{target} is not encrypted: the token travels in clear text")
     try:
         addresses = {info[4][0] for info in socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)}

@@ -1,14 +1,20 @@
-"""What `batch_start` says."""
+"""What `batch_start` says, and the record of the run that this machine keeps."""
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import _run_record
+from ._log import Voice
+from ._process import ProcessIdentity
 from ._ranks import world_size
-from ._settings import Rerun
-from ._snapshot import Snapshot
+from ._settings import Rerun, Settings
+from ._snapshot import Snapshot, hostname
+from ._spill import folders
 from ._version import __version__
 
 if TYPE_CHECKING:
@@ -16,14 +22,18 @@ if TYPE_CHECKING:
 
 
 def start_data(
-    run: Reporter, snapshot: Snapshot, config: Any, tags: list[str], rerun: Rerun
+    run: Reporter, snapshot: Snapshot, config: Any, tags: list[str], rerun: Rerun, record: OwnRecord
 ) -> Callable[[], dict[str, Any]]:
-    """The data of `batch_start`, completed with git's state when the worker gets to it."""
+    """The data of `batch_start`, completed with git's state when the worker gets to it.
+
+    The record of the run is written then, so that it is there before the service can ask for a rerun.
+    """
     data: dict[str, Any] = {
         "experiment_type": run.experiment_type,
         "n_total": run.n_total,
         "command": snapshot.command,
         "cwd": snapshot.cwd,
+        "process": ProcessIdentity.own().as_data(),
         "client": {"name": "svc-reporter", "version": __version__, "python": sys.version.split()[0]},
     }
     if config is not None:
@@ -36,4 +46,47 @@ def start_data(
         data["rerun_jobs"] = sorted(rerun.jobs)
     if world_size() > 1:
         data["world_size"] = world_size()
-    return lambda: {**data, "env_snapshot": snapshot.data()}
+
+    def complete() -> dict[str, Any]:
+        record.start(snapshot)
+        return {**data, "env_snapshot": snapshot.data()}
+
+    return complete
+
+
+class OwnRecord:
+    """The record that this process keeps of its run. Never raises: without it, a rerun here is refused."""
+
+    def __init__(self, project: str, batch_id: str, settings: Settings, voice: Voice) -> None:
+        self._project = project
+        self._batch_id = batch_id
+        self._settings = settings
+        self._voice = voice
+        self._path: Path | None = None
+
+    def start(self, snapshot: Snapshot) -> None:
+        settings = self._settings
+        try:
+            self._path = _run_record.write_started(
+                folders(settings.folder),
+                batch_id=self._batch_id,
+                project=self._project,
+                url=str(settings.target) if settings.target else None,
+                host=hostname(),
+                command=snapshot.command,
+                cwd=snapshot.cwd,
+            )
+        except Exception as error:
+            self._voice.once(
+                logging.WARNING,
+                "run record",
+                f"the record of this run could not be kept on this machine ({error}); "
+                "svc-agent will not rerun it unless its owner gives the command in the page",
+            )
+
+    def end(self) -> None:
+        try:
+            if self._path is not None:
+                _run_record.write_ended(self._path)
+        except Exception as error:
+            self._voice.once(logging.WARNING, "run record end", f"the end of this run could not be recorded: {error}")

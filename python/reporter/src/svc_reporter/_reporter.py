@@ -18,7 +18,7 @@ from ._failure import STOPPED, reason_of, trace_of
 from ._ids import new_batch_id, now_ms
 from ._job import Job
 from ._log import Voice
-from ._opening import start_data
+from ._opening import OwnRecord, start_data
 from ._periodic import Periodic
 from ._pipeline import Pipeline
 from ._plain import plain
@@ -80,6 +80,7 @@ class Reporter:
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._pipeline: Pipeline | None = None
+        self._record: OwnRecord | None = None
         self._periodics: list[Periodic] = []
         self._closing = self._closed = False
         self._began = time.monotonic()
@@ -266,7 +267,9 @@ class Reporter:
             voice=self.voice,
         )
         if not self._is_guest:
-            pipeline.put("batch_start", None, start_data(self, snapshot, self._config, self._tags, self._rerun))
+            record = self._record = OwnRecord(self.project, self.batch_id, self._settings, self.voice)
+            data = start_data(self, snapshot, self._config, self._tags, self._rerun, record)
+            pipeline.put("batch_start", None, data)
         pipeline.start()
         self._periodics = [
             Periodic("heartbeat", self._heartbeat_s, self._heartbeat, self.voice),
@@ -307,6 +310,8 @@ class Reporter:
             self.voice.say(logging.ERROR, "close", f"closing the reporter went wrong: {error!r}")
         finally:
             self._closed = True
+            if self._record is not None:
+                self._record.end()
             _lifecycle.closed(self)
 
     def end_at_exit(self, failure: str | None) -> None:

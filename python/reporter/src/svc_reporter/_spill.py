@@ -6,6 +6,7 @@ Writers and replayers of any process share the folder:
     <batch>.jsonl~host~pid~start~nonce         claimed by that process for replay (see _claims.py)
     <batch>.jsonl….offset                      how much of it the service has acknowledged
     rejected/<batch>.jsonl                     refused for a reason a person can mend
+    runs/<batch>.json                          the record of a run (see _run_record.py), no spill file
 
 A writer opens the file by name for every append, holds a shared lock meanwhile, and checks that the name
 still means the file it opened: a replayer that renames the file takes the exclusive lock before it reads, so
@@ -37,12 +38,16 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
 def file_name(batch_id: str) -> str:
-    """`<batch>.jsonl`; an id that is no safe file name is escaped and told apart by a hash."""
+    return f"{safe_name(batch_id)}.jsonl"
+
+
+def safe_name(batch_id: str) -> str:
+    """The id itself where it is a safe file name; else it is escaped and told apart by a hash."""
     if _SAFE.fullmatch(batch_id) and not _RESERVED.fullmatch(batch_id):
-        return f"{batch_id}.jsonl"
+        return batch_id
     digest = hashlib.sha256(batch_id.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     escaped = quote(batch_id, safe="", errors="replace").replace("~", "%7E").replace(".", "%2E")[:60]
-    return f"_{escaped}-{digest}.jsonl"
+    return f"_{escaped}-{digest}"
 
 
 def folders(configured: str | None) -> list[Path]:

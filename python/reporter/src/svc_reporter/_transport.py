@@ -6,20 +6,27 @@ package stays cheap for scripts that never report.
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import socket
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from ._log import Voice
 from ._version import __version__
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""Addresses of this machine for which no proxy is asked."""
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
+_THIS_MACHINE = re.compile(r"localhost|.+\.localhost|127(\.\d{1,3}){3}|::1", re.IGNORECASE)
+_warnings = Voice()
+"""Shared by all connections of the process: each address is warned about once."""
 _AGENT = f"svc-reporter/{__version__} python/{sys.version_info[0]}.{sys.version_info[1]}"
 
 
@@ -52,6 +59,11 @@ class Target:
         port = parts.port  # raises ValueError itself for a port that is none
         secure = parts.scheme == "https"
         return Target(secure, parts.hostname, port or (443 if secure else 80), parts.path.rstrip("/"))
+
+    @property
+    def shows_token(self) -> bool:
+        """Plain HTTP to another machine: anyone on the way reads the token."""
+        return not self.secure and not _THIS_MACHINE.fullmatch(self.host)
 
     @property
     def netloc(self) -> str:
@@ -179,6 +191,13 @@ class Transport:
         from http.client import HTTPConnection, HTTPSConnection
 
         target = self.target
+        if self._token and target.shows_token:
+            _warnings.once(
+                logging.WARNING,
+                f"plain HTTP {target}",
+                f"{target} is not encrypted: anyone on the network between here and {target.host} can read the "
+                "token and act with it. Serve it over https, and set SVC_URL to the https address",
+            )
         proxy = _proxy_for(target)
         host, port = (proxy.host, proxy.port) if proxy else (target.host, target.port)
         connection: HTTPConnection
