@@ -100,6 +100,7 @@ export async function startApp(
       now,
       rateLimit: config.rateLimit,
       autocreate: config.projectAutocreate,
+      maxSeries: config.maxSeriesPerJob,
     })
     closers.push(() => ingest.group.drain())
     closers.push(startPacking({ sql, writer, log }).stop)

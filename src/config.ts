@@ -104,6 +104,11 @@ export const CONFIG_KEYS = {
     String(8 * 1024 * 1024),
     'Largest request body in bytes, before and after decompression.',
   ),
+  SVC_MAX_SERIES_PER_JOB: key(
+    wholeNumber(1, 100_000),
+    '1000',
+    'Series that one job may have; values of further ones are left out, and the answer names them.',
+  ),
   SVC_SMTP_URL: key(
     z.url({ protocol: /^smtps?$/ }),
     undefined,
@@ -167,6 +172,7 @@ export interface Config {
   projectAutocreate: boolean
   rateLimit: { eventsPerS: number; burst: number }
   maxBodyBytes: number
+  maxSeriesPerJob: number
   stallTimeoutMin: number
   idleJobThresholdMin: number
   /** In days; undefined: for ever. */
@@ -224,6 +230,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       projectAutocreate: raw.SVC_PROJECT_AUTOCREATE,
       rateLimit: { eventsPerS: raw.SVC_RATE_LIMIT_EVENTS_PER_S, burst: raw.SVC_RATE_LIMIT_BURST },
       maxBodyBytes: raw.SVC_MAX_BODY_BYTES,
+      maxSeriesPerJob: raw.SVC_MAX_SERIES_PER_JOB,
       stallTimeoutMin: raw.SVC_STALL_TIMEOUT_MIN,
       idleJobThresholdMin: raw.SVC_IDLE_JOB_THRESHOLD_MIN,
       retention: {

@@ -73,7 +73,6 @@ export const PROBLEMS = {
   invalid_event_data: [422, "The event's data is not valid"],
   invalid_text: [422, 'Text holds a NUL character or a lone surrogate'],
   too_deep: [422, 'JSON is nested deeper than 64 levels'],
-  too_many_series: [422, 'More than 1,000 series in one job'],
   invalid_body: [422, 'The body is not valid'],
   invalid_query: [422, 'A query parameter is not valid'],
   too_many_points: [422, 'The answer would hold too many points'],

@@ -24,6 +24,8 @@ export const BatchStatusType = builder.enumType('BatchStatus', {
   } as const,
 })
 
+const marks = z.array(z.boolean()).max(2).nullish()
+
 export const BatchFilterInput = builder
   .inputType('BatchFilter', {
     description: 'Any of the words of a field, and all fields together; compared without case.',
@@ -34,7 +36,13 @@ export const BatchFilterInput = builder
       host: t.stringList(),
       owner: t.stringList({ description: 'Ids or names of people; addresses where you may know them' }),
       tag: t.stringList(),
-      q: t.stringList({ description: 'Text in the id, experiment type, command, notes or tags' }),
+      group: t.stringList(),
+      starred: t.booleanList({ description: 'Those with a star, or those without' }),
+      archived: t.booleanList({
+        description:
+          'Those that are archived, those that are not, or both. Without it those that are not, unless `id` is given',
+      }),
+      q: t.stringList({ description: 'Text in the id, name, group, experiment type, command, notes or tags' }),
       where: t.stringList({
         description:
           'Conditions that a job of the batch meets, such as `lr<0.01` or `last.val_loss<=1`: a name, <, <=, =, !=, >= or >, and a number or a text; all of them together',
@@ -52,6 +60,9 @@ export const BatchFilterInput = builder
       host: words,
       owner: words,
       tag: words,
+      group: words,
+      starred: marks,
+      archived: marks,
       q: words,
       where: z.array(word).max(50, 'at most 50 conditions').nullish(),
     }),
@@ -64,6 +75,9 @@ export interface BatchFilterValue {
   host?: Words
   owner?: Words
   tag?: Words
+  group?: Words
+  starred?: readonly boolean[] | null | undefined
+  archived?: readonly boolean[] | null | undefined
   q?: Words
   where?: Words
 }
@@ -75,6 +89,9 @@ export const batchFilter = (filter: BatchFilterValue | null | undefined): BatchF
   host: listed(filter?.host),
   owner: listed(filter?.owner),
   tag: listed(filter?.tag),
+  group: listed(filter?.group),
+  starred: listed(filter?.starred),
+  archived: listed(filter?.archived),
   q: listed(filter?.q),
   where: listed(filter?.where).map(conditionIn),
   deleted: false,

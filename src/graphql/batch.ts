@@ -115,7 +115,30 @@ builder.node(BatchType, {
     command: t.string({ nullable: true, resolve: ({ view }) => view.command }),
     experimentType: t.string({ nullable: true, resolve: ({ view }) => view.experiment_type }),
     tags: t.stringList({ resolve: ({ view }) => view.tags }),
-    notes: t.string({ resolve: ({ view }) => view.notes }),
+    name: t.string({
+      nullable: true,
+      description: 'For display; null: it is known by its id',
+      resolve: ({ view }) => view.name,
+    }),
+    notes: t.string({ description: 'Markdown', resolve: ({ view }) => view.notes }),
+    group: t.string({ nullable: true, resolve: ({ view }) => view.group }),
+    config: t.field({
+      type: 'JSON',
+      nullable: true,
+      description: 'What the run was given, as its reporter sent it; it may change while the run goes on',
+      resolve: ({ view }) => view.config,
+    }),
+    summary: t.field({
+      type: 'JSON',
+      nullable: true,
+      description: 'What the run itself set, such as the best accuracy',
+      resolve: ({ view }) => view.summary,
+    }),
+    starred: t.boolean({ resolve: ({ view }) => view.starred }),
+    archived: t.boolean({
+      description: 'Left out of lists that do not ask for it',
+      resolve: ({ view }) => view.archived,
+    }),
     nTotal: t.int({ nullable: true, resolve: ({ view }) => view.n_total }),
     nDone: t.int({ resolve: ({ view }) => view.n_done }),
     nFailed: t.int({ resolve: ({ view }) => view.n_failed }),
@@ -131,6 +154,11 @@ builder.node(BatchType, {
       resolve: ({ view }) => view.eta_s,
     }),
     failureReason: t.string({ nullable: true, resolve: ({ view }) => view.failure_reason }),
+    traceback: t.string({
+      nullable: true,
+      description: 'Of the failure that ended it',
+      resolve: ({ view }) => view.traceback,
+    }),
     envSnapshot: t.field({ type: EnvironmentType, nullable: true, resolve: ({ view }) => view.env_snapshot }),
     environment: t.field({
       type: 'JSON',

@@ -55,6 +55,20 @@ builder.node(JobType, {
     etaS: t.float({ nullable: true, resolve: ({ view }) => view.eta_s }),
     epochs: t.int({ description: 'Distinct epochs', resolve: ({ view }) => view.epochs }),
     failureReason: t.string({ nullable: true, resolve: ({ view }) => view.failure_reason }),
+    traceback: t.string({
+      nullable: true,
+      description: 'Of the failure that ended it',
+      resolve: ({ view }) => view.traceback,
+    }),
+    stepUnit: t.string({
+      nullable: true,
+      description: 'What one step of its series counts, such as `tokens`; null: epochs',
+      resolve: ({ view }) => view.step_unit,
+    }),
+    pruned: t.boolean({
+      description: 'Ended early because another job did better',
+      resolve: ({ view }) => view.pruned,
+    }),
     idle: t.boolean({
       description: 'Running, but its GPU has been idle for the threshold',
       resolve: ({ view }) => view.idle,
@@ -155,6 +169,9 @@ const PARTS: Record<string, JobPart | null> = {
   etaS: null,
   epochs: 'progress',
   failureReason: null,
+  traceback: 'traceback',
+  stepUnit: null,
+  pruned: null,
   idle: 'idle',
 }
 

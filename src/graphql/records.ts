@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isStorable } from '../domain/access.ts'
-import { countLogLines, type LogLine, readLogLines } from '../domain/logs/index.ts'
+import { countLogLines, type LogLine, type LogStream, readLogLines } from '../domain/logs/index.ts'
 import type { Steps } from '../domain/metrics/index.ts'
 import { type ResourceSeries, readResources } from '../domain/resources/index.ts'
 import { BatchType } from './batch.ts'
@@ -14,6 +14,11 @@ import { type Drawing, drawn, keysArg, type Metric, Sampling, written } from './
 
 /** What a batch and its jobs recorded besides metrics: log lines and resource snapshots. */
 
+const LogStreamType = builder.enumType('LogStream', {
+  description: 'Where the process printed a line',
+  values: { STDOUT: { value: 'stdout' }, STDERR: { value: 'stderr' } } as const,
+})
+
 const LogLineType = builder.objectRef<LogLine>('LogLine')
 builder.objectType(LogLineType, {
   fields: (t) => ({
@@ -21,6 +26,12 @@ builder.objectType(LogLineType, {
     timestamp: t.field({ type: 'DateTime', resolve: ({ timestamp }) => timestamp }),
     jobId: t.id({ resolve: ({ jobId }) => jobId }),
     level: t.string({ resolve: ({ level }) => level }),
+    stream: t.field({
+      type: LogStreamType,
+      nullable: true,
+      description: 'Null for what was logged otherwise than by printing',
+      resolve: ({ stream }) => stream,
+    }),
     line: t.string({ resolve: ({ line }) => line }),
   }),
 })
@@ -49,6 +60,7 @@ interface LogArgs {
   beforeId?: string | null | undefined
   jobId?: string | null | undefined
   level?: string | null | undefined
+  streams?: readonly LogStream[] | null | undefined
   q?: string | null | undefined
 }
 
@@ -60,7 +72,12 @@ async function logLines(
 ): Promise<Connection<LogLine>> {
   const { first } = args
   const after = lineCursors.read(args.after) ?? lineOf(args.afterId)
-  const query = { jobId: args.jobId ?? undefined, level: args.level ?? undefined, q: args.q ?? undefined }
+  const query = {
+    jobId: args.jobId ?? undefined,
+    level: args.level ?? undefined,
+    streams: args.streams ?? undefined,
+    q: args.q ?? undefined,
+  }
   // Nobody knows what a line says: an anonymous share has none.
   const hidden = share?.anonymous === true
   const total = () => (hidden ? 0 : countLogLines(db, batchKey, query))
@@ -177,6 +194,7 @@ builder.objectFields(BatchType, (t) => ({
           'This severity or a worse one: debug, info, warning, error, critical; any other word alone',
         validate: findable,
       }),
+      streams: t.arg({ type: [LogStreamType], description: 'Lines printed there; all without it' }),
       q: t.arg.string({ description: 'Part of the line, in any case', validate: findable }),
     },
     resolve: ({ row, share }, args, context) => logLines(context, row.key, share, args),
@@ -203,6 +221,7 @@ builder.objectFields(JobType, (t) => ({
       first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.logLines) }),
       after: t.arg.string(),
       level: t.arg.string({ validate: findable }),
+      streams: t.arg({ type: [LogStreamType], description: 'Lines printed there; all without it' }),
       q: t.arg.string({ validate: findable }),
     },
     resolve: ({ row, share }, args, context) =>

@@ -17,6 +17,7 @@ import { readersOnly } from './credentials.ts'
 import {
   columnsQuery,
   conditionsQuery,
+  marked,
   oneOfStates,
   packPosition,
   positionIn,
@@ -58,7 +59,12 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
           host: words('Host that it ran on'),
           owner: words('Id or name of its owner, or an address that you may know'),
           tag: words('Tag'),
-          q: words('Text in its id, experiment type, command, notes or tags'),
+          group: words('Group'),
+          starred: marked('Those with a star, or those without; all without it'),
+          archived: marked(
+            'Those that are archived, those that are not, or both if given twice. Default: those that are not, unless `id` or `deleted` is given',
+          ),
+          q: words('Text in its id, name, group, experiment type, command, notes or tags'),
           deleted: z
             .enum(['true', 'false'])
             .default('false')

@@ -8,6 +8,8 @@ import {
   deleteBatch,
   deleteBatches,
   editBatch,
+  MOST_LABEL,
+  MOST_NOTES,
   readBatches,
   requestStop,
   restoreBatch,
@@ -25,9 +27,15 @@ import { pageFrom, pageOf, pageQuery } from './page.ts'
 import * as shapes from './shapes.ts'
 
 const tag = shapes.label
+const batchLabel = z
+  .string()
+  .regex(
+    new RegExp(`^(?!\\s)[^\\p{Cc}\\p{Cs}]{1,${MOST_LABEL}}(?<!\\s)$`, 'u'),
+    `must be 1 to ${MOST_LABEL} characters in one line, not beginning or ending in white space`,
+  )
 const notes = z
   .string()
-  .max(65_536, 'must be at most 65,536 characters')
+  .max(MOST_NOTES, 'must be at most 65,536 characters')
   .refine(isStorable, 'must be without NUL characters and lone surrogates')
 const batchIds = z.array(z.string().min(1).max(512)).min(1).max(500)
 
@@ -89,17 +97,26 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
       ...asMade,
       schema: {
         ...one,
-        summary: 'Change tags or notes; from then on the reporter no longer sets the tags',
+        summary: 'Change the name, group, tags, notes, star or archive mark of a batch',
+        description:
+          'What is absent stays. From then on the reporter no longer sets the name, group, tags or notes that were changed. `null` removes the name or the group.',
         body: z
-          .strictObject({ tags: z.array(tag).max(100).optional(), notes: notes.optional() })
-          .refine((body) => body.tags !== undefined || body.notes !== undefined, 'must change tags or notes'),
+          .strictObject({
+            name: batchLabel.nullish(),
+            group: batchLabel.nullish(),
+            tags: z.array(tag).max(100).optional(),
+            notes: notes.optional().describe('Markdown'),
+            starred: z.boolean().optional(),
+            archived: z.boolean().optional().describe('Leaves the lists of batches unless they ask for it'),
+          })
+          .refine((body) => Object.values(body).some((value) => value !== undefined), 'must change something'),
         response: { 200: batchShape },
       },
     },
     async (request) => {
       const caller = await request.person()
-      const { tags, notes } = request.body
-      const change = { tags: tags && [...new Set(tags)], notes }
+      const { tags, ...others } = request.body
+      const change = { ...others, tags: tags && [...new Set(tags)] }
       const key = await commit(writer, (tx) => editBatch(tx, caller, request.params.id, change, now()))
       return presentOne(caller, key)
     },

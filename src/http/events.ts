@@ -1,11 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { eventSchema } from '../domain/events/index.ts'
-import { type Outcome, receiveEvent, receiveEvents, type Sender } from '../ingest/index.ts'
+import { type Outcome, receiveEvent, receiveEvents, type Sender, type Stored } from '../ingest/index.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 
-const stored = z.object({ db_id: z.int(), deduplicated: z.boolean() })
+const ignored = z
+  .array(z.object({ key: z.string(), reason: z.enum(['empty_name', 'name_too_long', 'too_many_series']) }))
+  .optional()
+  .describe('Values of a job_epoch that were left out; all else of it is stored')
+const stored = z.object({ db_id: z.int(), deduplicated: z.boolean(), ignored })
 const refused = z.object({
   db_id: z.null(),
   deduplicated: z.literal(false),
@@ -62,7 +66,7 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
     async (request, reply) => {
       const { body, headers } = await receiveEvent(ingest, senderOf(request), request.body)
       reply.headers(headers)
-      return { db_id: body.dbId, deduplicated: body.deduplicated }
+      return storedOf(body)
     },
   )
 
@@ -91,8 +95,11 @@ function refuseQuery(query: unknown): void {
   if (errors.length > 0) throw new Problem('invalid_query', { errors })
 }
 
+const storedOf = ({ dbId, deduplicated, ignored }: Stored): z.output<typeof stored> =>
+  ignored === undefined ? { db_id: dbId, deduplicated } : { db_id: dbId, deduplicated, ignored }
+
 function resultOf(outcome: Outcome) {
-  if (!('problem' in outcome)) return { db_id: outcome.dbId, deduplicated: outcome.deduplicated }
+  if (!('problem' in outcome)) return storedOf(outcome)
   const { status, code, detail, title, errors } = outcome.problem
   return {
     db_id: null,

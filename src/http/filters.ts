@@ -13,7 +13,8 @@ export const filterText = z
   .regex(/^[^\p{Cc}\p{Cs}]{1,512}$/u, 'must be 1 to 512 characters without control characters')
 
 const MOST_WORDS = 50
-const repeatable = <T extends z.ZodType>(item: T) =>
+/** A parameter that may be given any number of times. */
+export const repeatable = <T extends z.ZodType>(item: T) =>
   z
     .preprocess(
       (value) => (value === undefined ? [] : Array.isArray(value) ? value : [value]),
@@ -28,6 +29,10 @@ export const words = (what: string) => repeatable(filterText).describe(`${what};
 /** A filter whose values are known, in any case. */
 export const oneOfStates = <const S extends readonly [string, ...string[]]>(states: S, what: string) =>
   repeatable(z.string().toLowerCase().pipe(z.enum(states))).describe(`${what}; repeat it for OR`)
+
+/** A filter on a mark that a batch has or has not; both values: whether it has it or not. */
+export const marked = (what: string) =>
+  repeatable(z.enum(['true', 'false']).transform((word) => word === 'true')).describe(what)
 
 const position = z.strictObject({ startedAt: instantText, key: z.int().min(0) })
 

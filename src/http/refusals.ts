@@ -55,7 +55,6 @@ const EVENT: ProblemCode[] = [
   'invalid_event_data',
   'invalid_text',
   'too_deep',
-  'too_many_series',
 ]
 const BUSY: ProblemCode[] = ['rate_limited', 'overloaded']
 

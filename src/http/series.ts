@@ -2,10 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleBatch } from '../domain/access.ts'
-import { readLogLines } from '../domain/logs/index.ts'
+import { LOG_STREAMS, readLogLines } from '../domain/logs/index.ts'
 import { sample } from '../domain/metrics/index.ts'
 import { readResources } from '../domain/resources/index.ts'
 import type { Services } from '../services.ts'
+import { repeatable } from './filters.ts'
 import { type Asked, metricsRoutes, points, seriesShape } from './metrics.ts'
 import { jobsQuery, keysQuery, namesOf } from './names.ts'
 import { numberText } from './number-text.ts'
@@ -36,6 +37,9 @@ const logQuery = z.strictObject({
     .describe(
       'The least severity: debug, info, warning, error or critical; any other word means that word alone',
     ),
+  stream: repeatable(z.enum(LOG_STREAMS)).describe(
+    'Lines that the process printed there; repeat it for both. Without it also what was logged otherwise',
+  ),
   q: storable.max(1_000).optional().describe('Part of the line, in any case'),
   after: dbId.describe('Lines past this db_id'),
   before: dbId.describe('Lines before this db_id; the last of them, unless `after` is given too'),
@@ -47,6 +51,7 @@ const logShape = z.object({
   timestamp: instant,
   job_id: z.string(),
   level: z.string(),
+  stream: z.enum(LOG_STREAMS).nullable().describe('Null for what was logged otherwise than by printing'),
   line: z.string(),
 })
 
@@ -118,19 +123,21 @@ export function seriesRoutes(app: FastifyInstance, services: Services): void {
     },
     async (request) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id)
-      const { job_id: jobId, tail, limit, ...query } = request.query
+      const { job_id: jobId, tail, limit, stream: streams, ...query } = request.query
       const lines = await readLogLines(sql, batch.key, {
         ...query,
         jobId,
+        streams,
         limit: tail ?? limit,
         tail: tail !== undefined,
       })
       return {
-        items: lines.map(({ dbId, timestamp, jobId, level, line }) => ({
+        items: lines.map(({ dbId, timestamp, jobId, level, stream, line }) => ({
           db_id: dbId,
           timestamp,
           job_id: jobId,
           level,
+          stream,
           line,
         })),
         next_after: lines.at(-1)?.dbId ?? null,

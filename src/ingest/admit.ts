@@ -1,4 +1,4 @@
-import { MAX_SERIES } from '../domain/events/index.ts'
+import { type IgnoredValue, seriesThat } from '../domain/events/index.ts'
 import { maySee, maySendEvents } from '../domain/projects/index.ts'
 import { Problem } from '../problem.ts'
 import type { Item, Outcome } from './outcome.ts'
@@ -11,6 +11,15 @@ export interface Admission {
   outcomes: (Outcome | undefined)[]
   /** Position → the admitted item that it repeats. */
   repeats: Map<number, Item>
+  /** Admitted item → the values that are left out of it; items of which all is kept are missing. */
+  ignored: Map<Item, IgnoredValue[]>
+}
+
+export interface AdmissionRules {
+  /** Whether an unknown project is created. */
+  autocreate: boolean
+  /** Series that one job may have. */
+  maxSeries: number
 }
 
 /**
@@ -20,11 +29,12 @@ export interface Admission {
 export function admit(
   items: readonly Item[],
   standing: Standing,
-  options: { autocreate: boolean },
+  options: AdmissionRules,
 ): Admission {
   const admitted: Item[] = []
   const outcomes: (Outcome | undefined)[] = []
   const repeats = new Map<number, Item>()
+  const ignored: Admission['ignored'] = new Map()
   const byEventId = new Map<string, Item>()
   /** Projects and batches that this group will create: slug → owner, batch_id → slug. */
   const newProjects = new Map<string, string>()
@@ -40,7 +50,7 @@ export function admit(
     }
     const stored = standing.stored.get(eventId)
     if (stored !== undefined) {
-      outcomes[position] = { dbId: stored, deduplicated: true }
+      outcomes[position] = { dbId: stored, deduplicated: true, ignored: ignoredOfRepeat(item) }
       continue
     }
     const earlier = byEventId.get(eventId)
@@ -48,7 +58,7 @@ export function admit(
       repeats.set(position, earlier)
       continue
     }
-    const problem = checked.dataFault ?? placeFault(item) ?? seriesFault(item)
+    const problem = checked.dataFault ?? placeFault(item)
     if (problem !== undefined) {
       outcomes[position] = { problem }
       continue
@@ -57,9 +67,11 @@ export function admit(
     if (!standing.projects.has(slug) && !newProjects.has(slug)) newProjects.set(slug, sender.id)
     if (!standing.batches.has(event.batch_id)) newBatches.set(event.batch_id, slug)
     byEventId.set(eventId, item)
+    const left = leaveOut(item)
+    if (left !== undefined) ignored.set(item, left)
     admitted.push(item)
   }
-  return { admitted, outcomes, repeats }
+  return { admitted, outcomes, repeats, ignored }
 
   function placeFault({ checked: { event }, sender }: Item): Problem | undefined {
     const slug = event.source.project
@@ -94,21 +106,42 @@ export function admit(
     return undefined
   }
 
-  /** Counts the job's series as they will be; a refused event leaves the count as it was. */
-  function seriesFault({ checked: { event, series } }: Item): Problem | undefined {
-    if (series === undefined || event.event_type !== 'job_epoch') return undefined
+  /**
+   * Keeps of the event what fits among the series of its job, as they will be once the events before it are stored
+   * (contract §10: a name beyond the limit costs its value only).
+   * @returns the values that are left out
+   */
+  function leaveOut({ checked }: Item): IgnoredValue[] | undefined {
+    const { event, sentSeries } = checked
+    if (sentSeries === undefined || event.event_type !== 'job_epoch') return checked.ignored
+    checked.series = sentSeries
     const progress = standing.jobs.get(event.batch_id)?.get(event.job_id)?.progress
-    if (progress?.latest?.names === series.names) return undefined
+    if (progress?.latest?.names === sentSeries.names) return checked.ignored
     const name = `${event.batch_id}\n${event.job_id}`
     let known = dictionaries.get(name)
     if (known === undefined) {
       known = new Set(progress?.names)
       dictionaries.set(name, known)
     }
-    const added: string[] = []
-    for (const key of series.names) if (!known.has(key)) added.push(key)
-    if (known.size + added.length > MAX_SERIES) return new Problem('too_many_series')
-    for (const key of added) known.add(key)
-    return undefined
+    const surplus = new Set<string>()
+    for (const key of sentSeries.names) {
+      if (known.has(key)) continue
+      if (known.size < options.maxSeries) known.add(key)
+      else surplus.add(key)
+    }
+    if (surplus.size === 0) return checked.ignored
+    checked.series = seriesThat(sentSeries, (key) => !surplus.has(key))
+    return [...(checked.ignored ?? []), ...[...surplus].map(asSurplus)]
+  }
+
+  /** What was left out of an event that is stored: whatever fitted is among its job's series. */
+  function ignoredOfRepeat({ checked: { event, sentSeries, ignored: misnamed } }: Item) {
+    if (sentSeries === undefined || event.event_type !== 'job_epoch') return misnamed
+    const progress = standing.jobs.get(event.batch_id)?.get(event.job_id)?.progress
+    if (progress === undefined) return misnamed
+    const surplus = sentSeries.names.filter((key) => !progress.numbers.has(key))
+    return surplus.length === 0 ? misnamed : [...(misnamed ?? []), ...surplus.map(asSurplus)]
   }
 }
+
+const asSurplus = (key: string): IgnoredValue => ({ key, reason: 'too_many_series' })

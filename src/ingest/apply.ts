@@ -3,7 +3,7 @@ import { linkReruns } from '../domain/agents/index.ts'
 import { settled } from '../domain/jobs/index.ts'
 import { happened } from '../domain/notifications/index.ts'
 import type { Change } from '../stream/change.ts'
-import { type Admission, admit } from './admit.ts'
+import { type Admission, type AdmissionRules, admit } from './admit.ts'
 import { changesOf } from './changes.ts'
 import { createMissing } from './create.ts'
 import { type Folded, foldGroup } from './fold.ts'
@@ -29,7 +29,7 @@ export interface Applied {
 export async function applyGroup(
   tx: Tx,
   items: readonly Item[],
-  options: { autocreate: boolean; memory: Memory; now: () => Date },
+  options: AdmissionRules & { memory: Memory; now: () => Date },
 ): Promise<{ result: Applied; changes: Change[] }> {
   const standing = await loadStanding(tx, items, options.memory)
   const admission = admit(items, standing, options)
@@ -54,11 +54,12 @@ export async function applyGroup(
 }
 
 /** By position. */
-export const outcomesOf = (items: readonly Item[], { outcomes, repeats }: Admission): Outcome[] =>
+export const outcomesOf = (items: readonly Item[], { outcomes, repeats, ignored }: Admission): Outcome[] =>
   items.map((item, i): Outcome => {
     const repeated = repeats.get(i)
-    if (repeated !== undefined) return { dbId: repeated.checked.dbId, deduplicated: true }
-    return outcomes[i] ?? { dbId: item.checked.dbId, deduplicated: false }
+    if (repeated !== undefined)
+      return { dbId: repeated.checked.dbId, deduplicated: true, ignored: ignored.get(repeated) }
+    return outcomes[i] ?? { dbId: item.checked.dbId, deduplicated: false, ignored: ignored.get(item) }
   })
 
 /** To be called once the group is committed. */
@@ -77,6 +78,7 @@ export function remember(memory: Memory, standing: Standing, folded: Folded | un
       batch.version = standing.version
       if (state.changed.summary) batch.ownVersion = standing.version
       state.changed = { summary: false, progress: false, counts: false }
+      delete state.traceback
     }
     memory.keep({ batch, byId })
   }

@@ -72,12 +72,8 @@ export function checkEvent(
   if (json.length * 3 > MAX_EVENT_BYTES && Buffer.byteLength(json) > MAX_EVENT_BYTES) {
     return new Problem('event_too_large')
   }
-  let series: Checked['series']
-  if (event.event_type === 'job_epoch' && errors.length === 0) {
-    const found = seriesOf(event.data)
-    if ('names' in found) series = found
-    else errors = [{ path: `data.${found.badName}`, message: 'a series name has 1 to 128 characters' }]
-  }
+  const found =
+    event.event_type === 'job_epoch' && errors.length === 0 ? seriesOf(event.data) : undefined
   const at = canonicalInstant(event.timestamp)
   const eventId = event.event_id.toLowerCase()
   return {
@@ -87,7 +83,9 @@ export function checkEvent(
     at,
     stamp: stampOf(at, ENDS.has(event.event_type), eventId),
     dbId: 0,
-    series,
+    series: found?.series,
+    sentSeries: found?.series,
+    ignored: found === undefined || found.ignored.length === 0 ? undefined : found.ignored,
     dataFault: errors.length === 0 ? undefined : refuse('invalid_event_data', errors),
   }
 }

@@ -3,7 +3,7 @@ import type { StartedBatch } from '../domain/agents/index.ts'
 import { applyToBatch, type BatchState, type LoadedBatch, statusOf } from '../domain/batches/index.ts'
 import type { SeriesValues } from '../domain/events/index.ts'
 import { applyToJob, type JobState, jobStatusOf } from '../domain/jobs/index.ts'
-import type { NewLogLine } from '../domain/logs/index.ts'
+import { type NewLogLine, streamOf } from '../domain/logs/index.ts'
 import { type EpochRow, foldEpoch, loadEpochs, mayStand } from '../domain/metrics/index.ts'
 import type { Happening } from '../domain/notifications/index.ts'
 import type { NewSnapshot } from '../domain/resources/index.ts'
@@ -73,8 +73,8 @@ export async function foldGroup(
     }
     const place = { batchKey: batch.key, jobKey: job?.key ?? null, dbId, at }
     if (event.event_type === 'log_line' && job !== null) {
-      const { level, line } = event.data
-      lines.push({ ...place, jobKey: job.key, level: level.toLowerCase(), line })
+      const { level, line, stream } = event.data
+      lines.push({ ...place, jobKey: job.key, level: level.toLowerCase(), stream: streamOf(stream), line })
     } else if (event.event_type === 'resource_snapshot') {
       snapshots.push({ ...place, data: event.data })
     }

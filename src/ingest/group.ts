@@ -2,6 +2,7 @@ import { databaseFault } from '../db/sql.ts'
 import type { Trips } from '../db/trip.ts'
 import { Problem } from '../problem.ts'
 import { commit, type Writer } from '../stream/commit.ts'
+import type { AdmissionRules } from './admit.ts'
 import { applyGroup } from './apply.ts'
 import { createMemory } from './memory.ts'
 import { createOneTrip } from './one-trip.ts'
@@ -63,10 +64,10 @@ const nothing = (): undefined => undefined
 export function createGroupCommit(
   writer: Writer,
   trips: Trips | undefined,
-  options: { autocreate: boolean; now: () => Date; wrote?: (group: WrittenGroup) => void },
+  options: AdmissionRules & { now: () => Date; wrote?: (group: WrittenGroup) => void },
 ): GroupCommit {
   const memory = createMemory()
-  const oneTrip = trips && createOneTrip(trips, memory, { autocreate: options.autocreate, wake: writer.wake })
+  const oneTrip = trips && createOneTrip(trips, memory, { ...options, wake: writer.wake })
   const queue = createQueue()
   let writing: Promise<void> | null = null
   /** What large groups stored lately, and how long that took. Sums: two answers may come at one moment. */

@@ -23,6 +23,7 @@ export function createIngest(options: {
   now: () => Date
   rateLimit: RateLimit
   autocreate: boolean
+  maxSeries: number
 }): Ingest {
   let heed = (_: WrittenGroup): void => {}
   return {
@@ -34,6 +35,7 @@ export function createIngest(options: {
     limiter: createLimiter(options.rateLimit),
     group: createGroupCommit(options.writer, options.trips, {
       autocreate: options.autocreate,
+      maxSeries: options.maxSeries,
       now: options.now,
       wrote: (group) => heed(group),
     }),

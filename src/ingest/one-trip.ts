@@ -5,7 +5,7 @@ import type { Row, Step, Trips } from '../db/trip.ts'
 import { projectVersion } from '../domain/projects/index.ts'
 import { validTokens } from '../domain/tokens/index.ts'
 import { appendInOrder } from '../stream/commit.ts'
-import { admit } from './admit.ts'
+import { type AdmissionRules, admit } from './admit.ts'
 import { outcomesOf, remember } from './apply.ts'
 import { changesOf } from './changes.ts'
 import { blocksFor } from './claim.ts'
@@ -67,7 +67,7 @@ const SPARE_BLOCKS = 32
 export function createOneTrip(
   trips: Trips,
   memory: Memory,
-  options: { autocreate: boolean; wake: () => void },
+  options: AdmissionRules & { wake: () => void },
 ): OneTrip {
   let resting = 0
   let rest = LEAST_REST

@@ -1,4 +1,5 @@
 import type { CallerUser } from '../domain/caller.ts'
+import type { IgnoredValue } from '../domain/events/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Checked } from './envelope.ts'
 
@@ -20,6 +21,8 @@ export type Outcome = Stored | Refused
 export interface Stored {
   dbId: number
   deduplicated: boolean
+  /** Values that were left out; undefined where there are none. */
+  ignored?: IgnoredValue[] | undefined
 }
 export interface Refused {
   problem: Problem

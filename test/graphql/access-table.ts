@@ -50,7 +50,7 @@ export const ACCESS: ReadonlyMap<string, Rule> = new Map([
     'Batch',
     `nodeId id project projectSlug status stalled stopRequested owner host hostId user commit command experimentType tags notes nTotal
      nDone nFailed nRunning slots etaS environment columns delivery jobDeliveries startedAt endedAt lastSeenAt elapsedS failureReason envSnapshot rerunOf can jobs metrics
-     metricGroups metricClips eta health resources logLines`,
+     metricGroups metricClips eta health resources logLines name group config summary starred archived traceback`,
   ),
   ...rows('inProject', 'Batch', 'agentCommands timeline agent'),
   ...rows('sharer', 'Batch', 'shares'),
@@ -59,7 +59,8 @@ export const ACCESS: ReadonlyMap<string, Rule> = new Map([
     'reader',
     'Job',
     `nodeId jobId key batchId status model dataset params finalMetrics latest startedAt endedAt elapsedS etaS epochs
-     failureReason idle metrics eta resources logLines epochTimes attempts attemptMetrics`,
+     failureReason idle metrics eta resources logLines epochTimes attempts attemptMetrics
+     traceback stepUnit pruned`,
   ),
 ])
 

@@ -159,7 +159,7 @@ test('metrics, resources and log lines are those of REST', async () => {
   const query = `{ batch(id: "b1") {
     metrics { job key steps values totalPoints returnedPoints sampled nonFinite }
     resources { job key steps timestamps values totalPoints returnedPoints sampled nonFinite }
-    logLines { totalCount edges { node { dbId timestamp jobId level line } } }
+    logLines { totalCount edges { node { dbId timestamp jobId level stream line } } }
     jobs { edges { node { jobId metrics { key values } resources { key values } logLines(level: "error") { totalCount edges { node { line } } } } } }
   } }`
   const { batch } = await ask(stage.app, query, { token: stage.viewer.token })

@@ -333,38 +333,77 @@ describe('the data', () => {
     expect(await payloadOf(event.event_id)).toEqual(event)
   })
 
-  test('of a job_epoch with a series name that is empty or longer than 128 characters is 422', async () => {
+  test('of a job_epoch with a series name that is empty or longer than 128 characters is kept without that value', async () => {
     const batch_id = newBatch()
-    const names = { '': 1, ['n'.repeat(129)]: 1, ['a'.repeat(64)]: { ['b'.repeat(64)]: 1 } }
-    for (const [name, value] of Object.entries(names)) {
-      const answer = await door.send(makeEvent('job_epoch', { batch_id, data: { [name]: value } }))
-      expect(answer).toMatchObject(refusal('invalid_event_data'))
-    }
-    expect(await storedCount(batch_id)).toBe(0)
+    const long = 'n'.repeat(129)
+    const event = makeEvent('job_epoch', {
+      batch_id,
+      data: { epoch: 3, loss: 0.5, '': 1, [long]: 2, ['a'.repeat(64)]: { ['b'.repeat(64)]: 3 }, acc: { '': 4 } },
+    })
+    const ignored = [
+      { key: '', reason: 'empty_name' },
+      { key: long, reason: 'name_too_long' },
+      { key: `${'a'.repeat(64)}/${'b'.repeat(64)}`, reason: 'name_too_long' },
+      { key: 'acc/', reason: 'empty_name' },
+    ]
+    const first = await door.send(event)
+    expect(first).toEqual({ ...first, status: 200, body: { ...stored, ignored } })
+    const { db_id } = first.body
+    // The repeat tells the same; an event without such names tells nothing of it.
+    expect((await door.send(event)).body).toEqual({ db_id, deduplicated: true, ignored })
+    const answer = await door.sendAll([event, makeEvent('job_epoch', { batch_id, data: { epoch: 4, loss: 1 } })])
+    expect(answer.body.results).toEqual([{ db_id, deduplicated: true, ignored }, stored])
+    expect(await seriesOf(batch_id)).toEqual({
+      loss: [
+        [3, 0.5],
+        [4, 1],
+      ],
+    })
+    expect(await payloadOf(event.event_id)).toEqual(event)
+    // What is no number at all is refused as ever.
+    expect(
+      await door.send(makeEvent('job_epoch', { batch_id, data: { epoch: 'three', '': 1 } })),
+    ).toMatchObject(refusal('invalid_event_data'))
   })
 
-  test('of a job may name 1,000 series over all its events; one more is 422 too_many_series', async () => {
+  test('of a job may name 1,000 series over all its events; a further one costs its value only', async () => {
     const batch_id = newBatch()
     const names = (from: number, to: number) =>
       Object.fromEntries(Array.from({ length: to - from }, (_, i) => [`s${from + i}`, i]))
     const epoch = (n: number, from: number, to: number) =>
       makeEvent('job_epoch', { batch_id, data: { epoch: n, ...names(from, to) } })
+    const surplus = (...keys: string[]) => keys.map((key) => ({ key, reason: 'too_many_series' }))
     expect((await door.send(epoch(0, 0, 600))).status).toBe(200)
-    // In one request: 400 more fit, then one more does not, then a known one does.
-    const answer = await door.sendAll([
+    // In one request: 400 more fit, then one more does not, then a known one does; another job counts by itself.
+    const events = [
       epoch(1, 600, 1000),
       epoch(2, 999, 1001),
       epoch(3, 0, 1),
       { ...epoch(4, 1000, 1001), job_id: 'another' },
+    ]
+    const answer = await door.sendAll([...events, events[1]])
+    expect(answer.body.results).toEqual([
+      stored,
+      { ...stored, ignored: surplus('s1000') },
+      stored,
+      stored,
+      { ...stored, deduplicated: true, ignored: surplus('s1000') },
     ])
-    expect(answer.body.results).toEqual([stored, item('too_many_series'), stored, stored])
-    expect(await door.send(epoch(5, 1000, 1001))).toMatchObject(refusal('too_many_series'))
-    expect(Object.keys(await seriesOf(batch_id))).toHaveLength(1000)
-    expect(
-      (await door.send(makeEvent('job_epoch', { batch_id, job_id: 'x', data: names(0, 1001) }))).body,
-    ).toMatchObject({
-      code: 'too_many_series',
-    })
+    const alone = epoch(5, 1000, 1002)
+    expect((await door.send(alone)).body).toEqual({ ...stored, ignored: surplus('s1000', 's1001') })
+    expect((await door.send(alone)).body).toMatchObject({ deduplicated: true, ignored: surplus('s1000', 's1001') })
+    const series = await seriesOf(batch_id)
+    expect(Object.keys(series)).toHaveLength(1000)
+    expect(series.s999).toEqual([
+      [1, 399],
+      [2, 0],
+    ])
+    const [job] = await door.sql`
+      select p.epochs from job_progress p join jobs j on j.key = p.job_key join batches b on b.key = j.batch_key
+      where b.id = ${batch_id} and j.id = 'job-1'`
+    expect(job?.epochs).toBe(5)
+    const many = makeEvent('job_epoch', { batch_id, job_id: 'x', data: names(0, 1001) })
+    expect((await door.send(many)).body).toEqual({ ...stored, ignored: surplus('s1000') })
   })
 
   test('of a resource_snapshot is read under both spellings, the specified one first', async () => {

@@ -62,6 +62,15 @@ const environment = some<unknown>({ command: word, cwd: word, commit: word, gpus
 const gpus = fc.array(some<unknown>({ index: fc.nat(3), util_pct: numeric, mem_mb: numeric, temp: finite }), {
   maxLength: 3,
 })
+const details = {
+  name: word,
+  group: word,
+  notes: word,
+  config: some<unknown>({ lr: finite, depth: fc.nat(9), 'a/b': word }),
+  summary: some<unknown>({ best: numeric, last: finite }),
+}
+/** What an end event may bring besides what it must. */
+const atTheEnd = some<unknown>({ ...details, traceback: word })
 const data: Record<EventType, fc.Arbitrary<Record<string, unknown>>> = {
   batch_start: fc
     .tuple(
@@ -73,32 +82,41 @@ const data: Record<EventType, fc.Arbitrary<Record<string, unknown>>> = {
         env_snapshot: environment,
         tags: fc.array(word, { maxLength: 3 }),
         rerun_of: word,
-        config: fc.record({ lr: finite }),
+        ...details,
+        update: fc.boolean(),
       }),
     )
     .map(([n_total, experiment_type, rest]) => ({ n_total, experiment_type, ...rest })),
-  batch_done: fc.record({ n_done: fc.nat(5), n_failed: fc.nat(5), total_elapsed_s: numeric }),
-  batch_failed: fc.record({
-    reason: fc.constantFrom('ValueError', 'stop_requested', 'OOM'),
-    total_elapsed_s: numeric,
-  }),
+  batch_done: fc
+    .tuple(fc.record({ n_done: fc.nat(5), n_failed: fc.nat(5), total_elapsed_s: numeric }), atTheEnd)
+    .map(([fields, more]) => ({ ...fields, ...more })),
+  batch_failed: fc
+    .tuple(
+      fc.record({ reason: fc.constantFrom('ValueError', 'stop_requested', 'OOM'), total_elapsed_s: numeric }),
+      atTheEnd,
+    )
+    .map(([fields, more]) => ({ ...fields, ...more })),
   job_start: some<unknown>({
     model: word,
     dataset: word,
     lr: numeric,
     layers: fc.array(fc.nat(9)),
     opt: word,
+    step_unit: word,
   }),
   job_epoch: epochData,
   job_done: some<unknown>({
     metrics: some<unknown>({ acc: numeric, f1: numeric, word }),
     elapsed_s: numeric,
     train_epochs: fc.nat(9),
+    pruned: fc.boolean(),
   }),
-  job_failed: fc.record({
-    reason: fc.constantFrom('OOM', 'stop_requested', 'nan'),
-    elapsed_s: numeric,
-  }),
+  job_failed: fc
+    .tuple(
+      fc.record({ reason: fc.constantFrom('OOM', 'stop_requested', 'nan'), elapsed_s: numeric }),
+      some<unknown>({ traceback: word }),
+    )
+    .map(([fields, more]) => ({ ...fields, ...more })),
   resource_snapshot: some<unknown>({
     gpu_util_pct: numeric,
     gpu_mem_mb: numeric,
@@ -109,7 +127,12 @@ const data: Record<EventType, fc.Arbitrary<Record<string, unknown>>> = {
     net_mb: numeric,
     gpus,
   }),
-  log_line: fc.record({ line: word, level: fc.constantFrom('info', 'WARN', 'fatal', 'Trace') }),
+  log_line: fc
+    .tuple(
+      fc.record({ line: word, level: fc.constantFrom('info', 'WARN', 'fatal', 'Trace') }),
+      some<unknown>({ stream: fc.constantFrom('stdout', 'stderr', 'elsewhere') }),
+    )
+    .map(([fields, more]) => ({ ...fields, ...more })),
 }
 const source = some<unknown>({ host: word, user: word, commit: word, command: word }).map((rest) => ({
   project: 'vision',
@@ -282,8 +305,12 @@ function checkAgainstModel(events: TestEvent[], summaries: Awaited<ReturnType<ty
   }
   for (const batch of summaries.batches ?? []) {
     const ofBatch = inOrder.filter((e) => e.batch_id === batch.id)
-    const start = ofBatch.findLast((e) => e.event_type === 'batch_start')
+    const start = ofBatch.findLast((e) => e.event_type === 'batch_start' && e.data.update !== true)
     expect(batch.n_total).toBe(start?.data.n_total ?? null)
+    expect({ config: batch.config, summary: batch.summary }).toEqual({
+      config: mergedKeys(ofBatch, 'config'),
+      summary: mergedKeys(ofBatch, 'summary'),
+    })
     const jobs = (summaries.jobs ?? []).filter((j) => j.batch === batch.id)
     expect(jobs.map((j) => j.id)).toEqual(
       [...new Set(ofBatch.map((e) => e.job_id))].filter((id) => id !== null).sort(),
@@ -307,6 +334,17 @@ function checkAgainstModel(events: TestEvent[], summaries: Awaited<ReturnType<ty
       expect(job.status).toBe(expected)
     }
   }
+}
+
+/** Key by key what the latest event of the batch said; an end counts after a start of the same instant. */
+function mergedKeys(ofBatch: TestEvent[], name: 'config' | 'summary'): unknown {
+  const saying = ofBatch
+    .filter((e) => e.job_id === null && /^batch_/.test(e.event_type))
+    .toSorted((a, b) => (rankOf(a) < rankOf(b) ? -1 : 1))
+  const merged = Object.assign({}, ...saying.map((e) => e.data[name] ?? {}))
+  return Object.keys(merged).length === 0
+    ? null
+    : Object.fromEntries(Object.entries(merged).map(([key, value]) => [key, plain(value)]))
 }
 
 /** Zero has one sign once it is stored as a point. */

@@ -32,7 +32,7 @@ export async function summariesOf(sql: Sql, prefix: string): Promise<Record<stri
       join batches b on b.key = j.batch_key left join events v on v.db_id = e.db_id
       where b.id like ${like} order by b.id, j.id, e.epoch`),
     rows(sql`select jsonb_build_object('batch', b.id, 'job', j.id, 'event', v.event_id, 'ts', l.ts, 'level', l.level,
-        'rank', l.rank, 'line', l.line) as row
+        'rank', l.rank, 'line', l.line, 'stream', l.stream) as row
       from log_lines l join batches b on b.key = l.batch_key join jobs j on j.key = l.job_key
       left join events v on v.db_id = l.db_id where b.id like ${like} order by b.id, v.event_id`),
     rows(sql`select to_jsonb(s) - '{batch_key,job_key,db_id}'::text[]
@@ -45,7 +45,11 @@ export async function summariesOf(sql: Sql, prefix: string): Promise<Record<stri
       where b.id like ${like} order by b.id, v.event_id`),
   ])
   return {
-    batches: batches.map((b) => ({ ...b, start_fields: fieldsOf(b.start_fields) })),
+    batches: batches.map((b) => ({
+      ...b,
+      start_fields: fieldsOf(b.start_fields),
+      detail_fields: fieldsOf(b.detail_fields),
+    })),
     batchProgress,
     jobs: jobs.map((j) => ({
       ...j,

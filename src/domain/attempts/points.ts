@@ -47,6 +47,7 @@ export async function pointsOf(
     }
     column.set(epoch, value)
   }
+  const kept = await seriesNames(db, job)
   const purged: number[] = []
   const rows = db<{ db_id: number; payload: string | null }[]>`/* attempts.points */
     select e.db_id, e.payload from events e
@@ -60,10 +61,9 @@ export async function pointsOf(
         continue
       }
       const { data } = JSON.parse(payload) as { data: Record<string, unknown> & { epoch: number } }
-      const series = seriesOf(data)
-      // What was stored was checked at the door: no name is bad.
-      if ('names' in series)
-        for (const [i, name] of series.names.entries()) put(name, data.epoch, series.values[i] as number)
+      const { series } = seriesOf(data)
+      for (const [i, name] of series.names.entries())
+        if (kept.has(name)) put(name, data.epoch, series.values[i] as number)
     }
   }
   let complete = true
@@ -75,6 +75,13 @@ export async function pointsOf(
     series: [...columns].map(([key, column]) => seriesFrom(job.id, key, column)).sort(byKey),
     complete,
   }
+}
+
+/** The job's series: values of an event beyond the limit of series were left out. */
+async function seriesNames(db: Db, job: AttemptedJob): Promise<Set<string>> {
+  const [row] = await db<{ series: string[] }[]>`/* attempts.series_names */
+    select series from job_progress where job_key = ${job.key}`
+  return new Set(row?.series)
 }
 
 const byKey = (a: Series, b: Series): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)

@@ -1,6 +1,7 @@
 import { type Event, type Incoming, numberOf } from '../events/index.ts'
 import { type Merged, mergeFields } from '../merge.ts'
 import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
+import { noteDetails } from './details.ts'
 
 export type BatchStatus = 'running' | 'completed' | 'failed' | 'stopped'
 export type JobStatus = 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
@@ -21,6 +22,10 @@ export interface BatchState {
   start: Merged | null
   /** The latest of batch_start, batch_done and batch_failed; null before any of them. */
   ending: Ending | null
+  /** Name, group, notes, `config/…` and `summary/…`, field by field; null before any of them. */
+  details: Merged | null
+  /** Of the failure that `ending` is, null where it is none; undefined: as it is stored. */
+  traceback?: string | null
   firstSeenAt: string
   lastSeenAt: string
   jobs: JobCounts
@@ -73,35 +78,41 @@ export function applyToBatch(batch: BatchState, incoming: Incoming, byOwner: boo
   if (at > batch.lastSeenAt) batch.lastSeenAt = at
   batch.events++
   batch.changed.progress = true
+  const rankedStamp = byOwner ? incoming.stamp : FOREIGN + incoming.stamp
   switch (event.event_type) {
     case 'batch_start':
-      batch.start = mergeFields(
-        batch.start,
-        startFields(event, at),
-        byOwner ? incoming.stamp : FOREIGN + incoming.stamp,
-      )
+      noteDetails(batch, event.data, rankedStamp)
+      // An update of a running batch starts nothing.
+      if (event.data.update === true) break
+      batch.start = mergeFields(batch.start, startFields(event, at), rankedStamp)
       batch.changed.summary = true
-      settle(batch, { outcome: 'running', stamp: incoming.stamp })
+      settle(batch, { outcome: 'running', stamp: incoming.stamp }, null)
       break
-    case 'batch_done':
-      settle(batch, {
-        outcome: 'completed',
+    case 'batch_done': {
+      noteDetails(batch, event.data, rankedStamp)
+      const ending = {
+        outcome: 'completed' as const,
         stamp: incoming.stamp,
         n_done: event.data.n_done,
         n_failed: event.data.n_failed,
         elapsed_s: event.data.total_elapsed_s,
         ...receiptOf(event.data),
-      })
+      }
+      settle(batch, ending, null)
       break
-    case 'batch_failed':
-      settle(batch, {
-        outcome: 'failed',
+    }
+    case 'batch_failed': {
+      noteDetails(batch, event.data, rankedStamp)
+      const ending = {
+        outcome: 'failed' as const,
         stamp: incoming.stamp,
         reason: event.data.reason,
         elapsed_s: event.data.total_elapsed_s,
         ...receiptOf(event.data),
-      })
+      }
+      settle(batch, ending, text(event.data.traceback) ?? null)
       break
+    }
     case 'resource_snapshot':
       if (typeof event.job_id !== 'string') noticeGpu(batch.gpu, event.data, at)
       break
@@ -125,9 +136,10 @@ function receiptOf(data: Record<string, unknown>): { delivery?: Delivery } {
   return Object.values(delivery).includes(-1) ? {} : { delivery }
 }
 
-function settle(batch: BatchState, ending: Ending): void {
+function settle(batch: BatchState, ending: Ending, traceback: string | null): void {
   if (batch.ending !== null && ending.stamp <= batch.ending.stamp) return
   batch.ending = ending
+  batch.traceback = traceback
   batch.changed.summary = true
 }
 
@@ -176,7 +188,6 @@ function startFields(
     command: data.command ?? source.command ?? text(environment.command),
     rerun_of: text(data.rerun_of),
     tags: Array.isArray(data.tags) ? data.tags.filter((t) => typeof t === 'string').slice(0, 100) : undefined,
-    config: record(data.config),
   }
   for (const [name, value] of Object.entries(environment)) fields[`env/${name}`] = value
   for (const name of Object.keys(fields)) if (fields[name] === undefined) delete fields[name]

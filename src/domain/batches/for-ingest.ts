@@ -11,6 +11,7 @@ import {
   startedAt,
   statusOf,
 } from './batch.ts'
+import { detailsOf } from './details.ts'
 
 /** A batch as ingest finds it, locked until the transaction ends. */
 export interface LoadedBatch {
@@ -35,6 +36,7 @@ interface Row {
   tags: string[]
   tags_edited: boolean
   start_fields: Merged | null
+  detail_fields: Merged | null
   ending: Ending | null
   first_seen_at: string
   last_seen_at: string
@@ -58,7 +60,7 @@ const instant = (text: string | null): string | null => (text === null ? null : 
 export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]> {
   const rows = await tx<Row[]>`/* batches.lock */
     select b.key, b.id, b.project_key, b.owner_id, b.stop_requested_at is not null stop_requested,
-      b.purged_at is not null purged, b.tags, b.tags_edited, b.start_fields, b.ending,
+      b.purged_at is not null purged, b.tags, b.tags_edited, b.start_fields, b.detail_fields, b.ending,
       p.xmin::text as version, b.xmin::text as own_version, p.first_seen_at, p.last_seen_at, p.n_events, p.n_running, p.n_completed, p.n_failed, p.n_stopped, p.n_lost,
       p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
     from batches b join batch_progress p on p.batch_key = b.key
@@ -78,6 +80,7 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
       tagsEdited: row.tags_edited,
       tags: row.tags,
       start: row.start_fields,
+      details: row.detail_fields,
       ending: row.ending,
       firstSeenAt: canonicalInstant(row.first_seen_at),
       lastSeenAt: canonicalInstant(row.last_seen_at),
@@ -141,6 +144,7 @@ export async function createBatches(tx: Tx, wanted: NewBatch[]): Promise<LoadedB
         tagsEdited: false,
         tags: [],
         start: null,
+        details: null,
         ending: null,
         firstSeenAt: b.firstSeenAt,
         lastSeenAt: b.firstSeenAt,
@@ -157,7 +161,13 @@ export function saveBatchSummaries(batches: BatchState[]): Piece {
   const rows = batches.map((b) => {
     const start = b.start?.values ?? {}
     const reported = b.ending?.outcome === 'running' ? null : b.ending
+    const { group, ...details } = detailsOf(b)
     return {
+      ...details,
+      group_name: group,
+      detail_fields: b.details,
+      settled: b.traceback !== undefined,
+      traceback: b.traceback,
       key: b.key,
       status: statusOf(b),
       started_at: startedAt(b),
@@ -185,11 +195,18 @@ export function saveBatchSummaries(batches: BatchState[]): Piece {
       status = x.status, started_at = x.started_at, ended_at = x.ended_at, experiment_type = x.experiment_type,
       n_total = x.n_total, host = x.host, username = x.username, commit_sha = x.commit_sha, command = x.command,
       rerun_of = x.rerun_of, env_snapshot = x.env_snapshot, failure_reason = x.failure_reason, reported = x.reported,
-      tags = coalesce(x.tags, b.tags), start_fields = x.start_fields, ending = x.ending
+      tags = coalesce(x.tags, b.tags), start_fields = x.start_fields, ending = x.ending,
+      name = case when 'name' = any (b.edited) then b.name else x.name end,
+      group_name = case when 'group' = any (b.edited) then b.group_name else x.group_name end,
+      notes = case when 'notes' = any (b.edited) then b.notes else coalesce(x.notes, b.notes) end,
+      config = x.config, summary = x.summary, detail_fields = x.detail_fields,
+      traceback = case when x.settled then x.traceback else b.traceback end
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
       key bigint, status text, started_at timestamptz, ended_at timestamptz, experiment_type text, n_total int,
       host text, username text, commit_sha text, command text, rerun_of text, env_snapshot jsonb,
-      failure_reason text, reported jsonb, tags text[], start_fields jsonb, ending jsonb)
+      failure_reason text, reported jsonb, tags text[], start_fields jsonb, ending jsonb,
+      name text, group_name text, notes text, config jsonb, summary jsonb, detail_fields jsonb, settled boolean,
+      traceback text)
     where b.key = x.key`
 }
 

@@ -10,6 +10,7 @@ export {
   startedAt,
   statusOf,
 } from './batch.ts'
+export { type Details, MOST_LABEL, MOST_NOTES } from './details.ts'
 export { type DeliveryView, deliveryOf, deliveryOfJobs, type JobDelivery } from './delivery.ts'
 export {
   type BatchField,
@@ -48,4 +49,7 @@ export {
   type Environment,
   elapsedS,
 } from './view.ts'
-export { type Deletions, deleteBatch, deleteBatches, editBatch, requestStop, restoreBatch } from './writes.ts'
+export {
+  type BatchEdit,
+  type Deletions,
+  deleteBatch, deleteBatches, editBatch, requestStop, restoreBatch } from './writes.ts'

@@ -25,7 +25,11 @@ export interface BatchFilter {
   /** Ids or names of people; addresses where the caller may know them. */
   owner: string[]
   tag: string[]
-  /** Text in the id, experiment type, command, notes or tags. */
+  group: string[]
+  starred: boolean[]
+  /** Where this is empty: those that are not archived, unless ids are named or the deleted ones are asked for. */
+  archived: boolean[]
+  /** Text in the id, name, group, experiment type, command, notes or tags. */
   q: string[]
   /** The deleted ones that the caller may restore, instead of those that stand. */
   deleted: boolean
@@ -41,6 +45,9 @@ export const EVERY_BATCH: BatchFilter = {
   host: [],
   owner: [],
   tag: [],
+  group: [],
+  starred: [],
+  archived: [],
   q: [],
   deleted: false,
 }
@@ -77,22 +84,37 @@ export function conditions(
   owners: string[] | undefined,
 ): Fragment[] {
   const where = filter.deleted ? [restorable(db, caller)] : [db`t.deleted_at is null`]
+  const ids = filter.id ?? []
   if (filter.status.length > 0) where.push(oneOf(db, db`t.status`, filter.status))
   if (filter.host.length > 0) where.push(oneOfAnyCase(db, db`t.host`, filter.host))
   if (owners !== undefined) where.push(oneOf(db, db`t.owner_id`, owners))
   if (filter.tag.length > 0) where.push(db`filter_texts(t.tags) && filter_texts(${filter.tag}::text[])`)
-  if (filter.id !== undefined && filter.id.length > 0) where.push(db`t.id = any (${filter.id}::text[])`)
+  if (ids.length > 0) where.push(db`t.id = any (${ids}::text[])`)
+  if (filter.group.length > 0) where.push(oneOfAnyCase(db, db`t.group_name`, filter.group))
+  const archived =
+    filter.archived.length > 0 || ids.length > 0 || filter.deleted ? filter.archived : [false]
+  where.push(...isMarked(db, db`t.starred`, filter.starred), ...isMarked(db, db`t.archived`, archived))
   for (const condition of filter.where ?? []) where.push(meets(db, condition))
   if (filter.q.length > 0) {
     where.push(
       some(
         db,
-        filter.q.map((term) => db`t.search like '%' || lower(${likeLiterally(term)}) || '%'`),
+        filter.q.flatMap((term) => {
+          const pattern = likeLiterally(term)
+          return [
+            db`t.search like '%' || lower(${pattern}) || '%'`,
+            db`batch_search_text(t.name, t.group_name, null, null, null) like '%' || lower(${pattern}) || '%'`,
+          ]
+        }),
       ),
     )
   }
   return where
 }
+
+/** A condition that the mark has one of these values; none where both, or neither, are named. */
+const isMarked = (db: Db, mark: Fragment, values: readonly boolean[]): Fragment[] =>
+  values.length === 0 || new Set(values).size === 2 ? [] : [values[0] ? mark : db`not ${mark}`]
 
 /** Whoever may delete a batch may restore it (contract §2). */
 function restorable(db: Db, caller: Caller): Fragment {
@@ -123,7 +145,8 @@ export async function readBatches(db: Db, caller: Caller, keys: number[]): Promi
 /** A `BatchRow`, of `b` with `batchJoins`. */
 export const batchColumns = (db: Db): Fragment => db`
   b.key, b.id, b.project_key, p.slug project, b.status, b.stop_requested_at is not null stop_requested, b.owner_id,
-  u.name owner_name, b.host, b.username, b.commit_sha, b.command, b.experiment_type, b.tags, b.notes, b.n_total,
+  u.name owner_name, b.host, b.username, b.commit_sha, b.command, b.experiment_type, b.tags, b.notes, b.name, b.group_name, b.config,
+  b.summary, b.traceback, b.starred, b.archived, b.n_total,
   b.reported, b.started_at, b.ended_at, s.last_seen_at, s.n_jobs, s.n_running, s.n_completed, s.n_failed,
   s.n_stopped, b.failure_reason, b.env_snapshot, b.rerun_of, b.deleted_at, p.visibility,
   p.owner_id project_owner_id, m.role`

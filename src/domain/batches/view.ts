@@ -20,6 +20,13 @@ export interface BatchRow {
   experiment_type: string | null
   tags: string[]
   notes: string
+  name: string | null
+  group_name: string | null
+  config: Record<string, unknown> | null
+  summary: Record<string, unknown> | null
+  traceback: string | null
+  starred: boolean
+  archived: boolean
   n_total: number | null
   reported: { n_done?: number; n_failed?: number; elapsed_s?: number | string } | null
   started_at: string
@@ -51,6 +58,8 @@ export interface Environment {
 /** A batch on the wire (contract §4). */
 export interface BatchView {
   id: string
+  /** For display; null: it is known by its id. */
+  name: string | null
   project: string
   status: BatchStatus
   stalled: boolean
@@ -65,7 +74,15 @@ export interface BatchView {
   command: string | null
   experiment_type: string | null
   tags: string[]
+  /** Markdown. */
   notes: string
+  group: string | null
+  /** What the run was given, as its reporter sent it; it may change while the run goes on. */
+  config: Record<string, unknown> | null
+  /** What the run itself set, such as the best accuracy. */
+  summary: Record<string, unknown> | null
+  starred: boolean
+  archived: boolean
   n_total: number | null
   n_done: number
   n_failed: number
@@ -78,6 +95,8 @@ export interface BatchView {
   elapsed_s: number | string
   eta_s: number | null
   failure_reason: string | null
+  /** Of the failure that ended it. */
+  traceback: string | null
   env_snapshot: Environment | null
   rerun_of: string | null
   deleted_at?: string
@@ -95,6 +114,7 @@ export interface BatchExtras {
 export function batchView(row: BatchRow, clock: Clock, { can, hostId, etaS }: BatchExtras): BatchView {
   return {
     id: row.id,
+    name: row.name,
     project: row.project,
     status: row.status,
     stalled: isStalled({ status: row.status, lastSeenAt: row.last_seen_at }, clock),
@@ -108,6 +128,11 @@ export function batchView(row: BatchRow, clock: Clock, { can, hostId, etaS }: Ba
     experiment_type: row.experiment_type,
     tags: row.tags,
     notes: row.notes,
+    group: row.group_name,
+    config: row.config,
+    summary: row.summary,
+    starred: row.starred,
+    archived: row.archived,
     n_total: row.n_total,
     n_done: row.reported?.n_done ?? row.n_completed,
     n_failed: row.reported?.n_failed ?? row.n_failed,
@@ -123,6 +148,7 @@ export function batchView(row: BatchRow, clock: Clock, { can, hostId, etaS }: Ba
     elapsed_s: row.reported?.elapsed_s ?? elapsedS(row, clock.now),
     eta_s: etaS,
     failure_reason: row.failure_reason,
+    traceback: row.traceback,
     env_snapshot: row.env_snapshot,
     rerun_of: row.rerun_of,
     ...(row.deleted_at === null ? {} : { deleted_at: row.deleted_at }),

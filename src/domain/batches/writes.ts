@@ -27,8 +27,23 @@ export async function requestStop(tx: Tx, actor: Known, id: string, now: Date): 
   return { result: undefined, changes: told([batch]) }
 }
 
+/** What people may change of a batch; what is undefined stays. */
+export interface BatchEdit {
+  tags?: string[] | undefined
+  /** Markdown. */
+  notes?: string | undefined
+  /** Null: none, so that the batch is known by its id. */
+  name?: string | null | undefined
+  group?: string | null | undefined
+  starred?: boolean | undefined
+  archived?: boolean | undefined
+}
+
+/** Of these fields an edit outlasts what events say of them later. */
+const OUTLASTING = ['name', 'group', 'notes'] as const
+
 /**
- * Changes what is given; from then on events no longer set the tags.
+ * Changes what is given; from then on events no longer set the tags, name, group or notes that were changed.
  * @returns the batch's key
  * @throws Problem batch_not_found, forbidden
  */
@@ -36,17 +51,22 @@ export async function editBatch(
   tx: Tx,
   actor: Known,
   id: string,
-  change: { tags?: string[] | undefined; notes?: string | undefined },
+  change: BatchEdit,
   now: Date,
 ): Promise<Done<number>> {
   const batch = await lockedBatch(tx, actor, id, 'edit')
-  const { tags = null, notes = null } = change
+  const { tags = null, notes = null, name, group, starred = null, archived = null } = change
+  const edited = OUTLASTING.filter((field) => change[field] !== undefined)
   await tx`/* batches.edit */
     update batches set tags = coalesce(${tags}::text[], tags), tags_edited = tags_edited or ${tags !== null},
-      notes = coalesce(${notes}, notes)
+      notes = coalesce(${notes}, notes),
+      name = case when ${name !== undefined} then ${name ?? null}::text else name end,
+      group_name = case when ${group !== undefined} then ${group ?? null}::text else group_name end,
+      starred = coalesce(${starred}::boolean, starred), archived = coalesce(${archived}::boolean, archived),
+      edited = array(select distinct e from unnest(edited || ${edited}::text[]) as u (e) order by e)
     where key = ${batch.key}`
   const { subject, detail } = subjectOf(batch)
-  const fields = [...(tags === null ? [] : ['tags']), ...(notes === null ? [] : ['notes'])]
+  const fields = Object.entries(change).flatMap(([field, value]) => (value === undefined ? [] : [field]))
   await recordAudit(
     tx,
     actor,

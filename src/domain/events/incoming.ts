@@ -1,5 +1,5 @@
 import type { Event, EventType } from './schema.ts'
-import type { SeriesValues } from './series.ts'
+import type { IgnoredValue, SeriesValues } from './series.ts'
 
 /** A checked event on its way to the rows: what the nouns fold from. */
 export interface Incoming<E extends Event = Event> {
@@ -12,8 +12,12 @@ export interface Incoming<E extends Event = Event> {
   stamp: string
   /** Given when it is stored. */
   dbId: number
-  /** Of a job_epoch. */
+  /** Of a job_epoch: what is kept of `sentSeries` once the event is admitted. */
   series: SeriesValues | undefined
+  /** Of a job_epoch: every value with a valid name. */
+  sentSeries: SeriesValues | undefined
+  /** Values of a job_epoch whose names no series can have; undefined where there are none. */
+  ignored: IgnoredValue[] | undefined
 }
 
 /** As stored in events.type; the numbers never change. */

@@ -7,4 +7,11 @@ export {
   eventSchema,
   type Numeric,
 } from './schema.ts'
-export { MAX_SERIES, numberOf, type SeriesValues, seriesOf, writeNumber } from './series.ts'
+export {
+  type IgnoredValue,
+  numberOf,
+  type SeriesValues,
+  seriesOf,
+  seriesThat,
+  writeNumber,
+} from './series.ts'

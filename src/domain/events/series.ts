@@ -13,8 +13,13 @@ export function numberOf(value: unknown): number | undefined {
 export const writeNumber = (value: number): Numeric =>
   Number.isFinite(value) ? value : Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity'
 
-export const MAX_SERIES = 1_000
 const MAX_NAME = 128
+
+/** A value that was left out of a job_epoch, under the flattened name that its sender gave (contract §10). */
+export interface IgnoredValue {
+  key: string
+  reason: 'empty_name' | 'name_too_long' | 'too_many_series'
+}
 
 /** The values of one event by series. */
 export interface SeriesValues {
@@ -27,14 +32,22 @@ export interface SeriesValues {
 /**
  * The series of one job_epoch: every numeric field but `epoch`, nested objects flattened with `/`
  * (`{"acc": {"top1": 0.7}}` is `acc/top1`). Later fields of the same flattened name win.
- * @returns names and values, or the first name that is empty or longer than 128 characters
+ * @returns names and values, and the values whose names are empty or longer than 128 characters, which are left out
  */
-export function seriesOf(data: Record<string, unknown>): SeriesValues | { badName: string } {
-  const found: Found = { names: [], values: [], nested: false }
-  const badName = collect(data, '', found)
-  if (badName !== undefined) return { badName }
+export function seriesOf(data: Record<string, unknown>): { series: SeriesValues; ignored: IgnoredValue[] } {
+  const found: Found = { names: [], values: [], nested: false, ignored: [] }
+  collect(data, '', found)
   const { names, values } = found.nested ? lastOfEachName(found) : found
-  return { names: shared(names), values }
+  return { series: { names: shared(names), values }, ignored: found.ignored }
+}
+
+/** The series that `keeps` lets through, in their order. */
+export function seriesThat({ names, values }: SeriesValues, keeps: (name: string) => boolean): SeriesValues {
+  const kept = names.flatMap((name, i) => (keeps(name) ? [i] : []))
+  return {
+    names: shared(kept.map((i) => names[i] as string)),
+    values: kept.map((i) => values[i] as number),
+  }
 }
 
 interface Found {
@@ -42,25 +55,29 @@ interface Found {
   values: number[]
   /** Whether some came from objects within: only then can two have one name. */
   nested: boolean
+  ignored: IgnoredValue[]
 }
 
-function collect(fields: Record<string, unknown>, prefix: string, into: Found): string | undefined {
+function collect(fields: Record<string, unknown>, prefix: string, into: Found): void {
   for (const field of Object.keys(fields)) {
     if (prefix === '' && field === 'epoch') continue
     const value = fields[field]
     const number = numberOf(value)
     if (number !== undefined) {
       const name = prefix + field
-      if (field === '' || (name.length > MAX_NAME && [...name].length > MAX_NAME)) return name
-      into.names.push(name)
-      into.values.push(number)
+      if (field === '') {
+        into.ignored.push({ key: name, reason: 'empty_name' })
+      } else if (name.length > MAX_NAME && [...name].length > MAX_NAME) {
+        into.ignored.push({ key: name, reason: 'name_too_long' })
+      } else {
+        into.names.push(name)
+        into.values.push(number)
+      }
     } else if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       into.nested = true
-      const bad = collect(value as Record<string, unknown>, `${prefix}${field}/`, into)
-      if (bad !== undefined) return bad
+      collect(value as Record<string, unknown>, `${prefix}${field}/`, into)
     }
   }
-  return undefined
 }
 
 function lastOfEachName({ names, values }: Found): Pick<Found, 'names' | 'values'> {

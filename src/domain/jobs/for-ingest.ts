@@ -119,16 +119,22 @@ export function saveJobSummaries(jobs: JobState[]): Piece {
     final_fields: job.final,
     outcome: job.outcome,
     outcome_stamp: job.outcomeStamp,
+    settled: job.traceback !== undefined,
+    traceback: job.traceback,
+    step_unit: job.start?.values.step_unit,
+    pruned: job.final?.values.pruned === true,
   }))
   return piece`
     update jobs j set
       status = x.status, started_at = x.started_at, ended_at = x.ended_at, model = x.model, dataset = x.dataset,
       params = x.params, metrics = x.metrics, failure_reason = x.failure_reason, reported_s = x.reported_s,
-      start_fields = x.start_fields, final_fields = x.final_fields, outcome = x.outcome, outcome_stamp = x.outcome_stamp
+      start_fields = x.start_fields, final_fields = x.final_fields, outcome = x.outcome, outcome_stamp = x.outcome_stamp,
+      step_unit = x.step_unit, pruned = x.pruned,
+      traceback = case when x.settled then x.traceback else j.traceback end
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
       key bigint, status text, started_at timestamptz, ended_at timestamptz, model text, dataset text, params jsonb,
       metrics jsonb, failure_reason text, reported_s float8, start_fields jsonb, final_fields jsonb, outcome text,
-      outcome_stamp text)
+      outcome_stamp text, settled boolean, traceback text, step_unit text, pruned boolean)
     where j.key = x.key`
 }
 

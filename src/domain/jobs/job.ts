@@ -14,6 +14,8 @@ export interface JobState {
   outcome: 'running' | 'completed' | 'failed'
   outcomeStamp: string
   failureReason: string | null
+  /** Of the failure that its outcome is, null where it is none; undefined: as it is stored. */
+  traceback?: string | null
   /** What job_start events said, and what job_done and job_failed events said, field by field. */
   start: Merged | null
   final: Merged | null
@@ -53,17 +55,17 @@ export function applyToJob(job: JobState, { event, at, stamp }: Incoming): void 
   switch (event.event_type) {
     case 'job_start':
       job.start = mergeFields(job.start, startFields(event, at), stamp)
-      settle(job, 'running', stamp, null)
+      settle(job, 'running', stamp)
       job.changed.summary = true
       break
     case 'job_done':
       job.final = mergeFields(job.final, finalFields(event.data), stamp)
-      settle(job, 'completed', stamp, null)
+      settle(job, 'completed', stamp)
       job.changed.summary = true
       break
     case 'job_failed':
       job.final = mergeFields(job.final, { elapsed_s: event.data.elapsed_s }, stamp)
-      settle(job, 'failed', stamp, event.data.reason)
+      settle(job, 'failed', stamp, event.data)
       job.changed.summary = true
       break
     case 'resource_snapshot':
@@ -73,11 +75,17 @@ export function applyToJob(job: JobState, { event, at, stamp }: Incoming): void 
   }
 }
 
-function settle(job: JobState, outcome: JobState['outcome'], stamp: string, reason: string | null): void {
+function settle(
+  job: JobState,
+  outcome: JobState['outcome'],
+  stamp: string,
+  failure: { reason?: string; traceback?: unknown } = {},
+): void {
   if (stamp <= job.outcomeStamp) return
   job.outcome = outcome
   job.outcomeStamp = stamp
-  job.failureReason = reason
+  job.failureReason = failure.reason ?? null
+  job.traceback = typeof failure.traceback === 'string' ? failure.traceback : null
 }
 
 /** A job that its batch's end left without a word is lost (contract §4). */
@@ -99,14 +107,20 @@ function startFields(
 ): Record<string, unknown> {
   const fields: Record<string, unknown> = { started_at: at }
   for (const [name, value] of Object.entries(event.data)) {
-    fields[name === 'model' || name === 'dataset' ? name : `params/${name}`] = value
+    const isColumn = name === 'model' || name === 'dataset' || (name === 'step_unit' && isUnit(value))
+    fields[isColumn ? name : `params/${name}`] = value
   }
   return fields
 }
 
+/** What can name the unit of a job's steps; anything else under that name is a parameter. */
+const isUnit = (value: unknown): boolean =>
+  typeof value === 'string' && /^[^\p{Cc}]{1,64}$/u.test(value) && value.trim() !== ''
+
 function finalFields(data: Extract<Event, { event_type: 'job_done' }>['data']): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
   if (data.elapsed_s !== undefined) fields.elapsed_s = data.elapsed_s
+  if (typeof data.pruned === 'boolean') fields.pruned = data.pruned
   if (data.train_epochs !== undefined) fields.train_epochs = data.train_epochs
   for (const [name, value] of Object.entries(data.metrics ?? {})) fields[`metrics/${name}`] = value
   return fields
@@ -125,6 +139,7 @@ export function fieldsUnder(merged: Merged | null, prefix: 'params/' | 'metrics/
 export function settled(job: JobState): JobState {
   const { progress } = job
   job.changed = { summary: false, seen: false }
+  delete job.traceback
   if (progress.changed.chunks) progress.packedTo = null
   progress.changed = unchanged()
   return job

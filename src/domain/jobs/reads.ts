@@ -107,14 +107,24 @@ const readPage = (db: Db, page: Fragment): Promise<JobRow[]> =>
     order by page.started_at desc, page.key desc`)
 
 /** What of a job may be left unread where nobody asks for it: `JobRow` says which of its columns each part is. */
-export const JOB_PARTS = ['batch', 'params', 'metrics', 'elapsed', 'progress', 'series', 'idle'] as const
+export const JOB_PARTS = [
+  'traceback',
+  'batch',
+  'params',
+  'metrics',
+  'elapsed',
+  'progress',
+  'series',
+  'idle',
+] as const
 export type JobPart = (typeof JOB_PARTS)[number]
 
 /** A `JobRow`, of `j` with `jobJoins`; without the columns of the parts that are not named. */
 export const jobColumns = (db: Db, parts: readonly JobPart[] = JOB_PARTS): Fragment => {
   const part = (name: JobPart, columns: Fragment): Fragment => (parts.includes(name) ? columns : db``)
   return db`
-    j.key, j.batch_key, j.id, j.status, j.model, j.dataset, j.started_at, j.ended_at, j.failure_reason
+    j.key, j.batch_key, j.id, j.status, j.model, j.dataset, j.started_at, j.ended_at, j.failure_reason, j.step_unit, j.pruned
+    ${part('traceback', db`, j.traceback`)}
     ${part('batch', db`, b.id batch_id`)}
     ${part('params', db`, j.params`)}
     ${part('metrics', db`, j.metrics`)}

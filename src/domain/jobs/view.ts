@@ -14,6 +14,10 @@ export interface JobRow {
   started_at: string
   ended_at: string | null
   failure_reason: string | null
+  step_unit: string | null
+  pruned: boolean
+  /** Part `traceback`. */
+  traceback: string | null
   /** Part `batch`. */
   batch_id: string
   /** Part `params`. */
@@ -55,6 +59,12 @@ export interface JobView {
   latest: { epoch: number | null } & Record<string, number | string | null>
   metrics: Record<string, unknown>
   failure_reason: string | null
+  /** Of the failure that ended it. */
+  traceback: string | null
+  /** What one step of its series counts, such as `tokens`; null: epochs. */
+  step_unit: string | null
+  /** Ended early because another job did better. */
+  pruned: boolean
   idle: boolean
   eta_s: number | null
 }
@@ -76,6 +86,9 @@ export function jobView(row: JobRow, clock: Clock, extras: { etaS: number | null
     latest: latestOf(row),
     metrics: row.metrics,
     failure_reason: row.failure_reason,
+    traceback: row.traceback,
+    step_unit: row.step_unit,
+    pruned: row.pruned,
     idle: idleOf(row, clock),
     eta_s: extras.etaS,
   }
@@ -132,6 +145,15 @@ export class LazyJobView implements JobView {
   }
   get failure_reason() {
     return this.#row.failure_reason
+  }
+  get traceback() {
+    return this.#row.traceback
+  }
+  get step_unit() {
+    return this.#row.step_unit
+  }
+  get pruned() {
+    return this.#row.pruned
   }
   get idle() {
     return idleOf(this.#row, this.#clock)

@@ -2,6 +2,7 @@ import type { Db } from '../../db/sql.ts'
 import type { LoggedChange } from '../../stream/log.ts'
 import type { Told } from '../../stream/tell.ts'
 import { eventTypeCode, writeNumber } from '../events/index.ts'
+import type { LogStream } from '../logs/index.ts'
 
 /** What the stream says of points, log lines and snapshots: those that the events of the change brought. */
 
@@ -22,6 +23,7 @@ export interface ToldLine {
   timestamp: string
   job_id: string
   level: string
+  stream: LogStream | null
   line: string
 }
 
@@ -105,7 +107,7 @@ export async function describeLines(
   changes: readonly LoggedChange[],
 ): Promise<(Told<unknown> | null)[]> {
   const rows = await db<({ n: number } & ToldLine)[]>`/* live.lines */
-    select w.n, l.db_id, l.ts timestamp, j.id job_id, l.level, l.line
+    select w.n, l.db_id, l.ts timestamp, j.id job_id, l.level, l.stream, l.line
     from ${wanted(db, changes)}
     join log_lines l on l.batch_key = w.batch_key and l.db_id between w.first_id and w.last_id
     join jobs j on j.key = l.job_key

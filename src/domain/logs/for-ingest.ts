@@ -1,5 +1,6 @@
 import { type Piece, piece } from '../../db/piece.ts'
 import { levelRank } from './level.ts'
+import type { LogStream } from './stream.ts'
 
 export interface NewLogLine {
   batchKey: number
@@ -7,15 +8,17 @@ export interface NewLogLine {
   dbId: number
   at: string
   level: string
+  /** `stdout`, `stderr`; null for what was logged otherwise. */
+  stream: LogStream | null
   line: string
 }
 
 /** Writes log lines; the level is kept in lower case. */
 export function insertLogLines(lines: NewLogLine[]): Piece {
   // A line may hold newlines of its own, so lines travel as JSON.
-  const rows = lines.map((l) => [l.batchKey, l.dbId, l.jobKey, l.at, l.level, levelRank(l.level), l.line])
+  const rows = lines.map((l) => [l.batchKey, l.dbId, l.jobKey, l.at, l.level, levelRank(l.level), l.line, l.stream])
   return piece`
-    insert into log_lines (batch_key, db_id, job_key, ts, level, rank, line)
-    select (x ->> 0)::bigint, (x ->> 1)::bigint, (x ->> 2)::bigint, (x ->> 3)::timestamptz, x ->> 4, (x ->> 5)::smallint, x ->> 6
+    insert into log_lines (batch_key, db_id, job_key, ts, level, rank, line, stream)
+    select (x ->> 0)::bigint, (x ->> 1)::bigint, (x ->> 2)::bigint, (x ->> 3)::timestamptz, x ->> 4, (x ->> 5)::smallint, x ->> 6, x ->> 7
     from json_array_elements(${JSON.stringify(rows)}::text::json) as x`
 }

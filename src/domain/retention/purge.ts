@@ -144,7 +144,8 @@ export async function forgetBatches(tx: Tx, batchKeys: readonly number[], now: s
   await tx`/* retention.forget_batches */
     update batches set emptied_at = ${now}, experiment_type = null, host = null, username = null, commit_sha = null,
       command = null, env_snapshot = null, failure_reason = null, reported = null, tags = '{}', notes = '',
-      start_fields = null, ending = null
+      start_fields = null, ending = null, name = null, group_name = null, config = null, summary = null,
+      traceback = null, detail_fields = null
     where key = any (${keys}::bigint[])`
 }
 

@@ -48,7 +48,13 @@ export function anonymous(batch: BatchView): { batch: BatchView; text: <T>(value
       command: text(batch.command),
       experiment_type: text(batch.experiment_type),
       tags: text(batch.tags),
-      notes: text(batch.notes),
+      name: text(batch.name),
+      group: text(batch.group),
+      // What a run was given, wrote and left behind may name people, hosts and folders in words of its own.
+      notes: '',
+      config: null,
+      summary: text(batch.summary),
+      traceback: null,
       failure_reason: text(batch.failure_reason),
       env_snapshot:
         environment === null
@@ -66,6 +72,8 @@ export const anonymousJob = (job: JobView, text: <T>(value: T) => T): JobView =>
   params: text(job.params),
   metrics: text(job.metrics),
   failure_reason: text(job.failure_reason),
+  traceback: null,
+  step_unit: text(job.step_unit),
 })
 
 function deeply(value: unknown, hide: (text: string) => string): unknown {

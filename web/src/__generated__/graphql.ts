@@ -28,6 +28,9 @@ export type AttemptStatus =
 
 /** Any of the words of a field, and all fields together; compared without case. */
 export type BatchFilter = {
+  /** Those that are archived, those that are not, or both. Without it those that are not, unless `id` is given */
+  archived?: Array<boolean> | null | undefined;
+  group?: Array<string> | null | undefined;
   host?: Array<string> | null | undefined;
   /** Ids of batches, as they are written */
   id?: Array<string | number> | null | undefined;
@@ -35,8 +38,10 @@ export type BatchFilter = {
   owner?: Array<string> | null | undefined;
   /** Slugs */
   project?: Array<string> | null | undefined;
-  /** Text in the id, experiment type, command, notes or tags */
+  /** Text in the id, name, group, experiment type, command, notes or tags */
   q?: Array<string> | null | undefined;
+  /** Those with a star, or those without */
+  starred?: Array<boolean> | null | undefined;
   status?: Array<BatchStatus> | null | undefined;
   tag?: Array<string> | null | undefined;
   /** Conditions that a job of the batch meets, such as `lr<0.01` or `last.val_loss<=1`: a name, <, <=, =, !=, >= or >, and a number or a text; all of them together */
@@ -112,6 +117,11 @@ export type JobStatus =
   | 'LOST'
   | 'RUNNING'
   | 'STOPPED';
+
+/** Where the process printed a line */
+export type LogStream =
+  | 'STDERR'
+  | 'STDOUT';
 
 export type Operator =
   | 'EQ'
@@ -203,7 +213,7 @@ export type BatchPartsQueryVariables = Exact<{
 }>;
 
 
-export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, idle: boolean, etaS: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number } | null }, shares?: Array<{ id: string, anonymous: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, projectSlug?: string, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, environment?: Record<string, unknown> | null, rerunOf?: string | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } | null };
+export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number } | null }, shares?: Array<{ id: string, anonymous: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, name?: string | null, projectSlug?: string, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, environment?: Record<string, unknown> | null, rerunOf?: string | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
 
 export type BatchJobsQueryVariables = Exact<{
   id: string | number;
@@ -212,7 +222,7 @@ export type BatchJobsQueryVariables = Exact<{
 }>;
 
 
-export type BatchJobsQuery = { batch: { jobs: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, idle: boolean, etaS: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
+export type BatchJobsQuery = { batch: { jobs: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
 
 export type JobDeliveriesQueryVariables = Exact<{
   id: string | number;
@@ -257,7 +267,7 @@ export type BatchesQueryVariables = Exact<{
 }>;
 
 
-export type BatchesQuery = { streamCursor: string, batches: { edges: Array<{ node: { columns?: Record<string, unknown> | null, id: string, projectSlug: string, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, environment: Record<string, unknown> | null, rerunOf: string | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type BatchesQuery = { streamCursor: string, batches: { edges: Array<{ node: { columns?: Record<string, unknown> | null, id: string, name: string | null, projectSlug: string, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, environment: Record<string, unknown> | null, rerunOf: string | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type JobsQueryVariables = Exact<{
   where?: JobFilter | null | undefined;
@@ -267,7 +277,7 @@ export type JobsQueryVariables = Exact<{
 }>;
 
 
-export type JobsQuery = { streamCursor: string, jobs: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, idle: boolean, etaS: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type JobsQuery = { streamCursor: string, jobs: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type HomePartsQueryVariables = Exact<{
   summary: boolean;
@@ -277,7 +287,7 @@ export type HomePartsQueryVariables = Exact<{
 }>;
 
 
-export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failed24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, idle: boolean, etaS: number | null } }> }, lost?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, idle: boolean, etaS: number | null } }> }, hosts?: { edges: Array<{ node: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failed24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }> }, lost?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }> }, hosts?: { edges: Array<{ node: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type MoreHostsQueryVariables = Exact<{
   after?: string | null | undefined;
@@ -313,9 +323,11 @@ export type ProjectPartsQueryVariables = Exact<{
 
 export type ProjectPartsQuery = { project: { slug: string, fields?: { params: Array<string>, series: Array<string>, hosts: Array<string>, owners: Array<string>, tags: Array<string> } | null, members?: Array<{ email: string, role: ProjectRole, createdAt: string, user: { id: string, name: string } }> | null, rules?: { mailConfigured: boolean, items: Array<{ id: string, name: string, trigger: string, condition: Record<string, unknown> | null, recipients: Array<string> | null, enabled: boolean, cooldownS: number, createdAt: string }> } | null } & { slug?: string, displayName?: string, visibility?: Visibility, role?: ProjectRole | null, recipients?: Array<string> | null, createdAt?: string | null, owner?: { id: string, name: string } | null } | null };
 
-export type BatchRowFragment = { id: string, projectSlug: string, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, environment: Record<string, unknown> | null, rerunOf: string | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } };
+export type BatchRowFragment = { id: string, name: string | null, projectSlug: string, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, environment: Record<string, unknown> | null, rerunOf: string | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } };
 
-export type JobRowFragment = { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, idle: boolean, etaS: number | null };
+export type BatchSelfFragment = { config: Record<string, unknown> | null, summary: Record<string, unknown> | null, traceback: string | null };
+
+export type JobRowFragment = { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null };
 
 export type HostRowFragment = { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> };
 
@@ -355,7 +367,7 @@ export type SharedLogQueryVariables = Exact<{
 }>;
 
 
-export type SharedLogQuery = { sharedBatch: { logLines: { edges: Array<{ cursor: string, node: { dbId: string, timestamp: string, jobId: string, level: string, line: string } }> } } | null };
+export type SharedLogQuery = { sharedBatch: { logLines: { edges: Array<{ cursor: string, node: { dbId: string, timestamp: string, jobId: string, level: string, stream: LogStream | null, line: string } }> } } | null };
 
 export type SharedGroupsQueryVariables = Exact<{
   token: string;
@@ -416,6 +428,7 @@ export const ProjectRowFragmentDoc = new TypedDocumentString(`
 export const BatchRowFragmentDoc = new TypedDocumentString(`
     fragment BatchRow on Batch {
   id
+  name
   projectSlug
   status
   stalled
@@ -432,6 +445,9 @@ export const BatchRowFragmentDoc = new TypedDocumentString(`
   experimentType
   tags
   notes
+  group
+  starred
+  archived
   nTotal
   nDone
   nFailed
@@ -458,6 +474,13 @@ export const BatchRowFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"BatchRow"}) as unknown as TypedDocumentString<BatchRowFragment, unknown>;
+export const BatchSelfFragmentDoc = new TypedDocumentString(`
+    fragment BatchSelf on Batch {
+  config
+  summary
+  traceback
+}
+    `, {"fragmentName":"BatchSelf"}) as unknown as TypedDocumentString<BatchSelfFragment, unknown>;
 export const JobRowFragmentDoc = new TypedDocumentString(`
     fragment JobRow on Job {
   batchId
@@ -474,6 +497,9 @@ export const JobRowFragmentDoc = new TypedDocumentString(`
   latest
   finalMetrics
   failureReason
+  traceback
+  stepUnit
+  pruned
   idle
   etaS
 }
@@ -566,6 +592,7 @@ export const BatchPartsDocument = new TypedDocumentString(`
   batch(id: $id) {
     id
     ...BatchRow @include(if: $head)
+    ...BatchSelf @include(if: $head)
     jobs(first: $first) @include(if: $jobs) {
       edges {
         node {
@@ -655,6 +682,7 @@ export const BatchPartsDocument = new TypedDocumentString(`
 }
     fragment BatchRow on Batch {
   id
+  name
   projectSlug
   status
   stalled
@@ -671,6 +699,9 @@ export const BatchPartsDocument = new TypedDocumentString(`
   experimentType
   tags
   notes
+  group
+  starred
+  archived
   nTotal
   nDone
   nFailed
@@ -696,6 +727,11 @@ export const BatchPartsDocument = new TypedDocumentString(`
     edit
   }
 }
+fragment BatchSelf on Batch {
+  config
+  summary
+  traceback
+}
 fragment JobRow on Job {
   batchId
   jobId
@@ -711,6 +747,9 @@ fragment JobRow on Job {
   latest
   finalMetrics
   failureReason
+  traceback
+  stepUnit
+  pruned
   idle
   etaS
 }
@@ -748,6 +787,9 @@ export const BatchJobsDocument = new TypedDocumentString(`
   latest
   finalMetrics
   failureReason
+  traceback
+  stepUnit
+  pruned
   idle
   etaS
 }
@@ -844,6 +886,7 @@ export const BatchesDocument = new TypedDocumentString(`
 }
     fragment BatchRow on Batch {
   id
+  name
   projectSlug
   status
   stalled
@@ -860,6 +903,9 @@ export const BatchesDocument = new TypedDocumentString(`
   experimentType
   tags
   notes
+  group
+  starred
+  archived
   nTotal
   nDone
   nFailed
@@ -918,6 +964,9 @@ export const JobsDocument = new TypedDocumentString(`
   latest
   finalMetrics
   failureReason
+  traceback
+  stepUnit
+  pruned
   idle
   etaS
 }
@@ -984,6 +1033,9 @@ export const HomePartsDocument = new TypedDocumentString(`
   latest
   finalMetrics
   failureReason
+  traceback
+  stepUnit
+  pruned
   idle
   etaS
 }
@@ -1212,6 +1264,7 @@ export const SharedLogDocument = new TypedDocumentString(`
           timestamp
           jobId
           level
+          stream
           line
         }
       }

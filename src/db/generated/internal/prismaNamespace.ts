@@ -2223,6 +2223,15 @@ export const BatchScalarFieldEnum = {
   tags: 'tags',
   tagsEdited: 'tagsEdited',
   notes: 'notes',
+  name: 'name',
+  groupName: 'groupName',
+  config: 'config',
+  summary: 'summary',
+  traceback: 'traceback',
+  starred: 'starred',
+  archived: 'archived',
+  edited: 'edited',
+  detailFields: 'detailFields',
   stopRequestedAt: 'stopRequestedAt',
   stopRequestedBy: 'stopRequestedBy',
   deletedAt: 'deletedAt',
@@ -2273,6 +2282,9 @@ export const JobScalarFieldEnum = {
   finalFields: 'finalFields',
   outcome: 'outcome',
   outcomeStamp: 'outcomeStamp',
+  traceback: 'traceback',
+  stepUnit: 'stepUnit',
+  pruned: 'pruned',
   createdAt: 'createdAt',
   projectKey: 'projectKey'
 } as const
@@ -2346,7 +2358,8 @@ export const LogLineScalarFieldEnum = {
   ts: 'ts',
   level: 'level',
   rank: 'rank',
-  line: 'line'
+  line: 'line',
+  stream: 'stream'
 } as const
 
 export type LogLineScalarFieldEnum = (typeof LogLineScalarFieldEnum)[keyof typeof LogLineScalarFieldEnum]

@@ -209,6 +209,15 @@ export const BatchScalarFieldEnum = {
   tags: 'tags',
   tagsEdited: 'tagsEdited',
   notes: 'notes',
+  name: 'name',
+  groupName: 'groupName',
+  config: 'config',
+  summary: 'summary',
+  traceback: 'traceback',
+  starred: 'starred',
+  archived: 'archived',
+  edited: 'edited',
+  detailFields: 'detailFields',
   stopRequestedAt: 'stopRequestedAt',
   stopRequestedBy: 'stopRequestedBy',
   deletedAt: 'deletedAt',
@@ -259,6 +268,9 @@ export const JobScalarFieldEnum = {
   finalFields: 'finalFields',
   outcome: 'outcome',
   outcomeStamp: 'outcomeStamp',
+  traceback: 'traceback',
+  stepUnit: 'stepUnit',
+  pruned: 'pruned',
   createdAt: 'createdAt',
   projectKey: 'projectKey'
 } as const
@@ -332,7 +344,8 @@ export const LogLineScalarFieldEnum = {
   ts: 'ts',
   level: 'level',
   rank: 'rank',
-  line: 'line'
+  line: 'line',
+  stream: 'stream'
 } as const
 
 export type LogLineScalarFieldEnum = (typeof LogLineScalarFieldEnum)[keyof typeof LogLineScalarFieldEnum]

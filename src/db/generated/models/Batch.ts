@@ -56,6 +56,11 @@ export type BatchMinAggregateOutputType = {
   failureReason: string | null
   tagsEdited: boolean | null
   notes: string | null
+  name: string | null
+  groupName: string | null
+  traceback: string | null
+  starred: boolean | null
+  archived: boolean | null
   stopRequestedAt: Date | null
   stopRequestedBy: string | null
   deletedAt: Date | null
@@ -83,6 +88,11 @@ export type BatchMaxAggregateOutputType = {
   failureReason: string | null
   tagsEdited: boolean | null
   notes: string | null
+  name: string | null
+  groupName: string | null
+  traceback: string | null
+  starred: boolean | null
+  archived: boolean | null
   stopRequestedAt: Date | null
   stopRequestedBy: string | null
   deletedAt: Date | null
@@ -113,6 +123,15 @@ export type BatchCountAggregateOutputType = {
   tags: number
   tagsEdited: number
   notes: number
+  name: number
+  groupName: number
+  config: number
+  summary: number
+  traceback: number
+  starred: number
+  archived: number
+  edited: number
+  detailFields: number
   stopRequestedAt: number
   stopRequestedBy: number
   deletedAt: number
@@ -156,6 +175,11 @@ export type BatchMinAggregateInputType = {
   failureReason?: true
   tagsEdited?: true
   notes?: true
+  name?: true
+  groupName?: true
+  traceback?: true
+  starred?: true
+  archived?: true
   stopRequestedAt?: true
   stopRequestedBy?: true
   deletedAt?: true
@@ -183,6 +207,11 @@ export type BatchMaxAggregateInputType = {
   failureReason?: true
   tagsEdited?: true
   notes?: true
+  name?: true
+  groupName?: true
+  traceback?: true
+  starred?: true
+  archived?: true
   stopRequestedAt?: true
   stopRequestedBy?: true
   deletedAt?: true
@@ -213,6 +242,15 @@ export type BatchCountAggregateInputType = {
   tags?: true
   tagsEdited?: true
   notes?: true
+  name?: true
+  groupName?: true
+  config?: true
+  summary?: true
+  traceback?: true
+  starred?: true
+  archived?: true
+  edited?: true
+  detailFields?: true
   stopRequestedAt?: true
   stopRequestedBy?: true
   deletedAt?: true
@@ -332,6 +370,15 @@ export type BatchGroupByOutputType = {
   tags: string[]
   tagsEdited: boolean
   notes: string
+  name: string | null
+  groupName: string | null
+  config: runtime.JsonValue | null
+  summary: runtime.JsonValue | null
+  traceback: string | null
+  starred: boolean
+  archived: boolean
+  edited: string[]
+  detailFields: runtime.JsonValue | null
   stopRequestedAt: Date | null
   stopRequestedBy: string | null
   deletedAt: Date | null
@@ -387,6 +434,15 @@ export type BatchWhereInput = {
   tags?: Prisma.StringNullableListFilter<"Batch">
   tagsEdited?: Prisma.BoolFilter<"Batch"> | boolean
   notes?: Prisma.StringFilter<"Batch"> | string
+  name?: Prisma.StringNullableFilter<"Batch"> | string | null
+  groupName?: Prisma.StringNullableFilter<"Batch"> | string | null
+  config?: Prisma.JsonNullableFilter<"Batch">
+  summary?: Prisma.JsonNullableFilter<"Batch">
+  traceback?: Prisma.StringNullableFilter<"Batch"> | string | null
+  starred?: Prisma.BoolFilter<"Batch"> | boolean
+  archived?: Prisma.BoolFilter<"Batch"> | boolean
+  edited?: Prisma.StringNullableListFilter<"Batch">
+  detailFields?: Prisma.JsonNullableFilter<"Batch">
   stopRequestedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
   stopRequestedBy?: Prisma.UuidNullableFilter<"Batch"> | string | null
   deletedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
@@ -428,6 +484,15 @@ export type BatchOrderByWithRelationInput = {
   tags?: Prisma.SortOrder
   tagsEdited?: Prisma.SortOrder
   notes?: Prisma.SortOrder
+  name?: Prisma.SortOrderInput | Prisma.SortOrder
+  groupName?: Prisma.SortOrderInput | Prisma.SortOrder
+  config?: Prisma.SortOrderInput | Prisma.SortOrder
+  summary?: Prisma.SortOrderInput | Prisma.SortOrder
+  traceback?: Prisma.SortOrderInput | Prisma.SortOrder
+  starred?: Prisma.SortOrder
+  archived?: Prisma.SortOrder
+  edited?: Prisma.SortOrder
+  detailFields?: Prisma.SortOrderInput | Prisma.SortOrder
   stopRequestedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   stopRequestedBy?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -472,6 +537,15 @@ export type BatchWhereUniqueInput = Prisma.AtLeast<{
   tags?: Prisma.StringNullableListFilter<"Batch">
   tagsEdited?: Prisma.BoolFilter<"Batch"> | boolean
   notes?: Prisma.StringFilter<"Batch"> | string
+  name?: Prisma.StringNullableFilter<"Batch"> | string | null
+  groupName?: Prisma.StringNullableFilter<"Batch"> | string | null
+  config?: Prisma.JsonNullableFilter<"Batch">
+  summary?: Prisma.JsonNullableFilter<"Batch">
+  traceback?: Prisma.StringNullableFilter<"Batch"> | string | null
+  starred?: Prisma.BoolFilter<"Batch"> | boolean
+  archived?: Prisma.BoolFilter<"Batch"> | boolean
+  edited?: Prisma.StringNullableListFilter<"Batch">
+  detailFields?: Prisma.JsonNullableFilter<"Batch">
   stopRequestedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
   stopRequestedBy?: Prisma.UuidNullableFilter<"Batch"> | string | null
   deletedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
@@ -513,6 +587,15 @@ export type BatchOrderByWithAggregationInput = {
   tags?: Prisma.SortOrder
   tagsEdited?: Prisma.SortOrder
   notes?: Prisma.SortOrder
+  name?: Prisma.SortOrderInput | Prisma.SortOrder
+  groupName?: Prisma.SortOrderInput | Prisma.SortOrder
+  config?: Prisma.SortOrderInput | Prisma.SortOrder
+  summary?: Prisma.SortOrderInput | Prisma.SortOrder
+  traceback?: Prisma.SortOrderInput | Prisma.SortOrder
+  starred?: Prisma.SortOrder
+  archived?: Prisma.SortOrder
+  edited?: Prisma.SortOrder
+  detailFields?: Prisma.SortOrderInput | Prisma.SortOrder
   stopRequestedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   stopRequestedBy?: Prisma.SortOrderInput | Prisma.SortOrder
   deletedAt?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -553,6 +636,15 @@ export type BatchScalarWhereWithAggregatesInput = {
   tags?: Prisma.StringNullableListFilter<"Batch">
   tagsEdited?: Prisma.BoolWithAggregatesFilter<"Batch"> | boolean
   notes?: Prisma.StringWithAggregatesFilter<"Batch"> | string
+  name?: Prisma.StringNullableWithAggregatesFilter<"Batch"> | string | null
+  groupName?: Prisma.StringNullableWithAggregatesFilter<"Batch"> | string | null
+  config?: Prisma.JsonNullableWithAggregatesFilter<"Batch">
+  summary?: Prisma.JsonNullableWithAggregatesFilter<"Batch">
+  traceback?: Prisma.StringNullableWithAggregatesFilter<"Batch"> | string | null
+  starred?: Prisma.BoolWithAggregatesFilter<"Batch"> | boolean
+  archived?: Prisma.BoolWithAggregatesFilter<"Batch"> | boolean
+  edited?: Prisma.StringNullableListFilter<"Batch">
+  detailFields?: Prisma.JsonNullableWithAggregatesFilter<"Batch">
   stopRequestedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Batch"> | Date | string | null
   stopRequestedBy?: Prisma.UuidNullableWithAggregatesFilter<"Batch"> | string | null
   deletedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Batch"> | Date | string | null
@@ -583,6 +675,15 @@ export type BatchCreateInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
@@ -623,6 +724,15 @@ export type BatchUncheckedCreateInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
@@ -659,6 +769,15 @@ export type BatchUpdateInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -699,6 +818,15 @@ export type BatchUncheckedUpdateInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -737,6 +865,15 @@ export type BatchCreateManyInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
@@ -767,6 +904,15 @@ export type BatchUpdateManyMutationInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -798,6 +944,15 @@ export type BatchUncheckedUpdateManyInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -840,6 +995,15 @@ export type BatchCountOrderByAggregateInput = {
   tags?: Prisma.SortOrder
   tagsEdited?: Prisma.SortOrder
   notes?: Prisma.SortOrder
+  name?: Prisma.SortOrder
+  groupName?: Prisma.SortOrder
+  config?: Prisma.SortOrder
+  summary?: Prisma.SortOrder
+  traceback?: Prisma.SortOrder
+  starred?: Prisma.SortOrder
+  archived?: Prisma.SortOrder
+  edited?: Prisma.SortOrder
+  detailFields?: Prisma.SortOrder
   stopRequestedAt?: Prisma.SortOrder
   stopRequestedBy?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
@@ -875,6 +1039,11 @@ export type BatchMaxOrderByAggregateInput = {
   failureReason?: Prisma.SortOrder
   tagsEdited?: Prisma.SortOrder
   notes?: Prisma.SortOrder
+  name?: Prisma.SortOrder
+  groupName?: Prisma.SortOrder
+  traceback?: Prisma.SortOrder
+  starred?: Prisma.SortOrder
+  archived?: Prisma.SortOrder
   stopRequestedAt?: Prisma.SortOrder
   stopRequestedBy?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
@@ -902,6 +1071,11 @@ export type BatchMinOrderByAggregateInput = {
   failureReason?: Prisma.SortOrder
   tagsEdited?: Prisma.SortOrder
   notes?: Prisma.SortOrder
+  name?: Prisma.SortOrder
+  groupName?: Prisma.SortOrder
+  traceback?: Prisma.SortOrder
+  starred?: Prisma.SortOrder
+  archived?: Prisma.SortOrder
   stopRequestedAt?: Prisma.SortOrder
   stopRequestedBy?: Prisma.SortOrder
   deletedAt?: Prisma.SortOrder
@@ -1052,6 +1226,10 @@ export type BatchCreatetagsInput = {
   set: string[]
 }
 
+export type BatchCreateeditedInput = {
+  set: string[]
+}
+
 export type NullableIntFieldUpdateOperationsInput = {
   set?: number | null
   increment?: number
@@ -1067,6 +1245,11 @@ export type BatchUpdatetagsInput = {
 
 export type BoolFieldUpdateOperationsInput = {
   set?: boolean
+}
+
+export type BatchUpdateeditedInput = {
+  set?: string[]
+  push?: string | string[]
 }
 
 export type BatchCreateNestedOneWithoutProgressInput = {
@@ -1172,6 +1355,15 @@ export type BatchCreateWithoutOwnerInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
@@ -1210,6 +1402,15 @@ export type BatchUncheckedCreateWithoutOwnerInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
@@ -1256,6 +1457,15 @@ export type BatchCreateWithoutStopperInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
@@ -1295,6 +1505,15 @@ export type BatchUncheckedCreateWithoutStopperInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
@@ -1361,6 +1580,15 @@ export type BatchScalarWhereInput = {
   tags?: Prisma.StringNullableListFilter<"Batch">
   tagsEdited?: Prisma.BoolFilter<"Batch"> | boolean
   notes?: Prisma.StringFilter<"Batch"> | string
+  name?: Prisma.StringNullableFilter<"Batch"> | string | null
+  groupName?: Prisma.StringNullableFilter<"Batch"> | string | null
+  config?: Prisma.JsonNullableFilter<"Batch">
+  summary?: Prisma.JsonNullableFilter<"Batch">
+  traceback?: Prisma.StringNullableFilter<"Batch"> | string | null
+  starred?: Prisma.BoolFilter<"Batch"> | boolean
+  archived?: Prisma.BoolFilter<"Batch"> | boolean
+  edited?: Prisma.StringNullableListFilter<"Batch">
+  detailFields?: Prisma.JsonNullableFilter<"Batch">
   stopRequestedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
   stopRequestedBy?: Prisma.UuidNullableFilter<"Batch"> | string | null
   deletedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
@@ -1407,6 +1635,15 @@ export type BatchCreateWithoutProjectInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
@@ -1445,6 +1682,15 @@ export type BatchUncheckedCreateWithoutProjectInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
@@ -1507,6 +1753,15 @@ export type BatchCreateWithoutProgressInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
@@ -1546,6 +1801,15 @@ export type BatchUncheckedCreateWithoutProgressInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
@@ -1597,6 +1861,15 @@ export type BatchUpdateWithoutProgressInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1636,6 +1909,15 @@ export type BatchUncheckedUpdateWithoutProgressInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1671,6 +1953,15 @@ export type BatchCreateWithoutJobsInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
@@ -1710,6 +2001,15 @@ export type BatchUncheckedCreateWithoutJobsInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
@@ -1761,6 +2061,15 @@ export type BatchUpdateWithoutJobsInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1800,6 +2109,15 @@ export type BatchUncheckedUpdateWithoutJobsInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1835,6 +2153,15 @@ export type BatchCreateWithoutSharesInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
@@ -1874,6 +2201,15 @@ export type BatchUncheckedCreateWithoutSharesInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
@@ -1925,6 +2261,15 @@ export type BatchUpdateWithoutSharesInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1964,6 +2309,15 @@ export type BatchUncheckedUpdateWithoutSharesInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1999,6 +2353,15 @@ export type BatchCreateWithoutCommandsInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
@@ -2038,6 +2401,15 @@ export type BatchUncheckedCreateWithoutCommandsInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
@@ -2089,6 +2461,15 @@ export type BatchUpdateWithoutCommandsInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2128,6 +2509,15 @@ export type BatchUncheckedUpdateWithoutCommandsInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2163,6 +2553,15 @@ export type BatchCreateWithoutStartedByInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
@@ -2202,6 +2601,15 @@ export type BatchUncheckedCreateWithoutStartedByInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
@@ -2253,6 +2661,15 @@ export type BatchUpdateWithoutStartedByInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2292,6 +2709,15 @@ export type BatchUncheckedUpdateWithoutStartedByInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2327,6 +2753,15 @@ export type BatchCreateWithoutStepsInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
@@ -2366,6 +2801,15 @@ export type BatchUncheckedCreateWithoutStepsInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
@@ -2417,6 +2861,15 @@ export type BatchUpdateWithoutStepsInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2456,6 +2909,15 @@ export type BatchUncheckedUpdateWithoutStepsInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2492,6 +2954,15 @@ export type BatchCreateManyOwnerInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
@@ -2524,6 +2995,15 @@ export type BatchCreateManyStopperInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   deletedAt?: Date | string | null
   purgedAt?: Date | string | null
@@ -2553,6 +3033,15 @@ export type BatchUpdateWithoutOwnerInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2591,6 +3080,15 @@ export type BatchUncheckedUpdateWithoutOwnerInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2628,6 +3126,15 @@ export type BatchUncheckedUpdateManyWithoutOwnerInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2658,6 +3165,15 @@ export type BatchUpdateWithoutStopperInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2697,6 +3213,15 @@ export type BatchUncheckedUpdateWithoutStopperInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2734,6 +3259,15 @@ export type BatchUncheckedUpdateManyWithoutStopperInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2764,6 +3298,15 @@ export type BatchCreateManyProjectInput = {
   tags?: Prisma.BatchCreatetagsInput | string[]
   tagsEdited?: boolean
   notes?: string
+  name?: string | null
+  groupName?: string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: string | null
+  starred?: boolean
+  archived?: boolean
+  edited?: Prisma.BatchCreateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Date | string | null
   stopRequestedBy?: string | null
   deletedAt?: Date | string | null
@@ -2794,6 +3337,15 @@ export type BatchUpdateWithoutProjectInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   purgedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2832,6 +3384,15 @@ export type BatchUncheckedUpdateWithoutProjectInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2869,6 +3430,15 @@ export type BatchUncheckedUpdateManyWithoutProjectInput = {
   tags?: Prisma.BatchUpdatetagsInput | string[]
   tagsEdited?: Prisma.BoolFieldUpdateOperationsInput | boolean
   notes?: Prisma.StringFieldUpdateOperationsInput | string
+  name?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  groupName?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  config?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  summary?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  starred?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  archived?: Prisma.BoolFieldUpdateOperationsInput | boolean
+  edited?: Prisma.BatchUpdateeditedInput | string[]
+  detailFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   stopRequestedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   stopRequestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   deletedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2959,6 +3529,15 @@ export type BatchSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   tags?: boolean
   tagsEdited?: boolean
   notes?: boolean
+  name?: boolean
+  groupName?: boolean
+  config?: boolean
+  summary?: boolean
+  traceback?: boolean
+  starred?: boolean
+  archived?: boolean
+  edited?: boolean
+  detailFields?: boolean
   stopRequestedAt?: boolean
   stopRequestedBy?: boolean
   deletedAt?: boolean
@@ -3001,6 +3580,15 @@ export type BatchSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   tags?: boolean
   tagsEdited?: boolean
   notes?: boolean
+  name?: boolean
+  groupName?: boolean
+  config?: boolean
+  summary?: boolean
+  traceback?: boolean
+  starred?: boolean
+  archived?: boolean
+  edited?: boolean
+  detailFields?: boolean
   stopRequestedAt?: boolean
   stopRequestedBy?: boolean
   deletedAt?: boolean
@@ -3036,6 +3624,15 @@ export type BatchSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   tags?: boolean
   tagsEdited?: boolean
   notes?: boolean
+  name?: boolean
+  groupName?: boolean
+  config?: boolean
+  summary?: boolean
+  traceback?: boolean
+  starred?: boolean
+  archived?: boolean
+  edited?: boolean
+  detailFields?: boolean
   stopRequestedAt?: boolean
   stopRequestedBy?: boolean
   deletedAt?: boolean
@@ -3071,6 +3668,15 @@ export type BatchSelectScalar = {
   tags?: boolean
   tagsEdited?: boolean
   notes?: boolean
+  name?: boolean
+  groupName?: boolean
+  config?: boolean
+  summary?: boolean
+  traceback?: boolean
+  starred?: boolean
+  archived?: boolean
+  edited?: boolean
+  detailFields?: boolean
   stopRequestedAt?: boolean
   stopRequestedBy?: boolean
   deletedAt?: boolean
@@ -3082,7 +3688,7 @@ export type BatchSelectScalar = {
   search?: boolean
 }
 
-export type BatchOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"key" | "id" | "projectKey" | "ownerId" | "status" | "startedAt" | "endedAt" | "experimentType" | "nTotal" | "host" | "username" | "commitSha" | "command" | "envSnapshot" | "rerunOf" | "failureReason" | "reported" | "tags" | "tagsEdited" | "notes" | "stopRequestedAt" | "stopRequestedBy" | "deletedAt" | "purgedAt" | "emptiedAt" | "startFields" | "ending" | "createdAt" | "search", ExtArgs["result"]["batch"]>
+export type BatchOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"key" | "id" | "projectKey" | "ownerId" | "status" | "startedAt" | "endedAt" | "experimentType" | "nTotal" | "host" | "username" | "commitSha" | "command" | "envSnapshot" | "rerunOf" | "failureReason" | "reported" | "tags" | "tagsEdited" | "notes" | "name" | "groupName" | "config" | "summary" | "traceback" | "starred" | "archived" | "edited" | "detailFields" | "stopRequestedAt" | "stopRequestedBy" | "deletedAt" | "purgedAt" | "emptiedAt" | "startFields" | "ending" | "createdAt" | "search", ExtArgs["result"]["batch"]>
 export type BatchInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   project?: boolean | Prisma.ProjectDefaultArgs<ExtArgs>
   owner?: boolean | Prisma.UserDefaultArgs<ExtArgs>
@@ -3140,6 +3746,15 @@ export type $BatchPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     tags: string[]
     tagsEdited: boolean
     notes: string
+    name: string | null
+    groupName: string | null
+    config: runtime.JsonValue | null
+    summary: runtime.JsonValue | null
+    traceback: string | null
+    starred: boolean
+    archived: boolean
+    edited: string[]
+    detailFields: runtime.JsonValue | null
     stopRequestedAt: Date | null
     stopRequestedBy: string | null
     deletedAt: Date | null
@@ -3601,6 +4216,15 @@ export interface BatchFieldRefs {
   readonly tags: Prisma.FieldRef<"Batch", 'String[]'>
   readonly tagsEdited: Prisma.FieldRef<"Batch", 'Boolean'>
   readonly notes: Prisma.FieldRef<"Batch", 'String'>
+  readonly name: Prisma.FieldRef<"Batch", 'String'>
+  readonly groupName: Prisma.FieldRef<"Batch", 'String'>
+  readonly config: Prisma.FieldRef<"Batch", 'Json'>
+  readonly summary: Prisma.FieldRef<"Batch", 'Json'>
+  readonly traceback: Prisma.FieldRef<"Batch", 'String'>
+  readonly starred: Prisma.FieldRef<"Batch", 'Boolean'>
+  readonly archived: Prisma.FieldRef<"Batch", 'Boolean'>
+  readonly edited: Prisma.FieldRef<"Batch", 'String[]'>
+  readonly detailFields: Prisma.FieldRef<"Batch", 'Json'>
   readonly stopRequestedAt: Prisma.FieldRef<"Batch", 'DateTime'>
   readonly stopRequestedBy: Prisma.FieldRef<"Batch", 'String'>
   readonly deletedAt: Prisma.FieldRef<"Batch", 'DateTime'>

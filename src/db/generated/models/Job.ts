@@ -53,6 +53,9 @@ export type JobMinAggregateOutputType = {
   reportedS: number | null
   outcome: string | null
   outcomeStamp: string | null
+  traceback: string | null
+  stepUnit: string | null
+  pruned: boolean | null
   createdAt: Date | null
   projectKey: number | null
 }
@@ -70,6 +73,9 @@ export type JobMaxAggregateOutputType = {
   reportedS: number | null
   outcome: string | null
   outcomeStamp: string | null
+  traceback: string | null
+  stepUnit: string | null
+  pruned: boolean | null
   createdAt: Date | null
   projectKey: number | null
 }
@@ -91,6 +97,9 @@ export type JobCountAggregateOutputType = {
   finalFields: number
   outcome: number
   outcomeStamp: number
+  traceback: number
+  stepUnit: number
+  pruned: number
   createdAt: number
   projectKey: number
   _all: number
@@ -124,6 +133,9 @@ export type JobMinAggregateInputType = {
   reportedS?: true
   outcome?: true
   outcomeStamp?: true
+  traceback?: true
+  stepUnit?: true
+  pruned?: true
   createdAt?: true
   projectKey?: true
 }
@@ -141,6 +153,9 @@ export type JobMaxAggregateInputType = {
   reportedS?: true
   outcome?: true
   outcomeStamp?: true
+  traceback?: true
+  stepUnit?: true
+  pruned?: true
   createdAt?: true
   projectKey?: true
 }
@@ -162,6 +177,9 @@ export type JobCountAggregateInputType = {
   finalFields?: true
   outcome?: true
   outcomeStamp?: true
+  traceback?: true
+  stepUnit?: true
+  pruned?: true
   createdAt?: true
   projectKey?: true
   _all?: true
@@ -270,6 +288,9 @@ export type JobGroupByOutputType = {
   finalFields: runtime.JsonValue | null
   outcome: string
   outcomeStamp: string
+  traceback: string | null
+  stepUnit: string | null
+  pruned: boolean
   createdAt: Date
   projectKey: number
   _count: JobCountAggregateOutputType | null
@@ -314,6 +335,9 @@ export type JobWhereInput = {
   finalFields?: Prisma.JsonNullableFilter<"Job">
   outcome?: Prisma.StringFilter<"Job"> | string
   outcomeStamp?: Prisma.StringFilter<"Job"> | string
+  traceback?: Prisma.StringNullableFilter<"Job"> | string | null
+  stepUnit?: Prisma.StringNullableFilter<"Job"> | string | null
+  pruned?: Prisma.BoolFilter<"Job"> | boolean
   createdAt?: Prisma.DateTimeFilter<"Job"> | Date | string
   projectKey?: Prisma.IntFilter<"Job"> | number
   batch?: Prisma.XOR<Prisma.BatchScalarRelationFilter, Prisma.BatchWhereInput>
@@ -338,6 +362,9 @@ export type JobOrderByWithRelationInput = {
   finalFields?: Prisma.SortOrderInput | Prisma.SortOrder
   outcome?: Prisma.SortOrder
   outcomeStamp?: Prisma.SortOrder
+  traceback?: Prisma.SortOrderInput | Prisma.SortOrder
+  stepUnit?: Prisma.SortOrderInput | Prisma.SortOrder
+  pruned?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   projectKey?: Prisma.SortOrder
   batch?: Prisma.BatchOrderByWithRelationInput
@@ -366,6 +393,9 @@ export type JobWhereUniqueInput = Prisma.AtLeast<{
   finalFields?: Prisma.JsonNullableFilter<"Job">
   outcome?: Prisma.StringFilter<"Job"> | string
   outcomeStamp?: Prisma.StringFilter<"Job"> | string
+  traceback?: Prisma.StringNullableFilter<"Job"> | string | null
+  stepUnit?: Prisma.StringNullableFilter<"Job"> | string | null
+  pruned?: Prisma.BoolFilter<"Job"> | boolean
   createdAt?: Prisma.DateTimeFilter<"Job"> | Date | string
   projectKey?: Prisma.IntFilter<"Job"> | number
   batch?: Prisma.XOR<Prisma.BatchScalarRelationFilter, Prisma.BatchWhereInput>
@@ -390,6 +420,9 @@ export type JobOrderByWithAggregationInput = {
   finalFields?: Prisma.SortOrderInput | Prisma.SortOrder
   outcome?: Prisma.SortOrder
   outcomeStamp?: Prisma.SortOrder
+  traceback?: Prisma.SortOrderInput | Prisma.SortOrder
+  stepUnit?: Prisma.SortOrderInput | Prisma.SortOrder
+  pruned?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   projectKey?: Prisma.SortOrder
   _count?: Prisma.JobCountOrderByAggregateInput
@@ -419,6 +452,9 @@ export type JobScalarWhereWithAggregatesInput = {
   finalFields?: Prisma.JsonNullableWithAggregatesFilter<"Job">
   outcome?: Prisma.StringWithAggregatesFilter<"Job"> | string
   outcomeStamp?: Prisma.StringWithAggregatesFilter<"Job"> | string
+  traceback?: Prisma.StringNullableWithAggregatesFilter<"Job"> | string | null
+  stepUnit?: Prisma.StringNullableWithAggregatesFilter<"Job"> | string | null
+  pruned?: Prisma.BoolWithAggregatesFilter<"Job"> | boolean
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"Job"> | Date | string
   projectKey?: Prisma.IntWithAggregatesFilter<"Job"> | number
 }
@@ -439,6 +475,9 @@ export type JobCreateInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: string
   outcomeStamp?: string
+  traceback?: string | null
+  stepUnit?: string | null
+  pruned?: boolean
   createdAt?: Date | string
   batch: Prisma.BatchCreateNestedOneWithoutJobsInput
   project: Prisma.ProjectCreateNestedOneWithoutJobsInput
@@ -462,6 +501,9 @@ export type JobUncheckedCreateInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: string
   outcomeStamp?: string
+  traceback?: string | null
+  stepUnit?: string | null
+  pruned?: boolean
   createdAt?: Date | string
   projectKey: number
   progress?: Prisma.JobProgressUncheckedCreateNestedOneWithoutJobInput
@@ -483,6 +525,9 @@ export type JobUpdateInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: Prisma.StringFieldUpdateOperationsInput | string
   outcomeStamp?: Prisma.StringFieldUpdateOperationsInput | string
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  stepUnit?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  pruned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   batch?: Prisma.BatchUpdateOneRequiredWithoutJobsNestedInput
   project?: Prisma.ProjectUpdateOneRequiredWithoutJobsNestedInput
@@ -506,6 +551,9 @@ export type JobUncheckedUpdateInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: Prisma.StringFieldUpdateOperationsInput | string
   outcomeStamp?: Prisma.StringFieldUpdateOperationsInput | string
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  stepUnit?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  pruned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   projectKey?: Prisma.IntFieldUpdateOperationsInput | number
   progress?: Prisma.JobProgressUncheckedUpdateOneWithoutJobNestedInput
@@ -528,6 +576,9 @@ export type JobCreateManyInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: string
   outcomeStamp?: string
+  traceback?: string | null
+  stepUnit?: string | null
+  pruned?: boolean
   createdAt?: Date | string
   projectKey: number
 }
@@ -548,6 +599,9 @@ export type JobUpdateManyMutationInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: Prisma.StringFieldUpdateOperationsInput | string
   outcomeStamp?: Prisma.StringFieldUpdateOperationsInput | string
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  stepUnit?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  pruned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
 
@@ -568,6 +622,9 @@ export type JobUncheckedUpdateManyInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: Prisma.StringFieldUpdateOperationsInput | string
   outcomeStamp?: Prisma.StringFieldUpdateOperationsInput | string
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  stepUnit?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  pruned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   projectKey?: Prisma.IntFieldUpdateOperationsInput | number
 }
@@ -604,6 +661,9 @@ export type JobCountOrderByAggregateInput = {
   finalFields?: Prisma.SortOrder
   outcome?: Prisma.SortOrder
   outcomeStamp?: Prisma.SortOrder
+  traceback?: Prisma.SortOrder
+  stepUnit?: Prisma.SortOrder
+  pruned?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   projectKey?: Prisma.SortOrder
 }
@@ -628,6 +688,9 @@ export type JobMaxOrderByAggregateInput = {
   reportedS?: Prisma.SortOrder
   outcome?: Prisma.SortOrder
   outcomeStamp?: Prisma.SortOrder
+  traceback?: Prisma.SortOrder
+  stepUnit?: Prisma.SortOrder
+  pruned?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   projectKey?: Prisma.SortOrder
 }
@@ -645,6 +708,9 @@ export type JobMinOrderByAggregateInput = {
   reportedS?: Prisma.SortOrder
   outcome?: Prisma.SortOrder
   outcomeStamp?: Prisma.SortOrder
+  traceback?: Prisma.SortOrder
+  stepUnit?: Prisma.SortOrder
+  pruned?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   projectKey?: Prisma.SortOrder
 }
@@ -783,6 +849,9 @@ export type JobCreateWithoutProjectInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: string
   outcomeStamp?: string
+  traceback?: string | null
+  stepUnit?: string | null
+  pruned?: boolean
   createdAt?: Date | string
   batch: Prisma.BatchCreateNestedOneWithoutJobsInput
   progress?: Prisma.JobProgressCreateNestedOneWithoutJobInput
@@ -805,6 +874,9 @@ export type JobUncheckedCreateWithoutProjectInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: string
   outcomeStamp?: string
+  traceback?: string | null
+  stepUnit?: string | null
+  pruned?: boolean
   createdAt?: Date | string
   progress?: Prisma.JobProgressUncheckedCreateNestedOneWithoutJobInput
 }
@@ -855,6 +927,9 @@ export type JobScalarWhereInput = {
   finalFields?: Prisma.JsonNullableFilter<"Job">
   outcome?: Prisma.StringFilter<"Job"> | string
   outcomeStamp?: Prisma.StringFilter<"Job"> | string
+  traceback?: Prisma.StringNullableFilter<"Job"> | string | null
+  stepUnit?: Prisma.StringNullableFilter<"Job"> | string | null
+  pruned?: Prisma.BoolFilter<"Job"> | boolean
   createdAt?: Prisma.DateTimeFilter<"Job"> | Date | string
   projectKey?: Prisma.IntFilter<"Job"> | number
 }
@@ -875,6 +950,9 @@ export type JobCreateWithoutBatchInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: string
   outcomeStamp?: string
+  traceback?: string | null
+  stepUnit?: string | null
+  pruned?: boolean
   createdAt?: Date | string
   project: Prisma.ProjectCreateNestedOneWithoutJobsInput
   progress?: Prisma.JobProgressCreateNestedOneWithoutJobInput
@@ -896,6 +974,9 @@ export type JobUncheckedCreateWithoutBatchInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: string
   outcomeStamp?: string
+  traceback?: string | null
+  stepUnit?: string | null
+  pruned?: boolean
   createdAt?: Date | string
   projectKey: number
   progress?: Prisma.JobProgressUncheckedCreateNestedOneWithoutJobInput
@@ -943,6 +1024,9 @@ export type JobCreateWithoutProgressInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: string
   outcomeStamp?: string
+  traceback?: string | null
+  stepUnit?: string | null
+  pruned?: boolean
   createdAt?: Date | string
   batch: Prisma.BatchCreateNestedOneWithoutJobsInput
   project: Prisma.ProjectCreateNestedOneWithoutJobsInput
@@ -965,6 +1049,9 @@ export type JobUncheckedCreateWithoutProgressInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: string
   outcomeStamp?: string
+  traceback?: string | null
+  stepUnit?: string | null
+  pruned?: boolean
   createdAt?: Date | string
   projectKey: number
 }
@@ -1001,6 +1088,9 @@ export type JobUpdateWithoutProgressInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: Prisma.StringFieldUpdateOperationsInput | string
   outcomeStamp?: Prisma.StringFieldUpdateOperationsInput | string
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  stepUnit?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  pruned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   batch?: Prisma.BatchUpdateOneRequiredWithoutJobsNestedInput
   project?: Prisma.ProjectUpdateOneRequiredWithoutJobsNestedInput
@@ -1023,6 +1113,9 @@ export type JobUncheckedUpdateWithoutProgressInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: Prisma.StringFieldUpdateOperationsInput | string
   outcomeStamp?: Prisma.StringFieldUpdateOperationsInput | string
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  stepUnit?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  pruned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   projectKey?: Prisma.IntFieldUpdateOperationsInput | number
 }
@@ -1044,6 +1137,9 @@ export type JobCreateManyProjectInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: string
   outcomeStamp?: string
+  traceback?: string | null
+  stepUnit?: string | null
+  pruned?: boolean
   createdAt?: Date | string
 }
 
@@ -1063,6 +1159,9 @@ export type JobUpdateWithoutProjectInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: Prisma.StringFieldUpdateOperationsInput | string
   outcomeStamp?: Prisma.StringFieldUpdateOperationsInput | string
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  stepUnit?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  pruned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   batch?: Prisma.BatchUpdateOneRequiredWithoutJobsNestedInput
   progress?: Prisma.JobProgressUpdateOneWithoutJobNestedInput
@@ -1085,6 +1184,9 @@ export type JobUncheckedUpdateWithoutProjectInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: Prisma.StringFieldUpdateOperationsInput | string
   outcomeStamp?: Prisma.StringFieldUpdateOperationsInput | string
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  stepUnit?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  pruned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   progress?: Prisma.JobProgressUncheckedUpdateOneWithoutJobNestedInput
 }
@@ -1106,6 +1208,9 @@ export type JobUncheckedUpdateManyWithoutProjectInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: Prisma.StringFieldUpdateOperationsInput | string
   outcomeStamp?: Prisma.StringFieldUpdateOperationsInput | string
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  stepUnit?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  pruned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
 
@@ -1125,6 +1230,9 @@ export type JobCreateManyBatchInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: string
   outcomeStamp?: string
+  traceback?: string | null
+  stepUnit?: string | null
+  pruned?: boolean
   createdAt?: Date | string
   projectKey: number
 }
@@ -1145,6 +1253,9 @@ export type JobUpdateWithoutBatchInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: Prisma.StringFieldUpdateOperationsInput | string
   outcomeStamp?: Prisma.StringFieldUpdateOperationsInput | string
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  stepUnit?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  pruned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   project?: Prisma.ProjectUpdateOneRequiredWithoutJobsNestedInput
   progress?: Prisma.JobProgressUpdateOneWithoutJobNestedInput
@@ -1166,6 +1277,9 @@ export type JobUncheckedUpdateWithoutBatchInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: Prisma.StringFieldUpdateOperationsInput | string
   outcomeStamp?: Prisma.StringFieldUpdateOperationsInput | string
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  stepUnit?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  pruned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   projectKey?: Prisma.IntFieldUpdateOperationsInput | number
   progress?: Prisma.JobProgressUncheckedUpdateOneWithoutJobNestedInput
@@ -1187,6 +1301,9 @@ export type JobUncheckedUpdateManyWithoutBatchInput = {
   finalFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   outcome?: Prisma.StringFieldUpdateOperationsInput | string
   outcomeStamp?: Prisma.StringFieldUpdateOperationsInput | string
+  traceback?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  stepUnit?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  pruned?: Prisma.BoolFieldUpdateOperationsInput | boolean
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   projectKey?: Prisma.IntFieldUpdateOperationsInput | number
 }
@@ -1210,6 +1327,9 @@ export type JobSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = ru
   finalFields?: boolean
   outcome?: boolean
   outcomeStamp?: boolean
+  traceback?: boolean
+  stepUnit?: boolean
+  pruned?: boolean
   createdAt?: boolean
   projectKey?: boolean
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
@@ -1234,6 +1354,9 @@ export type JobSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extension
   finalFields?: boolean
   outcome?: boolean
   outcomeStamp?: boolean
+  traceback?: boolean
+  stepUnit?: boolean
+  pruned?: boolean
   createdAt?: boolean
   projectKey?: boolean
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
@@ -1257,6 +1380,9 @@ export type JobSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extension
   finalFields?: boolean
   outcome?: boolean
   outcomeStamp?: boolean
+  traceback?: boolean
+  stepUnit?: boolean
+  pruned?: boolean
   createdAt?: boolean
   projectKey?: boolean
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
@@ -1280,11 +1406,14 @@ export type JobSelectScalar = {
   finalFields?: boolean
   outcome?: boolean
   outcomeStamp?: boolean
+  traceback?: boolean
+  stepUnit?: boolean
+  pruned?: boolean
   createdAt?: boolean
   projectKey?: boolean
 }
 
-export type JobOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"key" | "batchKey" | "id" | "status" | "startedAt" | "endedAt" | "model" | "dataset" | "params" | "metrics" | "failureReason" | "reportedS" | "startFields" | "finalFields" | "outcome" | "outcomeStamp" | "createdAt" | "projectKey", ExtArgs["result"]["job"]>
+export type JobOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"key" | "batchKey" | "id" | "status" | "startedAt" | "endedAt" | "model" | "dataset" | "params" | "metrics" | "failureReason" | "reportedS" | "startFields" | "finalFields" | "outcome" | "outcomeStamp" | "traceback" | "stepUnit" | "pruned" | "createdAt" | "projectKey", ExtArgs["result"]["job"]>
 export type JobInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
   project?: boolean | Prisma.ProjectDefaultArgs<ExtArgs>
@@ -1323,6 +1452,9 @@ export type $JobPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
     finalFields: runtime.JsonValue | null
     outcome: string
     outcomeStamp: string
+    traceback: string | null
+    stepUnit: string | null
+    pruned: boolean
     createdAt: Date
     projectKey: number
   }, ExtArgs["result"]["job"]>
@@ -1767,6 +1899,9 @@ export interface JobFieldRefs {
   readonly finalFields: Prisma.FieldRef<"Job", 'Json'>
   readonly outcome: Prisma.FieldRef<"Job", 'String'>
   readonly outcomeStamp: Prisma.FieldRef<"Job", 'String'>
+  readonly traceback: Prisma.FieldRef<"Job", 'String'>
+  readonly stepUnit: Prisma.FieldRef<"Job", 'String'>
+  readonly pruned: Prisma.FieldRef<"Job", 'Boolean'>
   readonly createdAt: Prisma.FieldRef<"Job", 'DateTime'>
   readonly projectKey: Prisma.FieldRef<"Job", 'Int'>
 }

@@ -48,6 +48,7 @@ export type LogLineMinAggregateOutputType = {
   level: string | null
   rank: number | null
   line: string | null
+  stream: string | null
 }
 
 export type LogLineMaxAggregateOutputType = {
@@ -58,6 +59,7 @@ export type LogLineMaxAggregateOutputType = {
   level: string | null
   rank: number | null
   line: string | null
+  stream: string | null
 }
 
 export type LogLineCountAggregateOutputType = {
@@ -68,6 +70,7 @@ export type LogLineCountAggregateOutputType = {
   level: number
   rank: number
   line: number
+  stream: number
   _all: number
 }
 
@@ -94,6 +97,7 @@ export type LogLineMinAggregateInputType = {
   level?: true
   rank?: true
   line?: true
+  stream?: true
 }
 
 export type LogLineMaxAggregateInputType = {
@@ -104,6 +108,7 @@ export type LogLineMaxAggregateInputType = {
   level?: true
   rank?: true
   line?: true
+  stream?: true
 }
 
 export type LogLineCountAggregateInputType = {
@@ -114,6 +119,7 @@ export type LogLineCountAggregateInputType = {
   level?: true
   rank?: true
   line?: true
+  stream?: true
   _all?: true
 }
 
@@ -211,6 +217,7 @@ export type LogLineGroupByOutputType = {
   level: string
   rank: number
   line: string
+  stream: string | null
   _count: LogLineCountAggregateOutputType | null
   _avg: LogLineAvgAggregateOutputType | null
   _sum: LogLineSumAggregateOutputType | null
@@ -244,6 +251,7 @@ export type LogLineWhereInput = {
   level?: Prisma.StringFilter<"LogLine"> | string
   rank?: Prisma.IntFilter<"LogLine"> | number
   line?: Prisma.StringFilter<"LogLine"> | string
+  stream?: Prisma.StringNullableFilter<"LogLine"> | string | null
 }
 
 export type LogLineOrderByWithRelationInput = {
@@ -254,6 +262,7 @@ export type LogLineOrderByWithRelationInput = {
   level?: Prisma.SortOrder
   rank?: Prisma.SortOrder
   line?: Prisma.SortOrder
+  stream?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type LogLineWhereUniqueInput = Prisma.AtLeast<{
@@ -268,6 +277,7 @@ export type LogLineWhereUniqueInput = Prisma.AtLeast<{
   level?: Prisma.StringFilter<"LogLine"> | string
   rank?: Prisma.IntFilter<"LogLine"> | number
   line?: Prisma.StringFilter<"LogLine"> | string
+  stream?: Prisma.StringNullableFilter<"LogLine"> | string | null
 }, "batchKey_dbId">
 
 export type LogLineOrderByWithAggregationInput = {
@@ -278,6 +288,7 @@ export type LogLineOrderByWithAggregationInput = {
   level?: Prisma.SortOrder
   rank?: Prisma.SortOrder
   line?: Prisma.SortOrder
+  stream?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.LogLineCountOrderByAggregateInput
   _avg?: Prisma.LogLineAvgOrderByAggregateInput
   _max?: Prisma.LogLineMaxOrderByAggregateInput
@@ -296,6 +307,7 @@ export type LogLineScalarWhereWithAggregatesInput = {
   level?: Prisma.StringWithAggregatesFilter<"LogLine"> | string
   rank?: Prisma.IntWithAggregatesFilter<"LogLine"> | number
   line?: Prisma.StringWithAggregatesFilter<"LogLine"> | string
+  stream?: Prisma.StringNullableWithAggregatesFilter<"LogLine"> | string | null
 }
 
 export type LogLineCreateInput = {
@@ -306,6 +318,7 @@ export type LogLineCreateInput = {
   level: string
   rank: number
   line: string
+  stream?: string | null
 }
 
 export type LogLineUncheckedCreateInput = {
@@ -316,6 +329,7 @@ export type LogLineUncheckedCreateInput = {
   level: string
   rank: number
   line: string
+  stream?: string | null
 }
 
 export type LogLineUpdateInput = {
@@ -326,6 +340,7 @@ export type LogLineUpdateInput = {
   level?: Prisma.StringFieldUpdateOperationsInput | string
   rank?: Prisma.IntFieldUpdateOperationsInput | number
   line?: Prisma.StringFieldUpdateOperationsInput | string
+  stream?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type LogLineUncheckedUpdateInput = {
@@ -336,6 +351,7 @@ export type LogLineUncheckedUpdateInput = {
   level?: Prisma.StringFieldUpdateOperationsInput | string
   rank?: Prisma.IntFieldUpdateOperationsInput | number
   line?: Prisma.StringFieldUpdateOperationsInput | string
+  stream?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type LogLineCreateManyInput = {
@@ -346,6 +362,7 @@ export type LogLineCreateManyInput = {
   level: string
   rank: number
   line: string
+  stream?: string | null
 }
 
 export type LogLineUpdateManyMutationInput = {
@@ -356,6 +373,7 @@ export type LogLineUpdateManyMutationInput = {
   level?: Prisma.StringFieldUpdateOperationsInput | string
   rank?: Prisma.IntFieldUpdateOperationsInput | number
   line?: Prisma.StringFieldUpdateOperationsInput | string
+  stream?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type LogLineUncheckedUpdateManyInput = {
@@ -366,6 +384,7 @@ export type LogLineUncheckedUpdateManyInput = {
   level?: Prisma.StringFieldUpdateOperationsInput | string
   rank?: Prisma.IntFieldUpdateOperationsInput | number
   line?: Prisma.StringFieldUpdateOperationsInput | string
+  stream?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type LogLineBatchKeyDbIdCompoundUniqueInput = {
@@ -381,6 +400,7 @@ export type LogLineCountOrderByAggregateInput = {
   level?: Prisma.SortOrder
   rank?: Prisma.SortOrder
   line?: Prisma.SortOrder
+  stream?: Prisma.SortOrder
 }
 
 export type LogLineAvgOrderByAggregateInput = {
@@ -398,6 +418,7 @@ export type LogLineMaxOrderByAggregateInput = {
   level?: Prisma.SortOrder
   rank?: Prisma.SortOrder
   line?: Prisma.SortOrder
+  stream?: Prisma.SortOrder
 }
 
 export type LogLineMinOrderByAggregateInput = {
@@ -408,6 +429,7 @@ export type LogLineMinOrderByAggregateInput = {
   level?: Prisma.SortOrder
   rank?: Prisma.SortOrder
   line?: Prisma.SortOrder
+  stream?: Prisma.SortOrder
 }
 
 export type LogLineSumOrderByAggregateInput = {
@@ -427,6 +449,7 @@ export type LogLineSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   level?: boolean
   rank?: boolean
   line?: boolean
+  stream?: boolean
 }, ExtArgs["result"]["logLine"]>
 
 export type LogLineSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -437,6 +460,7 @@ export type LogLineSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exten
   level?: boolean
   rank?: boolean
   line?: boolean
+  stream?: boolean
 }, ExtArgs["result"]["logLine"]>
 
 export type LogLineSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -447,6 +471,7 @@ export type LogLineSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exten
   level?: boolean
   rank?: boolean
   line?: boolean
+  stream?: boolean
 }, ExtArgs["result"]["logLine"]>
 
 export type LogLineSelectScalar = {
@@ -457,9 +482,10 @@ export type LogLineSelectScalar = {
   level?: boolean
   rank?: boolean
   line?: boolean
+  stream?: boolean
 }
 
-export type LogLineOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"batchKey" | "dbId" | "jobKey" | "ts" | "level" | "rank" | "line", ExtArgs["result"]["logLine"]>
+export type LogLineOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"batchKey" | "dbId" | "jobKey" | "ts" | "level" | "rank" | "line" | "stream", ExtArgs["result"]["logLine"]>
 
 export type $LogLinePayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "LogLine"
@@ -472,6 +498,7 @@ export type $LogLinePayload<ExtArgs extends runtime.Types.Extensions.InternalArg
     level: string
     rank: number
     line: string
+    stream: string | null
   }, ExtArgs["result"]["logLine"]>
   composites: {}
 }
@@ -902,6 +929,7 @@ export interface LogLineFieldRefs {
   readonly level: Prisma.FieldRef<"LogLine", 'String'>
   readonly rank: Prisma.FieldRef<"LogLine", 'Int'>
   readonly line: Prisma.FieldRef<"LogLine", 'String'>
+  readonly stream: Prisma.FieldRef<"LogLine", 'String'>
 }
     
 

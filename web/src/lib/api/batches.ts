@@ -2,6 +2,7 @@ import {
   BatchesDocument,
   BatchJobsDocument,
   type BatchRowFragment,
+  type BatchSelfFragment,
   type BatchStatus,
   type JobStatus,
   JobsDocument,
@@ -16,7 +17,7 @@ import { JOBS_AT_ONCE, partOf } from './batch-parts.ts'
 import { ask, askToFollow, nextOf, nodesOf, notFound } from './graphql.ts'
 import { get, getBytes, patch, post, type Query, withQuery } from './request.ts'
 import { readSeriesFrames, SERIES_FRAMES } from './series-frames.ts'
-import { batchOf, jobOf } from './shapes.ts'
+import { batchOf, jobOf, lower } from './shapes.ts'
 import type { Batch, Job, LogLine, Page, Series, SeriesClip, SeriesGroup } from './types.ts'
 
 export const batchAt = (id: string): string => `/api/batches/${encodeURIComponent(id)}`
@@ -52,7 +53,7 @@ export async function fetchBatches(
   return { items: nodesOf(batches).map(batchOf), next_cursor: nextOf(batches) }
 }
 export const fetchBatch = async (id: string): Promise<Batch> =>
-  batchOf((await partOf(id, 'head')) as BatchRowFragment)
+  batchOf((await partOf(id, 'head')) as BatchRowFragment & BatchSelfFragment)
 /** Every job of the batch, oldest first. */
 export async function fetchJobs(batchId: string): Promise<Job[]> {
   let page = (await partOf(batchId, 'jobs')).jobs
@@ -150,9 +151,18 @@ export async function fetchLog(batchId: string, wanted: LogWanted): Promise<LogL
   return (await get<{ items: LogLine[] }>(`${batchAt(batchId)}/log-lines`, { ...wanted })).items
 }
 
+export interface BatchEdit {
+  /** Null: none. */
+  name?: string | null
+  group?: string | null
+  tags?: string[]
+  notes?: string
+  starred?: boolean
+  archived?: boolean
+}
 export const stopBatch = (id: string): Promise<void> => post(`${batchAt(id)}/stop`)
 export const restoreBatch = (id: string): Promise<void> => post(`${batchAt(id)}/restore`)
-export const changeBatch = (id: string, body: { tags?: string[]; notes?: string }): Promise<Batch> =>
+export const changeBatch = (id: string, body: BatchEdit): Promise<Batch> =>
   patch(batchAt(id), body)
 export const deleteBatches = (
   batch_ids: readonly string[],
@@ -279,6 +289,7 @@ export function sharedLogOf(token: string): LogSource {
       timestamp: node.timestamp,
       job_id: node.jobId,
       level: node.level,
+      stream: node.stream === null ? null : lower(node.stream),
       line: node.line,
     }))
   }

@@ -1,6 +1,7 @@
 import type {
   BatchPartsQuery,
   BatchRowFragment,
+  BatchSelfFragment,
   HostRowFragment,
   JobRowFragment,
 } from '../../__generated__/graphql.ts'
@@ -18,8 +19,12 @@ export const lower = <T extends string>(word: T): Lowercase<T> => word.toLowerCa
 
 export const upper = <T extends string>(word: T): Uppercase<T> => word.toUpperCase() as Uppercase<T>
 
-export const batchOf = (row: BatchRowFragment): Batch => ({
+export const batchOf = (row: BatchRowFragment & Partial<BatchSelfFragment>): Batch => ({
+  ...(row.config === undefined
+    ? {}
+    : { config: row.config, summary: row.summary ?? null, traceback: row.traceback ?? null }),
   id: row.id,
+  name: row.name,
   project: row.projectSlug,
   status: lower(row.status),
   stalled: row.stalled,
@@ -33,6 +38,9 @@ export const batchOf = (row: BatchRowFragment): Batch => ({
   experiment_type: row.experimentType,
   tags: row.tags,
   notes: row.notes,
+  group: row.group,
+  starred: row.starred,
+  archived: row.archived,
   n_total: row.nTotal,
   n_done: row.nDone,
   n_failed: row.nFailed,
@@ -64,6 +72,9 @@ export const jobOf = (row: JobRowFragment): Job => ({
   latest: row.latest as Job['latest'],
   metrics: row.finalMetrics,
   failure_reason: row.failureReason,
+  traceback: row.traceback,
+  step_unit: row.stepUnit,
+  pruned: row.pruned,
   idle: row.idle,
   eta_s: row.etaS,
 })

@@ -12,6 +12,8 @@ export interface Can {
 }
 export interface Batch {
   id: string
+  /** For display; null: it is known by its id. */
+  name: string | null
   project: string
   status: Status
   stalled: boolean
@@ -24,7 +26,15 @@ export interface Batch {
   command: string | null
   experiment_type: string | null
   tags: string[]
+  /** Markdown. */
   notes: string
+  group: string | null
+  starred: boolean
+  archived: boolean
+  /** These three are read with a single batch, and told by the stream; lists leave them out. */
+  config?: Record<string, unknown> | null
+  summary?: Record<string, unknown> | null
+  traceback?: string | null
   n_total: number | null
   n_done: number
   n_failed: number
@@ -59,6 +69,10 @@ export interface Job {
   latest: { epoch: number | null } & Record<string, Numeric | null>
   metrics: Record<string, unknown>
   failure_reason: string | null
+  traceback: string | null
+  /** What its steps count; null: epochs. */
+  step_unit: string | null
+  pruned: boolean
   idle: boolean
   eta_s: number | null
 }
@@ -131,6 +145,8 @@ export interface LogLine {
   timestamp: string
   job_id: string
   level: string
+  /** Null for what was logged otherwise than by printing. */
+  stream: 'stdout' | 'stderr' | null
   line: string
 }
 export interface Token {

@@ -1,0 +1,76 @@
+import { type Merged, mergeFields } from '../merge.ts'
+import type { BatchState } from './batch.ts'
+
+/**
+ * What a run says of itself (contract §10): its name, group, notes, configuration and summary. Any event of the batch
+ * itself may bring them: `batch_start`, `batch_done`, `batch_failed`, and a `batch_start` with `data.update: true`,
+ * which changes nothing else. Configuration and summary merge key by key; of each the later timestamp wins. Pure.
+ */
+
+/** Of a name and of a group, in characters; longer ones are cut. A page shows them in one line. */
+export const MOST_LABEL = 256
+/** Of notes, in characters; longer ones are cut. */
+export const MOST_NOTES = 65_536
+
+export interface Details {
+  name: string | null
+  group: string | null
+  notes: string | null
+  config: Record<string, unknown> | null
+  summary: Record<string, unknown> | null
+}
+
+/** Folds the details that an event brings into the batch. */
+export function noteDetails(
+  batch: Pick<BatchState, 'details' | 'changed'>,
+  data: Record<string, unknown>,
+  stamp: string,
+): void {
+  const fields: Record<string, unknown> = Object.create(null)
+  for (const name of ['name', 'group'] as const) {
+    const label = labelOf(data[name])
+    if (label !== undefined) fields[name] = label
+  }
+  if (typeof data.notes === 'string') fields.notes = cut(data.notes, MOST_NOTES)
+  for (const name of ['config', 'summary'] as const) {
+    const value = data[name]
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) continue
+    for (const [key, item] of Object.entries(value)) fields[`${name}/${key}`] = item
+  }
+  if (Object.keys(fields).length === 0) return
+  batch.details = mergeFields(batch.details, fields, stamp)
+  batch.changed.summary = true
+}
+
+/** The details as the merged events leave them; null where no event brought any. */
+export function detailsOf({ details }: Pick<BatchState, 'details'>): Details {
+  const values = details?.values ?? {}
+  return {
+    name: (values.name as string | undefined) ?? null,
+    group: (values.group as string | undefined) ?? null,
+    notes: (values.notes as string | undefined) ?? null,
+    config: under(details, 'config/'),
+    summary: under(details, 'summary/'),
+  }
+}
+
+function under(details: Merged | null, prefix: string): Record<string, unknown> | null {
+  const fields: Record<string, unknown> = Object.create(null)
+  let found = false
+  for (const [name, value] of Object.entries(details?.values ?? {})) {
+    if (!name.startsWith(prefix)) continue
+    fields[name.slice(prefix.length)] = value
+    found = true
+  }
+  return found ? fields : null
+}
+
+/** One line of text; undefined for anything that is none. */
+function labelOf(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined
+  const label = cut(value.replace(/\p{Cc}+/gu, ' ').trim(), MOST_LABEL).trim()
+  return label === '' ? undefined : label
+}
+
+const cut = (text: string, most: number): string =>
+  text.length <= most ? text : [...text].slice(0, most).join('')
