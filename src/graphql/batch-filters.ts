@@ -42,7 +42,9 @@ export const BatchFilterInput = builder
         description:
           'Those that are archived, those that are not, or both. Without it those that are not, unless `id` is given',
       }),
-      q: t.stringList({ description: 'Text in the id, name, group, experiment type, command, notes or tags' }),
+      q: t.stringList({
+        description: 'Text in the id, name, group, experiment type, command, notes or tags',
+      }),
       where: t.stringList({
         description:
           'Conditions that a job of the batch meets, such as `lr<0.01` or `last.val_loss<=1`: a name, <, <=, =, !=, >= or >, and a number or a text; all of them together',

@@ -109,7 +109,10 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
             starred: z.boolean().optional(),
             archived: z.boolean().optional().describe('Leaves the lists of batches unless they ask for it'),
           })
-          .refine((body) => Object.values(body).some((value) => value !== undefined), 'must change something'),
+          .refine(
+            (body) => Object.values(body).some((value) => value !== undefined),
+            'must change something',
+          ),
         response: { 200: batchShape },
       },
     },

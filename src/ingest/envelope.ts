@@ -72,8 +72,7 @@ export function checkEvent(
   if (json.length * 3 > MAX_EVENT_BYTES && Buffer.byteLength(json) > MAX_EVENT_BYTES) {
     return new Problem('event_too_large')
   }
-  const found =
-    event.event_type === 'job_epoch' && errors.length === 0 ? seriesOf(event.data) : undefined
+  const found = event.event_type === 'job_epoch' && errors.length === 0 ? seriesOf(event.data) : undefined
   const at = canonicalInstant(event.timestamp)
   const eventId = event.event_id.toLowerCase()
   return {

@@ -54,7 +54,10 @@ test('a start names a batch and says its group, notes, configuration and summary
 
 test('an update of a running batch changes configuration and summary key by key and starts nothing again', async () => {
   await stage.send(stage.batchOwner, [
-    startOf({ id: 'updated', timestamp: '2026-03-01T10:00:00Z' }, { config: { lr: 0.1, seed: 1 }, name: 'a' }),
+    startOf(
+      { id: 'updated', timestamp: '2026-03-01T10:00:00Z' },
+      { config: { lr: 0.1, seed: 1 }, name: 'a' },
+    ),
     // A later key wins however late the earlier one arrives.
     update('updated', { config: { lr: 0.01, extra: true }, summary: { best: 2 } }, '2026-03-01T10:05:00Z'),
     update('updated', { config: { lr: 0.05, seed: 2 }, summary: { best: 1 } }, '2026-03-01T10:02:00Z'),
@@ -154,9 +157,13 @@ test('lists filter by group and star, leave out what is archived, and find a bat
   const found = async (filter: string) =>
     nodesOf(
       (
-        await ask(stage.app, `{ batches(filter: { project: "open", ${filter} }) { edges { node { id } } } }`, {
-          token: stage.viewer.read,
-        })
+        await ask(
+          stage.app,
+          `{ batches(filter: { project: "open", ${filter} }) { edges { node { id } } } }`,
+          {
+            token: stage.viewer.read,
+          },
+        )
       ).batches,
     ).map((node) => node.id)
   expect(await found('archived: true')).toEqual(['l2'])
@@ -244,7 +251,10 @@ test('lines tell the stream they were printed to, and can be asked for by it', a
 test('an anonymous share shows the name, and no traceback, configuration or notes', async () => {
   const source = { host: 'box7', user: 'ada' }
   await stage.send(stage.batchOwner, [
-    startOf({ id: 'shared', source, timestamp: '2026-03-01T10:00:00Z' }, { name: 'baseline of ada', notes: 'n', config: { root: '/data/ada' } }),
+    startOf(
+      { id: 'shared', source, timestamp: '2026-03-01T10:00:00Z' },
+      { name: 'baseline of ada', notes: 'n', config: { root: '/data/ada' } },
+    ),
     makeEvent('job_failed', {
       batch_id: 'shared',
       data: { reason: 'bad', elapsed_s: 1, traceback: TRACE },
@@ -262,7 +272,11 @@ test('an anonymous share shows the name, and no traceback, configuration or note
     return (await stage.get(`/api/shared/${body.token}`)).body
   }
   const open = await share(false)
-  expect(open.batch).toMatchObject({ name: 'baseline of ada', traceback: TRACE, config: { root: '/data/ada' } })
+  expect(open.batch).toMatchObject({
+    name: 'baseline of ada',
+    traceback: TRACE,
+    config: { root: '/data/ada' },
+  })
   const hidden = await share(true)
   expect(hidden.batch).toMatchObject({
     name: 'baseline of [hidden]',

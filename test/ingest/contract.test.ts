@@ -338,7 +338,14 @@ describe('the data', () => {
     const long = 'n'.repeat(129)
     const event = makeEvent('job_epoch', {
       batch_id,
-      data: { epoch: 3, loss: 0.5, '': 1, [long]: 2, ['a'.repeat(64)]: { ['b'.repeat(64)]: 3 }, acc: { '': 4 } },
+      data: {
+        epoch: 3,
+        loss: 0.5,
+        '': 1,
+        [long]: 2,
+        ['a'.repeat(64)]: { ['b'.repeat(64)]: 3 },
+        acc: { '': 4 },
+      },
     })
     const ignored = [
       { key: '', reason: 'empty_name' },
@@ -351,7 +358,10 @@ describe('the data', () => {
     const { db_id } = first.body
     // The repeat tells the same; an event without such names tells nothing of it.
     expect((await door.send(event)).body).toEqual({ db_id, deduplicated: true, ignored })
-    const answer = await door.sendAll([event, makeEvent('job_epoch', { batch_id, data: { epoch: 4, loss: 1 } })])
+    const answer = await door.sendAll([
+      event,
+      makeEvent('job_epoch', { batch_id, data: { epoch: 4, loss: 1 } }),
+    ])
     expect(answer.body.results).toEqual([{ db_id, deduplicated: true, ignored }, stored])
     expect(await seriesOf(batch_id)).toEqual({
       loss: [
@@ -391,7 +401,10 @@ describe('the data', () => {
     ])
     const alone = epoch(5, 1000, 1002)
     expect((await door.send(alone)).body).toEqual({ ...stored, ignored: surplus('s1000', 's1001') })
-    expect((await door.send(alone)).body).toMatchObject({ deduplicated: true, ignored: surplus('s1000', 's1001') })
+    expect((await door.send(alone)).body).toMatchObject({
+      deduplicated: true,
+      ignored: surplus('s1000', 's1001'),
+    })
     const series = await seriesOf(batch_id)
     expect(Object.keys(series)).toHaveLength(1000)
     expect(series.s999).toEqual([

@@ -10,8 +10,8 @@ export {
   startedAt,
   statusOf,
 } from './batch.ts'
-export { type Details, MOST_LABEL, MOST_NOTES } from './details.ts'
 export { type DeliveryView, deliveryOf, deliveryOfJobs, type JobDelivery } from './delivery.ts'
+export { type Details, MOST_LABEL, MOST_NOTES } from './details.ts'
 export {
   type BatchField,
   type FieldCondition,
@@ -52,4 +52,9 @@ export {
 export {
   type BatchEdit,
   type Deletions,
-  deleteBatch, deleteBatches, editBatch, requestStop, restoreBatch } from './writes.ts'
+  deleteBatch,
+  deleteBatches,
+  editBatch,
+  requestStop,
+  restoreBatch,
+} from './writes.ts'

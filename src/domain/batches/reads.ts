@@ -91,8 +91,7 @@ export function conditions(
   if (filter.tag.length > 0) where.push(db`filter_texts(t.tags) && filter_texts(${filter.tag}::text[])`)
   if (ids.length > 0) where.push(db`t.id = any (${ids}::text[])`)
   if (filter.group.length > 0) where.push(oneOfAnyCase(db, db`t.group_name`, filter.group))
-  const archived =
-    filter.archived.length > 0 || ids.length > 0 || filter.deleted ? filter.archived : [false]
+  const archived = filter.archived.length > 0 || ids.length > 0 || filter.deleted ? filter.archived : [false]
   where.push(...isMarked(db, db`t.starred`, filter.starred), ...isMarked(db, db`t.archived`, archived))
   for (const condition of filter.where ?? []) where.push(meets(db, condition))
   if (filter.q.length > 0) {

@@ -16,7 +16,16 @@ export interface NewLogLine {
 /** Writes log lines; the level is kept in lower case. */
 export function insertLogLines(lines: NewLogLine[]): Piece {
   // A line may hold newlines of its own, so lines travel as JSON.
-  const rows = lines.map((l) => [l.batchKey, l.dbId, l.jobKey, l.at, l.level, levelRank(l.level), l.line, l.stream])
+  const rows = lines.map((l) => [
+    l.batchKey,
+    l.dbId,
+    l.jobKey,
+    l.at,
+    l.level,
+    levelRank(l.level),
+    l.line,
+    l.stream,
+  ])
   return piece`
     insert into log_lines (batch_key, db_id, job_key, ts, level, rank, line, stream)
     select (x ->> 0)::bigint, (x ->> 1)::bigint, (x ->> 2)::bigint, (x ->> 3)::timestamptz, x ->> 4, (x ->> 5)::smallint, x ->> 6, x ->> 7

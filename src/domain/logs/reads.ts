@@ -55,7 +55,11 @@ export async function countLogLines(
   return row?.n ?? 0
 }
 
-function matching(db: Db, batchKey: number, { jobId, q, streams, ...query }: Pick<LogQuery, 'jobId' | 'level' | 'streams' | 'q'>) {
+function matching(
+  db: Db,
+  batchKey: number,
+  { jobId, q, streams, ...query }: Pick<LogQuery, 'jobId' | 'level' | 'streams' | 'q'>,
+) {
   const level = query.level?.toLowerCase()
   return db`l.batch_key = ${batchKey}
     ${jobId === undefined ? db`` : db`and l.job_key = (select key from jobs where batch_key = ${batchKey} and id = ${jobId})`}
