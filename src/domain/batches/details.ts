@@ -1,5 +1,4 @@
 import { type Merged, mergeFields } from '../merge.ts'
-import type { BatchState } from './batch.ts'
 
 /**
  * What a run says of itself (contract §10): its name, group, notes, configuration and summary. Any event of the batch
@@ -12,6 +11,11 @@ export const MOST_LABEL = 256
 /** Of notes, in characters; longer ones are cut. */
 export const MOST_NOTES = 65_536
 
+/** The part of a batch that they are kept in. */
+interface Detailed {
+  details: Merged | null
+}
+
 export interface Details {
   name: string | null
   group: string | null
@@ -22,7 +26,7 @@ export interface Details {
 
 /** Folds the details that an event brings into the batch. */
 export function noteDetails(
-  batch: Pick<BatchState, 'details' | 'changed'>,
+  batch: Detailed & { changed: { summary: boolean } },
   data: Record<string, unknown>,
   stamp: string,
 ): void {
@@ -43,7 +47,7 @@ export function noteDetails(
 }
 
 /** The details as the merged events leave them; null where no event brought any. */
-export function detailsOf({ details }: Pick<BatchState, 'details'>): Details {
+export function detailsOf({ details }: Detailed): Details {
   const values = details?.values ?? {}
   return {
     name: (values.name as string | undefined) ?? null,
