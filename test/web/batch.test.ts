@@ -6,7 +6,7 @@ import { startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { buildPage } from './built-page.ts'
 import { COMMAND, eventsOf, sendRanBatch, settled } from './ran-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { hoverUntil, send, seriousFindings, visit } from './visit.ts'
 
 let app: TestApp
 let browser: Browser
@@ -234,10 +234,8 @@ test('the environment is shown whole, and against another batch only what differ
 test('board, table and keys share one selection; filter and order stand in the address', async () => {
   const { page, context, complaints } = await as(ada)
   await page.goto(`/b/${RAN}/jobs`)
-  await page.locator('[data-job="bad"]').hover()
-  await page.locator('[data-cell="bad"].outline-accent').waitFor()
-  await page.locator('[data-cell="gone"]').hover()
-  await page.locator('[data-job="gone"][data-lit]').waitFor()
+  await hoverUntil(page.locator('[data-job="bad"]'), page.locator('[data-cell="bad"].outline-accent'))
+  await hoverUntil(page.locator('[data-cell="gone"]'), page.locator('[data-job="gone"][data-lit]'))
   await page.locator('[data-cell="gone"]').click()
   await page.waitForURL(/job=gone/)
   await page.getByRole('columnheader', { name: 'lr' }).getByRole('button').click()

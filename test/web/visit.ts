@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import type { Browser, BrowserContext, Page } from '@playwright/test'
+import type { Browser, BrowserContext, Locator, Page } from '@playwright/test'
+import { expect } from 'vitest'
 import { PASSWORD, type TestApp } from '../kit/app.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -90,4 +91,14 @@ export async function send(app: TestApp, token: string, events: readonly Event[]
     const answer = await app.call('POST', '/api/events/batch', { token, body: events.slice(i, i + 500) })
     if (answer.status !== 200) throw new Error(`events: ${answer.status} ${JSON.stringify(answer.body)}`)
   }
+}
+
+/** Moves the pointer onto `target` until `effect` shows: what moves under a pointer that rests hears nothing of it. */
+export async function hoverUntil(target: Locator, effect: Locator): Promise<void> {
+  await expect
+    .poll(async () => {
+      await target.hover()
+      return effect.count()
+    })
+    .toBeGreaterThan(0)
 }
