@@ -8,19 +8,23 @@ import { fileURLToPath } from 'node:url'
 const MOST_AGAIN = 3
 const REPORTER = fileURLToPath(new URL('outcome-reporter.mjs', import.meta.url))
 
+/** Files of this name are of the slow tier. */
+const SLOW = '.slow.test.'
+
 /**
- * Every test file of `root` by vitest, on a checkout that is built.
+ * Every test file of one tier of `root` by vitest, on a checkout that is built.
  * @param run runs a command to its end: (command, args, { cwd, env }) to its exit code
+ * @param slow whether it is the slow tier: files named `*.slow.test.ts`, all others otherwise
  * @returns counts; `why` of a failure that is no test's; `notes`, what failed at first
  */
-export async function vitest(run, { root, scratch }) {
+export async function vitest(run, { root, scratch, slow }) {
   const once = async (report, ...more) => {
     const env = { SVC_TEST_BUILT: '1', ...process.env, TEST_OUTCOME: join(scratch, report) }
     const args = ['run', '--reporter=default', `--reporter=${REPORTER}`, ...more]
     const code = await run(join(root, 'node_modules/.bin/vitest'), args, { cwd: root, env })
     return { code, ...readJson(join(scratch, report)) }
   }
-  const first = await once('vitest.json')
+  const first = await once('vitest.json', ...(slow ? [SLOW] : ['--exclude', `**/*${SLOW}*`]))
   if (first.files === undefined)
     return { passed: 0, failed: 1, why: `vitest ended with ${first.code} and no report` }
   const outcomes = new Map(first.files.map((one) => [one.file, one]))
@@ -47,12 +51,17 @@ export async function vitest(run, { root, scratch }) {
   return { passed, failed: failures, notes }
 }
 
-/** Every test of the Python package in `cwd` by pytest; otherwise as `vitest`. */
-export async function pytest(run, { cwd, python, env, scratch, name }) {
+/** pytest's exit code where a package has no test of that tier. */
+const NO_TESTS = 5
+
+/** The tests of one tier of the Python package in `cwd` by pytest: marked `slow`, or not; otherwise as `vitest`. */
+export async function pytest(run, { cwd, python, env, scratch, name, slow }) {
+  const tier = slow ? 'slow' : 'not slow'
   const once = async (title, ...more) => {
     const report = join(scratch, `${title}.xml`)
-    const code = await run(python, ['-m', 'pytest', `--junitxml=${report}`, ...more], { cwd, env })
-    return { code, ...readJunit(report) }
+    const args = ['-m', 'pytest', '-m', tier, `--junitxml=${report}`, ...more]
+    const code = await run(python, args, { cwd, env })
+    return { code: code === NO_TESTS && slow ? 0 : code, ...readJunit(report) }
   }
   const first = await once(name)
   const files = new Set(first.failures.map(({ file }) => file))

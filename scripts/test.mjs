@@ -3,7 +3,9 @@
 // `N passed, N failed`; a suite that could not run counts as a failure. When at most three files of a suite fail they run
 // once more, alone. Plain Node, because a fresh clone has no packages.
 //
-//   npm test [-- suite …]      only those suites: vitest, python/reporter, …
+//   npm test [-- suite …]                the fast tier; only those suites: vitest, python/reporter, …
+//   npm run test:slow [-- suite …]       the slow tier: kills, overload, long properties, whole processes. In TypeScript
+//                                        the files named *.slow.test.ts, in Python the tests marked `slow`.
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,6 +18,7 @@ import { ensureBuilt } from './start.mjs'
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 /** A suite that takes longer hangs; all together stay under a quarter of an hour on two quiet cores. */
 const SUITE_MS = 25 * 60_000
+const SLOW = process.argv.includes('--slow')
 const scratch = mkdtempSync(join(tmpdir(), 'svc-npm-test-'))
 const running = new Set()
 
@@ -56,11 +59,13 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 /** ruff, mypy and pytest of one Python package, against the real server. */
 async function python(folder, bin, server) {
   const cwd = join(ROOT, folder)
-  const steps = [
-    ['ruff check', join(bin, 'ruff'), ['check', '.']],
-    ['ruff format', join(bin, 'ruff'), ['format', '--check', '.']],
-    ['mypy', join(bin, 'python'), ['-m', 'mypy']],
-  ]
+  const steps = SLOW
+    ? []
+    : [
+        ['ruff check', join(bin, 'ruff'), ['check', '.']],
+        ['ruff format', join(bin, 'ruff'), ['format', '--check', '.']],
+        ['mypy', join(bin, 'python'), ['-m', 'mypy']],
+      ]
   let passed = 0
   const why = []
   for (const [title, command, args] of steps) {
@@ -82,6 +87,7 @@ async function python(folder, bin, server) {
     env,
     scratch,
     name: folder.replace('/', '-'),
+    slow: SLOW,
   })
   if (tests.why) why.push(tests.why)
   return {
@@ -132,7 +138,7 @@ const pythonPackages = () =>
     .map((entry) => `python/${entry.name}`)
 
 async function main() {
-  const wanted = process.argv.slice(2)
+  const wanted = process.argv.slice(2).filter((argument) => argument !== '--slow')
   const chosen = (name) => wanted.length === 0 || wanted.includes(name)
   const results = []
   const suite = async (name, work) => {
@@ -151,7 +157,7 @@ async function main() {
   // Mostly waiting for the network, so it goes beside the first suite.
   const preparing = packages.length === 0 ? undefined : preparePython(packages)
   preparing?.catch(() => {}) // told where it is awaited
-  if (chosen('vitest')) await suite('vitest', () => vitest(run, { root: ROOT, scratch }))
+  if (chosen('vitest')) await suite('vitest', () => vitest(run, { root: ROOT, scratch, slow: SLOW }))
   if (packages.length > 0) {
     let server
     await suite('python', async () => {

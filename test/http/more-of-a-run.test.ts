@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => stage?.stop())
 
 const TRACE =
-  'Traceback (most recent call last):\n  File "/home/ada/train.py", line 3, in <module>\n    fit()\nValueError: bad'
+  'Traceback (most recent call last):\n  File "/home/ada/train.py", line 3, in <module>\n    train()\nValueError: bad'
 const get = async (path: string) => (await stage.get(path, stage.viewer.read)).body
 const patch = (id: string, body: unknown, token = stage.member.token) =>
   stage.app.call('PATCH', `/api/batches/${id}`, { token, body })
