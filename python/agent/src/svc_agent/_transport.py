@@ -9,6 +9,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 from ._version import __version__
@@ -94,6 +95,7 @@ class Service:
         request.add_header("Authorization", f"Bearer {self._token}")
         request.add_header("Accept", "application/json")
         request.add_header("User-Agent", f"svc-agent/{__version__}")
+        request.add_header("X-Svc-Sent-At", datetime.now(timezone.utc).isoformat().replace("+00:00", "Z"))
         if body is not None:
             request.data = json.dumps(body).encode()
             request.add_header("Content-Type", "application/json")

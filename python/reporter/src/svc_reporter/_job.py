@@ -22,7 +22,7 @@ _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 class Job:
     """Made by `run.job(...)`. Use it as a context; without one, call `done()` or `fail()` yourself.
 
-    Nothing here raises into the training, except StopRequested from `epoch` and on entering.
+    Nothing here raises into the training, except StopRequested from `epoch`, from `log` and on entering.
     """
 
     def __init__(self, run: Reporter, job_id: str, params: Mapping[str, Any], *, skipped: bool) -> None:
@@ -71,6 +71,7 @@ class Job:
         if not self.skipped:
             self._start()
             self._run.emit_log(self.id, line, level)
+        self._run.check_stop_log()
 
     def done(self, metrics: Mapping[str, Any] | None = None) -> None:
         """Name the final metrics. Inside the job's context the job goes on; the context's end sends them."""

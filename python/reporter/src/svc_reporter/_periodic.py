@@ -22,7 +22,7 @@ class Periodic:
         self._every_s = every_s
         self._action = action
         self._voice = voice
-        self._stopped = threading.Event()
+        self.stopped = self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"svc-reporter-{name}", daemon=True)
 
     def start(self) -> None:

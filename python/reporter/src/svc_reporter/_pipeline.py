@@ -95,10 +95,13 @@ class Pipeline:
     @property
     def may_poll(self) -> bool:
         """Whether asking the service for the stop flag makes sense."""
-        return self._transport is not None and not self._worker.latched
+        return self._transport is not None and not self._worker.latched and not self._worker.breaker.is_open
 
-    def poll_transport(self) -> Transport | None:
-        return self._new_transport()
+    def poll_transport(self, timeout_s: float | None = None) -> Transport | None:
+        transport = self._new_transport()
+        if transport is not None and timeout_s is not None:
+            transport.timeout_s = timeout_s
+        return transport
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until nothing is pending. True when every event so far has reached the service."""

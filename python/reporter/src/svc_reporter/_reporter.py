@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
-from . import _arguments, _lifecycle, _ranks
+from . import _arguments, _interrupt, _lifecycle, _ranks
 from ._delivery import Delivery
 from ._ending import last_event
-from ._errors import StopRequested
 from ._failure import STOPPED, reason_of, trace_of
 from ._ids import new_batch_id, now_ms
 from ._job import Job
@@ -24,6 +23,7 @@ from ._pipeline import Pipeline
 from ._plain import plain
 from ._settings import read_rerun, read_settings
 from ._snapshot import Snapshot, hostname, user_name
+from ._stop import Stop
 from ._watch import Sampler, StopPoll
 
 _EARLY_LINES = 1_000
@@ -56,6 +56,7 @@ class Reporter:
         resources_s: float = 30,
         queue_size: int = 10_000,
         close_timeout_s: float = 10,
+        stop: str = "interrupt",
     ) -> None:
         self.project = _arguments.project(project)
         self.experiment_type = _arguments.experiment_type(experiment_type)
@@ -74,8 +75,7 @@ class Reporter:
         self._is_guest = joined is not None and own in (None, joined)
         self.batch_id: str = own or joined or new_batch_id(self.experiment_type, now_ms())
         self._inert = _ranks.rank() > 0 or (_ranks.is_worker_process() and not self._is_guest)
-        self._raises_stop = _ranks.world_size() == 1
-        """One rank that leaves the loop alone would hang the others in their next collective."""
+        self._stop = Stop(self.batch_id, stop, alone=_ranks.world_size() == 1)
         self.voice = Voice()
         self._pid = os.getpid()
         self._lock = threading.RLock()
@@ -84,9 +84,7 @@ class Reporter:
         self._periodics: list[Periodic] = []
         self._closing = self._closed = False
         self._began = time.monotonic()
-        self._stop_seen = False
-        self.stop_honoured = False
-        """The training was told to stop, by exception or through a library's early end."""
+        self._ended = threading.Event()
         self._open_jobs: list[Job] = []
         self._last_job_id: str | None = None
         self._last_end: tuple[str, int] | None = None
@@ -129,11 +127,17 @@ class Reporter:
     def log(self, line: object, level: str | int = "info") -> None:
         """Send a log line, filed under the newest open job (or the last one; or the first, once it starts)."""
         self.emit_log(None, line, level)
+        self._stop.raise_first()
 
     @property
     def stop_requested(self) -> bool:
         """Somebody asked this batch to stop."""
-        return self._stop_seen
+        return self._stop.seen
+
+    @property
+    def stop_honoured(self) -> bool:
+        """The training was told to stop, by exception or through a library's early end."""
+        return self._stop.honoured
 
     def check_stop(self, agree: Callable[[bool], bool] | None = None) -> None:
         """Raise StopRequested if somebody asked to stop.
@@ -142,11 +146,10 @@ class Reporter:
         whether any rank says true (all ranks must call this at the same point), or let
         torch.distributed do it when it is initialised.
         """
-        if self._raises_stop and agree is None:
+        if self._stop.alone and agree is None:
             self.check_stop_here()
-        elif (agree or _ranks.any_rank)(self._stop_seen):
-            self.honour_stop()
-            raise StopRequested(self.batch_id)
+        elif (agree or _ranks.any_rank)(self._stop.seen):
+            self._stop.raise_now()
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait for what is pending. True when every event so far has reached the service."""
@@ -222,13 +225,14 @@ class Reporter:
         self._last_end = (job.id, now_ms())
 
     def check_stop_here(self) -> None:
-        if self._stop_seen and self._raises_stop:
-            self.stop_honoured = True
-            raise StopRequested(self.batch_id)
+        self._stop.raise_if_requested()
+
+    def check_stop_log(self) -> None:
+        self._stop.raise_first()
 
     def honour_stop(self) -> None:
         """The training is being ended because of the stop flag, without an exception: say so at the end."""
-        self._stop_seen = self.stop_honoured = True
+        self._stop.honour()
 
     # --- opening and ending
 
@@ -292,6 +296,8 @@ class Reporter:
                 self._closed = self._closed or pipeline is None
                 return
             self._closing = True
+        self._ended.set()
+        _interrupt.cancel()
         try:
             for periodic in self._periodics:
                 periodic.stop()
@@ -320,7 +326,7 @@ class Reporter:
             self._end(self._close_timeout_s, failure, None)
 
     def end_by_signal(self, reason: str) -> None:
-        """For SIGTERM: open jobs and the batch end as failed, or as stopped when that was asked for."""
+        """For SIGTERM and its like: open jobs and the batch end as failed, or as stopped when that was asked for."""
         if self._pid != os.getpid():
             return
         pipeline = self._live()
@@ -328,8 +334,12 @@ class Reporter:
             if pipeline is not None and not self._closed:
                 pipeline.cut_short()
             return
-        reason = STOPPED if self._stop_seen else reason
-        self._end(self._close_timeout_s, reason, None)
+        if not self._stop.seen and pipeline is not None and pipeline.may_poll:
+            # An agent that stops a run may be quicker than the poll of the flag.
+            transport = pipeline.poll_transport(self._settings.tuning.stop_check_s)
+            if transport is not None:
+                StopPoll(self.batch_id, transport, self._stop.see)()
+        self._end(self._close_timeout_s, STOPPED if self._stop.seen else reason, None)
 
     # --- the threads' actions
 
@@ -345,9 +355,13 @@ class Reporter:
         jobs = self._open_jobs
         self.emit("resource_snapshot", jobs[0].id if len(jobs) == 1 else None, figures)
 
-    def _on_stop(self) -> None:
-        self._stop_seen = True
-        self.voice.once(logging.WARNING, "stop", f"stop was requested for batch {self.batch_id}")
+    def _on_stop(self, answer: dict[str, Any]) -> None:
+        self._stop.see(answer)
+        self.voice.once(logging.INFO, "stop", f"stop was requested for batch {self.batch_id}")
+        tuning = self._settings.tuning
+        self._stop.interrupt_if_unanswered(
+            self._ended, tuning.interrupt_s if self._stop.alone else tuning.interrupt_ranks_s
+        )
 
     def _job_for_lines(self) -> str | None:
         jobs = self._open_jobs

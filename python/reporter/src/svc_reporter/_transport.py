@@ -1,7 +1,8 @@
 """HTTP to the service: one keep-alive connection, every fault told as `Unreachable`.
 
-http.client (and ssl behind it) is imported at the first connection, in the worker's thread: importing this
-package stays cheap for scripts that never report.
+http.client (and ssl behind it) is imported when a Transport is made, in the thread that opens the reporter:
+importing this package stays cheap for scripts that never report, and no sending thread holds an import lock
+while the training forks.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from ._ids import now_ms, timestamp
 from ._log import Voice
 from ._version import __version__
 
@@ -86,6 +88,10 @@ class Transport:
     """One connection, used by one thread; `abort` alone may be called from another."""
 
     def __init__(self, target: Target, token: str, timeout_s: float) -> None:
+        import email.utils
+        import http.client
+        import urllib.request  # noqa: F401 - all three: see the module's first words
+
         self.target = target
         self._token = token
         self.timeout_s = timeout_s
@@ -178,7 +184,8 @@ class Transport:
             raise Unreachable(_reason(error)) from error
 
     def _headers(self, accept: str) -> dict[str, str]:
-        headers = {"Accept": accept, "User-Agent": _AGENT}
+        # The time of sending lets the service know how far this host's clock is off.
+        headers = {"Accept": accept, "User-Agent": _AGENT, "X-Svc-Sent-At": timestamp(now_ms())}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         return headers

@@ -26,6 +26,12 @@ class Tuning:
     event_limit_bytes: int = 256 * 1024
     final_probe_s: float = 2.0
     """close() with an open breaker asks the server once more for at most this long."""
+    interrupt_s: float = 10.0
+    """From seeing the stop flag to interrupting a training that made no call meanwhile."""
+    interrupt_ranks_s: float = 5.0
+    """The same under several ranks: the others end after this one, and all should within 20 s."""
+    stop_check_s: float = 1.0
+    """On SIGTERM: how long to ask whether somebody pressed stop, which is then what ended the run."""
     foreign_claim_stale_s: float = 3600.0
     """A claim of another host (shared home) that made no progress for this long counts as abandoned."""
 

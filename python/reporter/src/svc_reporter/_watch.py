@@ -15,7 +15,7 @@ from ._transport import Transport, Unreachable
 class StopPoll:
     """Asks whether somebody pressed stop. An unreachable service is no reason to stop, nor to complain."""
 
-    def __init__(self, batch_id: str, transport: Transport, on_stop: Callable[[], None]) -> None:
+    def __init__(self, batch_id: str, transport: Transport, on_stop: Callable[[dict[str, Any]], None]) -> None:
         self._path = f"/api/batches/{quote(batch_id, safe='')}/stop-requested"
         self._transport = transport
         self._on_stop = on_stop
@@ -26,9 +26,11 @@ class StopPoll:
             answer = self._transport.get(self._path)
             if answer.status == 401:
                 return False
-            if answer.status == 200 and json.loads(answer.body).get("stop_requested") is True:
-                self._on_stop()
-                return False
+            if answer.status == 200:
+                document = json.loads(answer.body)
+                if document.get("stop_requested") is True:
+                    self._on_stop(document)
+                    return False
         except (Unreachable, ValueError, AttributeError):
             return None
         return None
