@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,78 @@ def test_sigterm_ends_batch_and_job_and_the_process_dies_of_it(
     assert {event["data"]["reason"] for event in ends} == {"terminated by SIGTERM"}
     epochs = sorted({event["data"]["epoch"] for event in events if event["event_type"] == "job_epoch"})
     assert epochs == list(range(len(epochs)))
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT", "SIGXCPU"])
+def test_other_signals_that_end_a_process_end_its_run_with_that_reason(server: FakeIngest, name: str) -> None:
+    number = signal.Signals[name]
+    running = process.script(STEPS, {"URL": server.url})
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    running.send_signal(number)
+    running.communicate(timeout=20)
+    assert running.returncode == -number
+    ends = [*server.of("job_failed"), *server.of("batch_failed")]
+    assert [event["data"]["reason"] for event in ends] == [f"terminated by {name}"] * 2
+
+
+def test_a_signal_that_is_ignored_or_that_faulthandler_has_taken_is_left_alone(server: FakeIngest) -> None:
+    body = (
+        """
+import faulthandler
+faulthandler.register(signal.SIGUSR1)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+"""
+        + RUN
+        + """
+with run:
+    os.kill(os.getpid(), signal.SIGUSR1)
+    os.kill(os.getpid(), signal.SIGHUP)
+    time.sleep(0.1)
+"""
+    )
+    _, err = process.run(body, {"URL": server.url})
+    assert "most recent call first" in err
+    assert server.types()[-1] == "batch_done"
+
+
+@pytest.mark.parametrize(
+    ("last", "status", "reason"),
+    [
+        ("sys.exit(2)", 2, "SystemExit: 2"),
+        ("sys.exit('no data')", 1, "SystemExit: no data"),
+        ("import argparse; argparse.ArgumentParser().error('wrong')", 2, "SystemExit: 2"),
+        ("sys.exit(0)", 0, None),
+        ("sys.exit()", 0, None),
+    ],
+)
+def test_sys_exit_without_a_context_ends_the_run_by_its_status(
+    server: FakeIngest, last: str, status: int, reason: str | None
+) -> None:
+    process.run(f"{RUN}\nrun.job('a').begin()\n{last}", {"URL": server.url}, code=status)
+    end = server.events[-1]
+    assert end["event_type"] == ("batch_failed" if reason else "batch_done")
+    assert end["data"].get("reason") == reason
+
+
+def test_a_sigterm_that_follows_a_stop_ends_the_run_as_stopped_before_the_poll_saw_the_flag(server: FakeIngest) -> None:
+    running = process.script(STEPS, {"URL": server.url})
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    server.stop_requested = True
+    running.terminate()
+    running.communicate(timeout=20)
+    assert running.returncode == -signal.SIGTERM
+    assert server.events[-1]["data"]["reason"] == "stop_requested"
+
+
+def test_every_request_says_when_it_was_sent(make: Make, server: FakeIngest) -> None:
+    with make() as run, run.job("a"):
+        pass
+    assert run.delivery.complete
+    for headers in server.headers:
+        sent = datetime.fromisoformat(headers["x-svc-sent-at"].replace("Z", "+00:00"))
+        assert abs(sent.timestamp() - time.time()) < 60
 
 
 def test_sigterm_during_close_settles_for_the_disk(proxy: FaultProxy, spill: Path) -> None:

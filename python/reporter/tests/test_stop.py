@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from subprocess import TimeoutExpired
 
 import pytest
 
 import svc_reporter as svc
 
+from .kit import process
 from .kit.fake_ingest import FakeIngest
 from .kit.wait import until
 
@@ -124,3 +126,121 @@ def test_ids_with_commas_are_given_as_a_json_list(make: Make, monkeypatch: pytes
 
 def test_without_a_rerun_every_job_is_wanted(make: Make) -> None:
     assert make().wants("anything")
+
+
+LONG = """
+run = svc.Reporter("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0.1,
+                   resources_s=0, heartbeat_s=0, **OPTIONS)
+"""
+
+
+def _stopped(server: FakeIngest, body: str, options: str = "dict()") -> tuple[int, str, str]:
+    server.stop_requested = True
+    server.stop_answer = {"requested_by": "ada@example.org", "requested_at": "2026-11-23T12:00:00Z"}
+    quick = "_tuning.DEFAULT = dataclasses.replace(_tuning.DEFAULT, interrupt_s=0.3, interrupt_ranks_s=0.3)\n"
+    running = process.script(f"OPTIONS = {options}\n" + quick + LONG + body, {"URL": server.url})
+    try:
+        out, err = running.communicate(timeout=20)
+    except TimeoutExpired:
+        running.kill()
+        running.communicate()
+        raise
+    return running.returncode, out, err
+
+
+def test_a_stop_interrupts_an_epoch_that_sleeps_and_ends_the_process_with_143_and_one_line(server: FakeIngest) -> None:
+    body = """
+with run, run.job("a") as job:
+    job.epoch(0, train_loss=1.0)
+    time.sleep(600)
+"""
+    status, _, err = _stopped(server, body)
+    assert status == 143
+    lines = err.splitlines()
+    assert lines == ["svc-reporter: stop of batch b was requested by ada@example.org at 2026-11-23T12:00:00Z"]
+    assert [e["data"]["reason"] for e in (*server.of("job_failed"), *server.of("batch_failed"))] == [
+        "stop_requested"
+    ] * 2
+
+
+def test_a_stop_interrupts_a_loop_that_never_calls_without_a_context(server: FakeIngest) -> None:
+    status, _, err = _stopped(server, "run.job('a').begin()\nwhile True: sum(range(1000))")
+    assert status == 143
+    assert "Traceback" not in err
+    assert server.of("batch_failed")[0]["data"]["reason"] == "stop_requested"
+
+
+def test_a_stop_interrupts_the_main_thread_of_a_run_that_another_thread_opened(server: FakeIngest) -> None:
+    body = """
+t = threading.Thread(target=run.job("a").begin)
+t.start()
+t.join()
+with run:
+    while True: time.sleep(0.05)
+"""
+    status, _, err = _stopped(server, body)
+    assert status == 143
+    assert "Traceback" not in err
+
+
+def test_a_loop_that_only_logs_is_stopped_at_its_next_line_and_may_log_while_it_cleans_up(server: FakeIngest) -> None:
+    body = """
+with run:
+    try:
+        while True:
+            run.log("step")
+            time.sleep(0.01)
+    finally:
+        run.log("saved")
+        print("saved")
+"""
+    status, out, _ = _stopped(server, body)
+    assert (status, out) == (143, "saved\n")
+    assert server.of("log_line")[-1]["data"]["line"] == "saved"
+
+
+def test_a_cooperative_stop_waits_for_the_next_call(server: FakeIngest) -> None:
+    body = """
+with run, run.job("a") as job:
+    time.sleep(1.5)
+    print("undisturbed")
+    job.epoch(0)
+"""
+    status, out, _ = _stopped(server, body, 'dict(stop="cooperative")')
+    assert (status, out) == (143, "undisturbed\n")
+
+
+def test_one_rank_of_several_is_interrupted_when_no_common_decision_comes(
+    server: FakeIngest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    body = """
+with run, run.job("a") as job:
+    for epoch in range(100_000):
+        job.epoch(epoch)
+        time.sleep(0.01)
+"""
+    status, _, _ = _stopped(server, body)
+    assert status == 143
+
+
+def test_a_stop_that_the_training_answers_is_not_followed_by_an_interrupt(server: FakeIngest) -> None:
+    body = """
+with run, run.job("a") as job:
+    try:
+        while True:
+            job.epoch(0)
+            time.sleep(0.01)
+    except svc.StopRequested:
+        time.sleep(1)
+        print("checkpoint saved")
+"""
+    status, out, _ = _stopped(server, body)
+    assert (status, out) == (0, "checkpoint saved\n")
+    assert server.of("batch_failed")[0]["data"]["reason"] == "stop_requested"
+
+
+def test_another_value_for_stop_is_refused(make: Make) -> None:
+    with pytest.raises(ValueError, match="cooperative"):
+        make(stop="maybe")

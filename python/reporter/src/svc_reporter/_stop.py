@@ -28,7 +28,7 @@ class Stop:
         self._batch_id = batch_id
         self._mode = mode
         self.alone = alone
-        """The only rank. One rank of several that leaves the loop alone would hang the others in their next collective."""
+        """The only rank. One of several that leaves the loop would hang the others in their next collective."""
         self.seen = False
         self.honoured = False
         """The training was told to stop, by exception or through a library's early end."""
@@ -72,7 +72,8 @@ class Stop:
             return
         self._announced = True
         try:
-            print(f"svc-reporter: stop of batch {self._batch_id} was requested{self._who}", file=sys.stderr, flush=True)
+            sys.stderr.write(f"svc-reporter: stop of batch {self._batch_id} was requested{self._who}\n")
+            sys.stderr.flush()
         except (OSError, ValueError, AttributeError):
             return  # no stderr, or a closed one
 

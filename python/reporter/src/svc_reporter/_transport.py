@@ -7,6 +7,7 @@ while the training forks.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import re
@@ -88,10 +89,8 @@ class Transport:
     """One connection, used by one thread; `abort` alone may be called from another."""
 
     def __init__(self, target: Target, token: str, timeout_s: float) -> None:
-        import email.utils
-        import http.client
-        import urllib.request  # noqa: F401 - all three: see the module's first words
-
+        for name in ("http.client", "email.utils", "urllib.request"):
+            importlib.import_module(name)
         self.target = target
         self._token = token
         self.timeout_s = timeout_s

@@ -23,6 +23,10 @@ class FakeIngest:
         self.requests: list[tuple[str, int]] = []
         self.polls = 0
         self.stop_requested = False
+        self.stop_answer: dict[str, Any] = {}
+        """What else the answer about the stop flag says."""
+        self.headers: list[dict[str, str]] = []
+        """Of every POST."""
         self.answer: Callable[[str, int], tuple[int, dict[str, str]] | None] = lambda _path, _count: None
         """A status and headers to answer instead, for the request with this path and number of events."""
         self.refuse_item: Callable[[Event], dict[str, Any] | None] = lambda _event: None
@@ -89,7 +93,7 @@ def _handler(fake: FakeIngest) -> type[BaseHTTPRequestHandler]:
                 self.reply_bytes(200, body, kind)
             elif self.path.endswith("/stop-requested"):
                 fake.polls += 1
-                self.reply(200, {"stop_requested": fake.stop_requested})
+                self.reply(200, {"stop_requested": fake.stop_requested, **fake.stop_answer})
             elif self.path in ("/livez", "/readyz"):
                 self.reply(200, {"status": "ok"})
             else:
@@ -104,6 +108,7 @@ def _handler(fake: FakeIngest) -> type[BaseHTTPRequestHandler]:
             with fake.lock:
                 count = len(document) if isinstance(document, list) else 1
                 fake.requests.append((self.path, count))
+                fake.headers.append({name.lower(): value for name, value in self.headers.items()})
                 canned = fake.answer(self.path, count)
                 if canned is not None:
                     self.reply(canned[0], {"code": "canned", "detail": "as told"}, canned[1])
