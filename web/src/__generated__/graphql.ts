@@ -362,6 +362,7 @@ export type SharedLogQueryVariables = Exact<{
   last?: number | null | undefined;
   beforeId?: string | number | null | undefined;
   level?: string | null | undefined;
+  streams?: Array<LogStream> | LogStream | null | undefined;
   q?: string | null | undefined;
   jobId?: string | number | null | undefined;
 }>;
@@ -1246,7 +1247,7 @@ export const SharedResourcesDocument = new TypedDocumentString(`
 }
     `) as unknown as TypedDocumentString<SharedResourcesQuery, SharedResourcesQueryVariables>;
 export const SharedLogDocument = new TypedDocumentString(`
-    query SharedLog($token: String!, $first: Int!, $afterId: ID, $last: Int, $beforeId: ID, $level: String, $q: String, $jobId: ID) {
+    query SharedLog($token: String!, $first: Int!, $afterId: ID, $last: Int, $beforeId: ID, $level: String, $streams: [LogStream!], $q: String, $jobId: ID) {
   sharedBatch(token: $token) {
     logLines(
       first: $first
@@ -1254,6 +1255,7 @@ export const SharedLogDocument = new TypedDocumentString(`
       last: $last
       beforeId: $beforeId
       level: $level
+      streams: $streams
       q: $q
       jobId: $jobId
     ) {

@@ -13,10 +13,11 @@ export function Title() {
   const { slug, batchId, jobId, hostId, token } = useParams({ strict: false })
   const path = useRouterState({ select: (state) => state.location.pathname })
   const status = useRowPart(batchStore, batchId ?? '', (batch) => batch?.status)
+  const called = useRowPart(batchStore, batchId ?? '', (batch) => batch?.name) ?? batchId
   const place = hostId === undefined ? PLACES[path] : 'Host'
-  const name = jobId ?? batchId ?? slug ?? place
+  const name = jobId ?? called ?? slug ?? place
   const sign = status === undefined || jobId !== undefined ? '' : `${SIGNS[status]} `
-  const within = jobId !== undefined ? batchId : undefined
+  const within = jobId !== undefined ? called : undefined
   useEffect(() => {
     // A shared batch names itself: its address does not (pages/share/share.tsx).
     if (token !== undefined) return

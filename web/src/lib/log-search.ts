@@ -2,6 +2,8 @@
 export interface LogSearch {
   /** The least severity. */
   level?: string
+  /** Lines that were printed there. */
+  stream?: 'stdout' | 'stderr'
   q?: string
   job?: string
   /** The db_id of a line that is shown among those around it. */
@@ -16,6 +18,7 @@ export function readLogSearch(given: Record<string, unknown>): LogSearch {
   const line = Number(given.line)
   return {
     ...(level && { level }),
+    ...((given.stream === 'stdout' || given.stream === 'stderr') && { stream: given.stream }),
     ...(q && { q }),
     ...(job && { job }),
     ...(given.line !== undefined && Number.isSafeInteger(line) && line >= 0 && { line }),

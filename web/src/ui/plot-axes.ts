@@ -1,4 +1,5 @@
 import type uPlot from 'uplot'
+import { EPOCH } from '../lib/step-unit.ts'
 import { dayOfMonth, duration, exact, minuteOfDay, number, timeOfDay } from '../lib/words.ts'
 
 /** What stands along the x-axis: epochs; Unix seconds; seconds since each job's start. */
@@ -13,10 +14,12 @@ const SECONDS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 4
 )
 
 /** The marks of an x-axis and what they say; uPlot leaves out, as null, what there is no room for. */
-export function xAxisOf(x: XKind, log: boolean): Partial<uPlot.Axis> {
+export function xAxisOf(x: XKind, log: boolean, unit: string): Partial<uPlot.Axis> {
   const said = (at: number, step: number): string =>
     isClock(x) ? timeOf(at, step) : x === 'relative' ? (at === 0 ? '0' : duration(at)) : number(at)
   return {
+    ...(x === 'epoch' &&
+      unit !== EPOCH && { label: unit, labelSize: 16, labelFont: '11px system-ui, sans-serif' }),
     ...(!log && x === 'epoch' && { incrs: WHOLE }),
     ...(!log && x === 'relative' && { incrs: [0.001, 0.01, 0.1, 0.5, ...SECONDS] }),
     values: (_, splits, __, ___, step) =>
@@ -25,8 +28,12 @@ export function xAxisOf(x: XKind, log: boolean): Partial<uPlot.Axis> {
 }
 
 /** A place on it in words, for tooltips. */
-export const placeOf = (x: XKind, at: number): string =>
-  isClock(x) ? exact(at * 1000) : x === 'relative' ? `${duration(at)} after the start` : `epoch ${number(at)}`
+export const placeOf = (x: XKind, at: number, unit = EPOCH): string =>
+  isClock(x)
+    ? exact(at * 1000)
+    : x === 'relative'
+      ? `${duration(at)} after the start`
+      : `${unit} ${number(at)}`
 
 /** A day where the marks are days apart, else the time, with seconds where they matter. */
 function timeOf(seconds: number, step: number): string {

@@ -20,7 +20,7 @@ interface Row {
   value: number
 }
 
-export function createTip(x: XKind, colour: (name: string) => string): Tip {
+export function createTip(x: XKind, unit: string, colour: (name: string) => string): Tip {
   const element = document.createElement('div')
   element.dataset.tip = ''
   element.className =
@@ -75,7 +75,7 @@ export function createTip(x: XKind, colour: (name: string) => string): Tip {
       const epoch = first?.line.epochs?.[first.i]
       const more = rows.length - MOST_TOLD
       element.replaceChildren(
-        line(placeOf(x, step) + (epoch === undefined ? '' : `, epoch ${number(epoch)}`)),
+        line(placeOf(x, step, unit) + (epoch === undefined ? '' : `, ${unit} ${number(epoch)}`)),
         ...rows.slice(from, from + MOST_TOLD).map((row) => entry(row, row === near)),
         ...(more > 0 ? [line(`and ${more} more`)] : []),
       )

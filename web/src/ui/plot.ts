@@ -15,6 +15,8 @@ import { createTip } from './plot-tip.ts'
 export interface PlotOptions {
   title: string
   x: XKind
+  /** What the steps count, where `x` is `epoch`. */
+  unit: string
   xLog: boolean
   log: boolean
   /** What is drawn around means of groups. */
@@ -86,7 +88,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
   let shown: readonly Line[] = lines
   let dragged = false
   let ranges: Ranges = { x: undefined, y: [null, null] }
-  const tip = createTip(options.x, colour)
+  const tip = createTip(options.x, options.unit, colour)
 
   const curve = (line: Line, look: 'raw' | 'whole' | 'edge'): uPlot.Series => ({
     label: line.name,
@@ -144,7 +146,12 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
         y: { distr: options.log ? 3 : 1, range: (_, min, max) => yRange(min, max) },
       },
       axes: [
-        { ...axis, space: options.x === 'relative' ? 72 : 60, size: 28, ...xAxisOf(options.x, options.xLog) },
+        {
+          ...axis,
+          space: options.x === 'relative' ? 72 : 60,
+          size: 28,
+          ...xAxisOf(options.x, options.xLog, options.unit),
+        },
         {
           ...axis,
           size: 58,

@@ -17,7 +17,7 @@ import { JOBS_AT_ONCE, partOf } from './batch-parts.ts'
 import { ask, askToFollow, nextOf, nodesOf, notFound } from './graphql.ts'
 import { get, getBytes, patch, post, type Query, withQuery } from './request.ts'
 import { readSeriesFrames, SERIES_FRAMES } from './series-frames.ts'
-import { batchOf, jobOf, lower } from './shapes.ts'
+import { batchOf, jobOf, lower, upper } from './shapes.ts'
 import type { Batch, Job, LogLine, Page, Series, SeriesClip, SeriesGroup } from './types.ts'
 
 export const batchAt = (id: string): string => `/api/batches/${encodeURIComponent(id)}`
@@ -137,6 +137,7 @@ export const resourcesOf =
 
 export interface LogWanted {
   level?: string | undefined
+  stream?: 'stdout' | 'stderr' | undefined
   q?: string | undefined
   job_id?: string | undefined
   before?: number | undefined
@@ -273,10 +274,11 @@ export const sharedResourcesOf =
 export function sharedLogOf(token: string): LogSource {
   const idOf = (line: number | undefined): string | undefined =>
     line === undefined ? undefined : String(Math.max(0, line))
-  return async ({ level, q, job_id, before, after, tail, limit }) => {
+  return async ({ level, stream, q, job_id, before, after, tail, limit }) => {
     const answer = await ask(SharedLogDocument, {
       token,
       level,
+      streams: stream && [upper(stream)],
       q,
       jobId: job_id,
       ...(after === undefined

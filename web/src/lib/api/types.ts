@@ -32,9 +32,9 @@ export interface Batch {
   starred: boolean
   archived: boolean
   /** These three are read with a single batch, and told by the stream; lists leave them out. */
-  config?: Record<string, unknown> | null
-  summary?: Record<string, unknown> | null
-  traceback?: string | null
+  config?: Record<string, unknown> | null | undefined
+  summary?: Record<string, unknown> | null | undefined
+  traceback?: string | null | undefined
   n_total: number | null
   n_done: number
   n_failed: number

@@ -11,7 +11,12 @@ export const batchStore = createRowStore<Batch>(
     const newer = fresh.last_seen_at < old.last_seen_at ? old : fresh
     // Who may do what is not on the stream; an end takes the right to stop away, which the next read settles.
     const can = fresh.can ?? (old.can && { ...old.can, stop: old.can.stop && newer.status === 'running' })
-    return { ...newer, can }
+    // Lists leave these out; what was read of the batch itself stays until it is told anew.
+    const self =
+      newer.config === undefined
+        ? { config: old.config, summary: old.summary, traceback: old.traceback }
+        : undefined
+    return { ...newer, ...self, can }
   },
 )
 

@@ -50,7 +50,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
       {batch.deleted_at && <Button onClick={() => void restore()}>Restore</Button>}
       {can?.stop && !batch.stop_requested && <Button onClick={() => setOpen('stop')}>Stop</Button>}
       {can?.rerun && batch.status !== 'running' && <Button onClick={() => setOpen('rerun')}>Rerun</Button>}
-      {can?.edit && <Button onClick={() => setOpen('edit')}>Tags and notes</Button>}
+      {can?.edit && <Button onClick={() => setOpen('edit')}>Edit</Button>}
       {can?.share && <Button onClick={() => setOpen('share')}>Share</Button>}
       <OpenLater load={moreMenu} given={{ batch }} className={buttonLook()}>
         More ▾

@@ -4,6 +4,7 @@ import { useColourChoice } from '../../lib/charts/colours.ts'
 import { createDrawer } from '../../lib/charts/draw-queue.ts'
 import type { Line } from '../../lib/charts/line.ts'
 import type { Point } from '../../lib/live/points.ts'
+import { EPOCH } from '../../lib/step-unit.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { count, some } from '../../lib/words.ts'
 import { createPlot, type Plot } from '../../ui/plot.ts'
@@ -63,7 +64,7 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
   linesNow.current = lines
   const jobsNow = useRef(jobs)
   jobsNow.current = jobs
-  const { x, xLog = false, log, of, focus, colourOf } = view
+  const { x, unit = EPOCH, xLog = false, log, of, focus, colourOf } = view
   const band = view.group?.band ?? 'none'
   // biome-ignore lint/correctness/useExhaustiveDependencies: a chosen colour shows in what colourOf answers
   useEffect(() => {
@@ -72,6 +73,7 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
     const made = createPlot(at, shownOf(linesNow.current, jobsNow.current), {
       title: name,
       x,
+      unit,
       xLog,
       log,
       band,
@@ -90,9 +92,9 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
       made.destroy()
       plot.current = null
     }
-  }, [names, name, x, xLog, log, band, of, focus, colourOf, theme, choice])
+  }, [names, name, x, unit, xLog, log, band, of, focus, colourOf, theme, choice])
   // biome-ignore lint/correctness/useExhaustiveDependencies: a plot that was made anew is drawn
-  useEffect(draw, [draw, names, x, xLog, log, band, theme, choice])
+  useEffect(draw, [draw, names, x, unit, xLog, log, band, theme, choice])
 
   useEffect(() => {
     if (lines === undefined || view.group !== undefined) return
@@ -117,7 +119,12 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
 
   const hidden = typed === undefined && clip ? clip.hidden + said.beyond : 0
   return (
-    <figure aria-label={name} data-chart={name} className="min-w-0 rounded-md border border-line bg-bg p-2">
+    <figure
+      aria-label={name}
+      data-chart={name}
+      data-unit={unit}
+      className="min-w-0 rounded-md border border-line bg-bg p-2"
+    >
       <figcaption className="flex items-baseline gap-1 px-1 pb-1">
         <span className="truncate font-medium" title={name}>
           {props.kept?.has(name) && <span className="text-accent">◆ </span>}

@@ -1,6 +1,7 @@
 import { Popover } from 'radix-ui'
 import { useEffect, useRef, useState } from 'react'
 import type { ChartSearch } from '../../lib/charts/search.ts'
+import { EPOCH, unitsOf } from '../../lib/step-unit.ts'
 import { duration, number } from '../../lib/words.ts'
 import { Button, buttonLook, Choice, inputLook } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
@@ -8,7 +9,6 @@ import { placeOf } from '../../ui/plot-axes.ts'
 import { RangeForm } from './chart-menu.tsx'
 
 const X = [
-  ['epoch', 'epochs'],
   ['relative', 'time since start'],
   ['wall', 'wall time'],
 ] as const
@@ -32,8 +32,10 @@ export function ChartControls(props: {
   onZoom: (range: [number, number] | undefined) => void
   /** Without it: which series are drawn is chosen otherwise. */
   finds?: boolean
+  /** What the steps count. */
+  unit?: string
 }) {
-  const { search, onChange, finds = true } = props
+  const { search, onChange, finds = true, unit = EPOCH } = props
   const groupings = [...new Set([...props.groupings, ...(search.group ? [search.group] : [])])]
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-2" role="toolbar" aria-label="Charts">
@@ -52,7 +54,7 @@ export function ChartControls(props: {
         label="The x-axis"
         hideLabel
         value={search.x ?? 'epoch'}
-        options={X}
+        options={[['epoch', unitsOf(unit)], ...X]}
         onChange={(x) => onChange({ x: x === 'epoch' ? undefined : x, zoom: undefined })}
       />
       <Check label="log x" on={search.xlog} onChange={(xlog) => onChange({ xlog })} />
@@ -88,7 +90,7 @@ export function ChartControls(props: {
           onChange={(band) => onChange({ band: band === 'std' ? undefined : band })}
         />
       )}
-      <Zoom {...props} />
+      <Zoom {...props} unit={unit} />
       <Copy text={location.href} label="Copy link" />
     </div>
   )
@@ -137,20 +139,22 @@ function Smoothing({ value, onChange }: { value: number; onChange: (value: numbe
 function Zoom({
   search,
   onZoom,
+  unit: step,
 }: {
   search: ChartSearch
+  unit: string
   onZoom: (range: [number, number] | undefined) => void
 }) {
   const [open, setOpen] = useState(false)
   const { zoom, x } = search
   const said = (at: number): string =>
     x === 'relative' ? duration(at) : x === 'wall' ? placeOf('wall', at) : String(at)
-  const unit = x === 'relative' ? 'Seconds since the start' : x === 'wall' ? 'Unix seconds' : 'Epochs'
+  const unit = x === 'relative' ? 'Seconds since the start' : x === 'wall' ? 'Unix seconds' : unitsOf(step)
   return (
     <span className="flex items-center gap-1">
       <Popover.Root open={open} onOpenChange={setOpen}>
         <Popover.Trigger className={buttonLook()} title="Drag in a chart, or type; a double click steps out">
-          {zoom ? `${x ? '' : 'epochs '}${said(zoom[0])} to ${said(zoom[1])}` : 'Range…'}
+          {zoom ? `${x ? '' : `${unitsOf(step)} `}${said(zoom[0])} to ${said(zoom[1])}` : 'Range…'}
         </Popover.Trigger>
         <Popover.Portal>
           <Popover.Content

@@ -9,6 +9,8 @@ import type { XKind } from '../../ui/plot-axes.ts'
 export interface ChartView {
   /** `time`: the source's own steps are Unix seconds. The others are asked of it. */
   x: XKind
+  /** What the steps count, where `x` is `epoch`; epochs without it. */
+  unit?: string | undefined
   /** Names the whole of what is charted, for the cache. */
   of: string
   source: SeriesSource

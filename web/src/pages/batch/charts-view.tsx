@@ -3,6 +3,7 @@ import type { BandKind } from '../../lib/charts/columns.ts'
 import { type ChartSearch, matcher } from '../../lib/charts/search.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { useIds } from '../../lib/live/row-store.ts'
+import { stepUnit } from '../../lib/step-unit.ts'
 import { some } from '../../lib/words.ts'
 import { Button, inputLook } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
@@ -85,6 +86,7 @@ export function ChartsView({
           counted.flatMap((job) => store.get(job) ?? []),
           grouped,
         )
+  const unit = stepUnit(counted.map((job) => store.get(job)))
   const colourOfGroup = useGroupColours(groups)
   if (ids.length === 0 || keys.length === 0) {
     return (
@@ -141,7 +143,7 @@ export function ChartsView({
         </div>
       </aside>
       <div className="flex min-w-0 flex-1 flex-col gap-2">
-        <ChartControls search={search} groupings={groupings} onChange={change} onZoom={zoomTo} />
+        <ChartControls search={search} unit={unit} groupings={groupings} onChange={change} onZoom={zoomTo} />
         {(capped || (search.all && found.length > FIRST_JOBS && group === undefined)) && (
           <p data-cap className="flex flex-wrap items-center gap-2 text-xs text-muted">
             {capped
@@ -155,6 +157,7 @@ export function ChartsView({
         {shownKeys.length === 0 && <p className="p-4 text-muted">No series is called that.</p>}
         <ChartGrid
           x={search.x ?? 'epoch'}
+          unit={unit}
           xLog={search.xlog ?? false}
           of={of}
           source={source}

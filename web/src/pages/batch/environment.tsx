@@ -4,6 +4,7 @@ import { useId, useMemo } from 'react'
 import { fetchBatches, fetchJobs } from '../../lib/api/batches.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
+import { flat } from '../../lib/flat.ts'
 import { links } from '../../lib/links.ts'
 import { batchQuery, useBatch } from '../../lib/queries.ts'
 import { Button, inputLook } from '../../ui/controls.tsx'
@@ -41,6 +42,8 @@ export function BatchEnvironment() {
         {facts.length === 0 && <p className="text-muted">The script said nothing about its environment.</p>}
         <Facts facts={facts} />
       </section>
+      <Fields title="Configuration" fields={batch.config} none="The script gave no configuration." />
+      <Fields title="Summary" fields={batch.summary} none="The script has set no summary." />
       <section aria-label="Params" className="flex flex-col gap-2">
         <h2 className="font-medium">Params that all its jobs have in common</h2>
         {Object.keys(common).length === 0 ? (
@@ -55,14 +58,30 @@ export function BatchEnvironment() {
   )
 }
 
-function Facts({ facts }: { facts: readonly (readonly [string, unknown])[] }) {
+/** What the run says of itself, key by key; groups within stand under `group/key`. */
+function Fields(props: { title: string; fields: Record<string, unknown> | null | undefined; none: string }) {
+  const facts = Object.entries(flat(props.fields ?? {})).sort(([a], [b]) => a.localeCompare(b))
+  return (
+    <section aria-label={props.title} className="flex flex-col gap-2">
+      <h2 className="font-medium">{props.title}</h2>
+      {facts.length === 0 ? <p className="text-muted">{props.none}</p> : <Facts facts={facts} called={String} />}
+    </section>
+  )
+}
+
+function Facts(props: {
+  facts: readonly (readonly [string, unknown])[]
+  /** What a fact of that name is called. */
+  called?: (name: string) => string
+}) {
+  const { facts, called = nameOf } = props
   return (
     <dl className="grid max-w-5xl sm:grid-cols-[12rem_1fr]">
       {facts.map(([name, value]) => {
         const text = sayValue(value)
         return (
           <div key={name} className="contents">
-            <dt className="pt-2 pr-4 text-muted sm:border-t sm:border-line sm:pb-2">{nameOf(name)}</dt>
+            <dt className="pt-2 pr-4 text-muted sm:border-t sm:border-line break-all sm:pb-2">{called(name)}</dt>
             <dd className="flex items-start gap-2 pb-2 sm:border-t sm:border-line sm:pt-2">
               <pre className="min-w-0 flex-1 font-mono text-xs break-words whitespace-pre-wrap">{text}</pre>
               {text.length > 12 && <Copy text={text} />}

@@ -2,17 +2,20 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { fetchEta, fetchHealth } from '../../lib/api/signs.ts'
 import type { Batch } from '../../lib/api/types.ts'
+import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
 import { elapsedOf } from '../../lib/live/batches.ts'
 import { useMe } from '../../lib/queries.ts'
 import { count, duration, etaText, some } from '../../lib/words.ts'
 import { Progress, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
-import { StatusBadge } from '../../ui/status.tsx'
+import { Flag, StatusBadge } from '../../ui/status.tsx'
+import { Traceback } from '../../ui/traceback.tsx'
 import { useNow, When } from '../../ui/when.tsx'
 import { BatchActions } from './actions.tsx'
 import { ControlProgress } from './ladder.tsx'
 import { inPlainWords } from './plain-words.ts'
+import { Star } from './star.tsx'
 
 /** Is it alive, how far is it, when is it done; and what can be done about it. */
 export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: boolean }) {
@@ -21,13 +24,19 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+        <Star batch={batch} />
         <h1 className="min-w-0 truncate text-base font-semibold" title={batch.id}>
-          {batch.id}
+          {batchName(batch)}
         </h1>
+        {batch.name !== null && (
+          <code className="min-w-0 truncate font-mono text-xs text-muted">{batch.id}</code>
+        )}
         <StatusBadge status={batch.status} stalled={batch.stalled} stopping={batch.stop_requested} />
+        {batch.archived && <Flag>archived</Flag>}
         <span className="flex-1" />
         {!shared && <BatchActions batch={batch} />}
       </div>
+      {batch.traceback && <Traceback text={batch.traceback} of={batchName(batch)} />}
       <dl className="flex flex-wrap items-center gap-x-6 gap-y-1">
         <Fact name="Progress">
           <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />
@@ -75,6 +84,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
             </Link>
           </Fact>
         )}
+        {batch.group && <Fact name="Group">{batch.group}</Fact>}
         {batch.tags.length > 0 && (
           <Fact name="Tags">
             <span className="flex gap-1">

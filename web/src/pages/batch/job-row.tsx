@@ -92,11 +92,12 @@ function Name({ job }: { job: Job }) {
 
 function State({ job }: { job: Job }) {
   const badge = <StatusBadge status={job.status} reason={job.failure_reason} />
-  if (!job.idle) return badge
+  if (!job.idle && !job.pruned) return badge
   return (
     <span className="flex items-center gap-1.5">
       {badge}
-      <Flag>idle</Flag>
+      {job.idle && <Flag>idle</Flag>}
+      {job.pruned && <Flag>pruned</Flag>}
     </span>
   )
 }

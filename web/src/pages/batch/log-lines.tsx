@@ -3,6 +3,7 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
 import { piecesOf } from '../../lib/ansi.ts'
 import type { LogLine } from '../../lib/api/types.ts'
+import { EPOCH } from '../../lib/step-unit.ts'
 import { exact, number, timeOfDay } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 
@@ -28,6 +29,7 @@ export function LogLines(props: {
   /** Where the line stands in the log of its job, beside the epoch that it fell in. */
   jobOf?: (line: LogLine) => LinkProps
   epochOf?: (line: LogLine) => number | undefined
+  unit?: string
   onEpoch?: (epoch: number) => void
   height?: string
 }) {
@@ -87,11 +89,13 @@ export function LogLines(props: {
                 style={{ height: LINE_PX, transform: `translateY(${start}px)` }}
               >
                 <Time line={line} address={props.addressOf?.(line)} />
-                {props.epochOf && <Epoch epoch={props.epochOf(line)} onEpoch={props.onEpoch} />}
+                {props.epochOf && (
+                  <Epoch epoch={props.epochOf(line)} unit={props.unit ?? EPOCH} onEpoch={props.onEpoch} />
+                )}
                 <span
                   className={`w-14 shrink-0 truncate ${LEVEL_COLOUR[line.level.toLowerCase()] ?? 'text-muted'}`}
                 >
-                  {line.level}
+                  {line.stream ?? line.level}
                 </span>
                 {props.showJob && (
                   <span className="w-40 shrink-0 truncate text-muted max-md:hidden" title={line.job_id}>
@@ -146,8 +150,12 @@ const OfJob = ({ line, address }: { line: LogLine; address: LinkProps | undefine
     </Link>
   )
 
-function Epoch(props: { epoch: number | undefined; onEpoch: ((epoch: number) => void) | undefined }) {
-  const { epoch, onEpoch } = props
+function Epoch(props: {
+  epoch: number | undefined
+  unit: string
+  onEpoch: ((epoch: number) => void) | undefined
+}) {
+  const { epoch, unit, onEpoch } = props
   return (
     <span className="w-20 shrink-0 truncate text-right">
       {epoch !== undefined && (
@@ -155,10 +163,10 @@ function Epoch(props: { epoch: number | undefined; onEpoch: ((epoch: number) => 
           type="button"
           tabIndex={-1}
           className="text-accent hover:underline"
-          title="Show this epoch in the charts"
+          title={`Show this ${unit} in the charts`}
           onClick={() => onEpoch?.(epoch)}
         >
-          epoch {number(epoch)}
+          {unit} {number(epoch)}
         </button>
       )}
     </span>

@@ -25,6 +25,8 @@ export function LogView(props: {
   job?: string
   /** In which epoch a line of that job fell. */
   epochOf?: (line: LogLine) => number | undefined
+  /** What the steps of that job count. */
+  unit?: string
   onEpoch?: (epoch: number) => void
   height?: string
 }) {
@@ -51,7 +53,7 @@ export function LogView(props: {
         <p>Whoever made it hides names, hosts, paths and what the script wrote.</p>
       </Notice>
     )
-  const filtered = Boolean(search.q || search.level || (search.job && !props.job))
+  const filtered = Boolean(search.q || search.level || search.stream || (search.job && !props.job))
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <div className="flex flex-wrap items-center gap-2 px-3 py-2">
@@ -62,6 +64,17 @@ export function LogView(props: {
           value={search.level ?? ''}
           onChange={(level) => change({ level, line: undefined })}
           options={[['', 'every level'], ...LEVELS.map((level) => [level, `${level} and above`] as const)]}
+        />
+        <Choice
+          label="Stream"
+          hideLabel
+          value={search.stream ?? ''}
+          onChange={(stream) => change({ stream: stream === '' ? undefined : stream, line: undefined })}
+          options={[
+            ['', 'every line'],
+            ['stdout', 'stdout'],
+            ['stderr', 'stderr'],
+          ]}
         />
         {props.job === undefined && (
           <Choice
@@ -109,6 +122,7 @@ export function LogView(props: {
           showJob={props.job === undefined}
           {...(props.addressOf && { addressOf: props.addressOf })}
           {...(props.jobOf && { jobOf: props.jobOf })}
+          {...(props.unit && { unit: props.unit })}
           {...(props.epochOf && { epochOf: props.epochOf })}
           {...(props.onEpoch && { onEpoch: props.onEpoch })}
           {...(props.height && { height: props.height })}
@@ -156,6 +170,7 @@ function Download({ search, name }: { search: LogSearch; name: string }) {
       for (let after = 0; n < MOST_SAVED; ) {
         const lines = await log({
           level: search.level,
+          stream: search.stream,
           q: search.q,
           job_id: search.job,
           after,

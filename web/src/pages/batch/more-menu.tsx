@@ -2,6 +2,7 @@ import { DropdownMenu } from 'radix-ui'
 import type { Batch } from '../../lib/api/types.ts'
 import { downloads } from '../../lib/links.ts'
 import { buttonLook } from '../../ui/controls.tsx'
+import { ArchiveEntry } from './archive.tsx'
 import { MuteEntry } from './mute.tsx'
 
 const entry = 'block cursor-pointer rounded px-2 py-1 outline-none data-highlighted:bg-hover'
@@ -17,6 +18,7 @@ export function MoreMenu({ batch }: { batch: Batch }) {
           sideOffset={4}
           className="z-30 rounded-md border border-line bg-raised p-1 shadow-lg"
         >
+          {batch.can?.edit && <ArchiveEntry batch={batch} />}
           {batch.can?.edit && <MuteEntry batch={batch} />}
           <DropdownMenu.Label className="px-2 pt-1 text-xs text-muted">Export</DropdownMenu.Label>
           <DropdownMenu.Item asChild>

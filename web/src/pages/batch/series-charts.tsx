@@ -8,6 +8,7 @@ import { useBatchContext } from './context.ts'
 /** Charts of some series outside of the charts tab: plain, with a zoom that its owner keeps. */
 export const SeriesCharts = memo(function SeriesCharts(props: {
   x: 'epoch' | 'time'
+  unit?: string
   of: string
   source: SeriesSource
   bus: PointBus

@@ -14,6 +14,7 @@ export const LEVELS = ['debug', 'info', 'warning', 'error', 'critical'] as const
 
 export interface LogFilter {
   level?: string | undefined
+  stream?: 'stdout' | 'stderr' | undefined
   q?: string | undefined
   job?: string | undefined
   /** The db_id of a line to stand at. */
@@ -24,7 +25,7 @@ export interface LogFilter {
  * The newest lines, or those around one that was asked for, and what is loaded before and after them; the stream
  * appends. Lines are in the order of db_id, each once.
  */
-export function useLog({ level, q, job, line }: LogFilter, follow: boolean) {
+export function useLog({ level, stream, q, job, line }: LogFilter, follow: boolean) {
   const { log, of } = useBatchContext()
   const [lines, setLines] = useState<readonly LogLine[]>([])
   const [state, setState] = useState<'pending' | 'ready'>('pending')
@@ -35,9 +36,9 @@ export function useLog({ level, q, job, line }: LogFilter, follow: boolean) {
   const read = useCallback(
     (range: LogWanted) => {
       if (log === null) return Promise.resolve([])
-      return log({ level, q, job_id: job, ...range })
+      return log({ level, stream, q, job_id: job, ...range })
     },
-    [log, level, q, job],
+    [log, level, stream, q, job],
   )
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another batch is another log
@@ -80,6 +81,7 @@ export function useLog({ level, q, job, line }: LogFilter, follow: boolean) {
     const fresh = told.filter(
       (one) =>
         (!job || one.job_id === job) &&
+        (!stream || one.stream === stream) &&
         (!q || one.line.toLowerCase().includes(q.toLowerCase())) &&
         atLeast(one.level, level),
     )

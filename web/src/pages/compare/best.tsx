@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { SeriesSource } from '../../lib/api/batches.ts'
 import { sayWhy } from '../../lib/api/request.ts'
+import { batchName } from '../../lib/batch-name.ts'
 import { lessIsBetter } from '../../lib/batch-query.ts'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
@@ -87,7 +88,7 @@ export function BestEpochs(props: {
               </td>
               <td>
                 <Link {...links.batch(row.batch.id)} className="text-muted hover:underline">
-                  {row.batch.id}
+                  {batchName(row.batch)}
                 </Link>
               </td>
               <td>

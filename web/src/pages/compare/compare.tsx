@@ -1,6 +1,7 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef } from 'react'
 import { sayWhy } from '../../lib/api/request.ts'
+import { batchName } from '../../lib/batch-name.ts'
 import { coloursAmong } from '../../lib/charts/colours.ts'
 import type { CompareSearch } from '../../lib/compare-search.ts'
 import { links } from '../../lib/links.ts'
@@ -142,14 +143,14 @@ function Shown({
           >
             <StatusShape status={batch.status} />
             <Link {...links.batch(batch.id)} className="hover:underline">
-              {batch.id}
+              {batchName(batch)}
             </Link>
             <Link
               {...links.compare(
                 search.batches.filter((id) => id !== batch.id),
                 search,
               )}
-              aria-label={`Leave out ${batch.id}`}
+              aria-label={`Leave out ${batchName(batch)}`}
               className="px-0.5 hover:text-ink"
             >
               ×

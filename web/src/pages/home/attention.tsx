@@ -5,6 +5,7 @@ import { fetchLostJobs, fetchRunningJobs } from '../../lib/api/dashboard.ts'
 import { fetchHosts } from '../../lib/api/hosts.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { loaded } from '../../lib/away.ts'
+import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
 import { ago, some } from '../../lib/words.ts'
 import { buttonLook } from '../../ui/controls.tsx'
@@ -107,7 +108,7 @@ function useNeeds(batches: readonly Batch[]): Need[] {
     needs.push({
       key: `stalled ${batch.id}`,
       kind: 'stalled',
-      name: batch.id,
+      name: batchName(batch),
       to: links.batch(batch.id),
       why: `Nothing came since ${ago(batch.last_seen_at, now)}${batch.host ? ` from ${batch.host}` : ''}; what it had sent is kept`,
       at: batch.last_seen_at,
@@ -122,7 +123,7 @@ function useNeeds(batches: readonly Batch[]): Need[] {
     needs.push({
       key: `failed ${batch.id}`,
       kind: 'failed',
-      name: batch.id,
+      name: batchName(batch),
       to: links.batch(batch.id),
       why: failed
         ? (batch.failure_reason ?? 'It gave no reason')

@@ -5,6 +5,7 @@ import { fetchSummary } from '../../lib/api/dashboard.ts'
 import { fetchTable } from '../../lib/api/projects.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
+import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore, elapsedOf } from '../../lib/live/batches.ts'
 import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
@@ -154,7 +155,7 @@ function EndedRow({ batch, said }: { batch: Batch; said: React.ReactNode }) {
         data-open
         className="min-w-0 truncate font-medium hover:underline max-sm:flex-1 sm:w-64"
       >
-        {batch.id}
+        {batchName(batch)}
       </Link>
       <span className="truncate text-muted max-sm:hidden sm:w-24">{batch.project}</span>
       <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full">{said}</span>

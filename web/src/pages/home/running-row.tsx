@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { metricsOf } from '../../lib/api/batches.ts'
 import type { FieldValue } from '../../lib/api/projects.ts'
 import type { Numeric } from '../../lib/api/types.ts'
+import { batchName } from '../../lib/batch-name.ts'
 import { colourOf } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
 import { elapsedOf, endOf } from '../../lib/live/batches.ts'
@@ -48,7 +49,7 @@ export function RunningRow(props: {
         data-open
         className="min-w-0 max-w-full truncate font-medium hover:underline sm:w-64 lg:shrink"
       >
-        {id}
+        {batchName(batch)}
       </Link>
       <span className="truncate text-muted sm:w-24">{batch.project}</span>
       <span className="flex-1" />

@@ -6,6 +6,7 @@ import { fetchControl } from '../../lib/api/control.ts'
 import { fetchHost, type Host, hostResourcesOf, revokeHost } from '../../lib/api/hosts.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
+import { batchName } from '../../lib/batch-name.ts'
 import { readChartSearch } from '../../lib/charts/search.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
@@ -208,7 +209,7 @@ function Batches({ host }: { host: Host }) {
               <tr key={batch.id} data-row>
                 <td>
                   <Link {...links.batch(batch.id)} data-open className="hover:underline">
-                    {batch.id}
+                    {batchName(batch)}
                   </Link>
                 </td>
                 <td>

@@ -4,6 +4,7 @@ import type { JobStore } from '../../lib/live/batches.ts'
 import { count, duration, etaText, number } from '../../lib/words.ts'
 import { Copy } from '../../ui/copy.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
+import { Traceback } from '../../ui/traceback.tsx'
 import { When } from '../../ui/when.tsx'
 import { sayValue } from '../batch/environment-facts.ts'
 import { useJobs } from '../batch/use-jobs.ts'
@@ -24,9 +25,11 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
       <span key="status" className="flex items-center gap-2">
         <StatusBadge status={job.status} />
         {job.idle && <Flag>idle</Flag>}
+        {job.pruned && <Flag>pruned</Flag>}
       </span>,
     ],
-    ['Epochs', count(job.epochs)],
+    [job.step_unit === null ? 'Epochs' : 'Points', count(job.epochs)],
+    ['Step unit', job.step_unit],
     ['Elapsed', duration(job.elapsed_s)],
     ['Started', <When key="started" at={job.started_at} />],
     ['Ended', job.ended_at && <When key="ended" at={job.ended_at} />],
@@ -46,6 +49,7 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
             </div>
           ))}
       </dl>
+      {job.traceback && <Traceback text={job.traceback} of={job.id} />}
       {job.failure_reason && (
         <div className="flex items-start gap-2 rounded bg-failed-soft px-2 py-1 text-failed">
           <pre className="min-w-0 flex-1 font-mono text-xs break-words whitespace-pre-wrap">

@@ -5,6 +5,7 @@ import { fetchEpochTimes } from '../../lib/api/control.ts'
 import type { Job, LogLine } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import { useIds, useRow } from '../../lib/live/row-store.ts'
+import { stepUnit, unitsOf } from '../../lib/step-unit.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { number } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
@@ -67,6 +68,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
   useEffect(() => {
     if (comesFor.current !== undefined) logAt.current?.scrollIntoView()
   }, [])
+  const unit = stepUnit([job])
   const keys = useMemo(() => keysOf(job), [job])
   const go = (part: JobPageSearch): void => {
     void navigate({
@@ -98,7 +100,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
           <h3 className="font-medium">Charts</h3>
           {zoom && (
             <Button onClick={() => go({ zoom: undefined })}>
-              epochs {number(zoom[0])} to {number(zoom[1])} ×
+              {unitsOf(unit)} {number(zoom[0])} to {number(zoom[1])} ×
             </Button>
           )}
           {attempt && <SaidBehind attempt={attempt} />}
@@ -108,6 +110,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
         ) : (
           <SeriesCharts
             x="epoch"
+            unit={unit}
             {...behind}
             bus={bus}
             keys={keys}
@@ -121,16 +124,25 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
         <div className="flex flex-wrap items-center gap-3 px-3">
           <h3 className="font-medium">Log</h3>
           {times && times.epochs.length > 0 && (
-            <LinesOf batchId={batchId} job={job.id} times={times} onLine={(line) => go({ line })} />
+            <LinesOf
+              batchId={batchId}
+              job={job.id}
+              unit={unit}
+              times={times}
+              onLine={(line) => go({ line })}
+            />
           )}
         </div>
         <LogView
           search={search}
-          onSearch={(next) => go({ level: undefined, q: undefined, line: undefined, ...next })}
+          onSearch={(next) =>
+            go({ level: undefined, stream: undefined, q: undefined, line: undefined, ...next })
+          }
           addressOf={(line) => links.line(batchId, line.db_id)}
           batchId={`${batchId} ${job.id}`}
           job={job.id}
           epochOf={epochOf}
+          unit={unit}
           onEpoch={(epoch) => {
             go({ zoom: around(epoch, times?.epochs ?? []) })
             document.querySelector('[data-chart]')?.scrollIntoView({ block: 'center' })
@@ -187,6 +199,7 @@ function Neighbours({ batchId, job }: { batchId: string; job: string }) {
 function LinesOf(props: {
   batchId: string
   job: string
+  unit: string
   times: { epochs: number[]; times: number[] }
   onLine: (line: number) => void
 }) {
@@ -196,13 +209,13 @@ function LinesOf(props: {
   if (log === null) return null
   const find = async (epoch: number): Promise<void> => {
     const span = timesOfEpoch(times, epoch)
-    if (span === undefined) return setSaid(`no epoch ${number(epoch)}`)
+    if (span === undefined) return setSaid(`no ${props.unit} ${number(epoch)}`)
     const line = await firstLineFrom(
       (after) => log({ job_id: props.job, after, limit: 500 }),
       span[0],
       span[1],
     )
-    if (line === undefined) return setSaid(`nothing was logged in epoch ${number(epoch)}`)
+    if (line === undefined) return setSaid(`nothing was logged in ${props.unit} ${number(epoch)}`)
     setSaid('')
     props.onLine(line)
   }
@@ -216,7 +229,7 @@ function LinesOf(props: {
       }}
     >
       <label className="flex items-center gap-1.5">
-        lines of epoch
+        lines of {props.unit}
         <input
           name="epoch"
           type="number"

@@ -1,4 +1,5 @@
 import { memo } from 'react'
+import { batchName } from '../../lib/batch-name.ts'
 import { hrefs } from '../../lib/links.ts'
 import { useRow } from '../../lib/live/row-store.ts'
 import { useBatch } from '../../lib/queries.ts'
@@ -66,9 +67,14 @@ export const BatchRow = memo(function BatchRow(props: {
             />
           </span>
           <span role="cell" className="min-w-0 truncate">
-            <a href={hrefs.batch(id)} data-open className="font-medium hover:underline">
-              {id}
+            <a href={hrefs.batch(id)} data-open title={id} className="font-medium hover:underline">
+              {batchName(batch)}
             </a>
+            {batch.starred && (
+              <span role="img" aria-label="Starred" className="pl-1 text-amber">
+                ★
+              </span>
+            )}
           </span>
           {props.columns.map((column) => (
             <span key={column.id} role="cell" data-cell={column.id} className={lookOf(column.id)}>

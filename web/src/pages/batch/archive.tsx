@@ -1,0 +1,31 @@
+import { useMutation } from '@tanstack/react-query'
+import { DropdownMenu } from 'radix-ui'
+import { changeBatch } from '../../lib/api/batches.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { batchStore } from '../../lib/live/batches.ts'
+import { tell } from '../../ui/toasts.tsx'
+
+/** Takes a batch out of the lists, or back into them. */
+export function ArchiveEntry({ batch }: { batch: Batch }) {
+  const turn = useMutation({
+    mutationFn: (archived: boolean) => changeBatch(batch.id, { archived }),
+    onSuccess: (changed) => {
+      batchStore.put([changed])
+      tell(changed.archived ? 'Archived: it leaves the lists.' : 'Back in the lists.', {
+        action: { label: 'Undo', run: () => turn.mutate(!changed.archived) },
+      })
+    },
+    onError: (error) => tell(`Not changed: ${sayWhy(error)}`, { bad: true }),
+  })
+  return (
+    <DropdownMenu.CheckboxItem
+      checked={batch.archived}
+      onCheckedChange={(archived) => turn.mutate(archived)}
+      className="flex cursor-pointer items-center justify-between gap-4 rounded px-2 py-1 outline-none data-highlighted:bg-hover"
+    >
+      Archived: out of the lists
+      <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
+    </DropdownMenu.CheckboxItem>
+  )
+}

@@ -1,0 +1,36 @@
+import { useMutation } from '@tanstack/react-query'
+import { changeBatch } from '../../lib/api/batches.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { batchStore } from '../../lib/live/batches.ts'
+import { tell } from '../../ui/toasts.tsx'
+
+/** The star of a batch: a button for those who may edit it. */
+export function Star({ batch }: { batch: Batch }) {
+  const turn = useMutation({
+    mutationFn: (starred: boolean) => changeBatch(batch.id, { starred }),
+    onSuccess: (changed) => batchStore.put([changed]),
+    onError: (error) => tell(`The star was not changed: ${sayWhy(error)}`, { bad: true }),
+  })
+  const { starred } = batch
+  const look = starred ? 'text-amber' : 'text-muted'
+  if (!batch.can?.edit)
+    return starred ? (
+      <span role="img" aria-label="Starred" className={look}>
+        ★
+      </span>
+    ) : null
+  return (
+    <button
+      type="button"
+      aria-pressed={starred}
+      aria-label="Star"
+      title={starred ? 'Remove the star' : 'Add a star'}
+      disabled={turn.isPending}
+      onClick={() => turn.mutate(!starred)}
+      className={`rounded px-1 text-lg leading-none hover:bg-hover ${look}`}
+    >
+      {starred ? '★' : '☆'}
+    </button>
+  )
+}
