@@ -64,7 +64,11 @@ function Fields(props: { title: string; fields: Record<string, unknown> | null |
   return (
     <section aria-label={props.title} className="flex flex-col gap-2">
       <h2 className="font-medium">{props.title}</h2>
-      {facts.length === 0 ? <p className="text-muted">{props.none}</p> : <Facts facts={facts} called={String} />}
+      {facts.length === 0 ? (
+        <p className="text-muted">{props.none}</p>
+      ) : (
+        <Facts facts={facts} called={String} />
+      )}
     </section>
   )
 }
@@ -81,7 +85,9 @@ function Facts(props: {
         const text = sayValue(value)
         return (
           <div key={name} className="contents">
-            <dt className="pt-2 pr-4 text-muted sm:border-t sm:border-line break-all sm:pb-2">{called(name)}</dt>
+            <dt className="pt-2 pr-4 text-muted sm:border-t sm:border-line break-all sm:pb-2">
+              {called(name)}
+            </dt>
             <dd className="flex items-start gap-2 pb-2 sm:border-t sm:border-line sm:pt-2">
               <pre className="min-w-0 flex-1 font-mono text-xs break-words whitespace-pre-wrap">{text}</pre>
               {text.length > 12 && <Copy text={text} />}
