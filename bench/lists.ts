@@ -7,7 +7,7 @@ import type { Known } from '../src/domain/caller.ts'
 import { listJobsOfBatch } from '../src/domain/jobs/index.ts'
 import type { Clock } from '../src/domain/liveness.ts'
 import type { Page, StartPosition } from '../src/domain/newest-first.ts'
-import { presentBatches, presentJobs } from '../src/domain/present.ts'
+import { presentBatches, viewsOfJobs } from '../src/domain/present.ts'
 import { createClient } from '../test/kit/http.ts'
 import { seedManyBatches, seedManyJobs } from './kit/many-batches.ts'
 import { type Figure, median, printFigures } from './kit/report.ts'
@@ -91,7 +91,7 @@ export async function benchLists(): Promise<Figure[]> {
       let after: StartPosition | undefined
       do {
         const rows = await listJobsOfBatch(sql, { key }, { limit: 501, after })
-        await presentJobs(sql, rows.slice(0, 500), clock)
+        await viewsOfJobs(sql, rows.slice(0, 500), clock)
         const last = rows.length > 500 ? rows[499] : undefined
         after = last && { startedAt: last.started_at, key: last.key }
       } while (after !== undefined)

@@ -13,9 +13,21 @@ import type { Caller } from './caller.ts'
 import { type BatchEtas, etaOf, recentEtasOf } from './eta/index.ts'
 import { type JobRow, type JobView, jobView } from './jobs/index.ts'
 import type { Clock } from './liveness.ts'
+import { publicBatch, publicJob } from './shares/index.ts'
 
-/** The batches of these rows as the caller is shown them, in their order; what spans nouns is looked up once for all. */
+/** The batches of these rows as the caller is shown them, in their order; without an account the public fields alone. */
 export async function presentBatches(
+  db: Db,
+  caller: Caller,
+  rows: readonly BatchRow[],
+  clock: Clock,
+): Promise<BatchView[]> {
+  const views = await viewsOfBatches(db, caller, rows, clock)
+  return caller.kind === 'anonymous' ? views.map(publicBatch) : views
+}
+
+/** The same with every field, for what decides itself who is shown which; what spans nouns is looked up once for all. */
+export async function viewsOfBatches(
   db: Db,
   caller: Caller,
   rows: readonly BatchRow[],
@@ -60,8 +72,19 @@ export async function presentColumns(
   )
 }
 
-/** The jobs of these rows, in their order. */
+/** The jobs of these rows as the caller is shown them, in their order; without an account the public fields alone. */
 export async function presentJobs(
+  db: Db,
+  caller: Caller,
+  rows: readonly JobRow[],
+  clock: Clock,
+): Promise<JobView[]> {
+  const views = await viewsOfJobs(db, rows, clock)
+  return caller.kind === 'anonymous' ? views.map(publicJob) : views
+}
+
+/** The same with every field. */
+export async function viewsOfJobs(
   db: Db,
   rows: readonly JobRow[],
   clock: Clock,

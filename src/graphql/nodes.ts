@@ -2,7 +2,7 @@ import { visibleBatches } from '../domain/access.ts'
 import { type BatchRow, type BatchView, readBatches } from '../domain/batches/index.ts'
 import { ANONYMOUS } from '../domain/caller.ts'
 import { findJobs, type JobName, type JobRow, type JobView, LazyJobView } from '../domain/jobs/index.ts'
-import { presentBatches, presentJobs } from '../domain/present.ts'
+import { presentBatches, viewsOfJobs } from '../domain/present.ts'
 import { anonymous, anonymousJob, asShared, openShare } from '../domain/shares/index.ts'
 import type { Context } from './context.ts'
 
@@ -46,8 +46,8 @@ export async function jobNodes(
   const shares = rows.map(shareOf)
   // What is hidden of a job is hidden of all of its view.
   const views = shares.some((share) => share?.anonymous === true)
-    ? await presentJobs(context.db, rows, context.clock)
-    : await presentJobs(context.db, rows, context.clock, (...of) => new LazyJobView(...of))
+    ? await viewsOfJobs(context.db, rows, context.clock)
+    : await viewsOfJobs(context.db, rows, context.clock, (...of) => new LazyJobView(...of))
   return rows.map((row, i) => {
     const share = shares[i] ?? null
     const view = views[i] as JobView

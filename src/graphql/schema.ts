@@ -1,5 +1,6 @@
 import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql'
 import { builder } from './builder.ts'
+import { hideUndeclaredFields } from './public-fields.ts'
 import './scalars.ts'
 import './person.ts'
 import './project.ts'
@@ -17,7 +18,7 @@ import './query.ts'
 import './live.ts'
 
 /** The schema of the service, from all the files of types. */
-export const buildSchema = (): GraphQLSchema => builder.toSchema()
+export const buildSchema = (): GraphQLSchema => hideUndeclaredFields(builder.toSchema())
 
 /** As schemas/graphql is checked in. */
 export const schemaText = (schema: GraphQLSchema): string =>

@@ -79,14 +79,15 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
     },
     async (request) => {
       const { limit, cursor: text } = request.query
-      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const caller = await request.caller()
+      const batch = await visibleBatch(sql, caller, request.params.id)
       const cursor = startCursor('jobs of a batch', batch.key)
       const found = await listJobsOfBatch(sql, batch, { limit: limit + 1, after: cursor.read(text) })
       const { rows, next_cursor } = pageFrom(found, limit, cursor, (row) => ({
         startedAt: row.started_at,
         key: row.key,
       }))
-      return { items: await presentJobs(sql, rows, clockOf(services)), next_cursor }
+      return { items: await presentJobs(sql, caller, rows, clockOf(services)), next_cursor }
     },
   )
 

@@ -47,7 +47,7 @@ export function jobRoutes(app: FastifyInstance, services: Services): void {
         startedAt: row.started_at,
         key: row.key,
       }))
-      return { items: await presentJobs(sql, rows, clockOf(services)), next_cursor }
+      return { items: await presentJobs(sql, caller, rows, clockOf(services)), next_cursor }
     },
   )
 
@@ -65,8 +65,9 @@ export function jobRoutes(app: FastifyInstance, services: Services): void {
       },
     },
     async (request) => {
-      const { job } = await visibleJob(sql, await request.caller(), request.params.key)
-      const [view] = await presentJobs(sql, [job], clockOf(services))
+      const caller = await request.caller()
+      const { job } = await visibleJob(sql, caller, request.params.key)
+      const [view] = await presentJobs(sql, caller, [job], clockOf(services))
       if (view === undefined) throw new Problem('job_not_found')
       return view
     },

@@ -175,7 +175,7 @@ export function shareRoutes(app: FastifyInstance, services: Services): void {
       }))
       const [[found], items] = await Promise.all([
         presentBatches(sql, ANONYMOUS, batchRows, clock),
-        presentJobs(sql, rows, clock),
+        presentJobs(sql, ANONYMOUS, rows, clock),
       ])
       if (found === undefined) throw new Problem('share_not_found')
       reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')

@@ -6,8 +6,8 @@ import { type BatchRow, type BatchView, readBatches } from '../batches/index.ts'
 import { ANONYMOUS } from '../caller.ts'
 import { type JobView, readJobs } from '../jobs/index.ts'
 import type { Clock } from '../liveness.ts'
-import { presentBatches, presentJobs } from '../present.ts'
-import { anonymous, anonymousJob } from '../shares/index.ts'
+import { viewsOfBatches, viewsOfJobs } from '../present.ts'
+import { anonymous, anonymousJob, publicBatch, publicJob } from '../shares/index.ts'
 import type { Viewer } from './follow.ts'
 import { describeCommands, describeHosts } from './told-agents.ts'
 import { describeEpochs, describeLines, describeSnapshots } from './told-series.ts'
@@ -52,7 +52,7 @@ interface FoundBatch {
 async function findBatches(db: Db, clock: Clock, keys: number[]): Promise<Map<number, FoundBatch>> {
   if (keys.length === 0) return new Map()
   const rows = await readBatches(db, ANONYMOUS, [...new Set(keys)])
-  const views = await presentBatches(db, ANONYMOUS, rows, clock)
+  const views = await viewsOfBatches(db, ANONYMOUS, rows, clock)
   return new Map(
     rows.map((row, i) => {
       const view = views[i] as BatchView
@@ -72,7 +72,7 @@ async function findJobs(
 ): Promise<Map<number, { view: JobView; json: string }>> {
   if (keys.length === 0) return new Map()
   const rows = await readJobs(db, [...new Set(keys)])
-  const views = await presentJobs(db, rows, clock)
+  const views = await viewsOfJobs(db, rows, clock)
   return new Map(
     rows.map((row, i) => {
       const view = views[i] as JobView
@@ -107,6 +107,14 @@ async function describeSummaries(
       key: '',
       payload: () => `{"batch":${batch.json},"jobs":[${changed.map((job) => job.json).join()}]}`,
     }
+    const visible: Shown = {
+      key: 'public',
+      payload: () =>
+        JSON.stringify({
+          batch: withoutCan(publicBatch(batch.view)),
+          jobs: changed.map((job) => publicJob(job.view)),
+        }),
+    }
     const hidden: Shown = {
       key: 'anonymous',
       payload: () => {
@@ -117,7 +125,7 @@ async function describeSummaries(
         })
       },
     }
-    return { show: (viewer) => (viewer.anonymous ? hidden : open) }
+    return { show: (viewer) => (viewer.anonymous ? hidden : viewer.userId === null ? visible : open) }
   })
 }
 
@@ -141,21 +149,24 @@ async function describeLists(
     onDashboard.flatMap((change) => change.keys.flatMap((key) => batches.get(key)?.row.project_key ?? [])),
   )
   const write = (list: FoundBatch[]): string => `{"batches":[${list.map((batch) => batch.json).join()}]}`
+  const writePublic = (list: FoundBatch[]): string =>
+    JSON.stringify({ batches: list.map(({ view }) => withoutCan(publicBatch(view))) })
 
   return changes.map(({ channel, keys }) => {
     const list = keys.flatMap((key) => batches.get(key) ?? [])
     if (list.length === 0) return null
     const whole: Shown = { key: '', payload: () => write(list) }
-    if (channel !== 'dashboard') return { show: () => whole }
+    const visible: Shown = { key: 'public', payload: () => writePublic(list) }
+    if (channel !== 'dashboard') return { show: ({ userId }) => (userId === null ? visible : whole) }
     return {
       show(viewer) {
         if (viewer.admin) return whole
         const seen = list.map(({ row }) => sees(viewer, row, members.get(row.project_key)))
         if (!seen.includes(true)) return undefined
-        return {
-          key: seen.map(Number).join(''),
-          payload: () => write(list.filter((_, i) => seen[i])),
-        }
+        const own = list.filter((_, i) => seen[i])
+        return viewer.userId === null
+          ? { key: `public ${seen.map(Number).join('')}`, payload: () => writePublic(own) }
+          : { key: seen.map(Number).join(''), payload: () => write(own) }
       },
     }
   })

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { BatchView } from '../batches/index.ts'
 import type { JobView } from '../jobs/index.ts'
+import { exposed, PUBLIC_BATCH, PUBLIC_JOB, publicBatch } from './public-fields.ts'
 
 /** 192 random bits in text that stands in an address as it is. */
 export const makeShareToken = (): string => randomBytes(24).toString('base64url')
@@ -13,8 +14,8 @@ export const isShareToken = (text: string): boolean => /^[A-Za-z0-9_-]{32}$/.tes
 
 const NOTHING = { stop: false, rerun: false, delete: false, share: false, edit: false }
 
-/** Whoever opens a share only looks. */
-export const asShared = (batch: BatchView): BatchView => ({ ...batch, can: NOTHING })
+/** A batch as a share opens it: its public fields, to look at only. */
+export const asShared = (batch: BatchView): BatchView => ({ ...publicBatch(batch), can: NOTHING })
 
 const HIDDEN = '[hidden]'
 /** What stands between white space, quotes and what separates values; each is looked at once, however long. */
@@ -39,42 +40,23 @@ export function anonymous(batch: BatchView): { batch: BatchView; text: <T>(value
   const { env_snapshot: environment } = batch
   return {
     text,
-    batch: {
-      ...batch,
-      owner: null,
-      host: null,
-      host_id: null,
-      user: null,
-      command: text(batch.command),
-      experiment_type: text(batch.experiment_type),
-      tags: text(batch.tags),
-      name: text(batch.name),
-      group: text(batch.group),
-      // What a run was given, wrote and left behind may name people, hosts and folders in words of its own.
-      notes: '',
-      config: null,
-      summary: text(batch.summary),
-      traceback: null,
-      failure_reason: text(batch.failure_reason),
-      env_snapshot:
-        environment === null
-          ? null
-          : { commit: environment.commit, command: text(environment.command), cwd: null, hostname: null },
-    },
+    batch: exposed(
+      {
+        ...batch,
+        env_snapshot:
+          environment === null
+            ? null
+            : { commit: environment.commit, command: environment.command, cwd: null, hostname: null },
+      },
+      PUBLIC_BATCH,
+      text,
+    ),
   }
 }
 
 /** A job of an anonymous share; `text` is what its batch's `anonymous` gave. */
-export const anonymousJob = (job: JobView, text: <T>(value: T) => T): JobView => ({
-  ...job,
-  model: text(job.model),
-  dataset: text(job.dataset),
-  params: text(job.params),
-  metrics: text(job.metrics),
-  failure_reason: text(job.failure_reason),
-  traceback: null,
-  step_unit: text(job.step_unit),
-})
+export const anonymousJob = (job: JobView, text: <T>(value: T) => T): JobView =>
+  exposed(job, PUBLIC_JOB, text)
 
 function deeply(value: unknown, hide: (text: string) => string): unknown {
   if (typeof value === 'string') return hide(value)
