@@ -28,6 +28,7 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     for name in list(os.environ):
         if name.startswith(_OUTSIDE) and name not in _KEEP:
             monkeypatch.delenv(name)
+    monkeypatch.setenv("SVC_WATCHDOG", "0")  # one more process for every reporter; its own tests switch it on
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)
     home, temp = tmp_path / "home", tmp_path / "temp"

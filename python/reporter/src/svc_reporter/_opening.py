@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _run_record
+from . import _run_record, _watchdog
 from ._log import Voice
 from ._process import ProcessIdentity
 from ._ranks import world_size
@@ -90,3 +90,26 @@ class OwnRecord:
                 _run_record.write_ended(self._path)
         except Exception as error:
             self._voice.once(logging.WARNING, "run record end", f"the end of this run could not be recorded: {error}")
+
+
+def watch(run: Reporter, settings: Settings, *, guest: bool) -> _watchdog.Watched | None:
+    """Have the watchdog end this run should this process die without a word. Never raises."""
+    try:
+        return _watchdog.watch(
+            {
+                "batch_id": run.batch_id,
+                "project": run.project,
+                "host": hostname(),
+                "url": str(settings.target) if settings.target else None,
+                "token": settings.token,
+                "folder": settings.folder,
+                "guest": guest,
+            }
+        )
+    except Exception as error:
+        run.voice.once(
+            logging.WARNING,
+            "watchdog",
+            f"no watchdog could be started ({error}): should this process be killed, its run ends as lost, and later",
+        )
+        return None

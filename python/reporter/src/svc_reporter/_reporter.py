@@ -17,7 +17,7 @@ from ._failure import STOPPED, reason_of, trace_of
 from ._ids import new_batch_id, now_ms
 from ._job import Job
 from ._log import Voice
-from ._opening import OwnRecord, start_data
+from ._opening import OwnRecord, start_data, watch
 from ._periodic import Periodic
 from ._pipeline import Pipeline
 from ._plain import plain
@@ -25,6 +25,7 @@ from ._settings import read_rerun, read_settings
 from ._snapshot import Snapshot, hostname, user_name
 from ._stop import Stop
 from ._watch import Sampler, StopPoll
+from ._watchdog import Watched
 
 _EARLY_LINES = 1_000
 """Lines kept that were logged before the first job: a log line needs a job to belong to."""
@@ -81,6 +82,7 @@ class Reporter:
         self._lock = threading.RLock()
         self._pipeline: Pipeline | None = None
         self._record: OwnRecord | None = None
+        self._watched: Watched | None = None
         self._periodics: list[Periodic] = []
         self._closing = self._closed = False
         self._began = time.monotonic()
@@ -202,6 +204,8 @@ class Reporter:
         with self._lock:
             self._open_jobs.append(job)
             self._last_job_id = job.id
+            if self._watched is not None:
+                self._watched.job_started(job.id)
             early, self._early = self._early, []
             at_once = self._last_end == (job.id, now_ms())
         if at_once:
@@ -221,6 +225,8 @@ class Reporter:
                 self._n_done += 1
             else:
                 self._n_failed += 1
+            if self._watched is not None and all(other.id != job.id for other in self._open_jobs):
+                self._watched.job_ended(job.id, done=event_type == "job_done")
         self.emit(event_type, job.id, data)
         self._last_end = (job.id, now_ms())
 
@@ -275,6 +281,7 @@ class Reporter:
             data = start_data(self, snapshot, self._config, self._tags, self._rerun, record)
             pipeline.put("batch_start", None, data)
         pipeline.start()
+        self._watched = watch(self, self._settings, guest=self._is_guest)
         self._periodics = [
             Periodic("heartbeat", self._heartbeat_s, self._heartbeat, self.voice),
             Periodic("resources", self._resources_s, Sampler(snapshot.cwd, self._on_sample), self.voice),
@@ -303,6 +310,8 @@ class Reporter:
                 periodic.stop()
             if failure is None and self.stop_honoured:
                 failure = STOPPED
+            if self._watched is not None:
+                self._watched.closing(failure)
             for job in list(self._open_jobs):  # begun without a context
                 job.done() if failure is None else job.fail(failure)
             for line in self._early:
@@ -318,6 +327,8 @@ class Reporter:
             self._closed = True
             if self._record is not None:
                 self._record.end()
+            if self._watched is not None:
+                self._watched.ended()
             _lifecycle.closed(self)
 
     def end_at_exit(self, failure: str | None) -> None:
@@ -357,6 +368,8 @@ class Reporter:
 
     def _on_stop(self, answer: dict[str, Any]) -> None:
         self._stop.see(answer)
+        if self._watched is not None:
+            self._watched.stopping()
         self.voice.once(logging.INFO, "stop", f"stop was requested for batch {self.batch_id}")
         tuning = self._settings.tuning
         self._stop.interrupt_if_unanswered(

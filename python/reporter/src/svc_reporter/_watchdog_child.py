@@ -1,0 +1,207 @@
+"""The watchdog: waits for the death of a training and then ends its open runs for it. See _watchdog.py.
+
+Run as a script: `python -S _watchdog_child.py PID START_TIME`, with a socket as standard input over which the training
+says, a JSON object a line, which runs and jobs are open. It imports little until there is something to do.
+
+When the training has died it has SEND_S seconds to send the ends of jobs and batches and what waits on disk, and
+is ended by an alarm after that: a Slurm step or a container waits for every process in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from typing import Any
+
+if not __package__:  # as a script: the folder of the package, after the standard library
+    sys.path[0:1] = []
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+SEND_S = 8.0
+_TICK_S = 1.0
+_IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGTSTP", "SIGPIPE")
+"""They are meant for the training."""
+
+
+class Run:
+    """What the training has said about one of its runs."""
+
+    def __init__(self, facts: dict[str, Any]) -> None:
+        self.facts = facts
+        self.began = time.time()
+        self.jobs: dict[str, float] = {}
+        """Open jobs and when they began."""
+        self.n_done = self.n_failed = 0
+        self.stopping = self.closing = False
+        self.failure: str | None = None
+
+    def hear(self, message: dict[str, Any]) -> None:
+        if "job" in message:
+            self.jobs[message["job"]] = time.time()
+        elif "job_end" in message:
+            self.jobs.pop(message["job_end"], None)
+            if message["done"]:
+                self.n_done += 1
+            else:
+                self.n_failed += 1
+        elif "stopping" in message:
+            self.stopping = True
+        elif "closing" in message:
+            self.closing, self.failure = True, message["failure"]
+
+
+class Parent:
+    """The training's process."""
+
+    def __init__(self, pid: int, start_time: str) -> None:
+        self.pid = pid
+        self._start_time = start_time
+        self.handle: int | None = None
+        """Readable once the process has ended (Linux 5.3); None elsewhere."""
+        self._stat: int | None = None
+        try:
+            self.handle = os.pidfd_open(pid)  # type: ignore[attr-defined,unused-ignore]  # not on macOS
+        except (AttributeError, OSError):
+            pass
+        try:
+            self._stat = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+        except OSError:
+            pass
+
+    def is_alive(self) -> bool:
+        if self.handle is not None:
+            return not select.select([self.handle], [], [], 0)[0]
+        fields = self._fields()
+        if fields is not None:
+            return fields[0] not in "ZX" and self._start_time in ("", fields[19])
+        if os.path.exists("/proc/self/stat"):
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except OSError:
+            pass
+        return True
+
+    def ending(self) -> str:
+        """How it ended, as far as that can be seen: only until its own parent has asked for it."""
+        fields = self._fields()
+        if fields is None or fields[0] not in "ZX" or len(fields) < 50 or not fields[49].isdigit():
+            return f"process {self.pid} ended without a word"
+        code = int(fields[49])
+        if code & 127:
+            try:
+                return f"process {self.pid} was ended by {signal.Signals(code & 127).name}"
+            except ValueError:
+                return f"process {self.pid} was ended by signal {code & 127}"
+        return f"process {self.pid} ended with exit status {code >> 8} without closing its run"
+
+    def _fields(self) -> list[str] | None:
+        """The fields of /proc/PID/stat from the third on, read through a descriptor that no later process can get."""
+        if self._stat is None:
+            return None
+        try:
+            return os.pread(self._stat, 4096, 0).decode("utf-8", "replace").rsplit(")", 1)[1].split()
+        except (OSError, IndexError):
+            return None
+
+
+def main(pid: int, start_time: str) -> int:
+    if os.fork():
+        os._exit(0)  # the training must not have a child that it did not make
+    for name in _IGNORED:
+        number = getattr(signal, name, None)
+        if number is not None:
+            signal.signal(number, signal.SIG_IGN)
+    parent = Parent(pid, start_time)
+    kills = oom_kills()
+    runs: dict[str, Run] = {}
+    buffer = b""
+    listening = True
+    while True:
+        waits = [parent.handle] if parent.handle is not None else []
+        ready = select.select([0, *waits] if listening else waits, [], [], _TICK_S)[0]
+        if listening and 0 in ready:
+            data = _receive()
+            listening = data != b""
+            buffer = _hear(runs, buffer + data)
+            if data:
+                continue  # everything that was said before the end counts
+        if not runs and not listening:
+            return 0
+        if not parent.is_alive():
+            break
+    how = parent.ending()
+    while listening:
+        data = _receive() if select.select([0], [], [], 0)[0] else b""
+        listening = data != b""
+        buffer = _hear(runs, buffer + data)
+    if not runs:
+        return 0
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, SEND_S + 1)
+    after = oom_kills()
+    if kills is not None and after is not None and after > kills:
+        how += " (out of memory: the control group counted an oom kill)"
+    from svc_reporter._last_words import send_last_words
+
+    deadline = time.monotonic() + SEND_S
+    for run in runs.values():
+        send_last_words(run, how, deadline)
+    return 0
+
+
+def oom_kills() -> float | None:
+    """How many processes of this control group, which is the training's too, the kernel has killed."""
+    try:
+        with open("/proc/self/cgroup", encoding="ascii", errors="replace") as file:
+            groups = [line.strip().split(":", 2) for line in file]
+    except OSError:
+        return None
+    for _, controllers, path in (group for group in groups if len(group) == 3):
+        if controllers not in ("", "memory"):
+            continue
+        for root, name in (("/sys/fs/cgroup", "memory.events"), ("/sys/fs/cgroup/memory", "memory.oom_control")):
+            # Inside a container the group is the root.
+            for folder in (root + path.rstrip("/"), root):
+                try:
+                    with open(f"{folder}/{name}", encoding="ascii", errors="replace") as file:
+                        counts = dict(line.split(None, 1) for line in file if " " in line)
+                    return float(counts["oom_kill"])
+                except (OSError, KeyError, ValueError):
+                    continue
+    return None
+
+
+def _receive() -> bytes:
+    try:
+        return os.read(0, 65536)
+    except InterruptedError:
+        return b" "
+    except OSError:
+        return b""
+
+
+def _hear(runs: dict[str, Run], buffer: bytes) -> bytes:
+    *lines, rest = buffer.split(b"\n")
+    for line in lines:
+        try:
+            message = json.loads(line)
+            if "open" in message:
+                runs[message["open"]] = Run(message)
+            elif "close" in message:
+                runs.pop(message["close"], None)
+            elif message["run"] in runs:
+                runs[message["run"]].hear(message)
+        except (ValueError, KeyError, TypeError):
+            continue
+    return rest
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(int(sys.argv[1]), sys.argv[2]))

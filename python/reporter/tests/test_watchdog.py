@@ -1,0 +1,171 @@
+"""A training that dies without a word: its watchdog ends its run, and leaves nothing behind itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from .conftest import lines_of
+from .kit import process
+from .kit.fake_ingest import FakeIngest
+from .kit.fault_proxy import FaultProxy
+from .kit.wait import until
+
+BODY = """
+run = svc.Reporter("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0.1,
+                   resources_s=0, heartbeat_s=0)
+with run, run.job("a") as job:
+    job.epoch(0, train_loss=1.0)
+    run.flush(5)
+    print("ready", flush=True)
+    END
+"""
+
+
+def _start(server_url: str, end: str, **env: str) -> subprocess.Popen[str]:
+    running = process.script(BODY.replace("END", end), {"URL": server_url, "SVC_WATCHDOG": "1", **env})
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    return running
+
+
+def _watchdogs() -> list[int]:
+    """Watchdogs of this test's processes: each test has a home of its own, which they inherit."""
+    mine = f"HOME={os.environ['HOME']}".encode()
+    found: list[int] = []
+    for name in os.listdir("/proc"):
+        try:
+            command = Path(f"/proc/{name}/cmdline").read_bytes()
+            if b"_watchdog_child.py" in command and mine in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+                found.append(int(name))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def _ends(server: FakeIngest) -> list[tuple[str, str]]:
+    ends = [*server.of("job_failed"), *server.of("batch_failed")]
+    return [(event["event_type"], event["data"]["reason"]) for event in ends]
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "SIGKILL"),
+        ("import ctypes; ctypes.string_at(0)", "SIGSEGV"),
+        ("os._exit(3)", "exit status 3"),
+        ("os.abort()", "SIGABRT"),
+    ],
+)
+def test_a_sudden_death_ends_job_and_batch_as_failed_with_what_can_be_seen_of_it(
+    server: FakeIngest, end: str, words: str
+) -> None:
+    running = _start(server.url, end)
+    until(lambda: bool(server.of("batch_failed")), 15)  # nobody has asked for its exit status yet, so it can be seen
+    running.communicate(timeout=20)
+    pid = running.pid
+    assert [kind for kind, _ in _ends(server)] == ["job_failed", "batch_failed"]
+    for _, reason in _ends(server):
+        assert reason.startswith(f"process {pid} ")
+        assert words in reason
+    assert server.of("batch_failed")[0]["data"]["n_failed"] == 1
+    until(lambda: _watchdogs() == [], 10)
+
+
+def test_the_watchdog_of_a_run_that_ends_well_ends_with_it_and_says_nothing(server: FakeIngest) -> None:
+    running = _start(server.url, "assert len(os.listdir(f'/proc/{os.getpid()}/task')) > 1")
+    running.communicate(timeout=20)
+    assert running.returncode == 0
+    until(lambda: _watchdogs() == [], 5)
+    assert server.types() == ["batch_start", "job_start", "job_epoch", "job_done", "batch_done"]
+
+
+def test_the_watchdog_has_no_terminal_no_descriptor_and_no_session_of_the_training_and_ignores_its_signals(
+    server: FakeIngest, tmp_path: Path
+) -> None:
+    running = _start(server.url, "time.sleep(600)")
+    until(lambda: len(_watchdogs()) == 1)
+    (dog,) = _watchdogs()
+    assert os.getsid(dog) != os.getsid(running.pid)
+    assert b"em_live" not in Path(f"/proc/{dog}/cmdline").read_bytes() + Path(f"/proc/{dog}/environ").read_bytes()
+    until(lambda: int(_caught(dog, "SigIgn"), 16) >> (signal.SIGTERM - 1) & 1 == 1)
+    open_files = {os.readlink(f"/proc/{dog}/fd/{name}") for name in os.listdir(f"/proc/{dog}/fd")}
+    kinds = {name.split(":")[0] for name in open_files} - {"/dev/null", f"/proc/{running.pid}/stat"}
+    assert kinds == {"socket", "anon_inode"}
+    assert sum(name.startswith("socket:") for name in open_files) == 1
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(dog, number)
+    time.sleep(0.3)
+    assert _watchdogs() == [dog]
+    running.kill()
+    until(lambda: bool(server.of("batch_failed")), 15)
+    running.communicate(timeout=20)
+    until(lambda: _watchdogs() == [], 10)
+
+
+def _caught(pid: int, field: str) -> str:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(line.split()[1] for line in status.splitlines() if line.startswith(f"{field}:"))
+
+
+def test_it_notices_the_death_while_a_forked_child_lives_on(server: FakeIngest) -> None:
+    end = "pid = os.fork()\n    if pid == 0: time.sleep(5); os._exit(0)\n    os.kill(os.getpid(), signal.SIGKILL)"
+    begin = time.monotonic()
+    running = _start(server.url, end)
+    until(lambda: bool(server.of("batch_failed")), 15)
+    assert time.monotonic() - begin < 15
+    running.communicate(timeout=20)
+
+
+def test_a_death_after_a_stop_ends_the_run_as_stopped(server: FakeIngest) -> None:
+    server.stop_requested = True
+    end = "_wait = [time.sleep(0.01) for _ in iter(lambda: run.stop_requested, True)]; time.sleep(0.3); os._exit(1)"
+    running = _start(server.url, end)
+    until(lambda: bool(server.of("batch_failed")), 15)
+    assert {reason for _, reason in _ends(server)} == {"stop_requested"}
+    running.communicate(timeout=20)
+
+
+def test_what_was_on_disk_is_sent_after_the_ends(server: FakeIngest, proxy: FaultProxy, spill: Path) -> None:
+    go = spill.parent / "go"
+    end = f"""while not os.path.exists({str(go)!r}): time.sleep(0.01)
+    for e in range(1, 100): job.epoch(e)
+    run.flush(2)
+    print("spilled", flush=True)
+    time.sleep(600)"""
+    running = _start(proxy.url, end)
+    proxy.refuse()
+    go.touch()
+    assert running.stdout is not None
+    assert running.stdout.readline() == "spilled\n"
+    until(lambda: len(lines_of(spill / "b.jsonl")) == 99)
+    proxy.accept()
+    running.kill()
+    until(lambda: bool(server.of("batch_failed")) and len(server.of("job_epoch")) == 100, 15)
+    assert [kind for kind, _ in _ends(server)] == ["job_failed", "batch_failed"]
+    running.communicate(timeout=20)
+    until(lambda: _watchdogs() == [], 10)
+    assert not list(spill.glob("b.jsonl*"))
+
+
+def test_with_the_service_away_the_ends_wait_on_disk_and_the_watchdog_is_gone_within_ten_seconds(
+    server: FakeIngest, proxy: FaultProxy, spill: Path
+) -> None:
+    running = _start(proxy.url, "time.sleep(600)")
+    proxy.refuse()
+    running.kill()
+    running.communicate(timeout=20)
+    until(lambda: _watchdogs() == [], 10)
+    assert [event["event_type"] for event in lines_of(spill / "b.jsonl")] == ["job_failed", "batch_failed"]
+
+
+def test_it_can_be_switched_off(server: FakeIngest) -> None:
+    running = _start(server.url, "time.sleep(600)", SVC_WATCHDOG="0")
+    assert _watchdogs() == []
+    running.kill()
+    running.communicate(timeout=20)
