@@ -17,6 +17,7 @@ from ._errors import QueryError, StopRequested
 from ._job import Job
 from ._log_handler import LogHandler
 from ._reporter import Reporter
+from ._run import Run, init
 from ._version import __version__
 
-__all__ = ["Delivery", "Job", "LogHandler", "QueryError", "Reporter", "StopRequested", "__version__"]
+__all__ = ["Delivery", "Job", "LogHandler", "QueryError", "Reporter", "Run", "StopRequested", "__version__", "init"]

@@ -9,7 +9,7 @@ from ._pipeline import Pipeline
 
 
 def last_event(
-    pipeline: Pipeline, counts: dict[str, int], elapsed_s: float, failure: str | None, trace: str | None
+    pipeline: Pipeline, counts: dict[str, Any], elapsed_s: float, failure: str | None, trace: str | None
 ) -> Callable[[], None]:
     """Puts the event that ends the batch, when called: after what was pending before it.
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import traceback
 from types import TracebackType
 
 from ._errors import StopRequested
 from ._redact import redact_text
+from ._traceback import full_trace
 
 STOPPED = "stop_requested"
 """The reason that makes the service call a batch or job `stopped` (contract §4)."""
 _REASON_LIMIT = 2_000
-_TRACE_LIMIT = 8_000
 
 
 def reason_of(error: BaseException | None) -> str | None:
@@ -32,7 +31,4 @@ def reason_of(error: BaseException | None) -> str | None:
 def trace_of(error: BaseException | None, trace: TracebackType | None) -> str | None:
     if error is None or isinstance(error, (StopRequested, SystemExit, KeyboardInterrupt)):
         return None
-    try:
-        return redact_text("".join(traceback.format_exception(type(error), error, trace)))[-_TRACE_LIMIT:]
-    except Exception:
-        return None
+    return full_trace(error, trace)

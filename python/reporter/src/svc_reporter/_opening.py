@@ -36,6 +36,7 @@ def start_data(
         "process": ProcessIdentity.own().as_data(),
         "client": {"name": "svc-reporter", "version": __version__, "python": sys.version.split()[0]},
     }
+    data.update(run.start_extras)
     if config is not None:
         data["config"] = config
     if tags:
@@ -49,7 +50,7 @@ def start_data(
 
     def complete() -> dict[str, Any]:
         record.start(snapshot)
-        return {**data, "env_snapshot": snapshot.data()}
+        return {**data, "env_snapshot": {**snapshot.data(), **run.environment_extras}}
 
     return complete
 

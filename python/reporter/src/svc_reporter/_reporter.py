@@ -77,6 +77,12 @@ class Reporter:
         self.batch_id: str = own or joined or new_batch_id(self.experiment_type, now_ms())
         self._inert = _ranks.rank() > 0 or (_ranks.is_worker_process() and not self._is_guest)
         self._stop = Stop(self.batch_id, stop, alone=_ranks.world_size() == 1)
+        self.start_extras: dict[str, Any] = {}
+        """Further fields of batch_start."""
+        self.environment_extras: dict[str, Any] = {}
+        """Further fields of its env_snapshot."""
+        self.end_extras: Callable[[], dict[str, Any]] = dict
+        """Further fields of the batch's last event, asked for when it is made."""
         self.voice = Voice()
         self._pid = os.getpid()
         self._lock = threading.RLock()
@@ -183,13 +189,14 @@ class Reporter:
         except Exception as error:
             self.voice.say(logging.ERROR, "emit", f"an event was lost: {error!r}")
 
-    def emit_log(self, job_id: str | None, line: object, level: str | int) -> None:
+    def emit_log(self, job_id: str | None, line: object, level: str | int, **more: Any) -> None:
+        """`more`: further fields of the event, such as `stream`."""
         if self._pid != os.getpid():
             return
         try:
             if isinstance(level, int):
                 level = logging.getLevelName(level)
-            data = {"line": str(line), "level": (str(level).strip().lower() or "info")[:32]}
+            data = {"line": str(line), "level": (str(level).strip().lower() or "info")[:32], **more}
         except Exception:
             return  # an object whose __str__ fails has nothing to log
         target = job_id or self._job_for_lines()
@@ -317,7 +324,7 @@ class Reporter:
             for line in self._early:
                 pipeline.put("log_line", _NO_JOB, line)
             self._early = []
-            counts = {"n_done": self._n_done, "n_failed": self._n_failed}
+            counts = {**self.end_extras(), "n_done": self._n_done, "n_failed": self._n_failed}
             elapsed_s = time.monotonic() - self._began
             last = None if self._is_guest else last_event(pipeline, counts, elapsed_s, failure, trace)
             pipeline.close(timeout_s, last)

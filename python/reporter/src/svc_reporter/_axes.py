@@ -1,0 +1,139 @@
+"""Which step a value stands at: what the x-axis of its chart counts."""
+
+from __future__ import annotations
+
+import enum
+import fnmatch
+import math
+import operator
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ._plain import plain
+
+_NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_MOST = 2**31 - 1
+RESERVED = {"epoch": "axis/epoch"}
+"""The service's own name for the step cannot name a series, so a metric of that name is called otherwise."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What `define_metric` said of the metrics that a pattern matches."""
+
+    pattern: str
+    step: str | None
+    goal: str | None
+
+
+class Axes:
+    """Counts steps, and knows which metrics stand at the value of another one."""
+
+    def __init__(self, complain: Callable[[str, str], None]) -> None:
+        self._complain = complain
+        self._metrics: list[Metric] = []
+        self._last_of: dict[str, float] = {}
+        self._at = -1
+        self._lock = threading.RLock()
+
+    def define(self, metric: Metric) -> None:
+        """A later definition wins over an earlier one that matches as well."""
+        self._metrics.insert(0, metric)
+
+    def goal_of(self, name: str) -> str | None:
+        return next((m.goal for m in self._metrics if m.goal and fnmatch.fnmatchcase(name, m.pattern)), None)
+
+    def rows(self, data: Mapping[str, Any], step: Any) -> dict[int, dict[str, Any]]:
+        """Step → what stands there. What is no number is kept beside the numbers of the main step."""
+        with self._lock:
+            return self._rows(data, step)
+
+    def _rows(self, data: Mapping[str, Any], step: Any) -> dict[int, dict[str, Any]]:
+        main, fraction = self._main_step(step)
+        numbers: dict[str, float] = {} if fraction is None else {"step": fraction}
+        rows: dict[int, dict[str, Any]] = {main: {}}
+        for name, value in flattened(data):
+            number = number_of(value)
+            if number is None:
+                self._complain(
+                    name, f"{name}: {type(value).__name__} is no number; it is kept with its step, not charted"
+                )
+                rows[main][name] = plain(value)
+            else:
+                numbers[name] = number
+        self._last_of.update({name: value for name, value in numbers.items() if math.isfinite(value)})
+        for name, value in numbers.items():
+            shown = RESERVED.get(name, name)
+            rows.setdefault(self._step_of(name, main), {})[shown] = plain(value)
+        return {at: row for at, row in rows.items() if row}
+
+    def _main_step(self, step: Any) -> tuple[int, float | None]:
+        """The step, or the next one by counting; with it the fraction that it was given, if it was one."""
+        if step is None:
+            self._at += 1
+            return self._at, None
+        at = whole(step)
+        if at is not None:
+            self._at = at
+            return at, None
+        fraction = number_of(step)
+        self._at = min(self._at + 1, _MOST)
+        if fraction is None or not math.isfinite(fraction):
+            self._complain("a step", f"a step must be a number, got {step!r}; calls are counted instead")
+            return self._at, None
+        self._complain(
+            "a fraction",
+            f"the step {step!r} is no whole number: calls are counted, and it is kept as the series `step`",
+        )
+        return self._at, fraction
+
+    def _step_of(self, name: str, main: int) -> int:
+        axis = next((m.step for m in self._metrics if m.step and fnmatch.fnmatchcase(name, m.pattern)), None)
+        if axis is None or axis == name:
+            return main
+        value = self._last_of.get(axis)
+        at = None if value is None else whole(value)
+        if at is None:
+            self._complain(f"axis {axis}", f"{name} stands at the steps of {axis}, which has no whole number yet")
+            return main
+        return at
+
+
+def flattened(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """`{"val": {"acc": 1}}` → `("val/acc", 1)`; what is None is left out."""
+    for key, value in data.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from flattened(value, f"{name}/")
+        elif value is not None:
+            yield name, value
+
+
+def number_of(value: Any) -> float | None:
+    """The number in a float, bool, enum, NumPy or torch scalar; None for anything else."""
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, (str, bytes)):
+        return None
+    made = plain(value)
+    if isinstance(made, list) and len(made) == 1:
+        made = made[0]
+    if isinstance(made, bool):
+        return int(made)
+    if isinstance(made, (int, float)):
+        return made
+    return _NON_FINITE.get(made) if isinstance(made, str) else None
+
+
+def whole(value: Any) -> int | None:
+    """A whole number within the service's range, also of a float or tensor that holds one; None otherwise."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        found = number_of(value)
+        if found is None or not math.isfinite(found) or found != int(found):
+            return None
+        number = int(found)
+    return number if -_MOST <= number <= _MOST else None

@@ -1,0 +1,85 @@
+"""`run.config`: what a run was given. It may change while the run goes on, and the service is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import Any
+
+from ._environment import without_secrets
+from ._plain import plain
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+class Config(MutableMapping[str, Any]):
+    """A dictionary whose keys are attributes too: `run.config.lr`, `run.config["lr"]`, `run.config.update(lr=1e-4)`.
+
+    Values read back as they were given; what is sent is plain data, with the values of secret names masked.
+    """
+
+    def __init__(self, values: Mapping[str, Any], tell: Tell) -> None:
+        object.__setattr__(self, "_values", dict(values))
+        object.__setattr__(self, "_tell", tell)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.update({key: value})
+
+    def __delitem__(self, key: str) -> None:
+        raise TypeError("what a run was given is not taken back; set it to None")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return object.__getattribute__(self, "_values")[name]
+        except KeyError:
+            raise AttributeError(f"config has no {name!r}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.update({name: value})
+
+    def __repr__(self) -> str:
+        return f"Config({self._values!r})"
+
+    def update(self, *values: Any, **more: Any) -> None:
+        """As of a dict; keys that change are told to the service in one event."""
+        fresh = dict(*values, **more)
+        changed = {
+            str(key): value for key, value in fresh.items() if key not in self._values or self._differs(key, value)
+        }
+        self._values.update({str(key): value for key, value in fresh.items()})
+        if changed:
+            self._tell(plain_config(changed))
+
+    def _differs(self, key: str, value: Any) -> bool:
+        try:
+            return key not in self._values or bool(self._values[key] != value)
+        except Exception:  # an array has no one answer
+            return True
+
+
+def plain_config(values: Mapping[str, Any]) -> dict[str, Any]:
+    """As it is sent."""
+    return without_secrets({str(key): plain(value) for key, value in values.items()})
+
+
+def config_of(given: Any) -> dict[str, Any]:
+    """A dictionary, an argparse.Namespace, a dataclass or an object with attributes, as a dictionary.
+
+    Raises TypeError for anything else.
+    """
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {str(key): value for key, value in given.items()}
+    fields = getattr(given, "__dict__", None)
+    if not isinstance(fields, dict) or isinstance(given, type):
+        raise TypeError(f"config must be a dictionary or an object with attributes, got {type(given).__name__}")
+    return {key: value for key, value in fields.items() if not key.startswith("_")}
