@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from svc_reporter import _console
 from svc_reporter._console import ConsoleCapture
 
 
@@ -72,7 +71,7 @@ def test_a_progress_bar_is_one_line_its_last(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_bar_that_takes_long_is_sent_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     on_terminal(monkeypatch)
     now = [0.0]
-    monkeypatch.setattr(_console.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
 
     def write() -> None:
         for percent in range(10):
@@ -85,7 +84,7 @@ def test_a_bar_that_takes_long_is_sent_now_and_then(monkeypatch: pytest.MonkeyPa
 def test_more_than_1000_lines_a_second_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     on_terminal(monkeypatch)
     now = [10.0]
-    monkeypatch.setattr(_console.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
 
     def write() -> None:
         for n in range(1_500):

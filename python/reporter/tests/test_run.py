@@ -281,3 +281,21 @@ def test_a_configuration_too_large_for_one_event_loses_its_largest_keys(real_ser
     run.finish()
     assert batch_of(real_server, run.id)["config"] == {"small": 1}
     assert any("configuration is too large: big left out" in record.getMessage() for record in caplog.records)
+
+
+def test_an_exit_status_without_a_context_is_a_failure(real_server: RealServer, tmp_path: Path) -> None:
+    done = run_script(
+        real_server,
+        tmp_path,
+        """
+        import sys
+        run = svc.init("vision", batch_id="exits with 2")
+        run.log({"loss": 1})
+        run.summary["best"] = 1
+        sys.exit(2)
+        """,
+    )
+    assert done.returncode == 2
+    batch = batch_of(real_server, "exits with 2")
+    assert (batch["status"], batch["failure_reason"]) == ("failed", "SystemExit: 2")
+    assert batch["summary"]["best"] == 1

@@ -1,0 +1,134 @@
+"""What is recorded of a run's surroundings, and what is not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import svc_reporter as svc
+from svc_reporter import _environment
+from svc_reporter._environment import cluster, diff_lines, environment, wanted_parts
+from svc_reporter._traceback import LIMIT, full_trace
+
+from .kit.real_server import RealServer
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "train.py").write_text("lr = 0.1\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "first")
+    git(folder, "remote", "add", "origin", "https://ada:hunter2hunter2@example.org/digits.git")
+    return folder
+
+
+def test_a_clean_checkout_has_no_diff(checkout: Path) -> None:
+    assert diff_lines(str(checkout), {}) == []
+    assert diff_lines(str(checkout.parent), {}) == []
+
+
+def test_the_diff_comes_without_secrets(checkout: Path) -> None:
+    (checkout / "train.py").write_text(
+        'lr = 0.2\nAPI_KEY = "abcd1234abcd1234"\nhf = "hf_abcdefghijklmnop"\nvalue = "from-the-environment"\n'
+    )
+    said, part = diff_lines(str(checkout), {"DB_PASSWORD": "from-the-environment"})
+    assert said.startswith("git diff against HEAD: ")
+    assert said.endswith(" bytes in 1 parts")
+    assert "+lr = 0.2" in part
+    assert "+API_KEY = ***" in part
+    for secret in ("abcd1234abcd1234", "hf_abcdefghijklmnop", "from-the-environment"):
+        assert secret not in part
+
+
+def test_a_long_diff_comes_in_parts_that_fit_into_events_and_is_cut_at_1_mib(checkout: Path) -> None:
+    (checkout / "train.py").write_text("ä" * 79 + "\n" + "some line of data\n" * 100_000)
+    said, *parts = diff_lines(str(checkout), {})
+    assert "of which the first 1,048,576 bytes are kept" in said
+    assert f"in {len(parts)} parts" in said
+    assert parts[1].startswith(f"git diff, part 2 of {len(parts)}\n")
+    assert max(len(part.encode()) for part in parts) < 250 * 1024
+    assert 1_000_000 < sum(len(part) for part in parts) < 1_100_000
+
+
+def test_parts_can_be_chosen_one_by_one(checkout: Path) -> None:
+    assert wanted_parts(True) == frozenset(_environment.PARTS)
+    assert wanted_parts(False) == frozenset()
+    facts = environment(wanted_parts(["git"]), str(checkout))
+    assert facts == {"git_remote": "https://***@example.org/digits.git"}
+    facts = environment(wanted_parts(["libraries", "entry"]), str(checkout))
+    assert facts["libraries"]["pytest"] == pytest.__version__
+    assert set(facts) <= {"libraries", "python_implementation", "entry_file"}
+
+
+def test_ids_of_slurm_and_kubernetes_are_recorded() -> None:
+    assert cluster({}) == {}
+    assert cluster({"SLURM_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "3"}) == {
+        "slurm": {"job_id": "7", "array_task_id": "3"}
+    }
+    pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "POD_NAME": "train-0", "POD_NAMESPACE": "lab", "NODE_NAME": "n1"}
+    assert cluster(pod) == {"kubernetes": {"pod": "train-0", "namespace": "lab", "node": "n1"}}
+
+
+def test_names_of_gpus_and_their_driver_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml: Any = types.ModuleType("pynvml")
+    nvml.nvmlInit = lambda: None
+    nvml.nvmlDeviceGetCount = lambda: 2
+    nvml.nvmlDeviceGetHandleByIndex = lambda i: i
+    nvml.nvmlDeviceGetUUID = lambda device: f"GPU-{device}"
+    nvml.nvmlDeviceGetName = lambda _device: b"NVIDIA H100"
+    nvml.nvmlSystemGetDriverVersion = lambda: b"560.35"
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    facts = environment(wanted_parts(["gpus"]), ".")
+    assert facts["gpu_names"] == ["NVIDIA H100", "NVIDIA H100"]
+    assert facts["gpu_driver"] == "560.35"
+
+
+def test_a_run_keeps_them_in_its_snapshot_and_the_diff_in_its_log(
+    real_server: RealServer, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (checkout / "train.py").write_text("lr = 0.2\n")
+    monkeypatch.chdir(checkout)
+    run = svc.init("vision", url=real_server.url, token=real_server.token, quiet=True)
+    run.log({"loss": 1})
+    run.finish()
+    snapshot = real_server.call("GET", f"/api/batches/{run.id}")["env_snapshot"]
+    assert snapshot["branch"] == "main"
+    assert snapshot["dirty"] is True
+    assert snapshot["git_remote"] == "https://***@example.org/digits.git"
+    assert snapshot["libraries"]["pytest"] == pytest.__version__
+    lines = real_server.call("GET", f"/api/batches/{run.id}/log-lines?limit=500&q=git%20diff")["items"]
+    assert [line["level"] for line in lines] == ["debug", "debug"]
+    assert "+lr = 0.2" in lines[1]["line"]
+
+
+def test_a_traceback_of_a_deep_recursion_keeps_its_first_and_last_calls() -> None:
+    def odd(n: int) -> None:
+        even(n)
+
+    def even(n: int) -> None:
+        if n == 0:
+            raise ValueError("at the bottom")
+        odd(n - 1)
+
+    try:
+        even(400)
+    except ValueError as error:
+        text = full_trace(error) or ""
+    assert text.startswith("Traceback (most recent call last):")
+    assert "ValueError: at the bottom" in text
+    assert "characters left out" in text
+    assert len(text) < LIMIT + 100
