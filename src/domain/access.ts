@@ -1,6 +1,6 @@
 import type { Db } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
-import { type Caller, isAdmin } from './caller.ts'
+import { type Caller, isAdmin, type Known } from './caller.ts'
 
 /**
  * Every "may this viewer do that" of the service (contract §2), for REST, GraphQL, the stream and the `can` fields:
@@ -46,7 +46,7 @@ const TABLE: Record<Right, readonly Standing[]> = {
 
 /** What a credential lets through at all, whoever holds it (contract §3). */
 const CREDENTIALS: Record<
-  'anonymous' | 'cookie' | 'session' | 'read' | 'reporter' | 'agent',
+  'anonymous' | Known['via'],
   readonly Right[]
 > = {
   anonymous: ['read'],
@@ -55,6 +55,7 @@ const CREDENTIALS: Record<
   read: ['read', 'know_members', 'know_commands'],
   reporter: ['send_events'],
   agent: ['send_events'],
+  rerun: ['send_events'],
 }
 
 /** A project as the rules see it: `role` is that of the user in question, `owner` never among it. */
@@ -215,6 +216,9 @@ export async function visibleBatch(
   options: { deleted?: boolean; polling?: boolean } = {},
 ): Promise<BatchAccess> {
   if (options.polling !== true) requireReader(caller)
+  if (caller.kind === 'known' && caller.via === 'rerun' && caller.batchId !== batchId) {
+    throw new Problem('batch_not_found')
+  }
   const [batch] = await findBatches(db, caller, [batchId], options)
   if (batch === undefined) throw new Problem('batch_not_found')
   return batch

@@ -12,13 +12,16 @@ export interface Known {
   user: CallerUser
   /**
    * How the caller proved it: a browser's cookie or a bearer session (a person), a reporter, read or agent token
-   * (a program acting for that person, with fewer rights).
+   * (a program acting for that person, with fewer rights), or the token that a rerun's process was given: it sends
+   * events of one batch, asks whether that batch was asked to stop, and does nothing else (contract §10).
    */
-  via: 'cookie' | 'session' | 'reporter' | 'read' | 'agent'
+  via: 'cookie' | 'session' | 'reporter' | 'read' | 'agent' | 'rerun'
   /** The id of the session or token behind the credential; each token of an agent has another. */
   credentialId: string
   /** The agent that asks, with its token. */
   agent?: { id: string; key: number; hostname: string }
+  /** Of a rerun's token: the batch that it reports; null before its first event. */
+  batchId?: string | null
 }
 
 export interface CallerUser {

@@ -110,6 +110,12 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
                 pid: z.number().nullable().describe('Of a stop: the process to end'),
                 target_cmd_id: text.describe('Of a stop: the command that started it'),
                 env: z.record(z.string(), z.string()),
+                authorized_by: z
+                  .enum(['record', 'owner_words'])
+                  .describe(
+                    'Of a rerun: `record`: run it only where your own record of the run agrees; `owner_words`: the owner gave the command in a session',
+                  ),
+                overridden: z.array(z.string()).describe('Which of `command` and `cwd` the owner gave'),
                 created_at: shapes.instant,
               }),
             ),
@@ -135,6 +141,8 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
           pid: job.pid,
           target_cmd_id: job.targetId,
           env: job.env,
+          authorized_by: job.authorizedBy,
+          overridden: job.overridden,
           created_at: job.createdAt,
         })),
       }

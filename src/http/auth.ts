@@ -127,7 +127,7 @@ export function authRoutes(app: FastifyInstance, services: Services, limits: Att
     { schema: { ...own, summary: 'Who I am', response: { 200: me } } },
     async (request, reply) => {
       const caller = await request.known()
-      if (caller.via === 'reporter' || caller.via === 'agent') throw new Problem('forbidden')
+      if (['reporter', 'agent', 'rerun'].includes(caller.via)) throw new Problem('forbidden')
       const user = await findUser(sql, caller.user.id)
       if (user === undefined) throw new Problem('unauthenticated')
       reply.header('cache-control', 'no-store')

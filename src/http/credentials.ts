@@ -108,6 +108,10 @@ async function lookUp(text: string, services: Services, now: Date): Promise<Know
   const token = await findToken(services.sql, text, now)
   if (token === undefined) return undefined
   if (token.stale) await note(services, (tx) => touchToken(tx, token.id, now))
+  if (token.commandId !== null) {
+    const { user, id: credentialId, batchId } = token
+    return { kind: 'known', user, via: 'rerun', credentialId, batchId }
+  }
   const caller: Known = { kind: 'known', user: token.user, via: token.kind, credentialId: token.id }
   return token.agent === null ? caller : { ...caller, agent: token.agent }
 }

@@ -73,6 +73,13 @@ export function rerunRoutes(app: FastifyInstance, services: Services): void {
               .enum(['all', 'failed'])
               .optional()
               .describe('`failed`: those that failed, were lost or never began'),
+            confirm: z
+              .string()
+              .regex(/^[0-9a-fA-F]{64}$/, 'must be a SHA-256 in hexadecimal')
+              .optional()
+              .describe(
+                'SHA-256 of the command that you were shown, in UTF-8: 409 `command_changed` if another would run',
+              ),
           })
           .nullish(),
         response: {

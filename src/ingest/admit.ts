@@ -13,6 +13,8 @@ export interface Admission {
   repeats: Map<number, Item>
   /** Admitted item → the values that are left out of it; items of which all is kept are missing. */
   ignored: Map<Item, IgnoredValue[]>
+  /** Tokens of reruns whose first event is among the admitted: token → batch_id. */
+  bound: Map<string, string>
 }
 
 export interface AdmissionRules {
@@ -35,6 +37,7 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
   /** Projects and batches that this group will create: slug → owner, batch_id → slug. */
   const newProjects = new Map<string, string>()
   const newBatches = new Map<string, string>()
+  const bound = new Map<string, string>()
   const dictionaries = new Map<string, Set<string>>()
 
   for (const [position, item] of items.entries()) {
@@ -54,11 +57,12 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
       repeats.set(position, earlier)
       continue
     }
-    const problem = checked.dataFault ?? placeFault(item)
+    const problem = checked.dataFault ?? bindingFault(item) ?? placeFault(item)
     if (problem !== undefined) {
       outcomes[position] = { problem }
       continue
     }
+    bind(item)
     const slug = event.source.project
     if (!standing.projects.has(slug) && !newProjects.has(slug)) newProjects.set(slug, sender.id)
     if (!standing.batches.has(event.batch_id)) newBatches.set(event.batch_id, slug)
@@ -67,7 +71,24 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
     if (left !== undefined) ignored.set(item, left)
     admitted.push(item)
   }
-  return { admitted, outcomes, repeats, ignored }
+  return { admitted, outcomes, repeats, ignored, bound }
+
+  /** A token of a rerun reports one batch: a new one, or the one that is run again. */
+  function bindingFault({ checked: { event }, sender }: Item): Problem | undefined {
+    if (sender.commandId === null) return undefined
+    const binding = standing.bindings.get(sender.tokenId)
+    const batchId = sender.batchId ?? bound.get(sender.tokenId) ?? binding?.batchId ?? null
+    const mayBegin =
+      event.batch_id === binding?.originId ||
+      (!standing.batches.has(event.batch_id) && !newBatches.has(event.batch_id))
+    return (batchId === null ? binding !== undefined && mayBegin : event.batch_id === batchId)
+      ? undefined
+      : new Problem('token_bound_to_batch')
+  }
+
+  function bind({ checked: { event }, sender }: Item): void {
+    if (standing.bindings.get(sender.tokenId)?.batchId === null) bound.set(sender.tokenId, event.batch_id)
+  }
 
   function placeFault({ checked: { event }, sender }: Item): Problem | undefined {
     const slug = event.source.project

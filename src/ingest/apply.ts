@@ -1,7 +1,9 @@
 import type { Tx } from '../db/sql.ts'
 import { linkReruns } from '../domain/agents/index.ts'
+import { recordConflicts } from '../domain/batches/index.ts'
 import { settled } from '../domain/jobs/index.ts'
 import { happened } from '../domain/notifications/index.ts'
+import { bindTokens } from '../domain/tokens/index.ts'
 import type { Change } from '../stream/change.ts'
 import { type Admission, type AdmissionRules, admit } from './admit.ts'
 import { changesOf } from './changes.ts'
@@ -37,11 +39,23 @@ export async function applyGroup(
   let changes: Change[] = []
   let folded: Folded | undefined
   if (admitted.length > 0) {
+    if (admission.bound.size > 0) {
+      await bindTokens(
+        tx,
+        [...admission.bound].map(([tokenId, batchId]) => ({ tokenId, batchId })),
+      )
+    }
     const created = await createMissing(tx, admitted, standing)
     folded = await foldGroup(tx, admitted, standing, created)
     const ended = await writeGroup(tx, folded)
     changes = changesOf(standing, folded, admitted, ended)
     await happened(tx, noticed(admitted, standing, folded), options.now())
+    if (folded.conflicts.length > 0) {
+      const recorded = await recordConflicts(tx, folded.conflicts, options.now())
+      for (const { id, key } of recorded) {
+        changes.push({ channel: `batch:${id}`, type: 'commands', batchKey: key, keys: [] })
+      }
+    }
     if (folded.started.length > 0) changes.push(...(await linkReruns(tx, folded.started, options.now())))
   }
   return {

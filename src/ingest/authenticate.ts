@@ -39,8 +39,8 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
         () => {},
       )
     }
-    const { id, user, commandId } = token
-    return { id: user.id, role: user.role, tokenId: id, commandId }
+    const { id, user, commandId, batchId } = token
+    return { id: user.id, role: user.role, tokenId: id, commandId, batchId }
   }
 
   return {

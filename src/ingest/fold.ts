@@ -1,6 +1,12 @@
 import type { Tx } from '../db/sql.ts'
 import type { StartedBatch } from '../domain/agents/index.ts'
-import { applyToBatch, type BatchState, type LoadedBatch, statusOf } from '../domain/batches/index.ts'
+import {
+  applyToBatch,
+  type BatchState,
+  type LoadedBatch,
+  type SentConflict,
+  statusOf,
+} from '../domain/batches/index.ts'
 import type { SeriesValues } from '../domain/events/index.ts'
 import { applyToJob, type JobState, jobStatusOf } from '../domain/jobs/index.ts'
 import { type NewLogLine, streamOf } from '../domain/logs/index.ts'
@@ -28,6 +34,8 @@ export interface Folded {
   snapshots: NewSnapshot[]
   /** Epochs of one event alone, which are new, and epochs that several were merged into. */
   epochs: { alone: EpochRow[]; merged: EpochRow[] }
+  /** Starts that contradict what an earlier start of their batch settled. */
+  conflicts: SentConflict[]
   /** Batches that say they repeat another, or whose token was made for a rerun. */
   started: StartedBatch[]
   /** Metrics that crossed what a rule watches for. */
@@ -46,6 +54,7 @@ export async function foldGroup(
   const snapshots: NewSnapshot[] = []
   const claims: Claim[] = []
   const started: StartedBatch[] = []
+  const conflicts: SentConflict[] = []
   for (const { checked, sender } of admitted) {
     const { event, at } = checked
     const dbId = standing.ids.next()
@@ -58,7 +67,10 @@ export async function foldGroup(
       inBatch = { wasOver, over: wasOver, jobs: new Map() }
       touched.set(batch, inBatch)
     }
-    applyToBatch(batch, checked, byOwner)
+    const conflict = applyToBatch(batch, checked, byOwner)
+    if (conflict !== undefined) {
+      conflicts.push({ ...conflict, batchKey: batch.key, tokenId: sender.tokenId, userId: sender.id })
+    }
     if (event.event_type === 'batch_start' && byOwner) {
       const { commandId } = sender
       if (commandId !== null || batch.start?.values.rerun_of !== undefined) {
@@ -85,7 +97,7 @@ export async function foldGroup(
     inBatch.over = statusOf(batch) !== 'running'
     settleStatuses(batch, inBatch)
   }
-  return { touched, claims, lines, snapshots, epochs, started, crossed }
+  return { touched, claims, lines, snapshots, epochs, conflicts, started, crossed }
 }
 
 const jobIn = (standing: Standing, batchId: string, jobId: string): JobState =>

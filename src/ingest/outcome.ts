@@ -14,6 +14,8 @@ export interface Sender extends Pick<CallerUser, 'id' | 'role'> {
   tokenId: string
   /** The command of an agent for whose process the token was made. */
   commandId: string | null
+  /** The batch that a token of a command was seen to be bound to; null where that has to be asked. */
+  batchId: string | null
 }
 
 /** What became of one event: stored, a repeat, or refused. Never an exception (contract §1). */

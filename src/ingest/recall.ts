@@ -32,6 +32,7 @@ export function recall(items: readonly Item[], memory: Memory): Recalled | undef
     const { event } = checked
     if (event.event_type === 'batch_start' || event.event_type === 'batch_done') return undefined
     if (event.event_type === 'batch_failed') return undefined
+    if (sender.commandId !== null && sender.batchId === null) return undefined
     const known = memory.find(event.batch_id)
     const project = memory.project(event.source.project)
     if (known === undefined || project?.access.key !== known.batch.state.projectKey) return undefined
@@ -61,6 +62,7 @@ export function recall(items: readonly Item[], memory: Memory): Recalled | undef
       projectsByKey,
       batches,
       jobs,
+      bindings: new Map(),
       ids: memory.ids,
       version: '',
       read: { projects: [], senders: [] },

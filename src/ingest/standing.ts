@@ -8,7 +8,7 @@ import {
   projectsForIngest,
   type StandingProjectRow,
 } from '../domain/projects/index.ts'
-import { validTokens } from '../domain/tokens/index.ts'
+import { lockBindings, type TokenBinding, validTokens } from '../domain/tokens/index.ts'
 import { blocksFor, type IdSupply, idBlocks, storedEvents } from './claim.ts'
 import type { Memory } from './memory.ts'
 import type { Item } from './outcome.ts'
@@ -24,6 +24,8 @@ export interface Standing {
   batches: Map<string, LoadedBatch>
   /** batch_id → job_id → job; a batch without known jobs may be missing. */
   jobs: Map<string, Map<string, JobState>>
+  /** What tokens of reruns may report, by token; those of senders that are known to be bound are missing. */
+  bindings: Map<string, TokenBinding>
   /** At least one new db_id for each event of the group, ascending. */
   ids: Pick<IdSupply, 'next'>
   /** The version that rows written by this transaction will have. */
@@ -76,6 +78,11 @@ export async function loadStanding(tx: Tx, items: readonly Item[], memory: Memor
         pg_current_xact_id()::xid::text as version`,
   ])
   const found = row as Found
+  const unbound = items.filter(({ sender }) => sender.commandId !== null && sender.batchId === null)
+  const bindings =
+    unbound.length === 0
+      ? []
+      : await lockBindings(tx, [...new Set(unbound.map(({ sender }) => sender.tokenId))])
   const jobs = new Map<string, Map<string, JobState>>()
   const outdated = new Set<string>()
   for (const batch of locked) {
@@ -102,6 +109,7 @@ export async function loadStanding(tx: Tx, items: readonly Item[], memory: Memor
     projectsByKey: new Map(projects.map((p) => [p.key, p])),
     batches: new Map(locked.map((b) => [b.state.id, b])),
     jobs,
+    bindings: new Map(bindings.map((binding) => [binding.tokenId, binding])),
     ids: memory.ids,
     version: found.version,
   }

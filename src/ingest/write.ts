@@ -98,6 +98,7 @@ function smallTables({ touched, lines, snapshots }: Folded): Record<string, Piec
 /** Whether the group can be written by `writingSteps` alone, whatever else stands. */
 export function isWrittenTogether(folded: Folded): boolean {
   if (folded.epochs.merged.length > 0 || folded.started.length > 0) return false
+  if (folded.conflicts.length > 0) return false
   for (const [batch, { over, wasOver, jobs }] of folded.touched) {
     if (batch.changed.summary || over !== wasOver) return false
     for (const { progress } of jobs.keys())

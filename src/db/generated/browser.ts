@@ -113,6 +113,11 @@ export type Share = Prisma.ShareModel
  */
 export type Agent = Prisma.AgentModel
 /**
+ * Model StartConflict
+ * Starts that contradict what the first start of their batch settled.
+ */
+export type StartConflict = Prisma.StartConflictModel
+/**
  * Model AgentCommand
  * 
  */

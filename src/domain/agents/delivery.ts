@@ -29,6 +29,10 @@ export interface WaitingCommand {
   pid: number | null
   targetId: string | null
   env: Record<string, string>
+  /** Of a rerun: what the agent's own record must agree with, or that the owner gave the command in a session. */
+  authorizedBy: 'record' | 'owner_words'
+  /** What of command and cwd the owner gave. */
+  overridden: string[]
   createdAt: string
 }
 
@@ -43,9 +47,16 @@ export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Do
     where agent_id = ${agent.id} and state = 'pending'
       and coalesce(claimed_at, created_at) <= ${pendingSince(now)}::timestamptz
     returning id, batch_key`
+  if (expired.length > 0) {
+    await endTokens(
+      tx,
+      expired.map(({ id }) => id),
+      now,
+    )
+  }
   const rows = await tx<(WaitingCommand & { batchKey: number; delivered: boolean })[]>`/* commands.pending */
     select c.id "cmdId", c.kind, b.id "batchId", b.key "batchKey", c.command, c.cwd, c.pid, c.target_id "targetId",
-      c.env, c.created_at "createdAt", c.delivered_at is not null delivered
+      c.env, c.authorized_by "authorizedBy", c.overridden, c.created_at "createdAt", c.delivered_at is not null delivered
     from agent_commands c join batches b on b.key = c.batch_key
     where c.agent_id = ${agent.id} and c.state = 'pending' and (c.kind = 'stop' or b.deleted_at is null)
     order by c.number limit ${MOST_DELIVERED}`
@@ -109,8 +120,8 @@ const isWaiting = (command: CommandRow): boolean => command.state === 'pending' 
 
 /**
  * The agent is about to start the process of a rerun: from now on the command cannot be taken back. It is given a
- * token for the process to report with, in place of its own; asked again (the answer got lost) it gets another and
- * the first holds no more.
+ * token for the process to report with, in place of its own, which reports one batch, does nothing else and ends with
+ * the command; asked again (the answer got lost) it gets another and the first holds no more.
  * @throws Problem command_not_found, command_not_pending
  */
 export async function claimCommand(
@@ -123,12 +134,7 @@ export async function claimCommand(
   if (command.kind !== 'rerun' || !isWaiting(command)) throw new Problem('command_not_pending')
   const at = now.toISOString()
   const token = makeToken('reporter')
-  // A token outlives its process by a day, for what its reporter kept on disk.
-  const dayAgo = new Date(now.getTime() - 24 * 60 * 60 * 1000).toISOString()
-  await tx`/* commands.retire_tokens */
-    update tokens t set revoked_at = ${at} from agent_commands c
-    where c.id = t.command_id and t.revoked_at is null and c.agent_id = ${agent.id}
-      and (c.id = ${cmdId} or c.finished_at < ${dayAgo}::timestamptz)`
+  await endTokens(tx, [cmdId], now)
   await tx`/* commands.make_token */
     insert into tokens (user_id, name, scope, hash, last4, created_at, command_id)
     values (${agent.userId}, 'rerun', 'reporter', ${tokenHash(token)}, ${token.slice(-4)}, ${at}, ${cmdId})`
@@ -144,6 +150,13 @@ export async function claimCommand(
     },
   ])
   return { result: { token }, changes: await tellCommands(tx, [cmdId]) }
+}
+
+/** The token of a command's process ends with the command. */
+async function endTokens(tx: Tx, commandIds: readonly string[], now: Date): Promise<void> {
+  await tx`/* commands.end_tokens */
+    update tokens set revoked_at = ${now.toISOString()}
+    where command_id = any (${commandIds as string[]}::uuid[]) and revoked_at is null`
 }
 
 /** What an agent says of a command that it took: its process, or why there is none. */
@@ -177,6 +190,7 @@ export async function acknowledge(
       update agent_commands set state = 'failed', failure_reason = ${said.failureReason}, acked_at = ${now.toISOString()},
         finished_at = ${now.toISOString()}
       where id = ${cmdId}`
+    await endTokens(tx, [cmdId], now)
     await recordSteps(tx, [
       { ...common, step: 'acknowledged', at: now },
       { ...common, step: 'failed', at: now, detail: { failure_reason: said.failureReason } },
@@ -232,6 +246,7 @@ export async function finish(
     update agent_commands set state = ${state}, exit_code = ${exitCode}, failure_reason = ${failureReason},
       output_tail = ${outputTail}, finished_at = ${now.toISOString()}
     where id = ${cmdId}`
+  await endTokens(tx, [cmdId], now)
   const actor = agentActor(agent)
   const steps: NewStep[] = [
     {

@@ -2,10 +2,10 @@ import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Change } from '../../stream/change.ts'
 import { recordAudit } from '../audit.ts'
-import type { Known } from '../caller.ts'
+import { isPerson, type Known } from '../caller.ts'
 import { makeToken, tokenHash } from '../tokens/index.ts'
 import { isUuid } from '../uuid.ts'
-import { type AgentCaller, onlineSince } from './agent.ts'
+import { type AgentCaller, ONLINE_MS, onlineSince } from './agent.ts'
 import { type Done, type NewStep, recordSteps, tellCommands, tellHost, userActor } from './steps.ts'
 
 /** A sign of life is told to followers at most so often: well within the time for which it holds. */
@@ -19,7 +19,9 @@ export interface Registered {
 
 /**
  * Registers the actor's agent on a host (specification §3.4, §4.3). The same user and host again is the same agent
- * with a new token: the old one is refused from the next request on, and a revoked agent is back.
+ * with a new token: the old one is refused from the next request on, and a revoked agent is back. While the agent is
+ * online, only a person may do that: whoever holds a leaked reporter token must not take the agent's place.
+ * @throws Problem agent_online for a reporter token while the agent is online
  */
 export async function registerAgent(
   tx: Tx,
@@ -29,13 +31,25 @@ export async function registerAgent(
 ): Promise<Done<Registered>> {
   const token = makeToken('agent')
   const at = now.toISOString()
+  const [standing] = await tx<{ last_seen_at: string; revoked: boolean }[]>`/* agents.lock_to_register */
+    select last_seen_at, revoked_at is not null revoked from agents
+    where user_id = ${actor.user.id} and hostname = ${wanted.hostname} for update`
+  const online =
+    standing !== undefined && !standing.revoked && Date.parse(standing.last_seen_at) > now.getTime() - ONLINE_MS
+  if (online && !isPerson(actor)) {
+    throw new Problem('agent_online', {
+      detail:
+        `The agent on ${wanted.hostname} is online. Stop it and wait ${ONLINE_MS / 1000} s, revoke it on the Hosts page, ` +
+        "or register with a session's token",
+    })
+  }
   const [agent] = await tx<{ id: string; key: number; rotated: boolean }[]>`/* agents.register */
     insert into agents (user_id, hostname, capabilities, version, token_hash, token_id, registered_at, last_seen_at, told_at)
     values (${actor.user.id}, ${wanted.hostname}, ${JSON.stringify(wanted.capabilities)}::text::jsonb, ${wanted.version},
       ${tokenHash(token)}, gen_random_uuid(), ${at}, ${at}, ${at})
     on conflict (user_id, hostname) do update set capabilities = excluded.capabilities, version = excluded.version,
       token_hash = excluded.token_hash, token_id = excluded.token_id, last_seen_at = excluded.last_seen_at,
-      told_at = excluded.told_at, revoked_at = null
+      told_at = excluded.told_at, rotated_at = excluded.registered_at, revoked_at = null
     returning id, key, xmax <> 0 as rotated`
   if (agent === undefined) throw new Error('the agent was not stored')
   const detail = { hostname: wanted.hostname, version: wanted.version, rotated: agent.rotated }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { visibleBatch } from '../access.ts'
@@ -12,6 +13,8 @@ export interface RerunWish {
   cwd?: string | undefined
   command?: string | undefined
   jobs?: 'all' | 'failed' | undefined
+  /** SHA-256 of the command that the actor was shown, in hexadecimal. */
+  confirm?: string | undefined
 }
 
 /** One variable of a process's environment takes at most 128 KiB. */
@@ -28,9 +31,9 @@ interface Standing {
 /**
  * Queues a rerun (specification §3.3), behind the fence of contract §2: to an agent of the batch's owner on the host
  * that the batch ran on, of the command that the owner's own reporter recorded. Only the owner may give another
- * command or folder.
+ * command or folder; the agent runs a command that the owner gave in a session also where the host has no record of it.
  * @throws Problem batch_not_found, forbidden; agent_offline; command_unknown where nothing was recorded that may run;
- *   nothing_to_rerun when all jobs are done; too_many_jobs when their names fit no environment
+ *   command_changed when another command would run than was confirmed; nothing_to_rerun when all jobs are done; too_many_jobs when their names fit no environment
  */
 export async function requestRerun(
   tx: Tx,
@@ -64,13 +67,18 @@ export async function requestRerun(
     })
   }
   const { command, cwd } = whatRuns(start, wish)
+  if (wish.confirm !== undefined && wish.confirm.toLowerCase() !== commandHash(command)) {
+    throw new Problem('command_changed', {
+      detail: 'The recorded command is not the one that was confirmed: look at it again before you run it',
+    })
+  }
   const { env, jobs } = await environmentFor(tx, batch, wish.jobs ?? 'all')
   const at = now.toISOString()
   const [made] = await tx<{ id: string }[]>`/* commands.queue_rerun */
-    insert into agent_commands (id, agent_id, kind, batch_key, command, cwd, env, overridden, jobs, requested_by, created_at)
+    insert into agent_commands (id, agent_id, kind, batch_key, command, cwd, env, overridden, jobs, requested_by, authorized_by, created_at)
     select id, ${standing.agent_id}, 'rerun', ${batch.key}, ${command}, ${cwd},
       ${JSON.stringify(env)}::text::jsonb || jsonb_build_object('SVC_CMD_ID', id), ${overridden as string[]}::text[], ${jobs},
-      ${actor.user.id}, ${at}
+      ${actor.user.id}, ${wish.command === undefined ? 'record' : 'owner_words'}, ${at}
     from gen_random_uuid() id
     returning id`
   if (made === undefined) throw new Error('the command was not stored')
@@ -101,6 +109,9 @@ export async function requestRerun(
     changes: [...(await tellCommands(tx, [made.id])), ...tellHost(host)],
   }
 }
+
+/** SHA-256 of a command in UTF-8, in hexadecimal; the reporter's record of a run has the same. */
+export const commandHash = (command: string): string => createHash('sha256').update(command).digest('hex')
 
 /** The recorded command and folder, or what the owner gave in their place; a folder that nobody knows is null. */
 function whatRuns(start: Merged | null, wish: RerunWish): { command: string; cwd: string | null } {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Event, type Incoming, numberOf } from '../events/index.ts'
 import { type Merged, mergeFields } from '../merge.ts'
 import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
@@ -64,11 +65,25 @@ export const isFromOwner = (start: Merged | null, field: string): boolean =>
   Object.hasOwn(start.values, field) &&
   !(start.stamps?.[field] ?? start.stamp).startsWith(FOREIGN)
 
+/** What a later start said otherwise about what the first one settled. */
+export interface StartConflict {
+  /** `command`, `host`, and fields of the environment such as `env_snapshot.cwd`. */
+  fields: string[]
+  said: { command: string | null; cwd: string | null; host: string | null }
+}
+
 /**
- * Folds one event into the batch it belongs to; the order of events does not matter (contract §1).
+ * Folds one event into the batch it belongs to. The order of events does not matter (contract §1), with one exception
+ * on purpose: `command`, `host` and the environment are settled by the first start that is applied (contract §10), so
+ * that a token that leaks later cannot change what a rerun executes.
  * @param byOwner whether the batch's owner sent it
+ * @returns what a later start says otherwise; it changed nothing
  */
-export function applyToBatch(batch: BatchState, incoming: Incoming, byOwner: boolean): void {
+export function applyToBatch(
+  batch: BatchState,
+  incoming: Incoming,
+  byOwner: boolean,
+): StartConflict | undefined {
   const { event, at } = incoming
   if (at < batch.firstSeenAt) {
     batch.firstSeenAt = at
@@ -84,10 +99,9 @@ export function applyToBatch(batch: BatchState, incoming: Incoming, byOwner: boo
       noteDetails(batch, event.data, rankedStamp)
       // An update of a running batch starts nothing.
       if (event.data.update === true) break
-      batch.start = mergeFields(batch.start, startFields(event, at), rankedStamp)
       batch.changed.summary = true
       settle(batch, { outcome: 'running', stamp: incoming.stamp }, null)
-      break
+      return applyStart(batch, startFields(event, at), rankedStamp, byOwner)
     case 'batch_done': {
       noteDetails(batch, event.data, rankedStamp)
       const ending = {
@@ -117,7 +131,58 @@ export function applyToBatch(batch: BatchState, incoming: Incoming, byOwner: boo
       if (typeof event.job_id !== 'string') noticeGpu(batch.gpu, event.data, at)
       break
   }
+  return undefined
 }
+
+/**
+ * The first start settles what a rerun executes, all of it at once: what it leaves out, no later one adds. A start of
+ * the owner's own reporter settles it in place of what another member's start said before.
+ */
+function applyStart(
+  batch: BatchState,
+  said: Record<string, unknown>,
+  rankedStamp: string,
+  byOwner: boolean,
+): StartConflict | undefined {
+  const { start } = batch
+  if (start === null || (byOwner && !isFromOwner(start, 'started_at'))) {
+    const kept = start && { ...start, values: withoutSettled(start.values) }
+    batch.start = mergeFields(kept, said, rankedStamp)
+    return undefined
+  }
+  batch.start = mergeFields(start, withoutSettled(said), rankedStamp)
+  const names = new Set([...Object.keys(said), ...Object.keys(start.values)].filter(isSettledField))
+  const fields = [...names]
+    .filter((name) => !OF_THE_PROCESS.has(name) && !isDeepStrictEqual(said[name], start.values[name]))
+    .map((name) => name.replace(/^env\//, 'env_snapshot.'))
+    .sort()
+  if (fields.length === 0) return undefined
+  return {
+    fields: fields.slice(0, MOST_CONFLICTING),
+    said: {
+      command: short(said['env/command']),
+      cwd: short(said['env/cwd']),
+      host: short(said.host),
+    },
+  }
+}
+
+/** Differs with every process, also when a run is resumed by the same command. */
+const OF_THE_PROCESS = new Set(['env/pid', 'env/env_names'])
+const MOST_CONFLICTING = 50
+const MOST_SHOWN = 4_096
+
+const isSettledField = (name: string): boolean =>
+  name === 'command' || name === 'host' || name.startsWith('env/')
+
+/** A copy without a prototype, so that `__proto__` is a name like any other. */
+function withoutSettled(values: Record<string, unknown>): Record<string, unknown> {
+  const rest: Record<string, unknown> = Object.create(null)
+  for (const [name, value] of Object.entries(values)) if (!isSettledField(name)) rest[name] = value
+  return rest
+}
+
+const short = (value: unknown): string | null => text(value)?.slice(0, MOST_SHOWN).toWellFormed() ?? null
 
 /** `data.delivery` of an end event, when it is a count of every kind. */
 function receiptOf(data: Record<string, unknown>): { delivery?: Delivery } {

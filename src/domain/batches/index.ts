@@ -6,10 +6,12 @@ export {
   environmentOf,
   isFromOwner,
   type JobStatus,
+  type StartConflict,
   STOP_REASON,
   startedAt,
   statusOf,
 } from './batch.ts'
+export { recordConflicts, type SentConflict } from './conflicts.ts'
 export { type DeliveryView, deliveryOf, deliveryOfJobs, type JobDelivery } from './delivery.ts'
 export { type Details, MOST_LABEL, MOST_NOTES } from './details.ts'
 export {

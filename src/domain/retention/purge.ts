@@ -140,6 +140,7 @@ export async function purgePayloads(
 export async function forgetBatches(tx: Tx, batchKeys: readonly number[], now: string): Promise<void> {
   const keys = batchKeys as number[]
   await tx`/* retention.forget_shares */ delete from shares where batch_key = any (${keys}::bigint[])`
+  await tx`/* retention.forget_conflicts */ delete from start_conflicts where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_verdicts */ delete from verdicts where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_batches */
     update batches set emptied_at = ${now}, experiment_type = null, host = null, username = null, commit_sha = null,

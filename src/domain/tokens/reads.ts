@@ -31,6 +31,8 @@ export interface FoundToken {
   agent: { id: string; key: number; hostname: string } | null
   /** The command for whose process it was made. */
   commandId: string | null
+  /** The one batch that a token of a command reports; null before its first event, and for every other token. */
+  batchId: string | null
 }
 
 /**
@@ -44,16 +46,16 @@ export async function findToken(db: Db, text: string, now: Date): Promise<FoundT
 
 async function findProgramToken(db: Db, text: string, now: Date): Promise<FoundToken | undefined> {
   const [row] = await db<
-    (CallerUser & { tokenId: string; kind: TokenScope; stale: boolean; commandId: string | null })[]
+    (CallerUser & { tokenId: string; kind: TokenScope; stale: boolean; commandId: string | null; batchId: string | null })[]
   >`/* tokens.find */
-    select t.id as "tokenId", t.scope kind, t.command_id "commandId",
+    select t.id as "tokenId", t.scope kind, t.command_id "commandId", t.batch_id "batchId",
            t.last_used_at is null or t.last_used_at < ${now.toISOString()}::timestamptz - interval '1 minute' as stale,
            u.id, u.email, u.name, u.role
     from tokens t join users u on u.id = t.user_id
     where t.hash = ${tokenHash(text)} and t.revoked_at is null and u.disabled_at is null`
   if (row === undefined) return undefined
-  const { tokenId, kind, stale, commandId, ...user } = row
-  return { id: tokenId, kind, user, stale, agent: null, commandId }
+  const { tokenId, kind, stale, commandId, batchId, ...user } = row
+  return { id: tokenId, kind, user, stale, agent: null, commandId, batchId }
 }
 
 async function findAgentToken(db: Db, text: string): Promise<FoundToken | undefined> {
@@ -73,6 +75,7 @@ async function findAgentToken(db: Db, text: string): Promise<FoundToken | undefi
     stale: false,
     agent: { id: agentId, key, hostname },
     commandId: null,
+    batchId: null,
   }
 }
 

@@ -47,6 +47,7 @@ export type AgentMinAggregateOutputType = {
   toldAt: Date | null
   runningAt: Date | null
   revokedAt: Date | null
+  rotatedAt: Date | null
 }
 
 export type AgentMaxAggregateOutputType = {
@@ -62,6 +63,7 @@ export type AgentMaxAggregateOutputType = {
   toldAt: Date | null
   runningAt: Date | null
   revokedAt: Date | null
+  rotatedAt: Date | null
 }
 
 export type AgentCountAggregateOutputType = {
@@ -79,6 +81,7 @@ export type AgentCountAggregateOutputType = {
   running: number
   runningAt: number
   revokedAt: number
+  rotatedAt: number
   _all: number
 }
 
@@ -104,6 +107,7 @@ export type AgentMinAggregateInputType = {
   toldAt?: true
   runningAt?: true
   revokedAt?: true
+  rotatedAt?: true
 }
 
 export type AgentMaxAggregateInputType = {
@@ -119,6 +123,7 @@ export type AgentMaxAggregateInputType = {
   toldAt?: true
   runningAt?: true
   revokedAt?: true
+  rotatedAt?: true
 }
 
 export type AgentCountAggregateInputType = {
@@ -136,6 +141,7 @@ export type AgentCountAggregateInputType = {
   running?: true
   runningAt?: true
   revokedAt?: true
+  rotatedAt?: true
   _all?: true
 }
 
@@ -240,6 +246,7 @@ export type AgentGroupByOutputType = {
   running: runtime.JsonValue
   runningAt: Date | null
   revokedAt: Date | null
+  rotatedAt: Date | null
   _count: AgentCountAggregateOutputType | null
   _avg: AgentAvgAggregateOutputType | null
   _sum: AgentSumAggregateOutputType | null
@@ -280,6 +287,7 @@ export type AgentWhereInput = {
   running?: Prisma.JsonFilter<"Agent">
   runningAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  rotatedAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
   user?: Prisma.XOR<Prisma.UserScalarRelationFilter, Prisma.UserWhereInput>
   commands?: Prisma.AgentCommandListRelationFilter
 }
@@ -299,6 +307,7 @@ export type AgentOrderByWithRelationInput = {
   running?: Prisma.SortOrder
   runningAt?: Prisma.SortOrderInput | Prisma.SortOrder
   revokedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  rotatedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   user?: Prisma.UserOrderByWithRelationInput
   commands?: Prisma.AgentCommandOrderByRelationAggregateInput
 }
@@ -322,6 +331,7 @@ export type AgentWhereUniqueInput = Prisma.AtLeast<{
   running?: Prisma.JsonFilter<"Agent">
   runningAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  rotatedAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
   user?: Prisma.XOR<Prisma.UserScalarRelationFilter, Prisma.UserWhereInput>
   commands?: Prisma.AgentCommandListRelationFilter
 }, "id" | "key" | "tokenHash" | "tokenId" | "userId_hostname">
@@ -341,6 +351,7 @@ export type AgentOrderByWithAggregationInput = {
   running?: Prisma.SortOrder
   runningAt?: Prisma.SortOrderInput | Prisma.SortOrder
   revokedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  rotatedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.AgentCountOrderByAggregateInput
   _avg?: Prisma.AgentAvgOrderByAggregateInput
   _max?: Prisma.AgentMaxOrderByAggregateInput
@@ -366,6 +377,7 @@ export type AgentScalarWhereWithAggregatesInput = {
   running?: Prisma.JsonWithAggregatesFilter<"Agent">
   runningAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Agent"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Agent"> | Date | string | null
+  rotatedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Agent"> | Date | string | null
 }
 
 export type AgentCreateInput = {
@@ -382,6 +394,7 @@ export type AgentCreateInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Date | string | null
   revokedAt?: Date | string | null
+  rotatedAt?: Date | string | null
   user: Prisma.UserCreateNestedOneWithoutAgentsInput
   commands?: Prisma.AgentCommandCreateNestedManyWithoutAgentInput
 }
@@ -401,6 +414,7 @@ export type AgentUncheckedCreateInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Date | string | null
   revokedAt?: Date | string | null
+  rotatedAt?: Date | string | null
   commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutAgentInput
 }
 
@@ -418,6 +432,7 @@ export type AgentUpdateInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  rotatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   user?: Prisma.UserUpdateOneRequiredWithoutAgentsNestedInput
   commands?: Prisma.AgentCommandUpdateManyWithoutAgentNestedInput
 }
@@ -437,6 +452,7 @@ export type AgentUncheckedUpdateInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  rotatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutAgentNestedInput
 }
 
@@ -455,6 +471,7 @@ export type AgentCreateManyInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Date | string | null
   revokedAt?: Date | string | null
+  rotatedAt?: Date | string | null
 }
 
 export type AgentUpdateManyMutationInput = {
@@ -471,6 +488,7 @@ export type AgentUpdateManyMutationInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  rotatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type AgentUncheckedUpdateManyInput = {
@@ -488,6 +506,7 @@ export type AgentUncheckedUpdateManyInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  rotatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type AgentListRelationFilter = {
@@ -520,6 +539,7 @@ export type AgentCountOrderByAggregateInput = {
   running?: Prisma.SortOrder
   runningAt?: Prisma.SortOrder
   revokedAt?: Prisma.SortOrder
+  rotatedAt?: Prisma.SortOrder
 }
 
 export type AgentAvgOrderByAggregateInput = {
@@ -539,6 +559,7 @@ export type AgentMaxOrderByAggregateInput = {
   toldAt?: Prisma.SortOrder
   runningAt?: Prisma.SortOrder
   revokedAt?: Prisma.SortOrder
+  rotatedAt?: Prisma.SortOrder
 }
 
 export type AgentMinOrderByAggregateInput = {
@@ -554,6 +575,7 @@ export type AgentMinOrderByAggregateInput = {
   toldAt?: Prisma.SortOrder
   runningAt?: Prisma.SortOrder
   revokedAt?: Prisma.SortOrder
+  rotatedAt?: Prisma.SortOrder
 }
 
 export type AgentSumOrderByAggregateInput = {
@@ -635,6 +657,7 @@ export type AgentCreateWithoutUserInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Date | string | null
   revokedAt?: Date | string | null
+  rotatedAt?: Date | string | null
   commands?: Prisma.AgentCommandCreateNestedManyWithoutAgentInput
 }
 
@@ -652,6 +675,7 @@ export type AgentUncheckedCreateWithoutUserInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Date | string | null
   revokedAt?: Date | string | null
+  rotatedAt?: Date | string | null
   commands?: Prisma.AgentCommandUncheckedCreateNestedManyWithoutAgentInput
 }
 
@@ -699,6 +723,7 @@ export type AgentScalarWhereInput = {
   running?: Prisma.JsonFilter<"Agent">
   runningAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
+  rotatedAt?: Prisma.DateTimeNullableFilter<"Agent"> | Date | string | null
 }
 
 export type AgentCreateWithoutCommandsInput = {
@@ -715,6 +740,7 @@ export type AgentCreateWithoutCommandsInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Date | string | null
   revokedAt?: Date | string | null
+  rotatedAt?: Date | string | null
   user: Prisma.UserCreateNestedOneWithoutAgentsInput
 }
 
@@ -733,6 +759,7 @@ export type AgentUncheckedCreateWithoutCommandsInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Date | string | null
   revokedAt?: Date | string | null
+  rotatedAt?: Date | string | null
 }
 
 export type AgentCreateOrConnectWithoutCommandsInput = {
@@ -765,6 +792,7 @@ export type AgentUpdateWithoutCommandsInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  rotatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   user?: Prisma.UserUpdateOneRequiredWithoutAgentsNestedInput
 }
 
@@ -783,6 +811,7 @@ export type AgentUncheckedUpdateWithoutCommandsInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  rotatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type AgentCreateManyUserInput = {
@@ -799,6 +828,7 @@ export type AgentCreateManyUserInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Date | string | null
   revokedAt?: Date | string | null
+  rotatedAt?: Date | string | null
 }
 
 export type AgentUpdateWithoutUserInput = {
@@ -815,6 +845,7 @@ export type AgentUpdateWithoutUserInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  rotatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   commands?: Prisma.AgentCommandUpdateManyWithoutAgentNestedInput
 }
 
@@ -832,6 +863,7 @@ export type AgentUncheckedUpdateWithoutUserInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  rotatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   commands?: Prisma.AgentCommandUncheckedUpdateManyWithoutAgentNestedInput
 }
 
@@ -849,6 +881,7 @@ export type AgentUncheckedUpdateManyWithoutUserInput = {
   running?: Prisma.JsonNullValueInput | runtime.InputJsonValue
   runningAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  rotatedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 
@@ -897,6 +930,7 @@ export type AgentSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   running?: boolean
   runningAt?: boolean
   revokedAt?: boolean
+  rotatedAt?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
   commands?: boolean | Prisma.Agent$commandsArgs<ExtArgs>
   _count?: boolean | Prisma.AgentCountOutputTypeDefaultArgs<ExtArgs>
@@ -917,6 +951,7 @@ export type AgentSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   running?: boolean
   runningAt?: boolean
   revokedAt?: boolean
+  rotatedAt?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["agent"]>
 
@@ -935,6 +970,7 @@ export type AgentSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   running?: boolean
   runningAt?: boolean
   revokedAt?: boolean
+  rotatedAt?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["agent"]>
 
@@ -953,9 +989,10 @@ export type AgentSelectScalar = {
   running?: boolean
   runningAt?: boolean
   revokedAt?: boolean
+  rotatedAt?: boolean
 }
 
-export type AgentOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "key" | "userId" | "hostname" | "capabilities" | "version" | "tokenHash" | "tokenId" | "registeredAt" | "lastSeenAt" | "toldAt" | "running" | "runningAt" | "revokedAt", ExtArgs["result"]["agent"]>
+export type AgentOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "key" | "userId" | "hostname" | "capabilities" | "version" | "tokenHash" | "tokenId" | "registeredAt" | "lastSeenAt" | "toldAt" | "running" | "runningAt" | "revokedAt" | "rotatedAt", ExtArgs["result"]["agent"]>
 export type AgentInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
   commands?: boolean | Prisma.Agent$commandsArgs<ExtArgs>
@@ -989,6 +1026,7 @@ export type $AgentPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     running: runtime.JsonValue
     runningAt: Date | null
     revokedAt: Date | null
+    rotatedAt: Date | null
   }, ExtArgs["result"]["agent"]>
   composites: {}
 }
@@ -1428,6 +1466,7 @@ export interface AgentFieldRefs {
   readonly running: Prisma.FieldRef<"Agent", 'Json'>
   readonly runningAt: Prisma.FieldRef<"Agent", 'DateTime'>
   readonly revokedAt: Prisma.FieldRef<"Agent", 'DateTime'>
+  readonly rotatedAt: Prisma.FieldRef<"Agent", 'DateTime'>
 }
     
 

@@ -56,6 +56,7 @@ export type AgentCommandMinAggregateOutputType = {
   failureReason: string | null
   outputTail: string | null
   requestedBy: string | null
+  authorizedBy: string | null
   createdAt: Date | null
   deliveredAt: Date | null
   claimedAt: Date | null
@@ -79,6 +80,7 @@ export type AgentCommandMaxAggregateOutputType = {
   failureReason: string | null
   outputTail: string | null
   requestedBy: string | null
+  authorizedBy: string | null
   createdAt: Date | null
   deliveredAt: Date | null
   claimedAt: Date | null
@@ -104,6 +106,7 @@ export type AgentCommandCountAggregateOutputType = {
   failureReason: number
   outputTail: number
   requestedBy: number
+  authorizedBy: number
   createdAt: number
   deliveredAt: number
   claimedAt: number
@@ -143,6 +146,7 @@ export type AgentCommandMinAggregateInputType = {
   failureReason?: true
   outputTail?: true
   requestedBy?: true
+  authorizedBy?: true
   createdAt?: true
   deliveredAt?: true
   claimedAt?: true
@@ -166,6 +170,7 @@ export type AgentCommandMaxAggregateInputType = {
   failureReason?: true
   outputTail?: true
   requestedBy?: true
+  authorizedBy?: true
   createdAt?: true
   deliveredAt?: true
   claimedAt?: true
@@ -191,6 +196,7 @@ export type AgentCommandCountAggregateInputType = {
   failureReason?: true
   outputTail?: true
   requestedBy?: true
+  authorizedBy?: true
   createdAt?: true
   deliveredAt?: true
   claimedAt?: true
@@ -303,6 +309,7 @@ export type AgentCommandGroupByOutputType = {
   failureReason: string | null
   outputTail: string | null
   requestedBy: string | null
+  authorizedBy: string
   createdAt: Date
   deliveredAt: Date | null
   claimedAt: Date | null
@@ -351,6 +358,7 @@ export type AgentCommandWhereInput = {
   failureReason?: Prisma.StringNullableFilter<"AgentCommand"> | string | null
   outputTail?: Prisma.StringNullableFilter<"AgentCommand"> | string | null
   requestedBy?: Prisma.UuidNullableFilter<"AgentCommand"> | string | null
+  authorizedBy?: Prisma.StringFilter<"AgentCommand"> | string
   createdAt?: Prisma.DateTimeFilter<"AgentCommand"> | Date | string
   deliveredAt?: Prisma.DateTimeNullableFilter<"AgentCommand"> | Date | string | null
   claimedAt?: Prisma.DateTimeNullableFilter<"AgentCommand"> | Date | string | null
@@ -384,6 +392,7 @@ export type AgentCommandOrderByWithRelationInput = {
   failureReason?: Prisma.SortOrderInput | Prisma.SortOrder
   outputTail?: Prisma.SortOrderInput | Prisma.SortOrder
   requestedBy?: Prisma.SortOrderInput | Prisma.SortOrder
+  authorizedBy?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   deliveredAt?: Prisma.SortOrderInput | Prisma.SortOrder
   claimedAt?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -420,6 +429,7 @@ export type AgentCommandWhereUniqueInput = Prisma.AtLeast<{
   failureReason?: Prisma.StringNullableFilter<"AgentCommand"> | string | null
   outputTail?: Prisma.StringNullableFilter<"AgentCommand"> | string | null
   requestedBy?: Prisma.UuidNullableFilter<"AgentCommand"> | string | null
+  authorizedBy?: Prisma.StringFilter<"AgentCommand"> | string
   createdAt?: Prisma.DateTimeFilter<"AgentCommand"> | Date | string
   deliveredAt?: Prisma.DateTimeNullableFilter<"AgentCommand"> | Date | string | null
   claimedAt?: Prisma.DateTimeNullableFilter<"AgentCommand"> | Date | string | null
@@ -453,6 +463,7 @@ export type AgentCommandOrderByWithAggregationInput = {
   failureReason?: Prisma.SortOrderInput | Prisma.SortOrder
   outputTail?: Prisma.SortOrderInput | Prisma.SortOrder
   requestedBy?: Prisma.SortOrderInput | Prisma.SortOrder
+  authorizedBy?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   deliveredAt?: Prisma.SortOrderInput | Prisma.SortOrder
   claimedAt?: Prisma.SortOrderInput | Prisma.SortOrder
@@ -486,6 +497,7 @@ export type AgentCommandScalarWhereWithAggregatesInput = {
   failureReason?: Prisma.StringNullableWithAggregatesFilter<"AgentCommand"> | string | null
   outputTail?: Prisma.StringNullableWithAggregatesFilter<"AgentCommand"> | string | null
   requestedBy?: Prisma.UuidNullableWithAggregatesFilter<"AgentCommand"> | string | null
+  authorizedBy?: Prisma.StringWithAggregatesFilter<"AgentCommand"> | string
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"AgentCommand"> | Date | string
   deliveredAt?: Prisma.DateTimeNullableWithAggregatesFilter<"AgentCommand"> | Date | string | null
   claimedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"AgentCommand"> | Date | string | null
@@ -507,6 +519,7 @@ export type AgentCommandCreateInput = {
   exitCode?: number | null
   failureReason?: string | null
   outputTail?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -540,6 +553,7 @@ export type AgentCommandUncheckedCreateInput = {
   failureReason?: string | null
   outputTail?: string | null
   requestedBy?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -565,6 +579,7 @@ export type AgentCommandUpdateInput = {
   exitCode?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -598,6 +613,7 @@ export type AgentCommandUncheckedUpdateInput = {
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -627,6 +643,7 @@ export type AgentCommandCreateManyInput = {
   failureReason?: string | null
   outputTail?: string | null
   requestedBy?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -648,6 +665,7 @@ export type AgentCommandUpdateManyMutationInput = {
   exitCode?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -673,6 +691,7 @@ export type AgentCommandUncheckedUpdateManyInput = {
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -713,6 +732,7 @@ export type AgentCommandCountOrderByAggregateInput = {
   failureReason?: Prisma.SortOrder
   outputTail?: Prisma.SortOrder
   requestedBy?: Prisma.SortOrder
+  authorizedBy?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   deliveredAt?: Prisma.SortOrder
   claimedAt?: Prisma.SortOrder
@@ -743,6 +763,7 @@ export type AgentCommandMaxOrderByAggregateInput = {
   failureReason?: Prisma.SortOrder
   outputTail?: Prisma.SortOrder
   requestedBy?: Prisma.SortOrder
+  authorizedBy?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   deliveredAt?: Prisma.SortOrder
   claimedAt?: Prisma.SortOrder
@@ -766,6 +787,7 @@ export type AgentCommandMinOrderByAggregateInput = {
   failureReason?: Prisma.SortOrder
   outputTail?: Prisma.SortOrder
   requestedBy?: Prisma.SortOrder
+  authorizedBy?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   deliveredAt?: Prisma.SortOrder
   claimedAt?: Prisma.SortOrder
@@ -1038,6 +1060,7 @@ export type AgentCommandCreateWithoutUserInput = {
   exitCode?: number | null
   failureReason?: string | null
   outputTail?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1069,6 +1092,7 @@ export type AgentCommandUncheckedCreateWithoutUserInput = {
   exitCode?: number | null
   failureReason?: string | null
   outputTail?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1127,6 +1151,7 @@ export type AgentCommandScalarWhereInput = {
   failureReason?: Prisma.StringNullableFilter<"AgentCommand"> | string | null
   outputTail?: Prisma.StringNullableFilter<"AgentCommand"> | string | null
   requestedBy?: Prisma.UuidNullableFilter<"AgentCommand"> | string | null
+  authorizedBy?: Prisma.StringFilter<"AgentCommand"> | string
   createdAt?: Prisma.DateTimeFilter<"AgentCommand"> | Date | string
   deliveredAt?: Prisma.DateTimeNullableFilter<"AgentCommand"> | Date | string | null
   claimedAt?: Prisma.DateTimeNullableFilter<"AgentCommand"> | Date | string | null
@@ -1148,6 +1173,7 @@ export type AgentCommandCreateWithoutTokensInput = {
   exitCode?: number | null
   failureReason?: string | null
   outputTail?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1180,6 +1206,7 @@ export type AgentCommandUncheckedCreateWithoutTokensInput = {
   failureReason?: string | null
   outputTail?: string | null
   requestedBy?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1220,6 +1247,7 @@ export type AgentCommandUpdateWithoutTokensInput = {
   exitCode?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1252,6 +1280,7 @@ export type AgentCommandUncheckedUpdateWithoutTokensInput = {
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1276,6 +1305,7 @@ export type AgentCommandCreateWithoutBatchInput = {
   exitCode?: number | null
   failureReason?: string | null
   outputTail?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1307,6 +1337,7 @@ export type AgentCommandUncheckedCreateWithoutBatchInput = {
   failureReason?: string | null
   outputTail?: string | null
   requestedBy?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1358,6 +1389,7 @@ export type AgentCommandCreateWithoutAgentInput = {
   exitCode?: number | null
   failureReason?: string | null
   outputTail?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1389,6 +1421,7 @@ export type AgentCommandUncheckedCreateWithoutAgentInput = {
   failureReason?: string | null
   outputTail?: string | null
   requestedBy?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1440,6 +1473,7 @@ export type AgentCommandCreateWithoutStopsInput = {
   exitCode?: number | null
   failureReason?: string | null
   outputTail?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1472,6 +1506,7 @@ export type AgentCommandUncheckedCreateWithoutStopsInput = {
   failureReason?: string | null
   outputTail?: string | null
   requestedBy?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1501,6 +1536,7 @@ export type AgentCommandCreateWithoutTargetInput = {
   exitCode?: number | null
   failureReason?: string | null
   outputTail?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1532,6 +1568,7 @@ export type AgentCommandUncheckedCreateWithoutTargetInput = {
   failureReason?: string | null
   outputTail?: string | null
   requestedBy?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1578,6 +1615,7 @@ export type AgentCommandUpdateWithoutStopsInput = {
   exitCode?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1610,6 +1648,7 @@ export type AgentCommandUncheckedUpdateWithoutStopsInput = {
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1650,6 +1689,7 @@ export type AgentCommandCreateWithoutBatchesInput = {
   exitCode?: number | null
   failureReason?: string | null
   outputTail?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1682,6 +1722,7 @@ export type AgentCommandUncheckedCreateWithoutBatchesInput = {
   failureReason?: string | null
   outputTail?: string | null
   requestedBy?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1722,6 +1763,7 @@ export type AgentCommandUpdateWithoutBatchesInput = {
   exitCode?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1754,6 +1796,7 @@ export type AgentCommandUncheckedUpdateWithoutBatchesInput = {
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1778,6 +1821,7 @@ export type AgentCommandCreateWithoutStepsInput = {
   exitCode?: number | null
   failureReason?: string | null
   outputTail?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1810,6 +1854,7 @@ export type AgentCommandUncheckedCreateWithoutStepsInput = {
   failureReason?: string | null
   outputTail?: string | null
   requestedBy?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1850,6 +1895,7 @@ export type AgentCommandUpdateWithoutStepsInput = {
   exitCode?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1882,6 +1928,7 @@ export type AgentCommandUncheckedUpdateWithoutStepsInput = {
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1909,6 +1956,7 @@ export type AgentCommandCreateManyUserInput = {
   exitCode?: number | null
   failureReason?: string | null
   outputTail?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -1930,6 +1978,7 @@ export type AgentCommandUpdateWithoutUserInput = {
   exitCode?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1961,6 +2010,7 @@ export type AgentCommandUncheckedUpdateWithoutUserInput = {
   exitCode?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -1989,6 +2039,7 @@ export type AgentCommandUncheckedUpdateManyWithoutUserInput = {
   exitCode?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2013,6 +2064,7 @@ export type AgentCommandCreateManyBatchInput = {
   failureReason?: string | null
   outputTail?: string | null
   requestedBy?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -2034,6 +2086,7 @@ export type AgentCommandUpdateWithoutBatchInput = {
   exitCode?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2065,6 +2118,7 @@ export type AgentCommandUncheckedUpdateWithoutBatchInput = {
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2093,6 +2147,7 @@ export type AgentCommandUncheckedUpdateManyWithoutBatchInput = {
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2117,6 +2172,7 @@ export type AgentCommandCreateManyAgentInput = {
   failureReason?: string | null
   outputTail?: string | null
   requestedBy?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -2138,6 +2194,7 @@ export type AgentCommandUpdateWithoutAgentInput = {
   exitCode?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2169,6 +2226,7 @@ export type AgentCommandUncheckedUpdateWithoutAgentInput = {
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2197,6 +2255,7 @@ export type AgentCommandUncheckedUpdateManyWithoutAgentInput = {
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2221,6 +2280,7 @@ export type AgentCommandCreateManyTargetInput = {
   failureReason?: string | null
   outputTail?: string | null
   requestedBy?: string | null
+  authorizedBy?: string
   createdAt: Date | string
   deliveredAt?: Date | string | null
   claimedAt?: Date | string | null
@@ -2242,6 +2302,7 @@ export type AgentCommandUpdateWithoutTargetInput = {
   exitCode?: Prisma.NullableIntFieldUpdateOperationsInput | number | null
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2273,6 +2334,7 @@ export type AgentCommandUncheckedUpdateWithoutTargetInput = {
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2301,6 +2363,7 @@ export type AgentCommandUncheckedUpdateManyWithoutTargetInput = {
   failureReason?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   outputTail?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   requestedBy?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  authorizedBy?: Prisma.StringFieldUpdateOperationsInput | string
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   deliveredAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   claimedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
@@ -2384,6 +2447,7 @@ export type AgentCommandSelect<ExtArgs extends runtime.Types.Extensions.Internal
   failureReason?: boolean
   outputTail?: boolean
   requestedBy?: boolean
+  authorizedBy?: boolean
   createdAt?: boolean
   deliveredAt?: boolean
   claimedAt?: boolean
@@ -2418,6 +2482,7 @@ export type AgentCommandSelectCreateManyAndReturn<ExtArgs extends runtime.Types.
   failureReason?: boolean
   outputTail?: boolean
   requestedBy?: boolean
+  authorizedBy?: boolean
   createdAt?: boolean
   deliveredAt?: boolean
   claimedAt?: boolean
@@ -2447,6 +2512,7 @@ export type AgentCommandSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.
   failureReason?: boolean
   outputTail?: boolean
   requestedBy?: boolean
+  authorizedBy?: boolean
   createdAt?: boolean
   deliveredAt?: boolean
   claimedAt?: boolean
@@ -2476,6 +2542,7 @@ export type AgentCommandSelectScalar = {
   failureReason?: boolean
   outputTail?: boolean
   requestedBy?: boolean
+  authorizedBy?: boolean
   createdAt?: boolean
   deliveredAt?: boolean
   claimedAt?: boolean
@@ -2483,7 +2550,7 @@ export type AgentCommandSelectScalar = {
   finishedAt?: boolean
 }
 
-export type AgentCommandOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "number" | "agentId" | "kind" | "batchKey" | "targetId" | "state" | "command" | "cwd" | "env" | "overridden" | "jobs" | "pid" | "exitCode" | "failureReason" | "outputTail" | "requestedBy" | "createdAt" | "deliveredAt" | "claimedAt" | "ackedAt" | "finishedAt", ExtArgs["result"]["agentCommand"]>
+export type AgentCommandOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "number" | "agentId" | "kind" | "batchKey" | "targetId" | "state" | "command" | "cwd" | "env" | "overridden" | "jobs" | "pid" | "exitCode" | "failureReason" | "outputTail" | "requestedBy" | "authorizedBy" | "createdAt" | "deliveredAt" | "claimedAt" | "ackedAt" | "finishedAt", ExtArgs["result"]["agentCommand"]>
 export type AgentCommandInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   agent?: boolean | Prisma.AgentDefaultArgs<ExtArgs>
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
@@ -2538,6 +2605,7 @@ export type $AgentCommandPayload<ExtArgs extends runtime.Types.Extensions.Intern
     failureReason: string | null
     outputTail: string | null
     requestedBy: string | null
+    authorizedBy: string
     createdAt: Date
     deliveredAt: Date | null
     claimedAt: Date | null
@@ -2991,6 +3059,7 @@ export interface AgentCommandFieldRefs {
   readonly failureReason: Prisma.FieldRef<"AgentCommand", 'String'>
   readonly outputTail: Prisma.FieldRef<"AgentCommand", 'String'>
   readonly requestedBy: Prisma.FieldRef<"AgentCommand", 'String'>
+  readonly authorizedBy: Prisma.FieldRef<"AgentCommand", 'String'>
   readonly createdAt: Prisma.FieldRef<"AgentCommand", 'DateTime'>
   readonly deliveredAt: Prisma.FieldRef<"AgentCommand", 'DateTime'>
   readonly claimedAt: Prisma.FieldRef<"AgentCommand", 'DateTime'>

@@ -35,6 +35,7 @@ export type TokenMinAggregateOutputType = {
   lastUsedAt: Date | null
   revokedAt: Date | null
   commandId: string | null
+  batchId: string | null
 }
 
 export type TokenMaxAggregateOutputType = {
@@ -48,6 +49,7 @@ export type TokenMaxAggregateOutputType = {
   lastUsedAt: Date | null
   revokedAt: Date | null
   commandId: string | null
+  batchId: string | null
 }
 
 export type TokenCountAggregateOutputType = {
@@ -61,6 +63,7 @@ export type TokenCountAggregateOutputType = {
   lastUsedAt: number
   revokedAt: number
   commandId: number
+  batchId: number
   _all: number
 }
 
@@ -76,6 +79,7 @@ export type TokenMinAggregateInputType = {
   lastUsedAt?: true
   revokedAt?: true
   commandId?: true
+  batchId?: true
 }
 
 export type TokenMaxAggregateInputType = {
@@ -89,6 +93,7 @@ export type TokenMaxAggregateInputType = {
   lastUsedAt?: true
   revokedAt?: true
   commandId?: true
+  batchId?: true
 }
 
 export type TokenCountAggregateInputType = {
@@ -102,6 +107,7 @@ export type TokenCountAggregateInputType = {
   lastUsedAt?: true
   revokedAt?: true
   commandId?: true
+  batchId?: true
   _all?: true
 }
 
@@ -188,6 +194,7 @@ export type TokenGroupByOutputType = {
   lastUsedAt: Date | null
   revokedAt: Date | null
   commandId: string | null
+  batchId: string | null
   _count: TokenCountAggregateOutputType | null
   _min: TokenMinAggregateOutputType | null
   _max: TokenMaxAggregateOutputType | null
@@ -222,6 +229,7 @@ export type TokenWhereInput = {
   lastUsedAt?: Prisma.DateTimeNullableFilter<"Token"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableFilter<"Token"> | Date | string | null
   commandId?: Prisma.UuidNullableFilter<"Token"> | string | null
+  batchId?: Prisma.StringNullableFilter<"Token"> | string | null
   user?: Prisma.XOR<Prisma.UserScalarRelationFilter, Prisma.UserWhereInput>
   command?: Prisma.XOR<Prisma.AgentCommandNullableScalarRelationFilter, Prisma.AgentCommandWhereInput> | null
 }
@@ -237,6 +245,7 @@ export type TokenOrderByWithRelationInput = {
   lastUsedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   revokedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   commandId?: Prisma.SortOrderInput | Prisma.SortOrder
+  batchId?: Prisma.SortOrderInput | Prisma.SortOrder
   user?: Prisma.UserOrderByWithRelationInput
   command?: Prisma.AgentCommandOrderByWithRelationInput
 }
@@ -255,6 +264,7 @@ export type TokenWhereUniqueInput = Prisma.AtLeast<{
   lastUsedAt?: Prisma.DateTimeNullableFilter<"Token"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableFilter<"Token"> | Date | string | null
   commandId?: Prisma.UuidNullableFilter<"Token"> | string | null
+  batchId?: Prisma.StringNullableFilter<"Token"> | string | null
   user?: Prisma.XOR<Prisma.UserScalarRelationFilter, Prisma.UserWhereInput>
   command?: Prisma.XOR<Prisma.AgentCommandNullableScalarRelationFilter, Prisma.AgentCommandWhereInput> | null
 }, "id" | "hash">
@@ -270,6 +280,7 @@ export type TokenOrderByWithAggregationInput = {
   lastUsedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   revokedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   commandId?: Prisma.SortOrderInput | Prisma.SortOrder
+  batchId?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.TokenCountOrderByAggregateInput
   _max?: Prisma.TokenMaxOrderByAggregateInput
   _min?: Prisma.TokenMinOrderByAggregateInput
@@ -289,6 +300,7 @@ export type TokenScalarWhereWithAggregatesInput = {
   lastUsedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Token"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Token"> | Date | string | null
   commandId?: Prisma.UuidNullableWithAggregatesFilter<"Token"> | string | null
+  batchId?: Prisma.StringNullableWithAggregatesFilter<"Token"> | string | null
 }
 
 export type TokenCreateInput = {
@@ -300,6 +312,7 @@ export type TokenCreateInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
+  batchId?: string | null
   user: Prisma.UserCreateNestedOneWithoutTokensInput
   command?: Prisma.AgentCommandCreateNestedOneWithoutTokensInput
 }
@@ -315,6 +328,7 @@ export type TokenUncheckedCreateInput = {
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
   commandId?: string | null
+  batchId?: string | null
 }
 
 export type TokenUpdateInput = {
@@ -326,6 +340,7 @@ export type TokenUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  batchId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   user?: Prisma.UserUpdateOneRequiredWithoutTokensNestedInput
   command?: Prisma.AgentCommandUpdateOneWithoutTokensNestedInput
 }
@@ -341,6 +356,7 @@ export type TokenUncheckedUpdateInput = {
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   commandId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  batchId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type TokenCreateManyInput = {
@@ -354,6 +370,7 @@ export type TokenCreateManyInput = {
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
   commandId?: string | null
+  batchId?: string | null
 }
 
 export type TokenUpdateManyMutationInput = {
@@ -365,6 +382,7 @@ export type TokenUpdateManyMutationInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  batchId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type TokenUncheckedUpdateManyInput = {
@@ -378,6 +396,7 @@ export type TokenUncheckedUpdateManyInput = {
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   commandId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  batchId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type TokenListRelationFilter = {
@@ -401,6 +420,7 @@ export type TokenCountOrderByAggregateInput = {
   lastUsedAt?: Prisma.SortOrder
   revokedAt?: Prisma.SortOrder
   commandId?: Prisma.SortOrder
+  batchId?: Prisma.SortOrder
 }
 
 export type TokenMaxOrderByAggregateInput = {
@@ -414,6 +434,7 @@ export type TokenMaxOrderByAggregateInput = {
   lastUsedAt?: Prisma.SortOrder
   revokedAt?: Prisma.SortOrder
   commandId?: Prisma.SortOrder
+  batchId?: Prisma.SortOrder
 }
 
 export type TokenMinOrderByAggregateInput = {
@@ -427,6 +448,7 @@ export type TokenMinOrderByAggregateInput = {
   lastUsedAt?: Prisma.SortOrder
   revokedAt?: Prisma.SortOrder
   commandId?: Prisma.SortOrder
+  batchId?: Prisma.SortOrder
 }
 
 export type TokenCreateNestedManyWithoutUserInput = {
@@ -522,6 +544,7 @@ export type TokenCreateWithoutUserInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
+  batchId?: string | null
   command?: Prisma.AgentCommandCreateNestedOneWithoutTokensInput
 }
 
@@ -535,6 +558,7 @@ export type TokenUncheckedCreateWithoutUserInput = {
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
   commandId?: string | null
+  batchId?: string | null
 }
 
 export type TokenCreateOrConnectWithoutUserInput = {
@@ -577,6 +601,7 @@ export type TokenScalarWhereInput = {
   lastUsedAt?: Prisma.DateTimeNullableFilter<"Token"> | Date | string | null
   revokedAt?: Prisma.DateTimeNullableFilter<"Token"> | Date | string | null
   commandId?: Prisma.UuidNullableFilter<"Token"> | string | null
+  batchId?: Prisma.StringNullableFilter<"Token"> | string | null
 }
 
 export type TokenCreateWithoutCommandInput = {
@@ -588,6 +613,7 @@ export type TokenCreateWithoutCommandInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
+  batchId?: string | null
   user: Prisma.UserCreateNestedOneWithoutTokensInput
 }
 
@@ -601,6 +627,7 @@ export type TokenUncheckedCreateWithoutCommandInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
+  batchId?: string | null
 }
 
 export type TokenCreateOrConnectWithoutCommandInput = {
@@ -639,6 +666,7 @@ export type TokenCreateManyUserInput = {
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
   commandId?: string | null
+  batchId?: string | null
 }
 
 export type TokenUpdateWithoutUserInput = {
@@ -650,6 +678,7 @@ export type TokenUpdateWithoutUserInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  batchId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   command?: Prisma.AgentCommandUpdateOneWithoutTokensNestedInput
 }
 
@@ -663,6 +692,7 @@ export type TokenUncheckedUpdateWithoutUserInput = {
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   commandId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  batchId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type TokenUncheckedUpdateManyWithoutUserInput = {
@@ -675,6 +705,7 @@ export type TokenUncheckedUpdateManyWithoutUserInput = {
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   commandId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  batchId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type TokenCreateManyCommandInput = {
@@ -687,6 +718,7 @@ export type TokenCreateManyCommandInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string | null
   revokedAt?: Date | string | null
+  batchId?: string | null
 }
 
 export type TokenUpdateWithoutCommandInput = {
@@ -698,6 +730,7 @@ export type TokenUpdateWithoutCommandInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  batchId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   user?: Prisma.UserUpdateOneRequiredWithoutTokensNestedInput
 }
 
@@ -711,6 +744,7 @@ export type TokenUncheckedUpdateWithoutCommandInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  batchId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type TokenUncheckedUpdateManyWithoutCommandInput = {
@@ -723,6 +757,7 @@ export type TokenUncheckedUpdateManyWithoutCommandInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   revokedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  batchId?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 
@@ -738,6 +773,7 @@ export type TokenSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   lastUsedAt?: boolean
   revokedAt?: boolean
   commandId?: boolean
+  batchId?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
   command?: boolean | Prisma.Token$commandArgs<ExtArgs>
 }, ExtArgs["result"]["token"]>
@@ -753,6 +789,7 @@ export type TokenSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   lastUsedAt?: boolean
   revokedAt?: boolean
   commandId?: boolean
+  batchId?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
   command?: boolean | Prisma.Token$commandArgs<ExtArgs>
 }, ExtArgs["result"]["token"]>
@@ -768,6 +805,7 @@ export type TokenSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   lastUsedAt?: boolean
   revokedAt?: boolean
   commandId?: boolean
+  batchId?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
   command?: boolean | Prisma.Token$commandArgs<ExtArgs>
 }, ExtArgs["result"]["token"]>
@@ -783,9 +821,10 @@ export type TokenSelectScalar = {
   lastUsedAt?: boolean
   revokedAt?: boolean
   commandId?: boolean
+  batchId?: boolean
 }
 
-export type TokenOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "userId" | "name" | "scope" | "hash" | "last4" | "createdAt" | "lastUsedAt" | "revokedAt" | "commandId", ExtArgs["result"]["token"]>
+export type TokenOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "userId" | "name" | "scope" | "hash" | "last4" | "createdAt" | "lastUsedAt" | "revokedAt" | "commandId" | "batchId", ExtArgs["result"]["token"]>
 export type TokenInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
   command?: boolean | Prisma.Token$commandArgs<ExtArgs>
@@ -816,6 +855,7 @@ export type $TokenPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     lastUsedAt: Date | null
     revokedAt: Date | null
     commandId: string | null
+    batchId: string | null
   }, ExtArgs["result"]["token"]>
   composites: {}
 }
@@ -1251,6 +1291,7 @@ export interface TokenFieldRefs {
   readonly lastUsedAt: Prisma.FieldRef<"Token", 'DateTime'>
   readonly revokedAt: Prisma.FieldRef<"Token", 'DateTime'>
   readonly commandId: Prisma.FieldRef<"Token", 'String'>
+  readonly batchId: Prisma.FieldRef<"Token", 'String'>
 }
     
 
