@@ -45,10 +45,7 @@ const TABLE: Record<Right, readonly Standing[]> = {
 }
 
 /** What a credential lets through at all, whoever holds it (contract §3). */
-const CREDENTIALS: Record<
-  'anonymous' | Known['via'],
-  readonly Right[]
-> = {
+const CREDENTIALS: Record<'anonymous' | Known['via'], readonly Right[]> = {
   anonymous: ['read'],
   cookie: Object.keys(TABLE) as Right[],
   session: Object.keys(TABLE) as Right[],

@@ -64,15 +64,25 @@ export interface AuditRecord {
   detail: Record<string, unknown>
 }
 
-/** The log, newest first: `limit` entries before `after`, of one subject or of all. */
+/** Stands for a command that only the owner of its batch may read: it may carry a secret. */
+export const REDACTED = '[redacted]'
+
+/**
+ * The log, newest first: `limit` entries before `after`, of one subject or of all.
+ * @param reader the administrator who reads: commands of other people's batches are redacted
+ */
 export async function listAudit(
   db: Db,
+  reader: { userId: string },
   page: { limit: number; after: number | undefined; subject: string | undefined },
 ): Promise<AuditRecord[]> {
   const { limit, after, subject } = page
   return db<AuditRecord[]>`/* audit.list */
     select a.id, a.at, case when u.id is null then null else jsonb_build_object('id', u.id, 'name', u.name) end actor,
-      a.via, a.action, a.subject, a.detail
+      a.via, a.action, a.subject,
+      case when a.detail ? 'command' and not exists (
+          select from batches b where a.subject like 'batch:%' and b.id = substr(a.subject, 7) and b.owner_id = ${reader.userId}::uuid)
+        then a.detail || jsonb_build_object('command', ${REDACTED}::text) else a.detail end detail
     from audit_log a left join users u on u.id = a.actor_id
     where ${after === undefined ? db`true` : db`a.id < ${after}`}
       and ${subject === undefined ? db`true` : db`a.subject = ${subject}`}

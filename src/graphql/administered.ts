@@ -148,7 +148,8 @@ builder.queryField('audit', (t) =>
       if (!isPerson(caller) || !isAdmin(caller)) return null
       const after = entryCursors.read(args.after)
       const about = subject?.replaceAll('\u0000', '').toWellFormed()
-      const rows = first === 0 ? [] : await listAudit(db, { limit: first + 1, after, subject: about })
+      const reader = { userId: caller.user.id }
+      const rows = first === 0 ? [] : await listAudit(db, reader, { limit: first + 1, after, subject: about })
       return pageOf(rows, rows, {
         first,
         after,

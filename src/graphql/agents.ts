@@ -38,6 +38,12 @@ builder.objectType(HostType, {
     online: t.boolean({ resolve: ({ online }) => online }),
     lastSeenAt: t.field({ type: 'DateTime', resolve: (host) => host.last_seen_at }),
     registeredAt: t.field({ type: 'DateTime', resolve: (host) => host.registered_at }),
+    rotatedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When another registration of the host last replaced its token',
+      resolve: (host) => host.rotated_at,
+    }),
     revokedAt: t.field({ type: 'DateTime', nullable: true, resolve: (host) => host.revoked_at }),
     pollIntervalS: t.int({ resolve: (host) => host.poll_interval_s }),
     running: t.field({
@@ -137,7 +143,16 @@ builder.objectType(CommandType, {
     }),
     hostId: t.id({ resolve: (command) => command.host_id }),
     hostname: t.string({ resolve: ({ hostname }) => hostname }),
-    command: t.string({ nullable: true, resolve: ({ command }) => command }),
+    command: t.string({
+      nullable: true,
+      description: '`[redacted]` for everyone but the owner of the batch',
+      resolve: ({ command }) => command,
+    }),
+    authorizedBy: t.string({
+      description:
+        'record: the host must have recorded that run; owner_words: the owner gave the command in a session',
+      resolve: (command) => command.authorized_by,
+    }),
     cwd: t.string({ nullable: true, resolve: ({ cwd }) => cwd }),
     overridden: t.stringList({
       description: 'What of the recorded was replaced: command, cwd',
@@ -189,9 +204,10 @@ builder.objectField(BatchType, 'agentCommands', (t) =>
     authScopes: async ({ row, share }, _args, { standings }) =>
       share === null && (await standings.load(row.project_key)).may('know_commands'),
     unauthorizedResolver: () => null,
-    load: async (batches: BatchNode[], { db, clock }, { first, ...args }) => {
+    load: async (batches: BatchNode[], { caller, db, clock }, { first, ...args }) => {
       const keys = batches.map(({ row }) => row.key)
-      const found = await commandsOf(db, keys, clock.now)
+      const reader = { userId: caller.kind === 'known' ? caller.user.id : null }
+      const found = await commandsOf(db, keys, reader, clock.now)
       const after = commandCursors.read(args.after)
       return keys.map((key) => {
         // There are few of a batch: whoever asks for some has all of them read.

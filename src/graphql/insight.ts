@@ -106,7 +106,14 @@ builder.objectFields(BatchType, (t) => ({
     complexity: { field: 50, multiplier: 1 },
     description: 'What happened to the batch, oldest first; null for visitors',
     resolve: async (batch, _args, context) =>
-      (await knowsCommands(batch, context)) ? timelineOf(context.db, batch.row.key, context.clock.now) : null,
+      (await knowsCommands(batch, context))
+        ? timelineOf(
+            context.db,
+            batch.row.key,
+            { userId: context.caller.kind === 'known' ? context.caller.user.id : null },
+            context.clock.now,
+          )
+        : null,
   }),
   agent: t.field({
     type: AgentType,

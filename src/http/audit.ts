@@ -37,7 +37,12 @@ export function auditRoutes(app: FastifyInstance, { sql }: Services): void {
     async (request) => {
       const { limit, cursor: text, subject } = request.query
       const cursor = cursorOf(`audit ${subject ?? ''}`, z.int().min(0))
-      const found = await listAudit(sql, { limit: limit + 1, after: cursor.read(text), subject })
+      const { user } = await request.administrator()
+      const found = await listAudit(
+        sql,
+        { userId: user.id },
+        { limit: limit + 1, after: cursor.read(text), subject },
+      )
       const { rows, next_cursor } = pageFrom(found, limit, cursor, (entry) => entry.id)
       return { items: [...rows], next_cursor }
     },

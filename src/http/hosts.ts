@@ -23,6 +23,9 @@ const hostShape = z.object({
   online: z.boolean().describe('A sign of life within 90 s'),
   last_seen_at: shapes.instant,
   registered_at: shapes.instant,
+  rotated_at: shapes.instant
+    .nullable()
+    .describe('When another registration of the host last replaced its token'),
   revoked_at: shapes.instant.nullable(),
   poll_interval_s: z.number(),
   running: z

@@ -5,11 +5,13 @@ import { isStorable, visibleBatch } from '../domain/access.ts'
 import {
   COMMAND_KINDS,
   COMMAND_STATES,
+  type CommandReader,
   cancelCommand,
   commandsOf,
   requestRerun,
   timelineOf,
 } from '../domain/agents/index.ts'
+import type { Caller } from '../domain/caller.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { commit } from '../stream/commit.ts'
@@ -19,6 +21,9 @@ import * as shapes from './shapes.ts'
 const storable = z.string().refine(isStorable, 'must be without NUL characters and lone surrogates')
 const kind = z.enum(COMMAND_KINDS)
 const text = z.string().nullable()
+const readerOf = (caller: Caller): CommandReader => ({
+  userId: caller.kind === 'known' ? caller.user.id : null,
+})
 
 const commandShape = z.object({
   cmd_id: z.string(),
@@ -28,8 +33,11 @@ const commandShape = z.object({
   linked_batch_ids: z.array(z.string()).describe('The batches that the process of a rerun reports'),
   host_id: z.string(),
   hostname: z.string(),
-  command: text,
+  command: text.describe('`[redacted]` for everyone but the owner of the batch'),
   cwd: text,
+  authorized_by: z
+    .enum(['record', 'owner_words'])
+    .describe('`record`: the host must have recorded that run; `owner_words`: the owner gave the command'),
   overridden: z.array(z.string()).describe('What the owner gave in place of what was recorded'),
   jobs: z.enum(['all', 'failed']).nullable(),
   pid: z.number().nullable(),
@@ -118,7 +126,10 @@ export function rerunRoutes(app: FastifyInstance, services: Services): void {
     },
     async (request) => {
       const batch = await knownBatch(request, request.params.id)
-      return { items: (await commandsOf(sql, [batch.key], now())).get(batch.key) ?? [] }
+      return {
+        items:
+          (await commandsOf(sql, [batch.key], readerOf(await request.caller()), now())).get(batch.key) ?? [],
+      }
     },
   )
 
@@ -134,7 +145,7 @@ export function rerunRoutes(app: FastifyInstance, services: Services): void {
     },
     async (request) => {
       const batch = await knownBatch(request, request.params.id)
-      return { items: await timelineOf(sql, batch.key, now()) }
+      return { items: await timelineOf(sql, batch.key, readerOf(await request.caller()), now()) }
     },
   )
 

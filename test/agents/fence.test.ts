@@ -176,14 +176,15 @@ describe('what others send about a batch', () => {
   })
 
   test('fills in nothing that the owner left out', async () => {
-    for (const [data, code] of [
-      [{ command: undefined }, 'command_unknown'],
-      [{ cwd: undefined }, 'command_unknown'],
-    ] as const) {
-      const id = await batchOf(stage.batchOwner, 'alpha', data)
-      await forge(id, stage.member, 'alpha')
-      expect((await rerun(id, stage.batchOwner.token)).body.code).toBe(code)
-    }
+    const without = await batchOf(stage.batchOwner, 'alpha', { command: undefined })
+    await forge(without, stage.member, 'alpha')
+    expect((await rerun(without, stage.batchOwner.token)).body.code).toBe('command_unknown')
+    const homeless = await batchOf(stage.batchOwner, 'alpha', { cwd: undefined })
+    await forge(homeless, stage.member, 'alpha')
+    expect((await rerun(homeless, stage.batchOwner.token)).status).toBe(202)
+    const [job] = (await agentOf(stage.batchOwner, 'alpha').jobs()).body.jobs
+    expect(job).toMatchObject({ command: 'python mine.py', cwd: null })
+    await sweep()
     const id = `fenced-${++batches}`
     const nowhere = startOf(
       { id, source: { project: 'vision' } },

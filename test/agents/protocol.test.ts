@@ -60,7 +60,7 @@ describe('registering', () => {
   })
 
   test('the same user and host again is the same agent with a new token, and the old one is refused at once', async () => {
-    const again = await registerAgent(stage.app, stage.batchOwner.reporter, host)
+    const again = await registerAgent(stage.app, stage.batchOwner.token, host)
     expect(again.id).toBe(agent.id)
     expect(again.token).not.toBe(agent.token)
     for (const answer of [await agent.jobs(), await agent.say('heartbeat')]) {
@@ -169,6 +169,8 @@ describe('a rerun', () => {
         pid: null,
         target_cmd_id: null,
         env: { SVC_RERUN_OF: batch, SVC_CMD_ID: cmdId },
+        authorized_by: 'record',
+        overridden: [],
         created_at: expect.stringMatching(/Z$/),
       },
     ])

@@ -199,6 +199,8 @@ test(
           const actual = await summariesOf(shuffled.sql, prefix)
           // Different users sent them.
           for (const batch of [...(expected.batches ?? []), ...(actual.batches ?? [])]) delete batch.owner_id
+          checkSettled(inOrder, expected, 'first')
+          checkSettled(inOrder, actual, 'any')
           expect(actual).toEqual(expected)
           checkAgainstModel(events, expected)
         },
@@ -241,6 +243,58 @@ async function sendShuffled(
       }
     }),
   )
+}
+
+/**
+ * Arrival decides one thing, on purpose (contract §10): the first start that is applied settles the command, the host
+ * and the environment of its batch, all of it at once. Where the order of arrival is known, that is the start of the
+ * first event; else it is exactly what one of the starts said. Takes it out of the rows, which are then independent
+ * of the order.
+ */
+function checkSettled(
+  inOrder: TestEvent[],
+  summaries: Awaited<ReturnType<typeof summariesOf>>,
+  arrived: 'first' | 'any',
+): void {
+  for (const batch of summaries.batches ?? []) {
+    // An update of a running batch starts nothing.
+    const starts = inOrder.filter(
+      (e) => e.batch_id === batch.id && e.event_type === 'batch_start' && e.data.update !== true,
+    )
+    const possible = starts.slice(0, arrived === 'first' ? 1 : undefined).map(settledBy)
+    const { command, host, env_snapshot, start_fields } = batch
+    if (starts.length === 0) expect([command, host, env_snapshot]).toEqual([null, null, null])
+    else expect(possible).toContainEqual({ command, host, env_snapshot })
+    delete batch.command
+    delete batch.host
+    delete batch.env_snapshot
+    // Derived from them, among others.
+    delete batch.search
+    batch.start_fields =
+      start_fields &&
+      Object.fromEntries(
+        Object.entries(start_fields as object).filter(
+          ([name]) => name !== 'command' && name !== 'host' && !name.startsWith('env/'),
+        ),
+      )
+  }
+}
+
+/** What one start says of these (contract §4 `env_snapshot`). */
+function settledBy({ data, source }: TestEvent): Record<string, unknown> {
+  const sent = (data.env_snapshot ?? {}) as Record<string, unknown>
+  const environment: Record<string, unknown> = {
+    commit: source.commit ?? null,
+    command: data.command ?? source.command ?? null,
+    cwd: data.cwd ?? null,
+    hostname: source.host ?? null,
+    ...sent,
+  }
+  return {
+    command: data.command ?? source.command ?? sent.command ?? null,
+    host: source.host ?? null,
+    env_snapshot: environment,
+  }
 }
 
 /** A second opinion, so that both servers cannot be wrong alike: what the contract says of epochs, lines and jobs. */

@@ -154,7 +154,7 @@ def test_registering_the_host_again_ends_the_old_daemon_and_the_new_one_adopts_i
     batch, cmd_id = host.rerun(COUNTED.format(seconds="3"))
     host.until_state(batch, cmd_id, "in_flight")
     before = host.token_file()
-    after = host.register(host.person.reporter)
+    after = host.register()
     assert (before["agent_id"], before["agent_token"] == after["agent_token"]) == (after["agent_id"], False)
     assert host.ended() == 77
     host.run()

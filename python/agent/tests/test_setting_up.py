@@ -22,6 +22,8 @@ def test_the_version_is_printed(host: Host) -> None:
 
 @pytest.mark.parametrize("credential", ["session", "reporter"])
 def test_registering_writes_four_keys_readable_by_the_user_alone(host: Host, credential: str) -> None:
+    # The agent that the fixture registered counts as online for a while, unless it is revoked.
+    host.service.ok("DELETE", f"/api/hosts/{host.token_file()['agent_id']}", host.person.session)
     os.umask(0)
     registered = host.register(getattr(host.person, credential))
     assert set(registered) == {"svc_url", "agent_id", "agent_token", "poll_interval_s"}
@@ -67,6 +69,21 @@ def test_this_host_is_known_by_all_its_names() -> None:
     assert not any(map(is_loopback, ["0.0.0.0", "example.org", "127.0.0.1.example.org", "10.0.0.1"]))
 
 
+def test_a_reporter_token_does_not_replace_an_agent_that_is_online(host: Host) -> None:
+    done = host.agent(
+        "register", "--svc-url", host.service.url, "--hostname", host.name, "--token", host.person.reporter
+    )
+    assert done.returncode == 1
+    assert "is online" in done.stderr
+    assert "session" in done.stderr
+
+
+def test_the_help_says_exactly_what_allow_root_checks(host: Host) -> None:
+    text = " ".join(host.agent("run", "--help").stdout.split())
+    assert "Only the directory in which a command starts is checked" in text
+    assert "a command can leave it" in text
+
+
 def test_one_agent_runs_with_one_folder(host: Host) -> None:
     host.run()
     until(lambda: (host.folder / "spool").exists(), "for the first to begin")
@@ -90,15 +107,21 @@ def test_a_copied_token_file_is_made_private_again(host: Host) -> None:
     assert host.folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_of_what_the_service_says_no_path_and_no_preload_reaches_a_process() -> None:
+def test_neither_a_path_of_the_service_nor_a_token_of_the_user_reaches_a_process() -> None:
     env = child_environment(
-        {"PATH": "/bin", "SVC_TOKEN": "em_live_mine", "SVC_DATABASE_URL": "postgresql://x"},
+        {
+            "PATH": "/bin",
+            "SVC_TOKEN": "em_live_mine",
+            "SVC_DATABASE_URL": "postgresql://x",
+            "COPY": "token=em_live_0123456789",
+            "OTHER_AGENT": "ag_live_0123456789",
+        },
         told={"PATH": "/evil", "LD_PRELOAD": "/evil.so", "SVC_TOKEN": "evil", "SVC_URL": "evil", "SVC_RERUN_OF": "b"},
         svc_url="https://monitor",
         reporter_token=None,
         agent_token="ag_live_secret",
     )
-    assert env == {"PATH": "/bin", "SVC_TOKEN": "em_live_mine", "SVC_RERUN_OF": "b", "SVC_URL": "https://monitor"}
+    assert env == {"PATH": "/bin", "SVC_RERUN_OF": "b", "SVC_URL": "https://monitor"}
 
 
 def test_the_systemd_unit_leaves_processes_alone_and_does_not_repeat_after_77() -> None:

@@ -1,4 +1,5 @@
 import type { Db } from '../../db/sql.ts'
+import { REDACTED } from '../audit.ts'
 import { type CommandKind, type CommandState, EXPIRES_MS, pendingSince, type Step } from './agent.ts'
 
 /** A command on the wire (specification §2.3 "Agent command"). */
@@ -12,12 +13,15 @@ export interface CommandView {
   linked_batch_ids: string[]
   host_id: string
   hostname: string
+  /** `[redacted]` for everyone but the owner of the batch: it may carry a secret. */
   command: string | null
   cwd: string | null
   overridden: string[]
   jobs: 'all' | 'failed' | null
   pid: number | null
   exit_code: number | null
+  /** What entitles the agent to run it: its own record of the run, or the owner, who gave the command in a session. */
+  authorized_by: 'record' | 'owner_words'
   failure_reason: string | null
   output_tail: string | null
   requested_by: { id: string; name: string } | null
@@ -41,6 +45,7 @@ export type HistoryStep =
   | 'mail_logged'
   | 'agent_registered'
   | 'agent_revoked'
+  | 'start_conflict'
 
 /** A step on the wire. */
 export interface StepView {
@@ -54,6 +59,11 @@ export interface StepView {
   detail: Record<string, unknown>
 }
 
+/** For whom commands are read: that user alone reads those of its own batches. */
+export interface CommandReader {
+  userId: string | null
+}
+
 /**
  * By batch key, the commands about the batch, and the rerun whose process reports it; newest first. What the caller
  * may know (access.ts `know_commands`) was settled before.
@@ -61,17 +71,19 @@ export interface StepView {
 export async function commandsOf(
   db: Db,
   batchKeys: readonly number[],
+  reader: CommandReader,
   now: Date,
 ): Promise<Map<number, CommandView[]>> {
   const found = new Map<number, CommandView[]>(batchKeys.map((key) => [key, []]))
   if (batchKeys.length === 0) return found
   const rows = await db<(CommandView & { of_batch: number })[]>`/* commands.of_batches */
-    select x.of_batch, c.id cmd_id, c.kind, b.id batch_id, a.id host_id, a.hostname, c.command, c.cwd, c.overridden, c.jobs,
+    select x.of_batch, c.id cmd_id, c.kind, b.id batch_id, a.id host_id, a.hostname,
+      case when b.owner_id = ${reader.userId}::uuid then c.command else ${REDACTED}::text || left(c.command, 0) end command, c.cwd, c.overridden, c.jobs,
       case when c.state = 'pending' and coalesce(c.claimed_at, c.created_at) <= ${pendingSince(now)}::timestamptz
         then 'expired' else c.state end state,
       array(select lb.id from command_batches l join batches lb on lb.key = l.batch_key
         where l.command_id = c.id and lb.deleted_at is null order by lb.key) linked_batch_ids,
-      c.pid, c.exit_code, c.failure_reason, c.output_tail,
+      c.pid, c.exit_code, c.authorized_by, c.failure_reason, c.output_tail,
       case when u.id is null then null else jsonb_build_object('id', u.id, 'name', u.name) end requested_by,
       c.created_at, c.acked_at, c.finished_at
     from (
@@ -90,10 +102,15 @@ export async function commandsOf(
 /**
  * What happened to the batch, oldest first: its begin and end, every step of its stops and reruns and of the process
  * that reports it, what people did to it (from the audit log), its mails, and its agent coming or being revoked. So a
- * clean stop, a killed process and a lost host read differently (goals.md 10). What the caller may know
+ * clean stop, a killed process and a lost host read differently. What the caller may know
  * (access.ts `know_commands`) was settled before.
  */
-export async function timelineOf(db: Db, batchKey: number, now: Date): Promise<StepView[]> {
+export async function timelineOf(
+  db: Db,
+  batchKey: number,
+  reader: CommandReader,
+  now: Date,
+): Promise<StepView[]> {
   const steps = await db<StepView[]>`/* control.timeline */
     with batch as (
       select b.*, exists (select from command_batches l where l.batch_key = b.key) rerun
@@ -125,6 +142,12 @@ export async function timelineOf(db: Db, batchKey: number, now: Date): Promise<S
       from batch b join audit_log l on l.subject = 'batch:' || b.id
       where l.action in ('batch.edited', 'batch.deleted', 'batch.restored', 'share.created', 'share.revoked')
       union all
+      select 1, k.at, null, 'start_conflict', 'batch', null, 'reporter', k.user_id,
+        jsonb_build_object('fields', k.fields) || case when b.owner_id = ${reader.userId}::uuid
+          then jsonb_build_object('said', k.said, 'token', jsonb_build_object('name', k.token_name, 'last4', k.last4))
+          else jsonb_build_object('said', jsonb_build_object('command', ${REDACTED}::text)) end
+      from batch b join start_conflicts k on k.batch_key = b.key
+      union all
       select 1, max(m.at), null, 'mail_' || m.state, 'mail', null, 'service', null,
         jsonb_build_object('rule', r.name, 'trigger', f.trigger, 'recipients', count(*))
       from batch b
@@ -135,6 +158,7 @@ export async function timelineOf(db: Db, batchKey: number, now: Date): Promise<S
       union all
       select 1, l.at, null, replace(l.action, '.', '_'), 'agent', null, 'user', l.actor_id,
         jsonb_build_object('hostname', a.hostname)
+          || case when (l.detail ->> 'rotated')::boolean then '{"rotated": true}'::jsonb else '{}' end
       from batch b
       join agents a on a.user_id = b.owner_id and a.hostname = b.host
       join audit_log l on l.subject = 'agent:' || a.id and l.action in ('agent.registered', 'agent.revoked')

@@ -1,7 +1,7 @@
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Change } from '../../stream/change.ts'
-import { makeToken, tokenHash } from '../tokens/index.ts'
+import { endTokensOf, makeToken, tokenHash } from '../tokens/index.ts'
 import { isUuid } from '../uuid.ts'
 import {
   type AgentCaller,
@@ -14,84 +14,9 @@ import {
 import { agentActor, type Done, type NewStep, recordSteps, SERVICE, tellCommands, tellHost } from './steps.ts'
 
 /**
- * What an agent does with its commands (contract §5): it is told of those that wait, takes one over, says that the
- * process runs or cannot, and says how it ended. Each answer may get lost on the way, so each may be repeated.
+ * What an agent does with its commands (contract §5): it takes one over, says that the process runs or cannot, and says
+ * how it ended. Each answer may get lost on the way, so each may be repeated.
  */
-
-/** A command as its agent is told of it. */
-export interface WaitingCommand {
-  cmdId: string
-  kind: CommandKind
-  batchId: string
-  command: string | null
-  cwd: string | null
-  /** Of a stop: the process to end, and the command that started it. */
-  pid: number | null
-  targetId: string | null
-  env: Record<string, string>
-  /** Of a rerun: what the agent's own record must agree with, or that the owner gave the command in a session. */
-  authorizedBy: 'record' | 'owner_words'
-  /** What of command and cwd the owner gave. */
-  overridden: string[]
-  createdAt: string
-}
-
-/** Commands in one answer; the others wait for the next poll. */
-const MOST_DELIVERED = 500
-
-/** The agent's pending commands, oldest first. Those that waited for a day are expired. */
-export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Done<WaitingCommand[]>> {
-  const at = now.toISOString()
-  const expired = await tx<{ id: string; batch_key: number }[]>`/* commands.expire */
-    update agent_commands set state = 'expired', finished_at = ${at}
-    where agent_id = ${agent.id} and state = 'pending'
-      and coalesce(claimed_at, created_at) <= ${pendingSince(now)}::timestamptz
-    returning id, batch_key`
-  if (expired.length > 0) {
-    await endTokens(
-      tx,
-      expired.map(({ id }) => id),
-      now,
-    )
-  }
-  const rows = await tx<(WaitingCommand & { batchKey: number; delivered: boolean })[]>`/* commands.pending */
-    select c.id "cmdId", c.kind, b.id "batchId", b.key "batchKey", c.command, c.cwd, c.pid, c.target_id "targetId",
-      c.env, c.authorized_by "authorizedBy", c.overridden, c.created_at "createdAt", c.delivered_at is not null delivered
-    from agent_commands c join batches b on b.key = c.batch_key
-    where c.agent_id = ${agent.id} and c.state = 'pending' and (c.kind = 'stop' or b.deleted_at is null)
-    order by c.number limit ${MOST_DELIVERED}`
-  const fresh = rows.filter((row) => !row.delivered)
-  if (fresh.length > 0) {
-    await tx`/* commands.delivered */
-      update agent_commands set delivered_at = ${at} where id = any (${fresh.map((row) => row.cmdId)}::uuid[])`
-  }
-  const steps: NewStep[] = [
-    ...expired.map(
-      ({ id, batch_key }): NewStep => ({
-        batchKey: batch_key,
-        commandId: id,
-        step: 'expired',
-        at: now,
-        actor: SERVICE,
-      }),
-    ),
-    ...fresh.map(
-      ({ cmdId, batchKey }): NewStep => ({
-        batchKey,
-        commandId: cmdId,
-        step: 'delivered',
-        at: now,
-        actor: agentActor(agent),
-      }),
-    ),
-  ]
-  await recordSteps(tx, steps)
-  const changed = steps.flatMap((step) => step.commandId ?? [])
-  return {
-    result: rows.map(({ batchKey: _key, delivered: _delivered, ...command }) => command),
-    changes: await tellCommands(tx, changed),
-  }
-}
 
 interface CommandRow {
   id: string
@@ -134,7 +59,7 @@ export async function claimCommand(
   if (command.kind !== 'rerun' || !isWaiting(command)) throw new Problem('command_not_pending')
   const at = now.toISOString()
   const token = makeToken('reporter')
-  await endTokens(tx, [cmdId], now)
+  await endTokensOf(tx, [cmdId], now)
   await tx`/* commands.make_token */
     insert into tokens (user_id, name, scope, hash, last4, created_at, command_id)
     values (${agent.userId}, 'rerun', 'reporter', ${tokenHash(token)}, ${token.slice(-4)}, ${at}, ${cmdId})`
@@ -150,13 +75,6 @@ export async function claimCommand(
     },
   ])
   return { result: { token }, changes: await tellCommands(tx, [cmdId]) }
-}
-
-/** The token of a command's process ends with the command. */
-async function endTokens(tx: Tx, commandIds: readonly string[], now: Date): Promise<void> {
-  await tx`/* commands.end_tokens */
-    update tokens set revoked_at = ${now.toISOString()}
-    where command_id = any (${commandIds as string[]}::uuid[]) and revoked_at is null`
 }
 
 /** What an agent says of a command that it took: its process, or why there is none. */
@@ -190,7 +108,7 @@ export async function acknowledge(
       update agent_commands set state = 'failed', failure_reason = ${said.failureReason}, acked_at = ${now.toISOString()},
         finished_at = ${now.toISOString()}
       where id = ${cmdId}`
-    await endTokens(tx, [cmdId], now)
+    await endTokensOf(tx, [cmdId], now)
     await recordSteps(tx, [
       { ...common, step: 'acknowledged', at: now },
       { ...common, step: 'failed', at: now, detail: { failure_reason: said.failureReason } },
@@ -246,7 +164,7 @@ export async function finish(
     update agent_commands set state = ${state}, exit_code = ${exitCode}, failure_reason = ${failureReason},
       output_tail = ${outputTail}, finished_at = ${now.toISOString()}
     where id = ${cmdId}`
-  await endTokens(tx, [cmdId], now)
+  await endTokensOf(tx, [cmdId], now)
   const actor = agentActor(agent)
   const steps: NewStep[] = [
     {

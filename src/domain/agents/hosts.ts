@@ -16,6 +16,8 @@ export interface HostView {
   online: boolean
   last_seen_at: string
   registered_at: string
+  /** When another registration of the host last replaced its token; null: never. */
+  rotated_at: string | null
   revoked_at: string | null
   poll_interval_s: number
   /** What its last heartbeat said. */
@@ -33,6 +35,7 @@ export interface HostRow {
   version: string
   last_seen_at: string
   registered_at: string
+  rotated_at: string | null
   revoked_at: string | null
   running: { cmd_id: string; pid: number }[]
   pending_commands: number
@@ -49,6 +52,7 @@ export function hostView(row: HostRow, now: Date): HostView {
     online: isOnline({ lastSeenAt: row.last_seen_at, revokedAt: row.revoked_at }, now),
     last_seen_at: row.last_seen_at,
     registered_at: row.registered_at,
+    rotated_at: row.rotated_at,
     revoked_at: row.revoked_at,
     poll_interval_s: POLL_INTERVAL_S,
     running: row.running,
@@ -58,7 +62,7 @@ export function hostView(row: HostRow, now: Date): HostView {
 
 const columns = (db: Db): Fragment => db`
   a.id, a.key, a.user_id, u.name owner_name, a.hostname, a.capabilities, a.version, a.last_seen_at, a.registered_at,
-  a.revoked_at, a.running,
+  a.rotated_at, a.revoked_at, a.running,
   (select count(*)::int from agent_commands c where c.agent_id = a.id and c.state = 'pending') pending_commands`
 
 /** Agents are for their owners and for administrators (contract §2). */

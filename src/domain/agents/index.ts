@@ -11,17 +11,15 @@ export {
   type Step,
   TOLD_STEPS,
 } from './agent.ts'
-export { type CommandView, commandsOf, type StepView, timelineOf } from './commands.ts'
+export { type CommandReader, type CommandView, commandsOf, type StepView, timelineOf } from './commands.ts'
 export {
   type Acknowledgement,
   acknowledge,
   claimCommand,
-  deliver,
   type Ending,
   finish,
   noteSteps,
   type ToldStep,
-  type WaitingCommand,
 } from './delivery.ts'
 export {
   type BatchEvidence,
@@ -49,3 +47,4 @@ export { noteAlive, type Registered, registerAgent, revokeAgent } from './regist
 export { type RerunWish, requestRerun } from './rerun.ts'
 export { tellHost } from './steps.ts'
 export { cancelCommand, flagSeenBefore, noteFlagSeen, queueStop } from './stop.ts'
+export { deliver, type WaitingCommand } from './waiting.ts'

@@ -35,7 +35,9 @@ export async function registerAgent(
     select last_seen_at, revoked_at is not null revoked from agents
     where user_id = ${actor.user.id} and hostname = ${wanted.hostname} for update`
   const online =
-    standing !== undefined && !standing.revoked && Date.parse(standing.last_seen_at) > now.getTime() - ONLINE_MS
+    standing !== undefined &&
+    !standing.revoked &&
+    Date.parse(standing.last_seen_at) > now.getTime() - ONLINE_MS
   if (online && !isPerson(actor)) {
     throw new Problem('agent_online', {
       detail:

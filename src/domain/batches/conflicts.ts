@@ -29,7 +29,9 @@ export async function recordConflicts(
     user_id: userId,
     fields,
     said,
-    digest: createHash('sha256').update(JSON.stringify([fields, said])).digest('hex'),
+    digest: createHash('sha256')
+      .update(JSON.stringify([fields, said]))
+      .digest('hex'),
   }))
   return tx<{ key: number; id: string }[]>`/* start_conflicts.record */
     with sent as (

@@ -6,8 +6,8 @@ export {
   environmentOf,
   isFromOwner,
   type JobStatus,
-  type StartConflict,
   STOP_REASON,
+  type StartConflict,
   startedAt,
   statusOf,
 } from './batch.ts'

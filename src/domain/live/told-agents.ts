@@ -37,11 +37,17 @@ export async function describeCommands(
   membersOf: Map<number, Map<string, 'member' | 'viewer'>>,
 ): Promise<(Told<Viewer> | null)[]> {
   const keys = [...new Set(changes.flatMap((change) => change.batchKey ?? []))]
-  const commands = await commandsOf(db, keys, now)
-  const payloads = new Map<number, string>()
+  const payloads = new Map<number, { owner: string; others: string }>()
   for (const key of keys) {
-    const timeline = await timelineOf(db, key, now)
-    payloads.set(key, JSON.stringify({ commands: commands.get(key) ?? [], timeline }))
+    const owner = batches.get(key)?.row.owner_id ?? null
+    const [forOwner, forOthers] = await Promise.all(
+      [owner, null].map(async (userId) => {
+        const commands = await commandsOf(db, [key], { userId }, now)
+        const timeline = await timelineOf(db, key, { userId }, now)
+        return JSON.stringify({ commands: commands.get(key) ?? [], timeline })
+      }),
+    )
+    payloads.set(key, { owner: forOwner as string, others: forOthers as string })
   }
   return changes.map(({ batchKey }) => {
     const row = batchKey === null ? undefined : batches.get(batchKey)?.row
@@ -54,7 +60,9 @@ export async function describeCommands(
         const role = membersOf.get(row.project_key)?.get(viewer.userId) ?? null
         const project = { visibility: row.visibility, ownerId: row.project_owner_id, role }
         if (!userMay('know_commands', who, project, row.owner_id)) return undefined
-        return { key: '', payload: () => payload }
+        return viewer.userId === row.owner_id
+          ? { key: 'owner', payload: () => payload.owner }
+          : { key: '', payload: () => payload.others }
       },
     }
   })

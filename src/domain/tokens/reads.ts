@@ -46,7 +46,13 @@ export async function findToken(db: Db, text: string, now: Date): Promise<FoundT
 
 async function findProgramToken(db: Db, text: string, now: Date): Promise<FoundToken | undefined> {
   const [row] = await db<
-    (CallerUser & { tokenId: string; kind: TokenScope; stale: boolean; commandId: string | null; batchId: string | null })[]
+    (CallerUser & {
+      tokenId: string
+      kind: TokenScope
+      stale: boolean
+      commandId: string | null
+      batchId: string | null
+    })[]
   >`/* tokens.find */
     select t.id as "tokenId", t.scope kind, t.command_id "commandId", t.batch_id "batchId",
            t.last_used_at is null or t.last_used_at < ${now.toISOString()}::timestamptz - interval '1 minute' as stale,

@@ -22,6 +22,13 @@ export const lockBindings = (tx: Tx, tokenIds: readonly string[]): Promise<Token
     where t.id = any (${tokenIds as string[]}::uuid[])
     order by t.id for update of t`
 
+/** The tokens of these commands' processes end with the commands. */
+export async function endTokensOf(tx: Tx, commandIds: readonly string[], now: Date): Promise<void> {
+  await tx`/* tokens.end_of_commands */
+    update tokens set revoked_at = ${now.toISOString()}
+    where command_id = any (${commandIds as string[]}::uuid[]) and revoked_at is null`
+}
+
 /** Binds tokens to the batches that they have begun to report. */
 export async function bindTokens(
   tx: Tx,

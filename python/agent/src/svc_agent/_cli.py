@@ -55,7 +55,15 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="DIR",
-        help="start nothing elsewhere; repeatable",
+        help="refuse a rerun whose working directory is not DIR or below, links followed; repeatable. Only the "
+        "directory in which a command starts is checked: a command can leave it and read or write elsewhere",
+    )
+    run.add_argument(
+        "--require-record",
+        choices=("yes", "no"),
+        default="yes",
+        help="yes (default): rerun only what a reporter of this user recorded on this host, or what the batch's owner "
+        "gave in the page; no: run whatever the service asks for",
     )
     run.add_argument("--insecure", action="store_true", help="allow plain HTTP to another host")
     return parser
@@ -94,6 +102,7 @@ def _run(options: argparse.Namespace) -> int:
                 max_concurrent=options.max_concurrent,
                 grace_s=options.stop_grace,
                 allow_roots=options.allow_root,
+                require_record=options.require_record == "yes",
             ),
         )
         return daemon.run()

@@ -17,7 +17,10 @@ from uuid import UUID
 
 from ._environment import child_environment
 from ._home import Registration
+from ._identity import members_of_session
+from ._records import NOT_RECORDED, is_recorded, reporter_folders
 from ._runs import Phase, Run, Runs, State
+from ._secrets import NOT_SET, REFERENCES, SecretNotSet, fill_in, hide, names_in
 from ._spool import Spool
 from ._stopping import begin_stop, push_stop
 from ._transport import Service, Unauthorized
@@ -33,6 +36,9 @@ _LONGEST_BACKOFF_S = 60.0
 _STALE_EXIT_CODES = (126, 127)
 """The shell found the command not executable, or did not find it."""
 _STALE_WITHIN_S = 1.0
+_LAST_WORDS_S = 12.0
+"""The token of a process ends with its result. What it left in its session, such as its reporter's watchdog, has so
+long to send what is left."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class Options:
     max_concurrent: int = 4
     grace_s: float = 30.0
     allow_roots: Sequence[Path] = ()
+    require_record: bool = True
+    """Start only what a reporter on this host recorded, or what the batch's owner gave in a session."""
 
 
 class Daemon:
@@ -68,6 +76,11 @@ class Daemon:
             signal.signal(number, self._on_signal)
         # A shim that ends is worth a look at once.
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        if not self._options.require_record:
+            _log.warning(
+                "--require-record=no: this agent runs whatever the service says that a batch's owner recorded. "
+                "Whoever gets hold of one of the owner's reporter tokens can then run commands on this host"
+            )
         self._runs.forget_unstarted()
         self._runs.prune()
         self._adopt()
@@ -141,7 +154,7 @@ class Daemon:
         run.mark("acked")
 
     def _report(self, run: Run, state: State) -> None:
-        if run.reported:
+        if run.reported or _has_last_words(run, state):
             return
         stop = run.read("stop.json")
         reason = state.failure_reason
@@ -155,9 +168,13 @@ class Daemon:
             self._spool.put(f"{self._path}/jobs/{stop['cmd_id']}/result", {**result, **lost}, state.ended_at)
         if reason is not None:
             result["failure_reason"] = reason
-        self._spool.put(self._of(run, "result"), {**result, "output_tail": run.tail()}, state.ended_at)
+        self._spool.put(self._of(run, "result"), {**result, "output_tail": self._tail(run)}, state.ended_at)
         run.mark("reported")
         _log.info("%s ended with exit code %s%s", run.cmd_id, state.exit_code, f" ({reason})" if reason else "")
+
+    def _tail(self, run: Run) -> str:
+        command = run.read("command.json") or {}
+        return hide(run.tail(), names_in(str(command.get("command") or "")), os.environ)
 
     def _running(self) -> list[tuple[Run, State]]:
         found = [(run, run.state()) for run in self._runs.unreported()]
@@ -211,6 +228,14 @@ class Daemon:
         if not self._is_allowed(cwd):
             self._refuse(job, "cwd_not_allowed")
             return
+        if not self._is_authorized(job):
+            _log.error(
+                "refused to run %s again: no reporter on this host recorded that command there. Its owner can give "
+                "the command in the page; or start the agent with --require-record=no",
+                job.get("batch_id"),
+            )
+            self._refuse(job, NOT_RECORDED)
+            return
         claim = self._service.post(f"{self._path}/jobs/{cmd_id}/claim")
         if claim.again:
             return
@@ -225,9 +250,19 @@ class Daemon:
             reporter_token=claim.body.get("token") if isinstance(claim.body, dict) and claim.ok else None,
             agent_token=self._registration.agent_token,
         )
+        command = str(job["command"])
+        secrets = names_in(command)
+        try:
+            filled = fill_in(command, env)
+        except SecretNotSet as missing:
+            _log.error("refused to run %s again: the agent's environment has no %s", job.get("batch_id"), missing)
+            self._refuse(job, NOT_SET)
+            return
+        if secrets:
+            env[REFERENCES] = ",".join(secrets)
         run = self._runs.create(cmd_id, _public(job))
         try:
-            self._shims.append(run.start(str(job["command"]), str(cwd), env))
+            self._shims.append(run.start(filled, str(cwd), env))
         except OSError as error:
             _log.error("cannot start anything: %s", error)
             run.write("refused.json", {"failure_reason": "agent_cannot_start", "detail": str(error), "at": time.time()})
@@ -235,6 +270,11 @@ class Daemon:
     def _refuse(self, job: dict[str, Any], reason: str) -> None:
         run = self._runs.create(job["cmd_id"], _public(job))
         run.write("refused.json", {"failure_reason": reason, "at": time.time()})
+
+    def _is_authorized(self, job: dict[str, Any]) -> bool:
+        if not self._options.require_record or job.get("authorized_by") == "owner_words":
+            return True
+        return is_recorded(job, reporter_folders(os.environ))
 
     def _is_allowed(self, cwd: Path) -> bool:
         if not self._options.allow_roots:
@@ -278,6 +318,13 @@ def _is_command(job: Any) -> bool:
 
 def _public(job: dict[str, Any]) -> dict[str, Any]:
     return {name: job.get(name) for name in ("cmd_id", "kind", "batch_id", "command", "cwd", "pid", "target_cmd_id")}
+
+
+def _has_last_words(run: Run, state: State) -> bool:
+    identity = run.identity()
+    if state.phase is not Phase.ENDED or state.ended_at is None or identity is None or run.has("stop.json"):
+        return False
+    return 0 <= time.time() - state.ended_at < _LAST_WORDS_S and bool(members_of_session(identity.pid))
 
 
 def _lasted(state: State) -> float:

@@ -1,7 +1,8 @@
-"""What a process is started with: the agent's environment without its secrets, and what a reporter needs."""
+"""What a process is started with: the agent's environment without the user's tokens, and what a reporter needs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 # What systemd tells the agent alone.
@@ -9,6 +10,11 @@ _OWN = frozenset(
     {"INVOCATION_ID", "JOURNAL_STREAM", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID"}
     | {"WATCHDOG_USEC", "CREDENTIALS_DIRECTORY", "SYSTEMD_EXEC_PID", "MANAGERPID"}
 )
+
+
+# A process gets a token of its own, for its batch alone. Whoever finds another one in its environment could act as the
+# agent, or as the user.
+_TOKENS = re.compile(r"(ag|em)_live_[0-9A-Za-z]{8,}")
 
 
 def child_environment(
@@ -25,11 +31,9 @@ def child_environment(
         for name, value in base.items()
         if name not in _OWN
         and agent_token not in value
-        and (not name.startswith("SVC_") or name.startswith("SVC_REPORTER_") or name == "SVC_TOKEN")
+        and not _TOKENS.search(value)
+        and (not name.startswith("SVC_") or name.startswith("SVC_REPORTER_"))
     }
-    # The user's own reporter token serves where the service gave none; any other kind is not the training's business.
-    if not env.get("SVC_TOKEN", "").startswith("em_live_"):
-        env.pop("SVC_TOKEN", None)
     env |= {
         name: value
         for name, value in told.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -88,7 +89,20 @@ class Host:
             return None
 
     def ran(self, command: str, cwd: Path | str | None = None, **more: Any) -> str:
-        return self.service.ran(self.person, self.name, command, cwd or self.work, **more)
+        """A batch that ran on this host, which its reporter recorded here."""
+        batch = self.service.ran(self.person, self.name, command, cwd or self.work, **more)
+        self.record_run(batch, command, cwd or self.work)
+        return batch
+
+    def record_run(self, batch: str, command: str, cwd: Path | str, **other: Any) -> Path:
+        folder = self.home / ".svc-reporter" / "runs"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = folder / f"{batch}.json"
+        path.touch(mode=0o600)
+        digest = hashlib.sha256(command.encode()).hexdigest()
+        record = {"version": 1, "batch_id": batch, "command": command, "cwd": str(cwd), "hash": digest, **other}
+        path.write_text(json.dumps(record))
+        return path
 
     def rerun(self, command: str, cwd: Path | str | None = None) -> tuple[str, str]:
         """Queues a command as a rerun of a batch; returns the batch and the command's id."""

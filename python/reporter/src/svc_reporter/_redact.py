@@ -47,29 +47,55 @@ _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
 _ASSIGNMENT = re.compile(r"(?s)(-{0,2}[A-Za-z_][\w.\-]*)=(.+)")
 
 
+REFERENCES = "SVC_SECRET_REFS"
+"""Names of variables, with commas between them, whose values a command carries: they are shown as `{{env:NAME}}`, which
+svc-agent fills in again from its own environment."""
+
+
+_REFERENCE = re.compile(r"\{\{env:[A-Za-z_][A-Za-z0-9_]*\}\}")
+
+
 def redact_arguments(arguments: Sequence[str], env: Mapping[str, str]) -> tuple[list[str], bool]:
     """The arguments with secrets masked, and whether anything was.
 
+    A value that SVC_SECRET_REFS names becomes a reference, which is no mask: the command can be run again.
     Handles `--token X`, `--token=X`, `API_KEY=X`, `trainer.hub_token=X`, addresses with a password, known
     token shapes, and the values of environment variables whose names are secret.
     """
+    references = _references(env)
+    arguments = [_refer(argument, references) for argument in arguments]
     values = [v for k, v in env.items() if len(v) >= 8 and is_secret_name(k, v)]
     out: list[str] = []
     changed = False
     flag: str | None = None
     for argument in arguments:
         clean = argument
-        if flag is not None and not argument.startswith("-") and is_secret_name(flag, argument):
+        if flag is not None and not argument.startswith("-") and _is_secret(flag, argument):
             clean = MASK
         else:
             pair = _ASSIGNMENT.fullmatch(argument)
-            if pair and is_secret_name(pair[1], pair[2]):
+            if pair and _is_secret(pair[1], pair[2]):
                 clean = f"{pair[1]}={MASK}"
         clean = redact_text(clean, values)
         changed = changed or clean != argument
         flag = argument if argument.startswith("-") and "=" not in argument else None
         out.append(clean)
     return out, changed
+
+
+def _is_secret(name: str, value: str) -> bool:
+    return is_secret_name(name, value) and not _REFERENCE.fullmatch(value)
+
+
+def _references(env: Mapping[str, str]) -> list[tuple[str, str]]:
+    names = [name.strip() for name in env.get(REFERENCES, "").split(",")]
+    return sorted(((env[name], name) for name in names if len(env.get(name, "")) >= 4), key=lambda pair: -len(pair[0]))
+
+
+def _refer(argument: str, references: Sequence[tuple[str, str]]) -> str:
+    for value, name in references:
+        argument = argument.replace(value, f"{{{{env:{name}}}}}")
+    return argument
 
 
 def redact_text(text: str, values: Sequence[str] = ()) -> str:

@@ -416,6 +416,7 @@ export const ModelName = {
   Change: 'Change',
   Share: 'Share',
   Agent: 'Agent',
+  StartConflict: 'StartConflict',
   AgentCommand: 'AgentCommand',
   CommandBatch: 'CommandBatch',
   ControlStep: 'ControlStep'
@@ -434,7 +435,7 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
     omit: GlobalOmitOptions
   }
   meta: {
-    modelProps: "user" | "session" | "signingKey" | "token" | "auditEntry" | "project" | "projectMember" | "batch" | "batchProgress" | "job" | "jobProgress" | "event" | "epoch" | "metricChunk" | "logLine" | "resourceSnapshot" | "change" | "share" | "agent" | "agentCommand" | "commandBatch" | "controlStep"
+    modelProps: "user" | "session" | "signingKey" | "token" | "auditEntry" | "project" | "projectMember" | "batch" | "batchProgress" | "job" | "jobProgress" | "event" | "epoch" | "metricChunk" | "logLine" | "resourceSnapshot" | "change" | "share" | "agent" | "startConflict" | "agentCommand" | "commandBatch" | "controlStep"
     txIsolationLevel: TransactionIsolationLevel
   }
   model: {
@@ -1844,6 +1845,80 @@ export type TypeMap<ExtArgs extends runtime.Types.Extensions.InternalArgs = runt
         }
       }
     }
+    StartConflict: {
+      payload: Prisma.$StartConflictPayload<ExtArgs>
+      fields: Prisma.StartConflictFieldRefs
+      operations: {
+        findUnique: {
+          args: Prisma.StartConflictFindUniqueArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$StartConflictPayload> | null
+        }
+        findUniqueOrThrow: {
+          args: Prisma.StartConflictFindUniqueOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$StartConflictPayload>
+        }
+        findFirst: {
+          args: Prisma.StartConflictFindFirstArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$StartConflictPayload> | null
+        }
+        findFirstOrThrow: {
+          args: Prisma.StartConflictFindFirstOrThrowArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$StartConflictPayload>
+        }
+        findMany: {
+          args: Prisma.StartConflictFindManyArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$StartConflictPayload>[]
+        }
+        create: {
+          args: Prisma.StartConflictCreateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$StartConflictPayload>
+        }
+        createMany: {
+          args: Prisma.StartConflictCreateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        createManyAndReturn: {
+          args: Prisma.StartConflictCreateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$StartConflictPayload>[]
+        }
+        delete: {
+          args: Prisma.StartConflictDeleteArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$StartConflictPayload>
+        }
+        update: {
+          args: Prisma.StartConflictUpdateArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$StartConflictPayload>
+        }
+        deleteMany: {
+          args: Prisma.StartConflictDeleteManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateMany: {
+          args: Prisma.StartConflictUpdateManyArgs<ExtArgs>
+          result: BatchPayload
+        }
+        updateManyAndReturn: {
+          args: Prisma.StartConflictUpdateManyAndReturnArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$StartConflictPayload>[]
+        }
+        upsert: {
+          args: Prisma.StartConflictUpsertArgs<ExtArgs>
+          result: runtime.Types.Utils.PayloadToResult<Prisma.$StartConflictPayload>
+        }
+        aggregate: {
+          args: Prisma.StartConflictAggregateArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.AggregateStartConflict>
+        }
+        groupBy: {
+          args: Prisma.StartConflictGroupByArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.StartConflictGroupByOutputType>[]
+        }
+        count: {
+          args: Prisma.StartConflictCountArgs<ExtArgs>
+          result: runtime.Types.Utils.Optional<Prisma.StartConflictCountAggregateOutputType> | number
+        }
+      }
+    }
     AgentCommand: {
       payload: Prisma.$AgentCommandPayload<ExtArgs>
       fields: Prisma.AgentCommandFieldRefs
@@ -2160,7 +2235,8 @@ export const TokenScalarFieldEnum = {
   createdAt: 'createdAt',
   lastUsedAt: 'lastUsedAt',
   revokedAt: 'revokedAt',
-  commandId: 'commandId'
+  commandId: 'commandId',
+  batchId: 'batchId'
 } as const
 
 export type TokenScalarFieldEnum = (typeof TokenScalarFieldEnum)[keyof typeof TokenScalarFieldEnum]
@@ -2424,10 +2500,26 @@ export const AgentScalarFieldEnum = {
   toldAt: 'toldAt',
   running: 'running',
   runningAt: 'runningAt',
-  revokedAt: 'revokedAt'
+  revokedAt: 'revokedAt',
+  rotatedAt: 'rotatedAt'
 } as const
 
 export type AgentScalarFieldEnum = (typeof AgentScalarFieldEnum)[keyof typeof AgentScalarFieldEnum]
+
+
+export const StartConflictScalarFieldEnum = {
+  id: 'id',
+  batchKey: 'batchKey',
+  at: 'at',
+  userId: 'userId',
+  tokenName: 'tokenName',
+  last4: 'last4',
+  fields: 'fields',
+  said: 'said',
+  digest: 'digest'
+} as const
+
+export type StartConflictScalarFieldEnum = (typeof StartConflictScalarFieldEnum)[keyof typeof StartConflictScalarFieldEnum]
 
 
 export const AgentCommandScalarFieldEnum = {
@@ -2448,6 +2540,7 @@ export const AgentCommandScalarFieldEnum = {
   failureReason: 'failureReason',
   outputTail: 'outputTail',
   requestedBy: 'requestedBy',
+  authorizedBy: 'authorizedBy',
   createdAt: 'createdAt',
   deliveredAt: 'deliveredAt',
   claimedAt: 'claimedAt',
@@ -2809,6 +2902,7 @@ export type GlobalOmitConfig = {
   change?: Prisma.ChangeOmit
   share?: Prisma.ShareOmit
   agent?: Prisma.AgentOmit
+  startConflict?: Prisma.StartConflictOmit
   agentCommand?: Prisma.AgentCommandOmit
   commandBatch?: Prisma.CommandBatchOmit
   controlStep?: Prisma.ControlStepOmit

@@ -70,6 +70,7 @@ export const ModelName = {
   Change: 'Change',
   Share: 'Share',
   Agent: 'Agent',
+  StartConflict: 'StartConflict',
   AgentCommand: 'AgentCommand',
   CommandBatch: 'CommandBatch',
   ControlStep: 'ControlStep'
@@ -146,7 +147,8 @@ export const TokenScalarFieldEnum = {
   createdAt: 'createdAt',
   lastUsedAt: 'lastUsedAt',
   revokedAt: 'revokedAt',
-  commandId: 'commandId'
+  commandId: 'commandId',
+  batchId: 'batchId'
 } as const
 
 export type TokenScalarFieldEnum = (typeof TokenScalarFieldEnum)[keyof typeof TokenScalarFieldEnum]
@@ -410,10 +412,26 @@ export const AgentScalarFieldEnum = {
   toldAt: 'toldAt',
   running: 'running',
   runningAt: 'runningAt',
-  revokedAt: 'revokedAt'
+  revokedAt: 'revokedAt',
+  rotatedAt: 'rotatedAt'
 } as const
 
 export type AgentScalarFieldEnum = (typeof AgentScalarFieldEnum)[keyof typeof AgentScalarFieldEnum]
+
+
+export const StartConflictScalarFieldEnum = {
+  id: 'id',
+  batchKey: 'batchKey',
+  at: 'at',
+  userId: 'userId',
+  tokenName: 'tokenName',
+  last4: 'last4',
+  fields: 'fields',
+  said: 'said',
+  digest: 'digest'
+} as const
+
+export type StartConflictScalarFieldEnum = (typeof StartConflictScalarFieldEnum)[keyof typeof StartConflictScalarFieldEnum]
 
 
 export const AgentCommandScalarFieldEnum = {
@@ -434,6 +452,7 @@ export const AgentCommandScalarFieldEnum = {
   failureReason: 'failureReason',
   outputTail: 'outputTail',
   requestedBy: 'requestedBy',
+  authorizedBy: 'authorizedBy',
   createdAt: 'createdAt',
   deliveredAt: 'deliveredAt',
   claimedAt: 'claimedAt',

@@ -1,0 +1,79 @@
+import type { Tx } from '../../db/sql.ts'
+import { endTokensOf } from '../tokens/index.ts'
+import { type AgentCaller, type CommandKind, pendingSince } from './agent.ts'
+import { agentActor, type Done, type NewStep, recordSteps, SERVICE, tellCommands } from './steps.ts'
+
+/** A command as its agent is told of it. */
+export interface WaitingCommand {
+  cmdId: string
+  kind: CommandKind
+  batchId: string
+  command: string | null
+  cwd: string | null
+  /** Of a stop: the process to end, and the command that started it. */
+  pid: number | null
+  targetId: string | null
+  env: Record<string, string>
+  /** Of a rerun: what the agent's own record must agree with, or that the owner gave the command in a session. */
+  authorizedBy: 'record' | 'owner_words'
+  /** What of command and cwd the owner gave. */
+  overridden: string[]
+  createdAt: string
+}
+
+/** Commands in one answer; the others wait for the next poll. */
+const MOST_DELIVERED = 500
+
+/** The agent's pending commands, oldest first. Those that waited for a day are expired. */
+export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Done<WaitingCommand[]>> {
+  const at = now.toISOString()
+  const expired = await tx<{ id: string; batch_key: number }[]>`/* commands.expire */
+    update agent_commands set state = 'expired', finished_at = ${at}
+    where agent_id = ${agent.id} and state = 'pending'
+      and coalesce(claimed_at, created_at) <= ${pendingSince(now)}::timestamptz
+    returning id, batch_key`
+  if (expired.length > 0) {
+    await endTokensOf(
+      tx,
+      expired.map(({ id }) => id),
+      now,
+    )
+  }
+  const rows = await tx<(WaitingCommand & { batchKey: number; delivered: boolean })[]>`/* commands.pending */
+    select c.id "cmdId", c.kind, b.id "batchId", b.key "batchKey", c.command, c.cwd, c.pid, c.target_id "targetId",
+      c.env, c.authorized_by "authorizedBy", c.overridden, c.created_at "createdAt", c.delivered_at is not null delivered
+    from agent_commands c join batches b on b.key = c.batch_key
+    where c.agent_id = ${agent.id} and c.state = 'pending' and (c.kind = 'stop' or b.deleted_at is null)
+    order by c.number limit ${MOST_DELIVERED}`
+  const fresh = rows.filter((row) => !row.delivered)
+  if (fresh.length > 0) {
+    await tx`/* commands.delivered */
+      update agent_commands set delivered_at = ${at} where id = any (${fresh.map((row) => row.cmdId)}::uuid[])`
+  }
+  const steps: NewStep[] = [
+    ...expired.map(
+      ({ id, batch_key }): NewStep => ({
+        batchKey: batch_key,
+        commandId: id,
+        step: 'expired',
+        at: now,
+        actor: SERVICE,
+      }),
+    ),
+    ...fresh.map(
+      ({ cmdId, batchKey }): NewStep => ({
+        batchKey,
+        commandId: cmdId,
+        step: 'delivered',
+        at: now,
+        actor: agentActor(agent),
+      }),
+    ),
+  ]
+  await recordSteps(tx, steps)
+  const changed = steps.flatMap((step) => step.commandId ?? [])
+  return {
+    result: rows.map(({ batchKey: _key, delivered: _delivered, ...command }) => command),
+    changes: await tellCommands(tx, changed),
+  }
+}

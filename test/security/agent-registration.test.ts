@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { registerAgent, type TestAgent } from '../agents/agent.ts'
+import { openStage, type Stage } from '../http/stage.ts'
+import { createClock } from '../kit/clock.ts'
+
+// A leaked reporter token must not take the place of an agent that is at work (contract §10).
+
+let stage: Stage
+let agent: TestAgent
+const clock = createClock()
+beforeAll(async () => {
+  stage = await openStage({}, { now: clock.now })
+  agent = await registerAgent(stage.app, stage.batchOwner.reporter, 'alpha')
+})
+afterAll(() => stage?.stop())
+
+const register = (token: string, hostname = 'alpha') =>
+  stage.app.call('POST', '/api/agents/register', {
+    token,
+    body: { hostname, capabilities: {}, version: '2' },
+  })
+const hostOf = async () =>
+  (await stage.get('/api/hosts', stage.batchOwner.token)).body.items.find(
+    (host: { hostname: string }) => host.hostname === 'alpha',
+  )
+
+test('with a reporter token, a host whose agent is online is 409 agent_online, and the agent goes on', async () => {
+  const { status, body } = await register(stage.batchOwner.reporter)
+  expect([status, body.code]).toEqual([409, 'agent_online'])
+  expect(body.detail).toContain('alpha')
+  expect((await agent.jobs()).status).toBe(200)
+  expect(await hostOf()).toMatchObject({ version: '0.1.0', rotated_at: null })
+})
+
+test('another host, and the same host name of another user, are no matter', async () => {
+  expect((await register(stage.batchOwner.reporter, 'beta')).status).toBe(200)
+  expect((await register(stage.member.reporter)).status).toBe(200)
+})
+
+test('with a session it gets a new token, the host says when, and the owner is written to', async () => {
+  const { status, body } = await register(stage.batchOwner.token)
+  expect([status, body.agent_id]).toEqual([200, agent.id])
+  expect((await agent.jobs()).status).toBe(401)
+  expect(await hostOf()).toMatchObject({ rotated_at: clock.now().toISOString() })
+  const audit = await stage.get(`/api/admin/audit?subject=agent:${agent.id}`, stage.admin.token)
+  expect(audit.body.items[0]).toMatchObject({
+    action: 'agent.registered',
+    via: 'session',
+    detail: { rotated: true },
+  })
+})
+
+test('once it is offline, a reporter token registers it again', async () => {
+  clock.forward({ seconds: 91 })
+  expect((await register(stage.batchOwner.reporter)).status).toBe(200)
+})
