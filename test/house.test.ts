@@ -20,6 +20,7 @@ const LONG_WITH_REASON: Record<string, string> = {
   'python/reporter/scripts/generate_validator.py': 'one generator, read beside its output',
   'python/reporter/src/svc_reporter/_reporter.py': 'the public class with its documentation',
   'python/reporter/src/svc_reporter/_run.py': 'the other public class with its documentation',
+  'python/reporter/src/svc_reporter/_worker.py': 'one state machine over the events in its hands',
   'web/src/lib/live/hub.ts': 'cursors, connections and channels of one state; apart they could disagree',
   'test/http/access-matrix.ts': 'one table: a row for every route',
   'test/http/batches.test.ts': 'the lists and single reads of the contract, one fact each',

@@ -108,7 +108,7 @@ def test_a_refused_token_is_latched_said_once_and_nothing_is_lost(
     assert "svc-reporter sync --rejected" in said()
     kept = lines_of(spill / "rejected" / "b.jsonl")
     assert len(kept) == count + 4
-    assert run.delivery.dropped == count + 4
+    assert run.delivery.rejected == count + 4
     assert not (spill / "b.jsonl").exists()
 
 
@@ -124,7 +124,7 @@ def test_after_a_401_nothing_more_is_sent(make: Make, server: FakeIngest, proxy:
 
 
 @pytest.mark.parametrize("code", [403, 404, 301])
-def test_events_refused_for_a_mendable_reason_are_dropped_from_the_queue_but_kept(
+def test_events_refused_for_a_mendable_reason_are_counted_as_rejected_and_kept(
     make: Make, server: FakeIngest, spill: Path, said: Said, code: int
 ) -> None:
     server.answer = lambda _path, _count: (code, {})
@@ -132,7 +132,7 @@ def test_events_refused_for_a_mendable_reason_are_dropped_from_the_queue_but_kep
         pass
     assert [event["event_type"] for event in lines_of(spill / "rejected" / "b.jsonl")] == ["batch_start", "batch_done"]
     assert f"HTTP {code}" in said()
-    assert run.delivery.dropped == 2
+    assert (run.delivery.rejected, run.delivery.dropped) == (2, 0)
 
 
 @pytest.mark.parametrize("code", [400, 409, 413, 415, 422])

@@ -222,7 +222,7 @@ def test_a_bad_token_is_set_aside_and_sync_sends_it_later(
         with run.job("a") as job:
             for epoch in range(40):
                 job.epoch(epoch, train_loss=1.0)
-    assert run.delivery.dropped == run.delivery.produced
+    assert run.delivery.rejected == run.delivery.produced
     monkeypatch.setenv("SVC_URL", real_server.url)
     monkeypatch.setenv("SVC_TOKEN", real_server.token)
     assert main(["sync", "--rejected"]) == 0

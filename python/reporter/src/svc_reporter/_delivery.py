@@ -15,7 +15,8 @@ class Delivery(Mapping[str, int]):
     accepted   stored by the service at our request
     duplicate  the service already had it: an earlier attempt arrived although its answer was lost
     spilled    on disk now, waiting for a replay
-    dropped    given up: refused by the service, or shed because queue and disk were full
+    dropped    given up: refused by the service for good, or lost because queue and disk were full
+    rejected   refused for a reason that a person can mend, and set aside in rejected/
 
     What is missing from `produced` in the sum of the others is still on its way.
     """
@@ -25,10 +26,11 @@ class Delivery(Mapping[str, int]):
     duplicate: int = 0
     spilled: int = 0
     dropped: int = 0
+    rejected: int = 0
 
     @property
     def pending(self) -> int:
-        return self.produced - self.accepted - self.duplicate - self.spilled - self.dropped
+        return self.produced - self.accepted - self.duplicate - self.spilled - self.dropped - self.rejected
 
     @property
     def complete(self) -> bool:
@@ -48,7 +50,7 @@ class Delivery(Mapping[str, int]):
         return len(_KEYS)
 
 
-_KEYS = ("produced", "accepted", "duplicate", "spilled", "dropped")
+_KEYS = ("produced", "accepted", "duplicate", "spilled", "dropped", "rejected")
 
 
 class Counts:

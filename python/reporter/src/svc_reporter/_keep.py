@@ -11,6 +11,7 @@ from pathlib import Path
 from ._delivery import Counts
 from ._envelope import Sealed
 from ._log import Voice
+from ._queue import STARTS_AND_ENDS
 from ._spill import REJECTED, SpillFolder
 
 
@@ -37,7 +38,8 @@ class Keeper:
         if not events:
             return events
         try:
-            written, path = self.folder.append(self._batch_id, [event.line for event in events])
+            vital = any(event.event_type in STARTS_AND_ENDS for event in events)
+            written, path = self.folder.append(self._batch_id, [event.line for event in events], vital=vital)
         except OSError as error:
             self._voice.say(
                 logging.ERROR,
@@ -49,12 +51,13 @@ class Keeper:
             self.files.add(path)
             self._own_waiting += written
         self._counts.add(spilled=written)
-        self._voice.say(
-            logging.WARNING,
-            "spill",
-            f"{why}; events are kept in {path} and sent when the service answers, or by `svc-reporter sync`",
-        )
-        if written < len(events):
+        if written == len(events):
+            self._voice.say(
+                logging.WARNING,
+                "spill",
+                f"{why}; events are kept in {path} and sent when the service answers, or by `svc-reporter sync`",
+            )
+        else:
             self._voice.say(
                 logging.ERROR,
                 "no spill",
@@ -66,13 +69,13 @@ class Keeper:
         """Count events as lost: neither the service nor the disk took them."""
         if events:
             self._counts.add(dropped=len(events))
-            self._voice.say(logging.ERROR, "lost", f"{len(events)} events are lost: {why}")
+            self._voice.say(logging.ERROR, "lost", f"{len(events):,} events are lost: {why}")
 
     def set_aside(self, events: Sequence[Sealed], why: str) -> None:
         """Events refused for a reason that a person can mend: out of the queue, but not out of the world."""
         if not events:
             return
-        self._counts.add(dropped=len(events))
+        self._counts.add(rejected=len(events))
         self._reject(self._batch_id, [event.line for event in events], why)
 
     def set_aside_foreign(self, event: Sealed, why: str) -> None:

@@ -1,27 +1,40 @@
-"""Writes metrics that found the queue full to the spill file, so that neither the training nor they suffer.
+"""Writes events that found the queue full to the spill file, so that neither the training nor they suffer.
 
-Its own thread, started when first needed: the worker may be inside a request for seconds just then.
+Its own thread, started when first needed: the worker may be inside a request for seconds just then. A training that
+outruns even this thread writes blocks itself, so that memory stays bounded and no event is lost.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from ._delivery import Counts
 from ._envelope import Sealer
 from ._keep import Keeper
+from ._log import Voice
 from ._queue import EventQueue, Pending
 from ._shutdown import Shutdown
 
+_BLOCK = 500
+_HELP_AT = 4_000
+"""Waiting events from which on the training writes, too."""
+_HELP_BLOCK = 100
+"""Events that one call of the training writes then: some milliseconds."""
+_DISK_RETRY_S = 1.0
+
 
 class Overflow:
-    def __init__(self, queue: EventQueue, sealer: Sealer, keeper: Keeper, counts: Counts, shutdown: Shutdown) -> None:
+    def __init__(
+        self, queue: EventQueue, sealer: Sealer, keeper: Keeper, counts: Counts, shutdown: Shutdown, voice: Voice
+    ) -> None:
         self._queue = queue
         self._sealer = sealer
         self._keeper = keeper
         self._counts = counts
         self._shutdown = shutdown
+        self._voice = voice
         self._wakes: SimpleQueue[None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._start_lock = threading.RLock()
@@ -37,7 +50,14 @@ class Overflow:
                     except RuntimeError:
                         return  # interpreter shutdown: close() writes the spillover itself
                     self._thread = thread
-        self._wakes.put(None)
+        if self._queue.disk_is_full:
+            lost = self._counts.read(0).dropped
+            if lost:
+                self._voice.say(logging.ERROR, "lost", f"{lost:,} events are lost so far: queue and disk are full")
+        elif len(self._queue.spillover) >= _HELP_AT:
+            self._write(self._queue.take_spillover(_HELP_BLOCK))
+        elif self._wakes.empty():
+            self._wakes.put(None)
 
     def is_idle(self) -> bool:
         return not self._busy and not self._queue.spillover
@@ -48,21 +68,37 @@ class Overflow:
     def stop(self) -> None:
         self._wakes.put(None)
 
-    def write(self, events: list[Pending]) -> None:
-        sealed = [done for done in map(self._sealer.seal, events) if done is not None]
-        self._counts.add(dropped=len(events) - len(sealed))
-        self._keeper.give_up(self._keeper.spill(sealed, "the queue is full"), "queue and disk are full")
+    def _write(self, events: list[Pending]) -> None:
+        """To disk; what the disk does not take waits in the spillover again."""
+        sealed = []
+        origins = []
+        for event in events:
+            done = self._sealer.seal(event)
+            if done is None:
+                self._counts.add(dropped=1)
+            else:
+                sealed.append(done)
+                origins.append(event)
+        left = self._keeper.spill(sealed, "more events come than the service takes")
+        self._queue.disk_is_full = bool(left)
+        if left:
+            # Newest first, so that they stand in their order again.
+            self._queue.spillover.extendleft(reversed(origins[len(origins) - len(left) :]))
 
     def _run(self) -> None:
         while not self._shutdown.abandoned:
             self._busy = True
-            events = self._queue.take_spillover(500)
+            events = self._queue.take_spillover(_BLOCK)
             if events:
-                self.write(events)
-                continue
+                self._write(events)
+                if not self._queue.disk_is_full:
+                    continue
             self._busy = False
             if self._shutdown.ending:
                 return
-            self._wakes.get()
-            while not self._wakes.empty():
-                self._wakes.get()
+            try:
+                self._wakes.get(timeout=_DISK_RETRY_S if self._queue.disk_is_full else None)
+                while True:
+                    self._wakes.get_nowait()
+            except Empty:
+                continue

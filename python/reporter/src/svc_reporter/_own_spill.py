@@ -11,7 +11,7 @@ from ._envelope import Sealed
 from ._ids import EventIds
 from ._keep import Keeper
 from ._log import Voice
-from ._replay import modified, replay
+from ._replay import Replay, modified
 from ._sender import Sender, Stopped
 from ._tuning import Tuning
 
@@ -21,7 +21,8 @@ class Drained(Enum):
 
     EMPTY = "empty"
     """There was no file: another process has taken it over."""
-    ALL = "all"
+    SOME = "some"
+    """One request's worth; there may be more."""
 
 
 class OwnSpill:
@@ -35,33 +36,51 @@ class OwnSpill:
         self._voice = voice
         self._tuning = tuning
         self._count = count
+        self._answered: Callable[[], None] = lambda: None
+        self._replay: Replay | None = None
 
     @property
     def waiting(self) -> int:
-        return self._keeper.own_waiting
+        return self._keeper.own_waiting + (self._replay is not None)
 
     def drain(self, sender: Sender, answered: Callable[[], None], *, once: bool) -> Stopped | Drained:
-        """Replay the batch's file; `answered` is called with every acknowledgement. `once`: as a probe."""
+        """Replay one request of the batch's files; `answered` is called with every acknowledgement. `once`: a probe."""
+        self._answered = answered
+        if self._replay is None:
+            self._replay = self._next()
+            if self._replay is None:
+                self._keeper.forget_own()
+                return Drained.EMPTY
+        done = self._replay.step(sender, once=once)
+        if done is None:
+            return Drained.SOME
+        self._replay = None
+        if done.left is not None:
+            self._keeper.files.add(done.left)  # under another name, if the old one is in use again
+        if done.stopped is Stopped.UNREADABLE:
+            self._keeper.forget_own()
+        return done.stopped or Drained.SOME
 
-        def on_fate(event: Sealed, fate: Fate, reason: str) -> None:
-            answered()
-            if self._ids.mine(event.event_id):
-                self._keeper.settled_from_disk(1)
-                if fate is Fate.SET_ASIDE:
-                    self._keeper.set_aside([event], reason)
-                else:
-                    self._count(event, fate, reason)
-            elif fate is Fate.SET_ASIDE:
-                self._keeper.set_aside_foreign(event, reason)
+    def release(self) -> None:
+        """No more of this: a file that is half sent goes back to the folder."""
+        replay, self._replay = self._replay, None
+        if replay is not None:
+            self._keeper.files.add(replay.release())
 
+    def _next(self) -> Replay | None:
         for path in sorted(self._keeper.files, key=modified):
             held = claim(path)
             if held is not None:
-                stopped, left = replay(held, sender, self._tuning, self._voice, on_fate, once=once)
-                if left is not None:
-                    self._keeper.files.add(left)  # under another name, if the old one is in use again
-                if stopped is Stopped.UNREADABLE:
-                    self._keeper.forget_own()
-                return stopped or Drained.ALL
-        self._keeper.forget_own()
-        return Drained.EMPTY
+                return Replay(held, self._tuning, self._voice, self._on_fate)
+        return None
+
+    def _on_fate(self, event: Sealed, fate: Fate, reason: str) -> None:
+        self._answered()
+        if self._ids.mine(event.event_id):
+            self._keeper.settled_from_disk(1)
+            if fate is Fate.SET_ASIDE:
+                self._keeper.set_aside([event], reason)
+            else:
+                self._count(event, fate, reason)
+        elif fate is Fate.SET_ASIDE:
+            self._keeper.set_aside_foreign(event, reason)

@@ -83,6 +83,11 @@ class Pace:
                 pass
         self._enough = _NEVER
 
+    def next_round_in(self, seconds: float) -> None:
+        """Until then nothing is due, unless somebody waits for it."""
+        self._left = 0
+        self._next_round = time.monotonic() + seconds
+
     def _begin(self, events: int) -> None:
         self._left = events
         self._next_round = time.monotonic() + self._tuning.round_s

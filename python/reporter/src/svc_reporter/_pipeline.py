@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -40,6 +41,7 @@ class Pipeline:
         voice: Voice,
     ) -> None:
         tuning = self._tuning = settings.tuning
+        self._batch_id = batch_id
         self._voice = voice
         self._settings = settings
         self._counts = Counts()
@@ -60,7 +62,7 @@ class Pipeline:
             voice,
             tuning,
         )
-        self._overflow = Overflow(self._queue, self._sealer, self._keeper, self._counts, self._shutdown)
+        self._overflow = Overflow(self._queue, self._sealer, self._keeper, self._counts, self._shutdown, voice)
         self._replayer: Replayer | None = None
         self._replay_transport = self._new_transport()
         if self._replay_transport is not None:
@@ -129,17 +131,30 @@ class Pipeline:
             if transport is not None:
                 transport.abort()
         self._spill_rest()
-        if (
-            self._replayer is not None
-            and self._replayer.is_alive()
-            and self._replayer is not threading.current_thread()
-        ):
-            self._replayer.join(0.2)  # long enough to give its file back
+        for thread in (self._worker, self._replayer):
+            if thread is not None and thread.is_alive() and thread is not threading.current_thread():
+                thread.join(0.2)  # long enough to give its file back
+        self._say_losses()
 
     def cut_short(self) -> None:
         """For a signal that interrupts close(): no more waiting, the rest goes to disk now."""
         self._shutdown.deadline = time.monotonic()
         self._spill_rest()
+
+    def _say_losses(self) -> None:
+        """On stderr, whatever the logging module is set to: nobody may take an incomplete run for a complete one."""
+        delivery = self.delivery
+        lost = [
+            f"{count:,} {word}" for count, word in ((delivery.dropped, "lost"), (delivery.rejected, "refused")) if count
+        ]
+        if lost:
+            try:
+                sys.stderr.write(
+                    f"svc-reporter: of {delivery.produced:,} events of batch {self._batch_id}, {' and '.join(lost)}: "
+                    "its record is incomplete\n"
+                )
+            except (OSError, ValueError, AttributeError):
+                return
 
     def _is_idle(self) -> bool:
         alive = self._worker.is_alive()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,33 +25,54 @@ class Replayed(NamedTuple):
     """Where the rest of the file is, otherwise."""
 
 
-def replay(
-    held: Claim, sender: Sender, tuning: Tuning, voice: Voice, on_fate: OnFate, *, once: bool = False
-) -> Replayed:
-    """Deliver the rest of a claimed file, keeping its offset.
+class Replay:
+    """The delivery of the rest of a claimed file, one request at a time, keeping its offset."""
 
-    `once` makes the first chunk a single attempt: that is what a probe of the circuit breaker is.
-    """
-    try:
-        for events, ends in _chunks(held.path, tuning, voice):
+    def __init__(self, held: Claim, tuning: Tuning, voice: Voice, on_fate: OnFate) -> None:
+        self._held = held
+        self._voice = voice
+        self._on_fate = on_fate
+        self._chunks = _chunks(held.path, tuning, voice)
+
+    def step(self, sender: Sender, *, once: bool = False) -> Replayed | None:
+        """Deliver one chunk. None: there may be more. `once` makes it a single attempt: a probe of the breaker."""
+        held = self._held
+        try:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                finish(held)
+                return Replayed()
+            events, ends = chunk
             sent = sender.send(events, once=once)
-            once = False
             settled = 0
             for position, (event, fate) in enumerate(zip(events, sent.fates, strict=True)):
                 if fate is None:
                     break
-                on_fate(event, fate, sent.reasons.get(position, ""))
+                self._on_fate(event, fate, sent.reasons.get(position, ""))
                 settled += 1
             if settled:
                 write_offset(held.path, ends[settled - 1])
             if sent.stopped is not None:
-                voice.say(logging.INFO, "replay stopped", f"{held.original} is kept for later: {sent.why}")
-                return Replayed(sent.stopped, release(held))
-    except OSError as error:
-        voice.say(logging.WARNING, "replay unreadable", f"{held.original} cannot be read: {error}")
-        return Replayed(Stopped.UNREADABLE, release(held))
-    finish(held)
-    return Replayed()
+                self._voice.say(logging.INFO, "replay stopped", f"{held.original} is kept for later: {sent.why}")
+                return Replayed(sent.stopped, self.release())
+        except OSError as error:
+            self._voice.say(logging.WARNING, "replay unreadable", f"{held.original} cannot be read: {error}")
+            return Replayed(Stopped.UNREADABLE, self.release())
+        return None
+
+    def release(self) -> Path:
+        """Give the rest of the file back; returns where it is."""
+        self._chunks.close()
+        return release(self._held)
+
+
+def replay(held: Claim, sender: Sender, tuning: Tuning, voice: Voice, on_fate: OnFate) -> Replayed:
+    """Deliver the rest of a claimed file."""
+    steps = Replay(held, tuning, voice, on_fate)
+    while True:
+        done = steps.step(sender)
+        if done is not None:
+            return done
 
 
 def in_order(folders: list[Path], tuning: Tuning) -> list[Path]:
@@ -67,7 +88,7 @@ def modified(path: Path) -> int:
         return 0
 
 
-def _chunks(path: Path, tuning: Tuning, voice: Voice) -> Iterator[tuple[list[Sealed], list[int]]]:
+def _chunks(path: Path, tuning: Tuning, voice: Voice) -> Generator[tuple[list[Sealed], list[int]], None, None]:
     """Chunks of events with, for each event, the file offset behind it."""
     with open(path, "rb") as file:
         offset = read_offset(path)

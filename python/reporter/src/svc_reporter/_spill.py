@@ -33,6 +33,8 @@ except ImportError:  # Windows: a file that is open cannot be renamed there, whi
     fcntl = None
 
 REJECTED = "rejected"
+BLOCK_BYTES = 1024 * 1024
+RESERVE_BYTES = 1024**3
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
@@ -76,10 +78,13 @@ class SpillFolder:
     def candidates(self) -> list[Path]:
         return list(self._candidates)
 
-    def append(self, batch_id: str, lines: Iterable[bytes], *, below: str = "") -> tuple[int, Path]:
+    def append(
+        self, batch_id: str, lines: Iterable[bytes], *, below: str = "", vital: bool = False
+    ) -> tuple[int, Path]:
         """Append whole lines; returns how many were written and to which file.
 
-        Stops at the first line that does not fit (disk full) without raising if any line was written.
+        Stops at the first line that does not fit (disk full) without raising if any line was written. The last 5% or
+        1 GiB of the disk, whichever is less, are left free for others, unless the lines are `vital`.
         """
         pending = list(lines)
         failure: OSError | None = None
@@ -87,33 +92,54 @@ class SpillFolder:
             try:
                 directory = ensure_private(folder / below if below else folder, folder)
                 path = directory / file_name(batch_id)
-                return self._append(path, pending), path
+                if not vital:
+                    _leave_room(directory, sum(map(len, pending)))
+                return _append(path, pending), path
             except OSError as error:
                 failure = failure or error
         raise failure or FileNotFoundError("no spill folder")
 
-    def _append(self, path: Path, lines: list[bytes]) -> int:
-        descriptor = _open_current(path)
-        written = 0
-        try:
-            lead = b"\n" if _ends_torn(descriptor) else b""
-            for line in lines:
-                record = lead + line + b"\n"
-                try:
-                    count = os.write(descriptor, record)
-                except OSError:
-                    if written:
-                        return written
-                    raise
-                if count != len(record):
+
+def _append(path: Path, lines: list[bytes]) -> int:
+    """In blocks: one write for as many lines as make up BLOCK_BYTES. Returns how many whole lines were written."""
+    descriptor = _open_current(path)
+    written = 0
+    try:
+        lead = b"\n" if _ends_torn(descriptor) else b""
+        while written < len(lines):
+            block = [lead + lines[written] + b"\n"]
+            size = len(block[0])
+            while written + len(block) < len(lines) and size < BLOCK_BYTES:
+                block.append(lines[written + len(block)] + b"\n")
+                size += len(block[-1])
+            try:
+                count = os.write(descriptor, b"".join(block))
+            except OSError:
+                if written:
+                    return written
+                raise
+            lead = b""
+            for record in block:
+                count -= len(record)
+                if count < 0:
                     if written:
                         return written
                     raise OSError(28, "No space left on device", str(path))
-                lead = b""
                 written += 1
-            return written
-        finally:
-            os.close(descriptor)
+        return written
+    finally:
+        os.close(descriptor)
+
+
+def _leave_room(directory: Path, size: int) -> None:
+    """Raises OSError when the disk would be left with less than its reserve."""
+    try:
+        info = os.statvfs(directory)
+    except (AttributeError, OSError):
+        return  # Windows, or a file system that does not say
+    reserve = min(info.f_blocks * info.f_frsize // 20, RESERVE_BYTES)
+    if info.f_blocks and info.f_bavail * info.f_frsize - size < reserve:
+        raise OSError(28, f"less than {reserve // 1024**2:,} MiB would be left free on this disk", str(directory))
 
 
 def ensure_private(directory: Path, root: Path) -> Path:

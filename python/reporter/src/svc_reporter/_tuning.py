@@ -19,6 +19,8 @@ class Tuning:
     probe_last_s: float = 30.0
     round_s: float = 0.05
     """Fewer events than make an array are sent at most this often; the first after a pause goes at once."""
+    away_round_s: float = 0.25
+    """While nothing can be sent, events go to disk in blocks at most this often."""
     array_threshold: int = 20
     array_limit: int = 500
     array_limit_bytes: int = 4 * 1024 * 1024

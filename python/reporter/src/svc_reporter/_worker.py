@@ -5,6 +5,9 @@
                      spilled chunk itself; when it is accepted the rest of the file follows, then live events
     latched (401)    everything goes to rejected/, nothing is sent any more
 
+Starts and ends of batches and jobs wait behind no data: while an array waits for its turn after a 429 they are sent
+before it, and at the end also when there is no time left for the rest.
+
 The events in the worker's hands are visible to close(): at its deadline it takes them over under `_hands`
 and spills them, and the worker, coming back from its request, finds `abandoned` and lets go.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
 
 from ._answers import Fate
@@ -24,11 +28,13 @@ from ._keep import Keeper
 from ._log import Voice
 from ._own_spill import Drained, OwnSpill
 from ._pace import Pace
-from ._queue import EventQueue, Pending
+from ._queue import STARTS_AND_ENDS, EventQueue, Pending
 from ._sender import Sender, Sent, Stopped
 from ._shutdown import Shutdown
 from ._transport import Transport
 from ._tuning import Tuning
+
+_LOOK_FOR_ENDS_S = 0.05
 
 
 class Worker(threading.Thread):
@@ -56,21 +62,30 @@ class Worker(threading.Thread):
         self._tuning = tuning
         self._own_spill = OwnSpill(keeper, ids, voice, tuning, self._count)
         self.pace = Pace(queue, shutdown, tuning)
-        self._sender = Sender(transport, tuning, shutdown.pause) if transport else None
+        self._sender = Sender(transport, tuning, self._pause) if transport else None
         self.breaker = Breaker(tuning)
         self.latched = False
         self.recovered = threading.Event()
         """Set when the service answers again after it was away; wakes the replay of other files."""
         self._no_more_sending = transport is None
+        self._interrupted = False
+        """close() has no time for what waits; the service is there, though."""
         self._final_probe_done = False
         self._hands = threading.RLock()
         self._held: Sequence[Pending | Sealed] = ()
+        self._parked: Sequence[Pending | Sealed] = ()
+        """What waits for its turn after a 429 while starts and ends pass by."""
+        self._parked_until = 0.0
+        self._drain_after = 0.0
+        """The same for what is on disk."""
+        self._pass_by = False
+        """A start or an end may interrupt the wait."""
         self._busy = False
 
     # --- called from other threads
 
     def is_idle(self) -> bool:
-        return not self._busy and not self._held and not len(self._queue)
+        return not self._busy and not self._held and not self._parked and not len(self._queue)
 
     def is_draining(self) -> bool:
         """Spilled events are on their way although nothing is pending."""
@@ -80,7 +95,7 @@ class Worker(threading.Thread):
         """For close() past its deadline: what is in the worker's hands and in the queue, all of it."""
         with self._hands:
             self._shutdown.abandoned = True
-            held, self._held = list(self._held), ()
+            held, self._held, self._parked = [*self._held, *self._parked], (), ()
         held.extend(self._queue.take(len(self._queue)))
         return held
 
@@ -90,6 +105,12 @@ class Worker(threading.Thread):
     # --- the thread
 
     def run(self) -> None:
+        try:
+            self._run()
+        finally:
+            self._own_spill.release()
+
+    def _run(self) -> None:
         while not self._shutdown.abandoned:
             self._busy = True
             try:
@@ -97,21 +118,27 @@ class Worker(threading.Thread):
             except Exception as error:
                 # Nothing may end this thread: what it held goes to disk, and it goes on.
                 self._voice.say(logging.ERROR, "worker", f"the reporter's worker stumbled: {error!r}")
-                self._keep(list(self._held), "the worker stumbled")
+                self._keep([*self._held, *self._parked], "the worker stumbled")
+                self._parked = ()
                 worked = True
             self._busy = False
             if not worked:
-                if self._shutdown.ending and not len(self._queue) and not self._held:
+                if self._shutdown.ending and not len(self._queue) and not self._held and not self._parked:
                     return
                 self._sleep()
 
     def _sleep(self) -> None:
         wait_s, enough = 60.0, 1
-        if self.breaker.is_open:
-            if self._may_send() and (self._held or self._own_spill.waiting):
-                wait_s = self.breaker.until_probe_s()
-        elif self._may_send() and self.pace.until_round_s() > 0:
-            wait_s, enough = self.pace.until_round_s(), self._tuning.array_threshold
+        away = self.breaker.is_open or not self._may_send()
+        if self.breaker.is_open and self._may_send() and (self._held or self._own_spill.waiting):
+            wait_s = self.breaker.until_probe_s()
+        if self._parked:
+            wait_s = min(max(0.0, self._parked_until - time.monotonic()), _LOOK_FOR_ENDS_S)
+        elif self.pace.until_round_s() > 0:
+            wait_s = min(wait_s, self.pace.until_round_s())
+            enough = self._tuning.array_limit if away else self._tuning.array_threshold
+        elif not away and self._own_spill.waiting:
+            wait_s = max(0.0, self._drain_after - time.monotonic())
         self.pace.sleep(wait_s, enough, heed_pending=not self._held)
 
     def _may_send(self) -> bool:
@@ -128,10 +155,37 @@ class Worker(threading.Thread):
             return False if self._held else self._put_away()
         if self._held:
             return self._deliver(list(self._held))
+        if self._parked:
+            return self._pass_parked()
         limit = self.pace.share()
         if limit:
             return self._deliver(self._take(limit))
-        return self._drain_own(once=False) if self._own_spill.waiting else False
+        if not self._own_spill.waiting or time.monotonic() < self._drain_after:
+            return False
+        return self._drain_own(once=False)
+
+    def _pass_parked(self) -> bool:
+        """Starts and ends first; then what is parked, once its time has come."""
+        with self._hands:
+            if self._shutdown.abandoned:
+                return False
+            if self._queue.has_ends:
+                self._held = self._queue.take_ends(self._tuning.array_limit)
+            elif time.monotonic() >= self._parked_until:
+                self._held, self._parked = self._parked, ()
+            else:
+                return False
+        return self._deliver(list(self._held))
+
+    def _pause(self, seconds: float) -> bool:
+        """The sender's wait between two attempts; False when it was cut short for the end, or for a start or end."""
+        end = time.monotonic() + seconds
+        while self._pass_by and not self._shutdown.closing and end - time.monotonic() > _LOOK_FOR_ENDS_S:
+            if self._queue.has_ends:
+                self._parked_until = end
+                return False
+            time.sleep(_LOOK_FOR_ENDS_S)
+        return self._shutdown.pause(max(0.0, end - time.monotonic()))
 
     def _take(self, limit: int) -> Sequence[Pending | Sealed]:
         with self._hands:
@@ -141,10 +195,29 @@ class Worker(threading.Thread):
 
     def _put_away(self) -> bool:
         """Empty the queue to disk: to the spill file, or after a 401 to rejected/."""
+        if self._last_chance_for_ends():
+            return True
+        if not self._held and not self._parked and len(self._queue) < self._tuning.array_limit:
+            if self.pace.until_round_s() > 0:
+                return False
+            self.pace.next_round_in(self._tuning.away_round_s)
+        with self._hands:
+            if self._parked and not self._shutdown.abandoned:
+                self._held, self._parked = [*self._held, *self._parked], ()
         events = list(self._held) or list(self._take(self._tuning.array_limit))
         if not events:
             return False
         return self._keep(events, "no service is configured" if self._transport is None else "the service is away")
+
+    def _last_chance_for_ends(self) -> bool:
+        """While closing, data may have no time left to be sent; what ended is told all the same."""
+        if not (self._interrupted and self._queue.has_ends and self._shutdown.left_s() and not self.latched):
+            return False
+        with self._hands:
+            if self._held or self._shutdown.abandoned:
+                return False
+            self._held = self._queue.take_ends(self._tuning.array_limit)
+        return self._deliver(list(self._held))
 
     def _probe(self, last_chance: bool) -> bool:
         """Ask whether the service is back, with an event that waits anyway."""
@@ -164,13 +237,20 @@ class Worker(threading.Thread):
         at = 0
         while at < len(sealed) and self._sender is not None:
             part = _fitting(sealed[at:], self._tuning.array_limit_bytes)
+            self._pass_by = not self._parked and not any(event.event_type in STARTS_AND_ENDS for event in part)
             sent = self._sender.send(part, once=once)
+            parks = sent.stopped is Stopped.INTERRUPTED and self._pass_by and not self._shutdown.closing
             with self._hands:
                 if self._shutdown.abandoned:
                     return True  # close() has taken them over, this part too
                 self._held = () if sent.stopped else sealed[at + len(part) :]
-            unknown = self._settle(part, sent)
+                if parks:
+                    rest = [event for event, fate in zip(part, sent.fates, strict=True) if fate is None]
+                    self._parked = [*rest, *sealed[at + len(part) :]]
+            unknown = self._settle(part, sent, parks=parks)
             at += len(part)
+            if parks:
+                return True
             if sent.stopped is not None:
                 self._store([*unknown, *sealed[at:]], f"the service is away ({sent.why})")
                 return True
@@ -192,7 +272,7 @@ class Worker(threading.Thread):
             self._counts.add(dropped=invalid)
         return sealed
 
-    def _settle(self, events: Sequence[Sealed], sent: Sent) -> list[Sealed]:
+    def _settle(self, events: Sequence[Sealed], sent: Sent, *, parks: bool) -> list[Sealed]:
         """Count every known fate; returns the events without one."""
         unknown: list[Sealed] = []
         refused: list[Sealed] = []
@@ -211,8 +291,10 @@ class Worker(threading.Thread):
             self.breaker.trip()
         elif sent.stopped is Stopped.UNAUTHORISED:
             self._latch(sent.why)
+        elif parks:
+            pass
         elif sent.stopped is Stopped.INTERRUPTED:
-            self._no_more_sending = True
+            self._no_more_sending = self._interrupted = True
         else:
             self._back()
         return unknown
@@ -276,13 +358,16 @@ class Worker(threading.Thread):
         """Send this batch's spilled events. False when there are none."""
         if self._sender is None:
             return False
+        self._pass_by = True
         result = self._own_spill.drain(self._sender, self._back, once=once)
         if result is Stopped.UNREACHABLE:
             self.breaker.trip()
         elif result is Stopped.UNAUTHORISED:
             self._latch("while sending spilled events")
         elif result is Stopped.INTERRUPTED:
-            self._no_more_sending = True
+            if self._shutdown.closing:
+                self._no_more_sending = self._interrupted = True
+            self._drain_after = self._parked_until
         return result is not Drained.EMPTY
 
 

@@ -1,0 +1,120 @@
+"""A training that outruns the service, and a disk that fills: nothing is lost, and the end waits behind no data."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import svc_reporter as svc
+from svc_reporter import _spill
+
+from .conftest import spilled_in
+from .kit import process
+from .kit.fake_ingest import FakeIngest
+from .kit.wait import until
+
+Make = Callable[..., svc.Reporter]
+
+LOOP = """
+import resource
+with svc.Reporter("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0,
+                  resources_s=0, heartbeat_s=0, close_timeout_s=0.5) as run:
+    with run.job("a") as job:
+        for epoch in range(100_000):
+            job.epoch(epoch, train_loss=1.0)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, *run.delivery.as_data().values())
+"""
+
+
+def test_a_tight_loop_loses_nothing_stays_small_and_tells_its_end_before_its_data(
+    server: FakeIngest, spill: Path
+) -> None:
+    out, err = process.run(LOOP, {"URL": server.url}, timeout_s=120)
+    peak_mb, produced, accepted, duplicate, spilled, dropped, rejected = map(int, out.split())
+    assert peak_mb < 200
+    assert (produced, dropped, rejected) == (100_004, 0, 0)
+    assert accepted + duplicate + spilled == produced
+    assert spilled > 0
+    assert "lost" not in err
+    end = server.of("batch_done")[0]["data"]["delivery"]
+    assert end["produced"] == produced
+    assert len(server.events) < produced  # so the service knows how many are still to come
+    with svc.Reporter("vision", url=server.url, token=server.token, stop_poll_s=0, resources_s=0):
+        until(lambda: len(server.of("job_epoch")) == 100_000, 120)
+    assert spilled_in(spill) == []
+
+
+def test_offline_events_are_written_in_blocks(spill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes: list[int] = []
+    append = _spill._append
+
+    def count(path: Path, lines: list[bytes]) -> int:
+        writes.append(len(lines))
+        return append(path, lines)
+
+    monkeypatch.setattr(_spill, "_append", count)
+    with svc.Reporter("vision", batch_id="b", stop_poll_s=0, resources_s=0) as run, run.job("a") as job:
+        for epoch in range(300):
+            job.epoch(epoch, train_loss=1.0)
+            time.sleep(0.001)
+    assert sum(writes) == 304
+    assert len(writes) < 30
+
+
+class _Disk:
+    def __init__(self, total: int, free: int) -> None:
+        self.f_frsize, self.f_blocks, self.f_bavail = 1, total, free
+
+
+@pytest.mark.parametrize(("total", "free"), [(1 << 30, 50 << 20), (1 << 40, 1 << 30)])
+def test_the_last_free_space_of_a_disk_is_left_to_others_but_an_end_is_still_written(
+    spill: Path, monkeypatch: pytest.MonkeyPatch, total: int, free: int
+) -> None:
+    folder = _spill.SpillFolder([spill])
+    monkeypatch.setattr(os, "statvfs", lambda _path: _Disk(total, free))
+    with pytest.raises(OSError, match="left free on this disk"):
+        folder.append("b", [b"{}"])
+    assert folder.append("b", [b"{}"], vital=True)[0] == 1
+    monkeypatch.setattr(os, "statvfs", lambda _path: _Disk(total, free + (64 << 20)))
+    assert folder.append("b", [b"{}"])[0] == 1
+
+
+def test_starts_and_ends_are_sent_while_an_array_waits_for_its_turn_and_at_close(
+    make: Make, server: FakeIngest
+) -> None:
+    server.answer = lambda _path, count: (429, {"Retry-After": "30"}) if count > 20 else None
+    run = make(batch_id="b", close_timeout_s=2)
+    first, second = run.job("a"), run.job("z")
+    first.begin()
+    second.begin()
+    run.flush(5)
+    for epoch in range(200):
+        first.epoch(epoch, train_loss=1.0)
+    until(lambda: any(count > 20 for _, count in server.requests))
+    second.done()
+    until(lambda: "job_done" in server.types(), 10)
+    assert server.of("job_epoch") == []
+    run.close()
+    assert server.events[-1]["event_type"] == "batch_done"
+    assert server.events[-1]["data"]["delivery"]["produced"] == run.delivery.produced == 206
+    assert run.delivery.spilled == 200
+
+
+def test_a_loss_is_one_line_on_stderr_with_counts(spill: Path) -> None:
+    body = """
+import logging
+logging.disable()
+_spill = __import__("svc_reporter._spill", fromlist=["_spill"])
+def full(*_): raise OSError(28, "No space left on device")
+_spill._append = full
+with svc.Reporter("vision", batch_id="b", stop_poll_s=0, resources_s=0, close_timeout_s=1) as run:
+    with run.job("a") as job:
+        for epoch in range(100):
+            job.epoch(epoch)
+"""
+    _, err = process.run(body, {})
+    assert err == "svc-reporter: of 104 events of batch b, 104 lost: its record is incomplete\n"
