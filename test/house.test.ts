@@ -119,7 +119,13 @@ test('migrations have a number each, can be run twice and drop nothing', () => {
   expect(numbers).not.toContain(undefined)
   expect(new Set(numbers).size).toBe(names.length)
   for (const name of names) {
-    const script = read(`prisma/migrations/${name}/migration.sql`).replace(/--.*$/gm, '')
+    const script = read(`prisma/migrations/${name}/migration.sql`)
+      .replace(/--.*$/gm, '')
+      // A constraint that is made anew at once, so that it lets more values through.
+      .replace(
+        /alter table (\w+) drop constraint if exists (\w+);\s*(?=alter table \1 add constraint \2\b)/gi,
+        '',
+      )
     expect(script.match(/\b(drop|truncate|rename)\b.*/gi), name).toBe(null)
     const once =
       /\bcreate\s+(unlogged\s+)?(table|(unique\s+)?index|sequence|schema|extension)\s+(?!if not exists)\S+.*|\badd\s+column\s+(?!if not exists)\S+.*|\bcreate\s+(function|view|trigger)\b.*/gi

@@ -55,7 +55,25 @@ function endOf(
       const { reason } = event.data
       return reason === STOP_REASON ? undefined : { trigger: 'job_failed', detail: { reason } }
     }
+    case 'log_line': {
+      const alert = alertOf(event.data.alert)
+      return alert && { trigger: 'alert', detail: alert }
+    }
     default:
       return undefined
+  }
+}
+
+const MOST_TITLE = 256
+const MOST_TEXT = 10_000
+
+/** What a run calls out with a log line: `data.alert`, `{title, text?}`; undefined for anything else. */
+function alertOf(alert: unknown): Detail | undefined {
+  if (typeof alert !== 'object' || alert === null) return undefined
+  const { title, text } = alert as { title?: unknown; text?: unknown }
+  if (typeof title !== 'string' || title === '') return undefined
+  return {
+    alert: title.slice(0, MOST_TITLE).toWellFormed(),
+    ...(typeof text === 'string' && text !== '' ? { reason: text.slice(0, MOST_TEXT).toWellFormed() } : {}),
   }
 }

@@ -152,6 +152,40 @@ test('without a mail server a mail is logged, without its recipient’s own link
   await call('DELETE', `/api/rules/${rule.body.id}`)
 })
 
+test('an alert of a run is mailed by a rule for alerts, and a plain line is not', async () => {
+  const rule = await call('POST', '/api/projects/vision/rules', {
+    trigger: 'alert',
+    recipients: ['alerted@example.org'],
+  })
+  expect(rule.status).toBe(201)
+  const line = (data: Record<string, unknown>) =>
+    makeEvent('log_line', {
+      batch_id: 'alerting',
+      timestamp: clock.now().toISOString(),
+      data: { line: 'a line', level: 'warning', ...data },
+    })
+  await stage.send(stage.batchOwner, [
+    line({}),
+    line({ alert: 'no object' }),
+    line({ alert: { text: 'no title' } }),
+  ])
+  // By the way that known jobs take, and once more as a repeat.
+  const alert = line({ alert: { title: 'Loss exploded', text: '1e9 at step 7' } })
+  await stage.send(stage.batchOwner, [alert])
+  await stage.send(stage.batchOwner, [alert])
+  await mailSent(stage.app.sql)
+  const mails = stage.app
+    .logged()
+    .split('\n')
+    .filter((one) => one.includes('no mail server is set') && one.includes('alerted@example.org'))
+    .map((one) => JSON.parse(one).mail)
+  expect(mails).toMatchObject([
+    { subject: '[vision] alerting: Loss exploded', text: expect.stringContaining('1e9 at step 7') },
+  ])
+  expect((await call('GET', `/api/rules/${rule.body.id}/preview`)).body.fired).toBe(1)
+  await call('DELETE', `/api/rules/${rule.body.id}`)
+})
+
 test('a preview counts what really fired, for every trigger of events, with and without a cooldown', async () => {
   await call('POST', '/api/projects', { slug: 'counted' })
   await call('POST', '/api/projects/counted/members', { email: stage.batchOwner.email, role: 'member' })

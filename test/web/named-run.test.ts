@@ -15,7 +15,7 @@ const ID = '20261123-101500-ab12'
 const TRACE = [
   'Traceback (most recent call last):',
   '  File "train.py", line 9, in <module>',
-  '    fit(model)',
+  '    train(model)',
   'ValueError: the loss is <NaN>',
 ].join('\n')
 

@@ -66,7 +66,7 @@ export function writeLetter(facts: Facts, links: Links): Letter {
   }
 }
 
-function whatHappened({ trigger, rule, jobs }: Facts): string {
+function whatHappened({ trigger, rule, jobs, detail }: Facts): string {
   const job = jobs[0]?.id ?? 'a job'
   switch (trigger) {
     case 'batch_done':
@@ -83,6 +83,8 @@ function whatHappened({ trigger, rule, jobs }: Facts): string {
       return 'agent offline'
     case 'metric':
       return `job ${job}: ${rule.condition === null ? 'metric' : conditionText(rule.condition)}`
+    case 'alert':
+      return detail.alert ?? 'alert'
     case null:
       return 'test mail'
   }

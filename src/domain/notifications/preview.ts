@@ -74,6 +74,8 @@ function timesOf(
     case 'batch_stalled':
     case 'job_idle':
       return silences(db, batches, trigger)
+    case 'alert':
+      return alerts(db, batches, since)
     case 'agent_offline':
       return absences(db, batches)
   }
@@ -122,6 +124,12 @@ function crossings(db: Db, batches: Fragment, since: string, { key, op, value = 
       join epochs e on e.job_key = w.job_key and ${point} is not null) p
     where p.met and p.before is not true`
 }
+
+/** Log lines that carry an alert (src/ingest/notice.ts); retention purges them with all lines. */
+const alerts = (db: Db, batches: Fragment, since: string): Fragment => db`
+  select e.ts as at from (${batches}) b join events e on e.batch_key = b.key
+  where e.type = ${eventTypeCode('log_line')} and e.ts >= ${since}::timestamptz and e.payload like '%"alert"%'
+    and coalesce(e.payload::json #>> '{data,alert,title}', '') <> ''`
 
 /** What the watchers judged (domain/health); a rule mails once an episode. */
 function silences(db: Db, batches: Fragment, trigger: 'batch_stalled' | 'job_idle'): Fragment {

@@ -9,6 +9,7 @@ export const TRIGGERS = [
   'job_idle',
   'agent_offline',
   'metric',
+  'alert',
 ] as const
 export type Trigger = (typeof TRIGGERS)[number]
 
@@ -67,6 +68,8 @@ export const conditionText = ({ key, op, value }: Condition): string =>
 export interface Detail {
   /** Why a batch or job failed. */
   reason?: string
+  /** Of an alert: its title; its text is the reason. */
+  alert?: string
   /** Of a metric: the epoch and value that met the condition. */
   epoch?: number
   value?: Numeric

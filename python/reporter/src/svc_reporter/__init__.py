@@ -2,6 +2,12 @@
 
 import svc_reporter as svc
 
+run = svc.init(project="vision", name="baseline", config={"lr": 3e-4})
+for step, batch in enumerate(loader):
+    run.log({"loss": loss}, step=step)
+
+Or batch by batch and job by job:
+
 with svc.Reporter(project="vision", experiment_type="sweep", n_total=2) as run:
     for seed in range(2):
         with run.job(f"seed{seed}", model="resnet18", lr=3e-4) as job:

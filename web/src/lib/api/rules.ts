@@ -9,6 +9,7 @@ export const TRIGGERS = [
   'batch_failed',
   'batch_done',
   'metric',
+  'alert',
   'batch_stalled',
   'job_idle',
   'agent_offline',

@@ -34,6 +34,12 @@ export const KINDS: Record<Trigger, Kind> = {
     cooldown: 3600,
     why: 'A value that swings around its limit meets it again and again.',
   },
+  alert: {
+    title: 'a run calls for attention',
+    fires: 'At each alert that a script sends: run.alert(title, text).',
+    cooldown: 600,
+    why: 'A condition that a script checks at every step may hold for many.',
+  },
   batch_stalled: {
     title: 'a batch falls silent',
     fires: 'Once for each silence, and when its process is known to be gone.',
