@@ -18,7 +18,7 @@ from .kit.fake_ingest import FakeIngest
 from .kit.fault_proxy import FaultProxy
 from .kit.real_server import RealServer, real_server_process
 
-_OUTSIDE = ("SVC_", "SLURM_", "OMPI_")
+_OUTSIDE = ("SVC_", "SLURM_", "OMPI_", "PMI_", "PMIX_", "MV2_", "JAX_")
 _KEEP = ("SVC_TEST_URL", "SVC_TEST_TOKEN")
 
 
@@ -29,7 +29,7 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
         if name.startswith(_OUTSIDE) and name not in _KEEP:
             monkeypatch.delenv(name)
     monkeypatch.setenv("SVC_WATCHDOG", "0")  # one more process for every reporter; its own tests switch it on
-    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "GLOBAL_RANK"):
         monkeypatch.delenv(name, raising=False)
     home, temp = tmp_path / "home", tmp_path / "temp"
     home.mkdir()

@@ -53,7 +53,7 @@ def test_the_reporters_own_complaints_are_not_sent(make: Make, server: FakeInges
     try:
         with make() as run:
             with run.job("a") as job:
-                job.epoch("bad")  # type: ignore[arg-type]
+                job.epoch("bad")  # type: ignore[call-overload]
     finally:
         logging.getLogger().removeHandler(handler)
     assert _lines(server) == []

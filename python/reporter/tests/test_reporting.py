@@ -214,7 +214,8 @@ def test_a_log_line_over_the_size_limit_is_cut_not_lost(make: Make, server: Fake
     assert line.startswith("é" * 60_000)
     assert line.endswith("more characters]")
     start = server.of("batch_start")[0]["data"]
-    assert start["truncated"] == ["config"]
+    assert start["truncated"] == ["config.big"]
+    assert start["config"] == {"small": 1}
     assert start["n_total"] == 1
 
 

@@ -45,6 +45,8 @@ class Verdict:
     reason: str = ""
     reasons: dict[int, str] = field(default_factory=dict)
     """Position → why that event was refused."""
+    ignored: list[tuple[str, str]] = field(default_factory=list)
+    """Name and reason of each value that the service left out of an event that it took."""
 
 
 def judge(answer: Answer, count: int, as_array: bool, tuning: Tuning) -> Verdict:
@@ -94,15 +96,17 @@ def _accepted(answer: Answer, count: int, as_array: bool) -> Verdict:
             return Verdict(Step.RETRY, reason=f"{len(results)} results for {count} events")
         fates: list[Fate] = []
         reasons: dict[int, str] = {}
+        ignored: list[tuple[str, str]] = []
         for position, result in enumerate(results):
             error = result.get("error")
             if error is None:
                 int(result["db_id"])
                 fates.append(Fate.DUPLICATE if result["deduplicated"] else Fate.ACCEPTED)
+                ignored += [(str(one["key"]), str(one["reason"])) for one in result.get("ignored") or ()]
             else:
                 fates.append(_item_fate(error))
                 reasons[position] = f"{error.get('status')} {error.get('code')}: {_details(error)}"
-        return Verdict(Step.SETTLED, fates, reasons=reasons)
+        return Verdict(Step.SETTLED, fates, reasons=reasons, ignored=ignored)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         # 200 without the service's acknowledgement is not an acknowledgement.
         return Verdict(Step.RETRY, reason=f"200 without a result that can be read ({type(error).__name__})")

@@ -27,6 +27,8 @@ class Delivery(Mapping[str, int]):
     spilled: int = 0
     dropped: int = 0
     rejected: int = 0
+    ignored_values: int = 0
+    """Single values that the service left out of events that it took. No event's fate, so no part of the sum."""
 
     @property
     def pending(self) -> int:
@@ -38,7 +40,7 @@ class Delivery(Mapping[str, int]):
         return self.produced == self.accepted + self.duplicate
 
     def as_data(self) -> dict[str, int]:
-        return dict(zip(_KEYS, astuple(self), strict=True))
+        return dict(zip(_KEYS, astuple(self), strict=False))
 
     def __getitem__(self, key: str) -> int:
         return self.as_data()[key]
@@ -59,6 +61,7 @@ class Counts:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._values = dict.fromkeys(_KEYS[1:], 0)
+        self.ignored = 0
 
     def add(self, **changes: int) -> None:
         with self._lock:
@@ -67,4 +70,4 @@ class Counts:
 
     def read(self, produced: int) -> Delivery:
         with self._lock:
-            return Delivery(produced=produced, **self._values)
+            return Delivery(produced=produced, **self._values, ignored_values=self.ignored)

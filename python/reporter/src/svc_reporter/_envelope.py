@@ -16,7 +16,10 @@ from ._validate import validate
 SCHEMA_VERSION = "1.1"
 _CUT_LINE = 60_000
 """Characters kept of a log line that makes its event too large; at most 4 bytes each, under 256 KiB."""
-_BULKY = ("config", "env_snapshot", "params", "metrics", "traceback", "gpus")
+_NEEDED = ("experiment_type", "n_total", "n_total_jobs", "epoch", "line", "level", "model", "dataset", "reason")
+_NAMED_CUTS = 20
+_NAMED_LENGTH = 80
+"""At most so many names of cut values are sent along, each at most so long."""
 
 
 class Sealed(NamedTuple):
@@ -70,7 +73,7 @@ class Sealer:
         }
         line = encode(envelope)
         if len(line) > self._limit:
-            line = encode(_cut(envelope))
+            line = encode(self._cut(envelope))
         problems = validate(envelope)
         if problems:
             self._voice.say(
@@ -88,6 +91,29 @@ class Sealer:
             return None
         return Sealed(event_id, event.event_type, line)
 
+    def _cut(self, envelope: dict[str, Any]) -> dict[str, Any]:
+        """Shorten an event over the size limit instead of losing it: the start of a batch above all.
+
+        A long line keeps its head. Of everything else the largest values go first, those of `config`, `metrics` and
+        other objects key by key, until the event fits; what went is named in `truncated` and said in the log.
+        """
+        data = dict(envelope["data"])
+        cut: list[str] = []
+        line = data.get("line")
+        if isinstance(line, str) and len(line) > _CUT_LINE:
+            data["line"] = f"{line[:_CUT_LINE]}… [{len(line) - _CUT_LINE:,} more characters]"
+            cut.append("line")
+        excess = len(encode({**envelope, "data": {**data, "truncated": cut}})) - self._limit
+        if excess > 0:
+            cut += _drop_largest(data, excess)
+            shown = ", ".join(cut[:5]) + (f" and {len(cut) - 5} more" if len(cut) > 5 else "")
+            self._voice.say(
+                logging.WARNING, f"cut {envelope['event_type']}", f"{envelope['event_type']} is too large; cut: {shown}"
+            )
+        if cut:
+            data["truncated"] = cut[:_NAMED_CUTS]
+        return {**envelope, "data": data}
+
 
 def encode(envelope: dict[str, Any]) -> bytes:
     """One line of JSON in UTF-8, free of the text that the service refuses."""
@@ -102,19 +128,29 @@ def encode(envelope: dict[str, Any]) -> bytes:
     return text.encode("utf-8")
 
 
-def _cut(envelope: dict[str, Any]) -> dict[str, Any]:
-    """Shorten an event over the size limit instead of losing it: the start of a batch above all."""
-    data = dict(envelope["data"])
+def _drop_largest(data: dict[str, Any], excess: int) -> list[str]:
+    """Remove values from `data`, the largest first, until `excess` bytes and some room are won; returns their names."""
+    sizes: list[tuple[int, str, str | None]] = []
+    for key, value in data.items():
+        if isinstance(value, dict):
+            sizes += [(_size(name, inner), key, str(name)) for name, inner in value.items()]
+        elif key not in _NEEDED:
+            sizes.append((_size(key, value), key, None))
+    sizes.sort(reverse=True, key=lambda one: one[0])
+    left = excess + 2_048  # for the names of what was cut
     cut: list[str] = []
-    line = data.get("line")
-    if isinstance(line, str) and len(line) > _CUT_LINE:
-        data["line"] = f"{line[:_CUT_LINE]}… [{len(line) - _CUT_LINE:,} more characters]"
-        cut.append("line")
-    for key in _BULKY:
-        if key in data and envelope["event_type"] != "job_epoch" and len(encode({"": data[key]})) > 32_768:
+    for size, key, name in sizes:
+        if left <= 0:
+            break
+        left -= size
+        if name is None:
             del data[key]
             cut.append(key)
-    if cut:
-        data["truncated"] = cut
-    envelope["data"] = data
-    return envelope
+        else:
+            data[key] = {inner: value for inner, value in data[key].items() if inner != name}
+            cut.append(f"{key}.{name}"[:_NAMED_LENGTH])
+    return cut
+
+
+def _size(key: str, value: Any) -> int:
+    return len(encode({str(key): value}))

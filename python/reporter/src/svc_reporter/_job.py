@@ -5,18 +5,16 @@ from __future__ import annotations
 import logging
 import operator
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ._failure import reason_of, trace_of
+from ._metric_values import MetricValues
 from ._plain import fields, plain
 
 if TYPE_CHECKING:
     from ._reporter import Reporter
-
-_NUMERIC = ("train_loss", "val_loss", "lr", "batch_time_ms")
-_NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
 class Job:
@@ -36,6 +34,20 @@ class Job:
         self._in_context = False
         self._epochs = 0
         self._metrics: dict[str, Any] = {}
+        self._values = MetricValues(job_id, run.voice)
+        self._sent_end: dict[str, Any] | None = None
+        self.at_run_end: Callable[[], None] | None = None
+        """What ends this job if nothing else has by the run's end; without it, it ends as the run does."""
+
+    def __copy__(self) -> Job:
+        return self
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Job:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        began_s = None if self._began is None else time.monotonic() - self._began
+        return _restore, (self._run, self.id, self._params, self.skipped, began_s, self._ended)
 
     def __enter__(self) -> Job:
         self._run.check_stop_here()
@@ -57,17 +69,32 @@ class Job:
         """Start the job without a context; end it with `done()` or `fail()`. The first epoch does it, too."""
         self._start()
 
-    def epoch(self, epoch: int, **metrics: Any) -> None:
+    if TYPE_CHECKING:
+
+        @overload
+        def epoch(self, epoch: int, /, **metrics: Any) -> None: ...
+        @overload
+        def epoch(self, /, *, epoch: int, **metrics: Any) -> None: ...
+
+    def epoch(self, /, *numbers: Any, **metrics: Any) -> None:
         """Record one epoch: `train_loss`, `val_loss`, `lr`, `batch_time_ms` and any further numbers.
 
-        NaN and infinities are kept. Raises StopRequested, after recording, when somebody asked to stop.
+        Takes the epoch by position or by name; with both, the one by name is a metric (as in `**row`). Numbers
+        are int, float, bool (as 0 or 1), enums of them, and NumPy's and torch's scalars; NaN and infinities are
+        kept. What is no number makes no curve, and is said once. Raises StopRequested, after recording, when
+        somebody asked to stop.
         """
-        if not self.skipped and not self._ended:
+        epoch = numbers[0] if numbers else metrics.pop("epoch", None)
+        if self._ended:
+            self._say_ended("an epoch")
+        elif not self.skipped:
             self._record(epoch, metrics)
         self._run.check_stop_here()
 
     def log(self, line: object, level: str | int = "info") -> None:
         """Send a line to the job's log; `level` is a name or a number of the logging module."""
+        if self._ended:
+            self._say_ended("a log line")
         if not self.skipped:
             self._start()
             self._run.emit_log(self.id, line, level)
@@ -86,8 +113,52 @@ class Job:
         self._ended = True
         data: dict[str, Any] = {"elapsed_s": self._elapsed_s(), "train_epochs": self._epochs}
         if self._metrics:
-            data["metrics"] = self._metrics
+            data["metrics"] = dict(self._metrics)
+        self._sent_end = data
         self._run.emit_job_end("job_done", self, data)
+
+    def prune(self, metrics: Mapping[str, Any] | None = None) -> None:
+        """End the job early because other jobs of the search did better; it counts as done."""
+        if self._ended or self.skipped:
+            return
+        self._start()
+        self._ended = True
+        self._metrics.update(fields({str(key): value for key, value in (metrics or {}).items()}))
+        data: dict[str, Any] = {"elapsed_s": self._elapsed_s(), "train_epochs": self._epochs, "pruned": True}
+        if self._metrics:
+            data["metrics"] = dict(self._metrics)
+        self._run.emit_job_end("job_done", self, data)
+
+    def amend(self, epoch: int | None, points: Mapping[str, Any], metrics: Mapping[str, Any]) -> None:
+        """Add to a job that has ended as done: points of an evaluation after the training, final metrics.
+
+        The job's end is sent again with the metrics of both; its duration stays that of the training.
+        """
+        if not self._ended:
+            if points and epoch is not None:
+                self._record(epoch, dict(points))
+            self._metrics.update(fields(dict(metrics)))
+            return
+        if self.skipped or self._sent_end is None:
+            return
+        if points and epoch is not None:
+            self._emit_epoch(epoch, dict(points))
+        self._metrics.update(fields(dict(metrics)))
+        self._sent_end = {**self._sent_end, "train_epochs": self._epochs, "metrics": dict(self._metrics)}
+        self._run.emit("job_done", self.id, self._sent_end)
+
+    def move_to(self, run: Reporter) -> None:
+        """Go on through another Reporter of the same batch."""
+        self._run = run
+
+    def end_with_run(self, failure: str | None) -> None:
+        """For the run's end, when this job was begun without a context and nobody ended it."""
+        if failure is None and self.at_run_end is not None:
+            self.at_run_end()
+        if failure is None:
+            self.done()
+        else:
+            self.fail(failure)
 
     def fail(self, reason: object = "failed") -> None:
         """End the job as failed, for loops that handle their exceptions themselves."""
@@ -119,9 +190,17 @@ class Job:
                 data[key] = str(data[key])
         self._run.emit_job_start(self, data)
 
-    def _record(self, epoch: int, metrics: dict[str, Any]) -> None:
+    def _say_ended(self, what: str) -> None:
+        self._run.voice.once(
+            logging.WARNING, f"ended {self.id}", f"job {self.id}: {what} came after the job's end and is not reported"
+        )
+
+    def _record(self, epoch: Any, metrics: dict[str, Any]) -> None:
         if self._began is None:
             self._start()
+        self._emit_epoch(epoch, metrics)
+
+    def _emit_epoch(self, epoch: Any, metrics: dict[str, Any]) -> None:
         try:
             number = _whole(epoch)
         except Exception:
@@ -131,27 +210,23 @@ class Job:
                 f"job {self.id}: an epoch must be a whole number, got {plain(epoch)!r}; dropped",
             )
             return
-        data = fields(metrics)
-        for key in _NUMERIC:
-            value = data.get(key)
-            if value is not None and type(value) is not float and type(value) is not int:
-                self._mend(data, key, value)
+        data = self._values.of(metrics, number)
         data["epoch"] = number
         self._epochs += 1
         self._run.emit("job_epoch", self.id, data)
 
-    def _mend(self, data: dict[str, Any], key: str, value: Any) -> None:
-        """A field that the schema wants as a number: made one, or left out, rather than losing the epoch."""
-        if value in _NON_FINITE:
-            return
-        try:
-            data[key] = plain(float(value))
-        except (TypeError, ValueError):
-            del data[key]
-            self._run.voice.say(logging.WARNING, f"field {key}", f"job {self.id}: {key} is no number; left out")
-
     def _elapsed_s(self) -> float:
         return round(time.monotonic() - (self._began or time.monotonic()), 3)
+
+
+def _restore(
+    run: Reporter, job_id: str, params: Mapping[str, Any], skipped: bool, began_s: float | None, ended: bool
+) -> Job:
+    """A job of a Reporter that was pickled: one that had begun goes on, its end being its owner's by default."""
+    job = Job(run, job_id, params, skipped=skipped)
+    job._began = None if began_s is None else time.monotonic() - began_s
+    job._ended = ended
+    return job
 
 
 def _whole(value: Any) -> int:

@@ -84,8 +84,8 @@ class Pipeline:
                 except RuntimeError as error:  # out of threads, or at interpreter exit
                     self._voice.once(logging.ERROR, "threads", f"a reporter thread cannot start: {error}")
 
-    def put(self, event_type: str, job_id: str | None, data: EventData) -> None:
-        spills = self._queue.put(event_type, job_id, now_ms(), data)
+    def put(self, event_type: str, job_id: str | None, data: EventData, ms: int | None = None) -> None:
+        spills = self._queue.put(event_type, job_id, now_ms() if ms is None else ms, data)
         if spills:
             self._overflow.wake()
         self._worker.pace.wake()

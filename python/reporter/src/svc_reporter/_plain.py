@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 MAX_DEPTH = 32
@@ -55,6 +56,8 @@ def _non_finite(value: float) -> str:
 def _odd(value: Any, depth: int) -> Any:
     if depth >= MAX_DEPTH:
         return "<too deep>"
+    if isinstance(value, Enum):
+        return plain(value.value, depth + 1)
     if isinstance(value, Mapping):
         return {str(key): plain(item, depth + 1) for key, item in list(value.items())[:MAX_ITEMS]}
     if isinstance(value, (list, tuple, set, frozenset)):

@@ -1,36 +1,72 @@
-"""Which process of a distributed training this is: one of them reports, the others stay silent."""
+"""Which process of a distributed training this is: one of them reports, the others stay silent.
+
+Launchers differ in what they set. torchrun, Accelerate and DeepSpeed set RANK; Slurm SLURM_PROCID; Open MPI, MPICH,
+Intel MPI and MVAPICH their own names; Lightning, which starts its ranks itself, only LOCAL_RANK and NODE_RANK.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any
 
-_RANK = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
-_SIZE = ("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE")
+_GLOBAL = (
+    ("RANK", "WORLD_SIZE"),
+    ("GLOBAL_RANK", "WORLD_SIZE"),
+)
+_STEP = (
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMIX_RANK", "PMIX_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("JAX_PROCESS_ID", "JAX_NUM_PROCESSES"),
+)
+_LOCAL = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK")
+_NODE = ("NODE_RANK", "GROUP_RANK")
 
 
 def rank(env: Mapping[str, str] | None = None) -> int:
-    """The first of RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK that is set; 0 without any.
+    """The rank of this process among all of the training; 0 without any sign of others.
 
-    In that order: under `srun torchrun`, RANK is the global rank and SLURM_PROCID only the node.
+    RANK and GLOBAL_RANK say it outright. Otherwise a local rank above 0 counts before what Slurm and MPI say: ranks
+    that Lightning starts within one Slurm task all inherit that task's SLURM_PROCID.
     """
-    return _first(_RANK, env, 0)
+    env = os.environ if env is None else env
+    for name, _ in _GLOBAL:
+        number = _number(env.get(name))
+        if number is not None:
+            return number
+    local = _first(_LOCAL, env, 0)
+    step = _first(tuple(name for name, _ in _STEP), env, 0)
+    node = _first(_NODE, env, 0)
+    if local or node:
+        return max(step, node * max(1, _first(("LOCAL_WORLD_SIZE",), env, 1)) + local)
+    return step
 
 
 def world_size(env: Mapping[str, str] | None = None) -> int:
+    """How many processes train together, as far as the environment or torch.distributed tells."""
+    group = _process_group() if env is None else None
+    if group is not None:
+        return int(group.get_world_size())
     env = os.environ if env is None else env
-    for rank_name, size_name in zip(_RANK, _SIZE, strict=True):
+    for rank_name, size_name in (*_GLOBAL, *_STEP, ("LOCAL_RANK", "WORLD_SIZE")):
         if _number(env.get(rank_name)) is not None:  # a size without a rank is only an allocation
             return max(1, _number(env.get(size_name)) or 1)
     return 1
 
 
 def is_worker_process() -> bool:
-    """A child made by multiprocessing: a DataLoader worker, a pool's process."""
+    """A child made by multiprocessing or joblib (a DataLoader worker, a pool's process), or a worker of Ray."""
     process = sys.modules.get("multiprocessing.process")  # always loaded in such a child
-    return process is not None and process.parent_process() is not None
+    if process is not None and process.parent_process() is not None:
+        return True
+    ray: Any = sys.modules.get("ray._private.worker")
+    worker = getattr(ray, "global_worker", None)
+    return worker is not None and getattr(worker, "mode", None) == getattr(ray, "WORKER_MODE", 1)
 
 
 def any_rank(flag: bool) -> bool:
@@ -38,21 +74,67 @@ def any_rank(flag: bool) -> bool:
 
     A collective: every rank must call it. Without an initialised process group it is `flag` itself.
     """
+    return flag if _process_group() is None else bool(_greatest([int(flag)])[0])
+
+
+class PacedAgreement:
+    """`any_rank` for a call in every step: most calls cost nothing, and some are a collective.
+
+    After how many steps the next one comes is part of what the ranks agree on, so that all take part in it. A fast
+    loop asks about every two seconds, a slow one in each step.
+    """
+
+    _EVERY_S = 2.0
+    _MOST_STEPS = 1_000
+
+    def __init__(self) -> None:
+        self._left = 0
+        self._steps = 0
+        self._asked: float | None = None
+
+    def __call__(self, flag: bool) -> bool:
+        if _process_group() is None:
+            return flag
+        self._steps += 1
+        if self._left > 0:
+            self._left -= 1
+            return False
+        now = time.monotonic()
+        wanted = 1
+        if self._asked is not None:
+            step_s = max(1e-6, (now - self._asked) / self._steps)
+            wanted = max(1, min(self._MOST_STEPS, int(self._EVERY_S / step_s)))
+        agreed, fewest = _greatest([int(flag), -wanted])
+        self._asked, self._steps, self._left = now, 0, -fewest - 1
+        return bool(agreed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PacedAgreement, ()
+
+
+def _greatest(numbers: list[int]) -> list[int]:
+    """Of each number the greatest among the ranks."""
+    torch: Any = sys.modules["torch"]
+    distributed = torch.distributed
+    device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
+    word = torch.tensor(numbers, device=device)
+    distributed.all_reduce(word, op=distributed.ReduceOp.MAX)
+    return [int(number) for number in word.tolist()]
+
+
+def _process_group() -> Any:
+    """torch.distributed where its process group is running, else None."""
     torch: Any = sys.modules.get("torch")
     distributed = getattr(torch, "distributed", None)
     try:
         if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-            return flag
+            return None
+        return distributed
     except Exception:
-        return flag
-    device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
-    word = torch.tensor([1 if flag else 0], device=device)
-    distributed.all_reduce(word, op=distributed.ReduceOp.MAX)
-    return bool(word.item())
+        return None
 
 
-def _first(names: tuple[str, ...], env: Mapping[str, str] | None, default: int) -> int:
-    env = os.environ if env is None else env
+def _first(names: tuple[str, ...], env: Mapping[str, str], default: int) -> int:
     for name in names:
         number = _number(env.get(name))
         if number is not None:

@@ -8,9 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
-from . import _arguments, _interrupt, _lifecycle, _ranks
+from . import _arguments, _copies, _interrupt, _lifecycle, _ranks
 from ._delivery import Delivery
 from ._ending import last_event
 from ._failure import STOPPED, reason_of, trace_of
@@ -24,7 +24,7 @@ from ._plain import plain
 from ._settings import read_rerun, read_settings
 from ._snapshot import Snapshot, hostname, user_name
 from ._stop import Stop
-from ._watch import Sampler, StopPoll
+from ._watch import Sampler, StopPoll, load_modules
 from ._watchdog import Watched
 
 _EARLY_LINES = 1_000
@@ -37,8 +37,9 @@ class Reporter:
 
     Only the constructor (ValueError, TypeError for arguments that can never work) and StopRequested reach
     the training. Ranks above 0, multiprocessing children and forked copies are silent: every call works and
-    does nothing. A process that is started with SVC_BATCH_ID joins that batch: it reports jobs, while the
-    batch's start and end are its owner's to report.
+    does nothing. A process that is started with SVC_BATCH_ID, and a worker process (multiprocessing, joblib,
+    Ray) that gives `batch_id`, join that batch: they report jobs, while the batch's start and end are its
+    owner's to report. A Reporter that is pickled for a worker process joins there by itself.
     """
 
     def __init__(
@@ -73,9 +74,11 @@ class Reporter:
         self._rerun = read_rerun()
         joined = os.environ.get("SVC_BATCH_ID") or None
         own = None if batch_id is None else _arguments.batch_id(batch_id)
-        self._is_guest = joined is not None and own in (None, joined)
+        worker = _ranks.is_worker_process()
+        self.is_guest = (joined is not None and own in (None, joined)) or (worker and own is not None)
+        """Reports jobs of a batch that another process starts and ends."""
         self.batch_id: str = own or joined or new_batch_id(self.experiment_type, now_ms())
-        self._inert = _ranks.rank() > 0 or (_ranks.is_worker_process() and not self._is_guest)
+        self._inert = _ranks.rank() > 0
         self._stop = Stop(self.batch_id, stop, alone=_ranks.world_size() == 1)
         self.start_extras: dict[str, Any] = {}
         """Further fields of batch_start."""
@@ -84,7 +87,9 @@ class Reporter:
         self.end_extras: Callable[[], dict[str, Any]] = dict
         """Further fields of the batch's last event, asked for when it is made."""
         self.voice = Voice()
+        self.host = hostname()
         self._pid = os.getpid()
+        self._silent_because = ""
         self._lock = threading.RLock()
         self._pipeline: Pipeline | None = None
         self._record: OwnRecord | None = None
@@ -99,6 +104,9 @@ class Reporter:
         """The job that ended last, and in which millisecond."""
         self._early: list[dict[str, Any]] = []
         self._n_done = self._n_failed = 0
+        if worker and not self.is_guest:
+            self.silence("it was made in a worker process without the batch's id")
+        _copies.register(self)
 
     # --- the training's side
 
@@ -111,11 +119,21 @@ class Reporter:
     ) -> None:
         self._end(self._close_timeout_s, reason_of(error), trace_of(error, trace))
 
-    def job(self, job_id: str, **params: Any) -> Job:
+    if TYPE_CHECKING:
+
+        @overload
+        def job(self, job_id: str, /, **params: Any) -> Job: ...
+        @overload
+        def job(self, /, *, job_id: str, **params: Any) -> Job: ...
+
+    def job(self, /, *ids: Any, **params: Any) -> Job:
         """A job of this batch; `model`, `dataset` and any further parameters are recorded with its start.
+
+        Takes the job's id by position or by name (`job_id`); with both, the one by name is a parameter.
 
         In a rerun of some jobs only (SVC_RERUN_JOBS), the others come back `skipped` and report nothing.
         """
+        job_id = ids[0] if ids else params.pop("job_id", "job")
         name = _arguments.job_id(job_id)
         if name != job_id:
             self.voice.say(logging.WARNING, "job id", f"job id {job_id!r} is reported as {name!r}")
@@ -176,22 +194,80 @@ class Reporter:
         pipeline = self._live()
         return pipeline.delivery if pipeline is not None else Delivery()
 
+    # --- copies
+
+    def __copy__(self) -> Reporter:
+        return self
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Reporter:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = {
+            "project": self.project,
+            "experiment_type": self.experiment_type,
+            "n_total": self.n_total,
+            "batch_id": self.batch_id,
+            "url": None if self._settings.target is None else str(self._settings.target),
+            "stop_poll_s": self._stop_poll_s,
+            "heartbeat_s": self._heartbeat_s,
+            "resources_s": self._resources_s,
+            "queue_size": self._queue_size,
+            "close_timeout_s": self._close_timeout_s,
+            "stop": self._stop.mode,
+        }
+        return _copies.reduce(self, arguments, self.credential)
+
+    @property
+    def credential(self) -> str:
+        return self._settings.token
+
+    def is_of_this_process(self) -> bool:
+        return self._pid == os.getpid()
+
+    def silence(self, why: str) -> None:
+        """Report nothing, and say so at the first use."""
+        self._inert = True
+        self._silent_because = why
+
+    def _is_elsewhere(self) -> bool:
+        """In a forked child, where this Reporter has no threads. Says so once."""
+        if self._pid == os.getpid():
+            return False
+        self._say_silent("the process was forked after it was made")
+        return True
+
+    def _say_silent(self, why: str) -> None:
+        self.voice.once(
+            logging.WARNING,
+            "silent",
+            f"this Reporter reports nothing here: {why}; a worker process reports with "
+            f"Reporter({self.project!r}, batch_id={self.batch_id!r}), or with a Reporter that is handed to it",
+        )
+
     # --- for Job and LogHandler
 
-    def emit(self, event_type: str, job_id: str | None, data: dict[str, Any]) -> None:
-        if self._closed or self._pid != os.getpid() or not (self._pipeline or self._open()):
+    def emit(self, event_type: str, job_id: str | None, data: dict[str, Any], ms: int | None = None) -> None:
+        """Take an event; `ms`, Unix time in milliseconds, for one of an earlier time."""
+        if self._is_elsewhere():
+            return
+        if self._closed:
+            late = f"{event_type} came after the end of batch {self.batch_id} and is not reported"
+            self.voice.once(logging.WARNING, "closed", late)
+            return
+        if not (self._pipeline or self._open()):
             return
         pipeline = self._pipeline
         if pipeline is None:
             return
         try:
-            pipeline.put(event_type, job_id, data)
+            pipeline.put(event_type, job_id, data, ms)
         except Exception as error:
             self.voice.say(logging.ERROR, "emit", f"an event was lost: {error!r}")
 
     def emit_log(self, job_id: str | None, line: object, level: str | int, **more: Any) -> None:
         """`more`: further fields of the event, such as `stream`."""
-        if self._pid != os.getpid():
+        if self._is_elsewhere():
             return
         try:
             if isinstance(level, int):
@@ -206,7 +282,7 @@ class Reporter:
             self._early.append(data)
 
     def emit_job_start(self, job: Job, data: dict[str, Any]) -> None:
-        if self._pid != os.getpid():
+        if self._is_elsewhere():
             return  # the lock may have been held by another thread when this process was forked
         with self._lock:
             self._open_jobs.append(job)
@@ -254,6 +330,8 @@ class Reporter:
 
     def _open(self) -> bool:
         """Start the threads and report the batch's start; False when this reporter stays silent."""
+        if self._silent_because:
+            self._say_silent(self._silent_because)
         if self._inert or self._closed or self._pid != os.getpid():
             return False
         with self._lock:
@@ -273,6 +351,7 @@ class Reporter:
                 logging.WARNING, complaint, f"{complaint}; events are kept on disk, see `svc-reporter doctor`"
             )
         self._began = time.monotonic()
+        load_modules()
         snapshot = Snapshot()
         source = {"host": hostname(), "user": user_name()}
         pipeline = self._pipeline = Pipeline(
@@ -283,12 +362,12 @@ class Reporter:
             queue_size=self._queue_size,
             voice=self.voice,
         )
-        if not self._is_guest:
+        if not self.is_guest:
             record = self._record = OwnRecord(self.project, self.batch_id, self._settings, self.voice)
             data = start_data(self, snapshot, self._config, self._tags, self._rerun, record)
             pipeline.put("batch_start", None, data)
         pipeline.start()
-        self._watched = watch(self, self._settings, guest=self._is_guest)
+        self._watched = watch(self, self._settings, guest=self.is_guest)
         self._periodics = [
             Periodic("heartbeat", self._heartbeat_s, self._heartbeat, self.voice),
             Periodic("resources", self._resources_s, Sampler(snapshot.cwd, self._on_sample), self.voice),
@@ -320,13 +399,13 @@ class Reporter:
             if self._watched is not None:
                 self._watched.closing(failure)
             for job in list(self._open_jobs):  # begun without a context
-                job.done() if failure is None else job.fail(failure)
+                job.end_with_run(failure)
             for line in self._early:
                 pipeline.put("log_line", _NO_JOB, line)
             self._early = []
             counts = {**self.end_extras(), "n_done": self._n_done, "n_failed": self._n_failed}
             elapsed_s = time.monotonic() - self._began
-            last = None if self._is_guest else last_event(pipeline, counts, elapsed_s, failure, trace)
+            last = None if self.is_guest else last_event(pipeline, counts, elapsed_s, failure, trace)
             pipeline.close(timeout_s, last)
         except Exception as error:
             self.voice.say(logging.ERROR, "close", f"closing the reporter went wrong: {error!r}")

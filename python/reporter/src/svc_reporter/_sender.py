@@ -6,7 +6,7 @@ Used by the worker for live events and by the replay for spilled ones; it keeps 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from ._answers import Fate, Step, judge
@@ -33,6 +33,8 @@ class Sent:
     reasons: dict[int, str]
     stopped: Stopped | None = None
     why: str = ""
+    ignored: list[tuple[str, str]] = field(default_factory=list)
+    """Name and reason of each value that the service left out."""
 
 
 Pause = Callable[[float], bool]
@@ -81,6 +83,7 @@ class Sender:
                     self._deliver(events, positions[half:], sent, once)
                     return
                 if verdict.step is Step.SETTLED:
+                    sent.ignored += verdict.ignored
                     again: list[int] = []
                     for at, (position, fate) in enumerate(zip(positions, verdict.fates, strict=True)):
                         if fate is Fate.AGAIN:

@@ -26,7 +26,7 @@ class Stop:
         if mode not in MODES:
             raise ValueError(f'stop must be "interrupt" or "cooperative", got {mode!r}')
         self._batch_id = batch_id
-        self._mode = mode
+        self.mode = mode
         self.alone = alone
         """The only rank. One of several that leaves the loop would hang the others in their next collective."""
         self.seen = False
@@ -79,7 +79,7 @@ class Stop:
 
     def interrupt_if_unanswered(self, ended: threading.Event, interrupt_s: float) -> None:
         """In the polling thread: wait so long for the training to answer, then interrupt the main thread."""
-        if self._mode != "interrupt" or ended.wait(interrupt_s) or self._answered:
+        if self.mode != "interrupt" or ended.wait(interrupt_s) or self._answered:
             return
         self.honoured = True
         self.announce()

@@ -1,8 +1,8 @@
 """HTTP to the service: one keep-alive connection, every fault told as `Unreachable`.
 
-http.client (and ssl behind it) is imported when a Transport is made, in the thread that opens the reporter:
-importing this package stays cheap for scripts that never report, and no sending thread holds an import lock
-while the training forks.
+http.client (and ssl behind it) is imported when a Reporter opens: importing this package stays cheap for scripts
+that never report. It is not left to the sending thread, because a process that is forked while another thread
+imports a module waits for that module forever.
 """
 
 from __future__ import annotations
@@ -77,6 +77,10 @@ class Target:
         return f"{'https' if self.secure else 'http'}://{self.netloc}{self.prefix}"
 
 
+_NEEDED_BY_THREADS = ("http.client", "email.utils", "urllib.request", "encodings.idna", "encodings.utf_16")
+"""Modules and codecs that are otherwise imported at their first use."""
+
+
 @dataclass(frozen=True)
 class Answer:
     status: int
@@ -89,7 +93,7 @@ class Transport:
     """One connection, used by one thread; `abort` alone may be called from another."""
 
     def __init__(self, target: Target, token: str, timeout_s: float) -> None:
-        for name in ("http.client", "email.utils", "urllib.request"):
+        for name in (*_NEEDED_BY_THREADS, *(("ssl",) if target.secure else ())):
             importlib.import_module(name)
         self.target = target
         self._token = token

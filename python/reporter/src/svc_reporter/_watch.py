@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,15 @@ from urllib.parse import quote
 from ._gpu import Gpus, summary
 from ._machine import Machine
 from ._transport import Transport, Unreachable
+
+
+def load_modules() -> None:
+    """Import what the sampler will need, before its thread starts: see `_transport.load_modules`."""
+    for name in ("psutil", "pynvml"):
+        try:
+            importlib.import_module(name)
+        except Exception:  # noqa: S112 - not installed, or broken: it costs its figures only
+            continue
 
 
 class StopPoll:

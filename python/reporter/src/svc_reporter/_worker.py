@@ -287,6 +287,11 @@ class Worker(threading.Thread):
             else:
                 self._count(event, fate, reason)
         self._keeper.set_aside(refused, why)
+        for key, reason in sent.ignored:
+            self._counts.ignored += 1
+            self._voice.once(
+                logging.WARNING, f"ignored {key}", f"the service left out the metric {key[:60]!r}: {reason}"
+            )
         if sent.stopped is Stopped.UNREACHABLE:
             self.breaker.trip()
         elif sent.stopped is Stopped.UNAUTHORISED:

@@ -32,6 +32,8 @@ class FakeIngest:
         self.refuse_item: Callable[[Event], dict[str, Any] | None] = lambda _event: None
         self.gets: dict[str, tuple[str, bytes]] = {}
         """Further GET answers: path with query → (media type, body)."""
+        self.ignores: dict[str, str] = {}
+        """Metric name → reason for which it is left out of events."""
         self.lock = threading.RLock()
         self.server = _Server(("127.0.0.1", port), _handler(self))
         self.port = int(self.server.server_address[1])
@@ -65,7 +67,9 @@ class FakeIngest:
             return {"db_id": None, "deduplicated": False, "error": refusal}
         self.ids[event["event_id"]] = len(self.ids) + 1
         self.events.append(event)
-        return {"db_id": len(self.ids), "deduplicated": False}
+        stored: dict[str, Any] = {"db_id": len(self.ids), "deduplicated": False}
+        left_out = [{"key": key, "reason": why} for key, why in self.ignores.items() if key in event["data"]]
+        return {**stored, "ignored": left_out} if left_out else stored
 
 
 class _Server(ThreadingHTTPServer):
