@@ -42,6 +42,10 @@ const PACKAGES = {
   nodemailer: ['workers'],
   argon2: ['domain'],
   jose: ['domain', 'http'],
+  otpauth: ['domain'],
+  '@zxcvbn-ts': ['domain'],
+  '@simplewebauthn': ['domain', 'http'],
+  bowser: ['http'],
   'openid-client': ['domain', 'http'],
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import type { Config } from './config.ts'
+import { type Config, openToStrangers } from './config.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate, pendingMigrations } from './db/migrate.ts'
 import { openGraph } from './db/prisma.ts'
@@ -64,6 +64,8 @@ export async function startApp(
   } = {},
 ): Promise<App> {
   const { log, outages, watch: watchDatabase } = createLog(config, options.logTo ?? process.stderr)
+  const exposed = openToStrangers(config)
+  if (exposed !== undefined) log.warn(exposed)
   const closers: (() => Promise<unknown>)[] = []
   const stop = async (): Promise<void> => {
     for (const close of closers.splice(0).reverse())

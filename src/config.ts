@@ -84,6 +84,16 @@ export const CONFIG_KEYS = {
     'open',
     'Whether anyone may register. The first user may always.',
   ),
+  SVC_REGISTRATIONS_PER_HOUR: key(
+    wholeNumber(1, 1e9),
+    '10',
+    'Accounts that one address may register in an hour; counted in each server process.',
+  ),
+  SVC_ENCRYPTION_KEY: key(
+    z.string().min(32, 'must be at least 32 characters'),
+    undefined,
+    'At least 32 random characters with which the secrets of authenticator apps are encrypted in the database. Without it they stand there as signing keys do. Keep it: without it those apps must be set up again.',
+  ),
   SVC_PROJECT_AUTOCREATE: key(
     bool,
     'true',
@@ -167,6 +177,8 @@ export interface Config {
   trustProxy: boolean
   logLevel: Raw['SVC_LOG_LEVEL']
   registration: 'open' | 'closed'
+  registrationsPerHour: number
+  encryptionKey: string | undefined
   /** Where else people may sign in; none unless set. */
   identityProviders: ProviderConfig[]
   projectAutocreate: boolean
@@ -226,6 +238,8 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       trustProxy: raw.SVC_TRUST_PROXY,
       logLevel: raw.SVC_LOG_LEVEL,
       registration: raw.SVC_REGISTRATION,
+      registrationsPerHour: raw.SVC_REGISTRATIONS_PER_HOUR,
+      encryptionKey: raw.SVC_ENCRYPTION_KEY,
       identityProviders,
       projectAutocreate: raw.SVC_PROJECT_AUTOCREATE,
       rateLimit: { eventsPerS: raw.SVC_RATE_LIMIT_EVENTS_PER_S, burst: raw.SVC_RATE_LIMIT_BURST },
@@ -249,3 +263,19 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
 
 const present = (value: string | undefined): string | undefined =>
   value === undefined || value.trim() === '' ? undefined : value.trim()
+
+/**
+ * Where the service answers to other machines while anybody may register, the sentence that says so; else undefined.
+ */
+export function openToStrangers(
+  config: Pick<Config, 'host' | 'publicUrl' | 'registration'>,
+): string | undefined {
+  if (config.registration !== 'open') return undefined
+  const publicHost = config.publicUrl === undefined ? undefined : new URL(config.publicUrl).hostname
+  const open = [config.host, publicHost].find((host) => host !== undefined && !isLoopback(host))
+  if (open === undefined) return undefined
+  return `Registration is open and the service can be reached from other machines (${open}): anybody who reaches it can make an account. Set SVC_REGISTRATION=closed once everybody has one.`
+}
+
+const isLoopback = (host: string): boolean =>
+  /^(localhost|.*\.localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(host)

@@ -27,12 +27,13 @@ export interface ServiceLog {
  * everything at once, so that is told once, and once when it is over; what fails meanwhile because of it is counted.
  */
 export function createLog(
-  config: Pick<Config, 'logLevel' | 'databaseUrl' | 'smtp' | 'identityProviders'>,
+  config: Pick<Config, 'logLevel' | 'databaseUrl' | 'smtp' | 'identityProviders' | 'encryptionKey'>,
   to: NodeJS.WritableStream,
 ): ServiceLog {
   const secrets = [
     ...passwordsIn(config.databaseUrl, config.smtp?.url),
     ...config.identityProviders.flatMap(({ clientSecret }) => clientSecret ?? []),
+    ...(config.encryptionKey === undefined ? [] : [config.encryptionKey]),
   ]
   const counts = { outages: 0, faults: 0 }
   let away = false

@@ -10,6 +10,13 @@ export const PROBLEMS = {
   // 401
   unauthenticated: [401, 'A valid credential is needed'],
   bad_credentials: [401, 'The address or the password is wrong'],
+  second_factor_required: [
+    401,
+    'The password is right; a code of the authenticator app or a recovery code is needed',
+  ],
+  bad_code: [401, 'The code is wrong, was used already or has expired'],
+  challenge_expired: [401, 'The sign-in took too long or was used already: begin again'],
+  passkey_refused: [401, 'The passkey is not known here, or its answer could not be verified'],
   // 403
   forbidden: [403, 'The caller may not do that'],
   cross_site_request: [403, 'A request with a cookie must come from the same site'],
@@ -22,6 +29,7 @@ export const PROBLEMS = {
   registration_closed: [403, 'Registration is closed on this service'],
   account_disabled: [403, 'The account is disabled'],
   wrong_password: [403, 'The current password is wrong'],
+  wrong_code: [403, 'The code is wrong, was used already or has expired'],
   // The ways in which a sign-in through an identity provider ends without one; told in the address of the page.
   sign_in_cancelled: [403, 'The sign-in was called off at the identity provider'],
   sign_in_expired: [403, 'The sign-in was begun elsewhere or too long ago, or was used already'],
@@ -40,6 +48,8 @@ export const PROBLEMS = {
   rule_not_found: [404, 'No such rule'],
   share_not_found: [404, 'No such share, or it has ended'],
   user_not_found: [404, 'No such user'],
+  session_not_found: [404, 'No such session'],
+  passkey_not_found: [404, 'No such passkey'],
   provider_not_found: [404, 'No such identity provider'],
   identity_not_found: [404, 'No such identity'],
   agent_not_found: [404, 'No such agent'],
@@ -64,6 +74,14 @@ export const PROBLEMS = {
   command_not_pending: [409, 'The command does not wait to be done'],
   command_not_in_flight: [409, 'The command is not being done'],
   identity_taken: [409, 'The identity opens another account'],
+  totp_enabled: [409, 'An authenticator app is set up already: remove it first'],
+  totp_not_enabled: [409, 'No authenticator app is set up'],
+  passkey_exists: [409, 'The passkey belongs to an account already'],
+  too_many_passkeys: [409, 'The account has as many passkeys as it may have'],
+  passkeys_unavailable: [
+    409,
+    'Passkeys need a host name under HTTPS, or localhost: browsers refuse them at any other address',
+  ],
   last_sign_in: [409, 'The last way to sign in must stay'],
   last_admin: [409, 'The last administrator must stay'],
   // 413
@@ -81,11 +99,13 @@ export const PROBLEMS = {
   too_deep: [422, 'JSON is nested deeper than 64 levels'],
   invalid_body: [422, 'The body is not valid'],
   invalid_query: [422, 'A query parameter is not valid'],
+  password_too_common: [422, 'The password is one of the most common ones: choose another'],
   too_many_points: [422, 'The answer would hold too many points'],
   invalid_cursor: [422, 'The cursor is not one of this list'],
   // 429
   rate_limited: [429, 'Too many events for this token'],
   too_many_attempts: [429, 'Too many attempts'],
+  too_many_registrations: [429, 'Too many accounts were made from this address'],
   // 5xx
   internal: [500, 'Something failed here; nothing of the request was kept'],
   unavailable: [503, 'The service cannot answer now; try again shortly'],
@@ -110,6 +130,8 @@ export interface ProblemDetails {
   /** Whole seconds, sent as `Retry-After`. */
   retryAfterS?: number
   headers?: Record<string, string>
+  /** Further members of the answer's body (RFC 9457 §3.2), such as the challenge of a second factor. */
+  members?: Record<string, unknown>
   cause?: unknown
 }
 
@@ -122,6 +144,7 @@ export class Problem extends Error {
   readonly errors: FieldError[] | undefined
   readonly retryAfterS: number | undefined
   readonly headers: Record<string, string>
+  readonly members: Record<string, unknown>
 
   constructor(code: ProblemCode, details: ProblemDetails = {}) {
     const [status, title] = PROBLEMS[code]
@@ -138,5 +161,6 @@ export class Problem extends Error {
     this.errors = details.errors
     this.retryAfterS = details.retryAfterS
     this.headers = details.headers ?? {}
+    this.members = details.members ?? {}
   }
 }

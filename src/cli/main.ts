@@ -18,7 +18,7 @@ const USAGE = `Usage: svc [start | demo | backup | restore | user | sweep]
           it starts
   backup  FILE             write everything into one file; servers may run meanwhile
   restore FILE [--replace] put a backup into an empty database, or in the place of what it holds
-  user    list | reset-password | make-admin | unmake-admin | disable | enable: accounts, without signing in
+  user    list | reset-password | reset-factors | make-admin | unmake-admin | disable | enable: accounts, without signing in
   sweep   [--dry-run]      remove what is past its time now (docs/operations.md), or only say what would go
 `
 

@@ -5,6 +5,7 @@ import { pendingMigrations } from '../db/migrate.ts'
 import { openSql, type Sql } from '../db/sql.ts'
 import { recordAudit } from '../domain/audit.ts'
 import type { Operator } from '../domain/caller.ts'
+import { resetFactors } from '../domain/factors/index.ts'
 import { closeSessionsOf } from '../domain/sessions/index.ts'
 import {
   administerUser,
@@ -12,6 +13,7 @@ import {
   hashPassword,
   listUsers,
   PASSWORD,
+  requireUncommonPassword,
   type User,
   updateProfile,
 } from '../domain/users/index.ts'
@@ -23,6 +25,7 @@ import { onDatabase } from './database.ts'
 const USAGE = `say what to do:
   svc user list
   svc user reset-password EMAIL [--stdin]   a new password, made up and shown once, or read from standard input
+  svc user reset-factors EMAIL              without authenticator app, recovery codes and passkeys from then on
   svc user make-admin EMAIL | unmake-admin EMAIL
   svc user disable EMAIL | enable EMAIL`
 
@@ -32,7 +35,10 @@ const OPERATOR: Operator = { kind: 'operator' }
 const CHANGES: Record<string, { change: { role?: User['role']; disabled?: boolean }; said: string }> = {
   'make-admin': { change: { role: 'admin' }, said: 'is an administrator' },
   'unmake-admin': { change: { role: 'user' }, said: 'is an ordinary user' },
-  disable: { change: { disabled: true }, said: 'is disabled: sessions are closed, tokens are refused' },
+  disable: {
+    change: { disabled: true },
+    said: 'is disabled: sessions are closed, tokens are revoked for good',
+  },
   enable: { change: { disabled: false }, said: 'may sign in again' },
 }
 
@@ -69,6 +75,7 @@ function readCommand(args: readonly string[], input: NodeJS.ReadableStream): (sq
   if (command === undefined || email === undefined || email.startsWith('-')) throw new ConfigError(USAGE)
   const asked = CHANGES[command]
   if (asked !== undefined && flags.length === 0) return (sql) => change(sql, email, asked)
+  if (command === 'reset-factors' && flags.length === 0) return (sql) => withoutFactors(sql, email)
   if (command !== 'reset-password' || flags.some((flag) => flag !== '--stdin')) throw new ConfigError(USAGE)
   return (sql) => resetPassword(sql, email, flags.length > 0 ? input : undefined)
 }
@@ -115,6 +122,7 @@ async function resetPassword(
   const { id, email: address, disabled } = await accountOf(sql, email)
   const given = input === undefined ? undefined : (await text(input)).replace(/\r?\n$/, '')
   if (given !== undefined && !PASSWORD.test(given)) throw new Error('a password has 8 to 1,024 characters')
+  if (given !== undefined) requireUncommonPassword(given)
   const password = given ?? randomBytes(15).toString('base64url')
   const passwordHash = await hashPassword(password)
   const now = new Date()
@@ -128,6 +136,17 @@ async function resetPassword(
   if (disabled) console.error('svc: the account is disabled: svc user enable lets it in again')
   // Alone on standard output, so that it can be handed on without passing through a screen.
   if (given === undefined) console.log(password)
+}
+
+async function withoutFactors(sql: Sql, email: string): Promise<void> {
+  const { id, email: address } = await accountOf(sql, email)
+  const now = new Date()
+  await commit(createWriter(sql), async (tx) => {
+    await resetFactors(tx, OPERATOR, id, now)
+    await closeSessionsOf(tx, id, now)
+    return { result: undefined, changes: [] }
+  })
+  console.error(`svc: ${address} signs in with the password alone; all sessions are closed, tokens go on`)
 }
 
 async function accountOf(sql: Sql, email: string): Promise<User> {

@@ -18,6 +18,8 @@ export interface Known {
   via: 'cookie' | 'session' | 'reporter' | 'read' | 'agent' | 'rerun'
   /** The id of the session or token behind the credential; each token of an agent has another. */
   credentialId: string
+  /** The network address that the request came from; for the audit log. */
+  address?: string
   /** The agent that asks, with its token. */
   agent?: { id: string; key: number; hostname: string }
   /** Of a rerun's token: the batch that it reports; null before its first event. */
@@ -36,8 +38,15 @@ export interface Operator {
   kind: 'operator'
 }
 
+/** Somebody at the door, before or while signing in; `user` is whose account it is about, once that is proved. */
+export interface Visitor {
+  kind: 'visitor'
+  address: string
+  user?: { id: string }
+}
+
 /** Who may have done what is written down. */
-export type Actor = Known | Operator
+export type Actor = Known | Operator | Visitor
 
 export const ANONYMOUS: Anonymous = { kind: 'anonymous' }
 

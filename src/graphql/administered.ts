@@ -113,10 +113,15 @@ builder.objectType(EntryType, {
     actor: t.field({
       type: PersonType,
       nullable: true,
-      description: 'Null once the account is gone, and for an operator',
+      description: 'Null once the account is gone, for an operator, and for a sign-in that failed',
       resolve: ({ actor }) => actor,
     }),
     via: t.string({ description: 'The kind of credential', resolve: ({ via }) => via }),
+    address: t.string({
+      nullable: true,
+      description: 'The network address that the request came from',
+      resolve: ({ address }) => address,
+    }),
     action: t.string({
       description: 'Noun and verb, such as `batch.deleted`',
       resolve: ({ action }) => action,
@@ -143,18 +148,29 @@ builder.queryField('audit', (t) =>
       first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.audit) }),
       after: t.arg.string(),
       subject: t.arg.string({ description: 'Entries about this only, such as `batch:<id>`' }),
+      action: t.arg.string({ description: 'Such as `token.created`, or the beginning of some: `token.`' }),
+      actor: t.arg.string({ description: 'The id or the e-mail address of an account' }),
+      address: t.arg.string({ description: 'Requests from this network address only' }),
     },
-    resolve: async (_root, { first, subject, ...args }, { caller, db }) => {
+    resolve: async (_root, { first, subject, action, actor, address, ...args }, { caller, db }) => {
       if (!isPerson(caller) || !isAdmin(caller)) return null
       const after = entryCursors.read(args.after)
-      const about = subject?.replaceAll('\u0000', '').toWellFormed()
-      const reader = { userId: caller.user.id }
-      const rows = first === 0 ? [] : await listAudit(db, reader, { limit: first + 1, after, subject: about })
+      const text = (given: string | null | undefined) => given?.replaceAll('\u0000', '').toWellFormed()
+      const filter = {
+        subject: text(subject),
+        action: text(action),
+        actor: text(actor),
+        address: text(address),
+      }
+      const rows =
+        first === 0
+          ? []
+          : await listAudit(db, { userId: caller.user.id }, { limit: first + 1, after, ...filter })
       return pageOf(rows, rows, {
         first,
         after,
         cursorOf: ({ id }) => entryCursors.write(id),
-        total: () => countAudit(db, about),
+        total: () => countAudit(db, filter),
       })
     },
   }),

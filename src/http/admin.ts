@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { recordAudit } from '../domain/audit.ts'
+import { resetFactors } from '../domain/factors/index.ts'
 import { closeSessionsOf, rotateSigningKey } from '../domain/sessions/index.ts'
 import { administerUser, listUsers, type User } from '../domain/users/index.ts'
 import type { Services } from '../services.ts'
@@ -98,6 +99,31 @@ export function adminRoutes(app: FastifyInstance, { sql, writer, now }: Services
         return { result: user, changes: [] }
       })
       return { user: show(user) }
+    },
+  )
+
+  routes.delete(
+    '/api/admin/users/:id/factors',
+    {
+      ...administratorOnly,
+      schema: {
+        tags,
+        summary: "Take an account's authenticator app, recovery codes and passkeys off; its sessions close",
+        querystring: shapes.nothing,
+        params: shapes.byId,
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.administrator()
+      const { id } = request.params
+      const at = now()
+      await commit(writer, async (tx) => {
+        await resetFactors(tx, caller, id, at)
+        await closeSessionsOf(tx, id, at)
+        return { result: undefined, changes: [] }
+      })
+      return reply.code(204).send(null)
     },
   )
 }

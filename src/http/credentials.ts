@@ -81,49 +81,55 @@ const SAFE = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 async function identify(request: FastifyRequest, reply: FastifyReply, services: Services): Promise<Caller> {
   const { authorization } = request.headers
-  if (authorization !== undefined) return ofBearer(authorization, services)
+  if (authorization !== undefined) return ofBearer(authorization, request.ip, services)
   const cookie = readSessionCookie(request, services.config)
   if (cookie === undefined) return ANONYMOUS
   const now = services.now()
   const session = await sessionOfCookie(services.sql, cookie, now)
   if (session === undefined) return ANONYMOUS
   if (session.stale) setSessionCookie(reply, services.config, cookie, session.createdAt, now)
-  return ofSession(session, 'cookie', services, now)
+  return ofSession(session, 'cookie', request.ip, services, now)
 }
 
-async function ofBearer(authorization: string, services: Services): Promise<Known> {
+async function ofBearer(authorization: string, address: string, services: Services): Promise<Known> {
   const text = /^bearer +([^\s]+) *$/i.exec(authorization)?.[1]
-  const caller = text === undefined ? undefined : await lookUp(text, services, services.now())
+  const caller = text === undefined ? undefined : await lookUp(text, address, services, services.now())
   if (caller === undefined) {
     throw new Problem('unauthenticated', { headers: { 'www-authenticate': 'Bearer error="invalid_token"' } })
   }
   return caller
 }
 
-async function lookUp(text: string, services: Services, now: Date): Promise<Known | undefined> {
+async function lookUp(
+  text: string,
+  address: string,
+  services: Services,
+  now: Date,
+): Promise<Known | undefined> {
   if (tokenKind(text) === undefined) {
     const session = await sessionOfJwt(services.sql, text, now)
-    return session && ofSession(session, 'session', services, now)
+    return session && ofSession(session, 'session', address, services, now)
   }
   const token = await findToken(services.sql, text, now)
   if (token === undefined) return undefined
   if (token.stale) await note(services, (tx) => touchToken(tx, token.id, now))
   if (token.commandId !== null) {
-    const { user, id: credentialId, batchId } = token
-    return { kind: 'known', user, via: 'rerun', credentialId, batchId }
+    const { user, id: credentialId, batchId, address } = token
+    return { kind: 'known', user, via: 'rerun', credentialId, batchId, address }
   }
-  const caller: Known = { kind: 'known', user: token.user, via: token.kind, credentialId: token.id }
+  const caller: Known = { kind: 'known', user: token.user, via: token.kind, credentialId: token.id, address }
   return token.agent === null ? caller : { ...caller, agent: token.agent }
 }
 
 async function ofSession(
   session: Session,
   via: 'cookie' | 'session',
+  address: string,
   services: Services,
   now: Date,
 ): Promise<Known> {
-  if (session.stale) await note(services, (tx) => touchSession(tx, session.id, now))
-  return { kind: 'known', user: session.user, via, credentialId: session.id }
+  if (session.stale) await note(services, (tx) => touchSession(tx, session.id, address, now))
+  return { kind: 'known', user: session.user, via, credentialId: session.id, address }
 }
 
 const note = (

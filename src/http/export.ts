@@ -1,11 +1,11 @@
-import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleBatch } from '../domain/access.ts'
 import { finalMetricsCsv, metricsArrow, metricsCsv } from '../domain/export/index.ts'
 import { namesOfSeries, readTimedSeries } from '../domain/metrics/index.ts'
 import type { Services } from '../services.ts'
 import { readersOnly } from './credentials.ts'
+import { sendFile } from './file-answer.ts'
 import { jobsQuery, keysQuery, namesOf } from './names.ts'
 import { byId, nothing } from './shapes.ts'
 
@@ -73,21 +73,3 @@ const queryOf = (query: z.output<typeof historyQuery>) => ({
   keys: namesOf(query.keys, query.key),
   jobs: namesOf(query.jobs, query.job),
 })
-
-function sendFile(
-  reply: FastifyReply,
-  type: string,
-  name: string,
-  pieces: AsyncGenerator<string | Buffer>,
-): FastifyReply {
-  // An id may hold anything: the plain name is for clients that know no other, the second one is exact (RFC 6266).
-  const plain = name.replace(/[^\w.-]/g, '_')
-  const exact = encodeURIComponent(name).replace(
-    /['()*]/g,
-    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
-  return reply
-    .type(type)
-    .header('content-disposition', `attachment; filename="${plain}"; filename*=UTF-8''${exact}`)
-    .send(Readable.from(pieces, { objectMode: false }))
-}

@@ -12,13 +12,13 @@ import {
   takeAttempt,
   waysIn,
 } from '../domain/identities/index.ts'
-import { openSession } from '../domain/sessions/index.ts'
 import { Problem, type ProblemCode } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { commit } from '../stream/commit.ts'
-import { type AttemptLimits, createAttemptLimits } from './attempts.ts'
+import { createAttemptLimits } from './attempts.ts'
 import { confirmPassword } from './confirm-password.ts'
 import { personOnly } from './credentials.ts'
+import type { Guesses } from './guesses.ts'
 import { identityRoutes, providerShape } from './identities.ts'
 import { createIdentityProvider, type IdentityProvider } from './identity-provider.ts'
 import { IN_ADDRESSES } from './refusals.ts'
@@ -27,6 +27,7 @@ import { isReturnPath, locationOf } from './return-path.ts'
 import { setSessionCookie } from './session-cookie.ts'
 import * as shapes from './shapes.ts'
 import { clearSignInCookie, giveSignInCookie, readSignInCookie } from './sign-in-cookie.ts'
+import { enter } from './signed-in.ts'
 import { wantsHtml } from './web.ts'
 
 /**
@@ -52,7 +53,7 @@ const byProvider = z.object({ idp: z.string() })
 const elsewhere = z.null().describe('To the address in `Location`')
 
 /** Signing in through identity providers (contract §3, specification §4.4). */
-export function oauthRoutes(app: FastifyInstance, services: Services, guesses: AttemptLimits): void {
+export function oauthRoutes(app: FastifyInstance, services: Services, guesses: Guesses): void {
   const { config, sql, writer, now, log } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const providers = config.identityProviders.map((one) => createIdentityProvider(one, now))
@@ -121,13 +122,21 @@ export function oauthRoutes(app: FastifyInstance, services: Services, guesses: A
     return { attempt, state, query }
   }
 
-  async function signIn(reply: FastifyReply, provider: IdentityProvider, claimed: Claimed): Promise<void> {
+  async function signIn(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    provider: IdentityProvider,
+    claimed: Claimed,
+  ): Promise<void> {
     // Who limits a provider to domains has said whose accounts may be made.
     const registration = provider.allow.length > 0 ? 'open' : config.registration
     const at = now()
     const session = await commit(writer, async (tx) => {
       const user = await signInWith(tx, claimed, registration, at)
-      return { result: await openSession(tx, user.id, at), changes: [] }
+      return {
+        result: await enter(tx, request, user, 'provider', at, { provider: provider.id }),
+        changes: [],
+      }
     })
     setSessionCookie(reply, config, session.cookie, at.toISOString(), at)
   }
@@ -215,7 +224,7 @@ export function oauthRoutes(app: FastifyInstance, services: Services, guesses: A
           await link(request, claimed, attempt.linkUserId)
           return reply.redirect(`/account?${new URLSearchParams({ linked: provider.id })}`)
         }
-        await signIn(reply, provider, claimed)
+        await signIn(request, reply, provider, claimed)
         clearSignInCookie(reply, config)
         return reply.redirect(attempt.returnTo)
       } catch (error) {
@@ -245,7 +254,7 @@ export function oauthRoutes(app: FastifyInstance, services: Services, guesses: A
       const caller = await request.person()
       const provider = providerOf(request.params.idp)
       const { current_password: password } = request.body
-      if (password !== undefined) await confirmPassword(services, guesses, caller, password)
+      if (password !== undefined) await confirmPassword(services, guesses, { request, caller, password })
       else if ((await waysIn(sql, caller.user.id)).password) {
         const errors = [
           { path: 'current_password', message: 'is required for an account that has a password' },

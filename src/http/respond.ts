@@ -16,6 +16,7 @@ export function problemBody(
     code: problem.code,
     instance: request.url.split('?', 1)[0],
     ...(problem.errors === undefined ? {} : { errors: problem.errors }),
+    ...problem.members,
     request_id: request.id,
   }
 }

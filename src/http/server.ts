@@ -7,7 +7,6 @@ import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
 import { adminRoutes } from './admin.ts'
 import { agentRoutes } from './agents.ts'
-import { createAttemptLimits } from './attempts.ts'
 import { auditRoutes } from './audit.ts'
 import { authRoutes } from './auth.ts'
 import { batchListRoutes } from './batch-list.ts'
@@ -19,22 +18,27 @@ import { createCounters } from './counters.ts'
 import { identifyCallers } from './credentials.ts'
 import { eventRoutes } from './events.ts'
 import { exportRoutes } from './export.ts'
+import { createGuesses } from './guesses.ts'
 import { hostRoutes } from './hosts.ts'
 import { insightRoutes } from './insight.ts'
 import { jobAttemptRoutes } from './job-attempts.ts'
 import { jobRoutes } from './jobs.ts'
 import { shedLoad } from './load.ts'
 import { mailRoutes } from './mail.ts'
+import { noticeRoutes } from './notices.ts'
 import { oauthRoutes } from './oauth.ts'
 import { openapiRoutes } from './openapi.ts'
 import { opsRoutes } from './ops.ts'
+import { passkeyRoutes } from './passkeys.ts'
 import { projectFieldRoutes } from './project-fields.ts'
 import { projectRoutes } from './projects.ts'
 import { rerunRoutes } from './reruns.ts'
 import { sendProblem, toProblem } from './respond.ts'
 import { ruleRoutes } from './rules.ts'
+import { secondFactorRoutes } from './second-factors.ts'
 import { secureAnswers } from './security-headers.ts'
 import { seriesRoutes } from './series.ts'
+import { sessionRoutes } from './sessions.ts'
 import { shareRoutes } from './shares.ts'
 import { sseRoutes } from './sse.ts'
 import { tokenRoutes } from './tokens.ts'
@@ -136,11 +140,15 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   // Only the routes after it have its hooks: an event is to pass none.
   await compressAnswers(app)
   openapiRoutes(app)
-  const guesses = createAttemptLimits()
+  const guesses = createGuesses({ perHour: 100 })
   authRoutes(app, services, guesses)
+  secondFactorRoutes(app, services, guesses)
+  passkeyRoutes(app, services, guesses)
+  sessionRoutes(app, services)
   oauthRoutes(app, services, guesses)
   tokenRoutes(app, services)
   adminRoutes(app, services)
+  noticeRoutes(app, services)
   batchListRoutes(app, services)
   batchRoutes(app, services)
   rerunRoutes(app, services)

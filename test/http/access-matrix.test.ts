@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PASSWORD } from '../kit/app.ts'
-import { CALLERS, type CallerName, MATRIX, setScene } from './access-matrix.ts'
+import { CALLERS, type CallerName, MATRIX, type Row, setScene } from './access-matrix.ts'
 import { openStage, type Stage } from './stage.ts'
 
 let stage: Stage
@@ -23,7 +23,10 @@ beforeAll(async () => {
 })
 
 let calls = 0
-async function credentialOf(caller: CallerName, ownSession: boolean): Promise<string | undefined> {
+async function credentialOf(
+  caller: CallerName,
+  { ownSession, ownAccount }: Pick<Row, 'ownSession' | 'ownAccount'>,
+): Promise<string | undefined> {
   switch (caller) {
     case 'none':
       return undefined
@@ -35,8 +38,9 @@ async function credentialOf(caller: CallerName, ownSession: boolean): Promise<st
     case 'read':
       return stage.batchOwner[caller]
     default: {
+      if (ownAccount === true) return (await stage.app.register()).token
       const person = stage[caller]
-      if (!ownSession) return person.token
+      if (ownSession !== true) return person.token
       const body = { email: person.email, password: PASSWORD }
       return (await stage.app.call('POST', '/api/auth/login', { body })).body.token
     }
@@ -52,7 +56,7 @@ describe.each(MATRIX)('$route ($project)', (row) => {
       const scene = await setScene(stage, caller, row, ++calls)
       const [method, url] = row.route.split(' ') as [string, string]
       const path = row.path === undefined ? url : await row.path(scene)
-      const token = await credentialOf(caller, row.ownSession === true)
+      const token = await credentialOf(caller, row)
       const answer = await stage.app.call(method, path, {
         ...(token === undefined ? {} : { token }),
         ...(row.body === undefined ? {} : { body: row.body(scene) }),

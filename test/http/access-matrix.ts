@@ -39,6 +39,8 @@ export interface Row {
   project?: 'vision' | 'open'
   /** The call uses the caller's session up, so it gets one of its own. */
   ownSession?: true
+  /** The call ends the caller's other sessions, so a person gets an account of its own. */
+  ownAccount?: true
   path?: (scene: Scene) => string | Promise<string>
   body?: (scene: Scene) => unknown
   /** A status for each of CALLERS, in their order. */
@@ -81,6 +83,13 @@ const READERS = '200 401 403 200 200 200 200 200 200 200'
 const PERSONS = (status: number): string => `401 401 403 403 ${`${status} `.repeat(6).trim()}`
 const ADMINISTRATORS = '401 401 403 403 403 403 403 403 403 200'
 
+const passkeyAnswer = (response: Record<string, string>) => ({
+  id: 'AA',
+  rawId: 'AA',
+  type: 'public-key',
+  response: { clientDataJSON: 'AA', ...response },
+})
+
 export const MATRIX: Row[] = [
   { route: 'GET /livez', answers: EVERYONE },
   { route: 'GET /readyz', answers: EVERYONE },
@@ -121,6 +130,54 @@ export const MATRIX: Row[] = [
   { route: 'GET /api/auth/me', answers: '401 401 403 200 200 200 200 200 200 200' },
   { route: 'PATCH /api/auth/me', body: ({ caller }) => ({ name: caller }), answers: PERSONS(200) },
 
+  { route: 'GET /api/auth/factors', answers: PERSONS(200) },
+  // Without the password, or a code, nothing is begun or ended; test/security goes on from here.
+  { route: 'POST /api/auth/totp', body: () => ({}), answers: PERSONS(422) },
+  { route: 'POST /api/auth/totp/confirm', body: () => ({ code: '123456' }), answers: PERSONS(409) },
+  { route: 'POST /api/auth/totp/disable', body: () => ({}), answers: PERSONS(422) },
+  { route: 'POST /api/auth/recovery-codes', body: () => ({}), answers: PERSONS(422) },
+  {
+    route: 'POST /api/auth/login/totp',
+    body: () => ({ challenge: 'none', code: '123456' }),
+    answers: EVERYONE.replaceAll('200', '401'),
+  },
+  // Tests ask at 127.0.0.1, where browsers know no passkeys.
+  { route: 'GET /api/auth/passkeys', answers: PERSONS(200) },
+  { route: 'POST /api/auth/passkeys/options', body: () => ({}), answers: PERSONS(409) },
+  {
+    route: 'POST /api/auth/passkeys',
+    body: () => ({ name: 'key', response: passkeyAnswer({ attestationObject: 'AA' }) }),
+    answers: PERSONS(409),
+  },
+  {
+    route: 'PATCH /api/auth/passkeys/:id',
+    path: () => '/api/auth/passkeys/none',
+    body: () => ({ name: 'key' }),
+    answers: PERSONS(404),
+  },
+  {
+    route: 'DELETE /api/auth/passkeys/:id',
+    path: () => '/api/auth/passkeys/none',
+    answers: PERSONS(404),
+  },
+  {
+    route: 'POST /api/auth/login/passkey/options',
+    body: () => ({}),
+    answers: EVERYONE.replaceAll('200', '409'),
+  },
+  {
+    route: 'POST /api/auth/login/passkey',
+    body: () => ({ response: passkeyAnswer({ authenticatorData: 'AA', signature: 'AA' }) }),
+    answers: EVERYONE.replaceAll('200', '409'),
+  },
+  { route: 'GET /api/auth/sessions', answers: PERSONS(200) },
+  { route: 'DELETE /api/auth/sessions', ownAccount: true, answers: PERSONS(204) },
+  {
+    route: 'DELETE /api/auth/sessions/:id',
+    path: () => '/api/auth/sessions/none',
+    answers: PERSONS(404),
+  },
+
   // Without a provider there is none to ask; test/oauth goes on from here.
   { route: 'GET /api/oauth', answers: EVERYONE },
   { route: 'GET /api/oauth/:idp/start', path: () => '/api/oauth/none/start', answers: NOBODY_FINDS },
@@ -160,6 +217,14 @@ export const MATRIX: Row[] = [
   },
   { route: 'POST /api/admin/jwt/rotate', answers: ADMINISTRATORS },
   { route: 'GET /api/admin/audit', answers: ADMINISTRATORS },
+  { route: 'GET /api/admin/audit.csv', answers: ADMINISTRATORS },
+  { route: 'GET /api/admin/audit.jsonl', answers: ADMINISTRATORS },
+  { route: 'GET /api/admin/notices', answers: ADMINISTRATORS },
+  {
+    route: 'DELETE /api/admin/users/:id/factors',
+    path: async ({ stage }) => `/api/admin/users/${(await stage.app.register()).user.id}/factors`,
+    answers: ADMINISTRATORS.replace('200', '204'),
+  },
 
   { route: 'GET /api/projects', answers: READERS },
   { route: 'POST /api/projects', body: ({ n }) => ({ slug: `made-${n}` }), answers: PERSONS(201) },

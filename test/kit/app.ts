@@ -35,7 +35,7 @@ export interface TestUser {
 }
 
 /** The lines of tests are of any date, and servers sweep at the seventh minute of every hour. */
-export const KEEPING = { SVC_RETENTION_LOG_LINE_DAYS: '36500' }
+export const KEEPING = { SVC_RETENTION_LOG_LINE_DAYS: '36500', SVC_REGISTRATIONS_PER_HOUR: '1000000' }
 export const PASSWORD = 'correct horse battery'
 
 /**

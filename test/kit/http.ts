@@ -51,7 +51,7 @@ export function createClient(address: string): Client {
           answer.on('error', reject)
           answer.on('end', () => {
             const text = Buffer.concat(chunks).toString('utf8')
-            const json = /json/.test(answer.headers['content-type'] ?? '')
+            const json = /\bjson\b/.test(answer.headers['content-type'] ?? '')
             resolve({
               status: answer.statusCode ?? 0,
               headers: answer.headers,

@@ -140,7 +140,16 @@ function written(): { lines: string[]; log: ServiceLog } {
   })
   return {
     lines,
-    log: createLog({ logLevel: 'error', databaseUrl: undefined, smtp: undefined, identityProviders: [] }, to),
+    log: createLog(
+      {
+        logLevel: 'error',
+        databaseUrl: undefined,
+        smtp: undefined,
+        identityProviders: [],
+        encryptionKey: undefined,
+      },
+      to,
+    ),
   }
 }
 

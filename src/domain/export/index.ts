@@ -1,3 +1,4 @@
+export { csvRow } from './csv.ts'
 export { finalMetricsCsv } from './final-metrics.ts'
 export { metricsArrow } from './metrics-arrow.ts'
 export { metricsCsv } from './metrics-csv.ts'

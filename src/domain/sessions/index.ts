@@ -4,6 +4,15 @@
  * rotating keys signs nobody out of a page.
  */
 export { rotateSigningKey } from './keys.ts'
-export { liveSessions, sessionOfCookie, sessionOfJwt } from './reads.ts'
-export { ABSOLUTE_S, cookieLifeS, IDLE_S, type OpenedSession, type Session } from './session.ts'
-export { closeSession, closeSessionsOf, openSession, touchSession } from './writes.ts'
+export { isKnownPlace, listSessions, liveSessions, sessionOfCookie, sessionOfJwt } from './reads.ts'
+export {
+  ABSOLUTE_S,
+  cookieLifeS,
+  IDLE_S,
+  type OpenedSession,
+  type Origin,
+  type Session,
+  type SessionRecord,
+  type SignInMethod,
+} from './session.ts'
+export { closeOwnSession, closeSession, closeSessionsOf, openSession, touchSession } from './writes.ts'

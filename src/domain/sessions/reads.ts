@@ -3,7 +3,7 @@ import type { PendingQuery, Row } from 'postgres'
 import type { Db } from '../../db/sql.ts'
 import type { CallerUser } from '../caller.ts'
 import { verifySession } from './jwt.ts'
-import { ABSOLUTE_S, IDLE_S, type Session } from './session.ts'
+import { ABSOLUTE_S, IDLE_S, type Session, type SessionRecord } from './session.ts'
 
 export const cookieHash = (cookie: string): Buffer => createHash('sha256').update(cookie).digest()
 
@@ -46,4 +46,43 @@ export async function liveSessions(db: Db, ids: string[], now: Date): Promise<Se
       and s.last_used_at > ${at}::timestamptz - ${IDLE_S}::integer * interval '1 second'
       and s.created_at > ${at}::timestamptz - ${ABSOLUTE_S}::integer * interval '1 second'`
   return new Set(rows.map((row) => row.id))
+}
+
+/** The live sessions of a user, the newest first: `limit` after `after`. */
+export async function listSessions(
+  db: Db,
+  userId: string,
+  page: { limit: number; after: { createdAt: string; id: string } | undefined },
+  now: Date,
+): Promise<SessionRecord[]> {
+  const at = now.toISOString()
+  const { after, limit } = page
+  return db<SessionRecord[]>`/* sessions.list */
+    select id, user_agent as "userAgent", address, method, created_at as "createdAt", last_used_at as "lastUsedAt"
+    from sessions
+    where user_id = ${userId} and closed_at is null
+      and last_used_at > ${at}::timestamptz - ${IDLE_S}::integer * interval '1 second'
+      and created_at > ${at}::timestamptz - ${ABSOLUTE_S}::integer * interval '1 second'
+      ${after ? db`and (created_at, id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)` : db``}
+    order by created_at desc, id desc limit ${limit}`
+}
+
+/**
+ * Whether somebody signed in to the account from this address, or in the browser with this cookie, within 90 days: the
+ * session may have ended.
+ */
+export async function isKnownPlace(
+  db: Db,
+  emailKey: string,
+  place: { address: string; cookie: string | undefined },
+  now: Date,
+): Promise<boolean> {
+  const since = new Date(now.getTime() - ABSOLUTE_S * 1000).toISOString()
+  const hash = place.cookie === undefined ? null : cookieHash(place.cookie)
+  const [row] = await db<{ known: boolean }[]>`/* sessions.known_place */
+    select exists (
+      select from sessions s join users u on u.id = s.user_id
+      where u.email_key = ${emailKey} and s.created_at > ${since}
+        and (s.opened_from = ${place.address} or s.cookie_hash = ${hash}::bytea)) as known`
+  return row?.known === true
 }

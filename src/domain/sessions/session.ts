@@ -32,3 +32,24 @@ export function cookieLifeS(createdAt: string, now: Date): number {
   const age = Math.floor((now.getTime() - Date.parse(createdAt)) / 1000)
   return Math.max(0, Math.min(IDLE_S, ABSOLUTE_S - age))
 }
+
+/** How a person signed in. */
+export type SignInMethod = 'registration' | 'password' | 'totp' | 'recovery_code' | 'passkey' | 'provider'
+
+/** Where a session is opened: kept, so that its owner can tell it from others. */
+export interface Origin {
+  address: string
+  userAgent: string | undefined
+  method: SignInMethod
+}
+
+/** A live session as its owner sees it. */
+export interface SessionRecord {
+  id: string
+  userAgent: string | null
+  /** Where it was used last; null for one from before addresses were kept. */
+  address: string | null
+  method: SignInMethod | null
+  createdAt: string
+  lastUsedAt: string
+}

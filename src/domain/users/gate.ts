@@ -1,35 +1,67 @@
 import { Problem } from '../../problem.ts'
 
-export interface Gate {
-  /** Runs the work when it is its turn, first come first served. Throws `overloaded` when too many wait already. */
-  through<T>(work: () => Promise<T>): Promise<T>
+export interface Lane {
+  /** How many pieces of its work run at once. */
+  atOnce: number
+  /** How many wait; more are refused at once. */
+  waiting: number
+}
+
+export interface Gate<Name extends string> {
+  /**
+   * Runs the work when it is its turn, in order of arrival within a lane. Throws `overloaded` when too many wait in
+   * that lane already.
+   */
+  through<T>(lane: Name, work: () => Promise<T>): Promise<T>
   readonly counts: { running: number; waiting: number; refused: number }
 }
 
-/** Lets at most `atOnce` pieces of work run and at most `waiting` wait; more are refused at once. */
-export function createGate(limits: { atOnce: number; waiting: number }): Gate {
-  const queue: (() => void)[] = []
+/**
+ * Lets at most `atOnce` pieces of work run. A free place goes to the lane that runs least, so a crowd in one lane
+ * cannot starve another; between equals the lane named first wins.
+ */
+export function createGate<Name extends string>(limits: {
+  atOnce: number
+  lanes: Record<Name, Lane>
+}): Gate<Name> {
+  const lanes = new Map<string, Lane & { running: number; queue: (() => void)[] }>(
+    Object.entries<Lane>(limits.lanes).map(([name, lane]) => [name, { ...lane, running: 0, queue: [] }]),
+  )
   const counts = { running: 0, waiting: 0, refused: 0 }
+  const startNext = (): void => {
+    while (counts.running < limits.atOnce) {
+      const [next] = [...lanes.values()]
+        .filter((lane) => lane.queue.length > 0 && lane.running < lane.atOnce)
+        .sort((a, b) => a.running - b.running)
+      const enter = next?.queue.shift()
+      if (next === undefined || enter === undefined) return
+      next.running++
+      counts.running++
+      counts.waiting--
+      enter()
+    }
+  }
   return {
     counts,
-    async through(work) {
-      if (counts.running < limits.atOnce) counts.running++
-      else {
-        if (queue.length >= limits.waiting) {
-          counts.refused++
-          throw new Problem('overloaded')
-        }
-        counts.waiting++
-        // Whoever leaves hands its place over, so `running` stays as it is.
-        await new Promise<void>((enter) => queue.push(enter))
-        counts.waiting--
+    async through(name, work) {
+      const lane = lanes.get(name)
+      if (lane === undefined) throw new Error(`there is no lane ${name}`)
+      const free = counts.running < limits.atOnce && lane.running < lane.atOnce
+      if (!free && lane.queue.length >= lane.waiting) {
+        counts.refused++
+        throw new Problem('overloaded')
       }
+      await new Promise<void>((enter) => {
+        lane.queue.push(enter)
+        counts.waiting++
+        startNext()
+      })
       try {
         return await work()
       } finally {
-        const next = queue.shift()
-        if (next === undefined) counts.running--
-        else next()
+        lane.running--
+        counts.running--
+        startNext()
       }
     },
   }

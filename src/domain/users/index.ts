@@ -1,5 +1,5 @@
 /** People's accounts (contract §3): who they are, their passwords, and what an administrator may change. */
-export { hashPassword, PASSWORD, verifyPassword } from './password.ts'
+export { hashPassword, PASSWORD, requireUncommonPassword, verifyPassword } from './password.ts'
 export { findAccount, findUser, listUsers } from './reads.ts'
-export { nameFromEmail, type User } from './user.ts'
+export { emailKey, nameFromEmail, type User } from './user.ts'
 export { administerUser, createUser, requireRegistration, updateProfile } from './writes.ts'

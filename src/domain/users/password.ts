@@ -1,14 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { argon2id, hash, verify } from 'argon2'
+import { Problem } from '../../problem.ts'
+import { isCommonPassword } from './common-passwords.ts'
 import { createGate } from './gate.ts'
 
 const COST = { type: argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
 /**
- * A hash takes 19 MiB and tens of milliseconds of one core, so two at once are enough to be quick and few enough to
- * leave the machine to the events; who would have to wait for more than a hundred others is refused.
+ * A hash takes 19 MiB and tens of milliseconds of one core, so at most two run at once (contract §3). New accounts
+ * never take both places: however many register, people can still sign in.
  */
-const gate = createGate({ atOnce: 2, waiting: 100 })
+const gate = createGate({
+  atOnce: 2,
+  lanes: { 'sign-in': { atOnce: 2, waiting: 100 }, 'new-account': { atOnce: 1, waiting: 100 } },
+})
 
 const base64 = (bytes: number): string => randomBytes(bytes).toString('base64').replaceAll('=', '')
 /** Nobody's hash, with the same cost: an unknown address costs the same time as a wrong password. */
@@ -20,9 +25,21 @@ export const PASSWORD = /^\P{Cs}{8,1024}$/u
 /** One spelling of what looks the same: keyboards differ in how they compose an accented letter. */
 const normal = (password: string): string => password.normalize('NFKC')
 
-/** @returns the argon2id hash in PHC form. Throws `overloaded` when too many hashes are waiting. */
-export const hashPassword = (password: string): Promise<string> =>
-  gate.through(() => hash(normal(password), COST))
+/** Refuses what guessers try first. Throws `password_too_common`. */
+export function requireUncommonPassword(password: string): void {
+  if (!isCommonPassword(password)) return
+  const errors = [{ path: 'password', message: 'is one of the most common passwords' }]
+  throw new Problem('password_too_common', { errors })
+}
+
+/**
+ * @param lane whose work it is: that of a person with an account, or of somebody who is about to make one
+ * @returns the argon2id hash in PHC form. Throws `overloaded` when too many hashes are waiting.
+ */
+export const hashPassword = (
+  password: string,
+  lane: 'sign-in' | 'new-account' = 'sign-in',
+): Promise<string> => gate.through(lane, () => hash(normal(password), COST))
 
 /**
  * Whether the password is the one behind the hash; false without a hash (an unknown user, or one who signs in
@@ -32,6 +49,6 @@ export async function verifyPassword(
   passwordHash: string | null | undefined,
   password: string,
 ): Promise<boolean> {
-  const right = await gate.through(() => verify(passwordHash ?? NOBODY, normal(password)))
+  const right = await gate.through('sign-in', () => verify(passwordHash ?? NOBODY, normal(password)))
   return right && passwordHash != null
 }

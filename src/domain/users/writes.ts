@@ -61,7 +61,8 @@ export async function updateProfile(
 
 /**
  * Changes another's role, or disables or enables the account, and writes it down. Throws `user_not_found`, and
- * `last_admin` where no enabled administrator would be left. Closing a disabled user's sessions is the caller's part.
+ * `last_admin` where no enabled administrator would be left. A disabled user's tokens are revoked for good; closing the
+ * sessions is the caller's part.
  */
 export async function administerUser(
   tx: Tx,
@@ -94,6 +95,15 @@ export async function administerUser(
   if (after.disabled !== before.disabled) {
     const action = after.disabled ? 'user.disabled' : 'user.enabled'
     await recordAudit(tx, actor, { action, subject: `user:${id}` }, now)
+    if (after.disabled) await revokeTokensOf(tx, id, now)
   }
   return after
+}
+
+/** Revokes every token for good, those of agents too: enabling the account again revives none of them. */
+async function revokeTokensOf(tx: Tx, userId: string, now: Date): Promise<void> {
+  await tx`/* users.revoke_tokens */
+    update tokens set revoked_at = ${now.toISOString()} where user_id = ${userId} and revoked_at is null`
+  await tx`/* users.revoke_agent_tokens */
+    update agents set token_hash = null, token_id = null where user_id = ${userId}`
 }

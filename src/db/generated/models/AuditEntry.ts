@@ -41,6 +41,7 @@ export type AuditEntryMinAggregateOutputType = {
   via: string | null
   action: string | null
   subject: string | null
+  address: string | null
 }
 
 export type AuditEntryMaxAggregateOutputType = {
@@ -50,6 +51,7 @@ export type AuditEntryMaxAggregateOutputType = {
   via: string | null
   action: string | null
   subject: string | null
+  address: string | null
 }
 
 export type AuditEntryCountAggregateOutputType = {
@@ -60,6 +62,7 @@ export type AuditEntryCountAggregateOutputType = {
   action: number
   subject: number
   detail: number
+  address: number
   _all: number
 }
 
@@ -79,6 +82,7 @@ export type AuditEntryMinAggregateInputType = {
   via?: true
   action?: true
   subject?: true
+  address?: true
 }
 
 export type AuditEntryMaxAggregateInputType = {
@@ -88,6 +92,7 @@ export type AuditEntryMaxAggregateInputType = {
   via?: true
   action?: true
   subject?: true
+  address?: true
 }
 
 export type AuditEntryCountAggregateInputType = {
@@ -98,6 +103,7 @@ export type AuditEntryCountAggregateInputType = {
   action?: true
   subject?: true
   detail?: true
+  address?: true
   _all?: true
 }
 
@@ -195,6 +201,7 @@ export type AuditEntryGroupByOutputType = {
   action: string
   subject: string
   detail: runtime.JsonValue
+  address: string | null
   _count: AuditEntryCountAggregateOutputType | null
   _avg: AuditEntryAvgAggregateOutputType | null
   _sum: AuditEntrySumAggregateOutputType | null
@@ -228,6 +235,7 @@ export type AuditEntryWhereInput = {
   action?: Prisma.StringFilter<"AuditEntry"> | string
   subject?: Prisma.StringFilter<"AuditEntry"> | string
   detail?: Prisma.JsonFilter<"AuditEntry">
+  address?: Prisma.StringNullableFilter<"AuditEntry"> | string | null
   actor?: Prisma.XOR<Prisma.UserNullableScalarRelationFilter, Prisma.UserWhereInput> | null
 }
 
@@ -239,6 +247,7 @@ export type AuditEntryOrderByWithRelationInput = {
   action?: Prisma.SortOrder
   subject?: Prisma.SortOrder
   detail?: Prisma.SortOrder
+  address?: Prisma.SortOrderInput | Prisma.SortOrder
   actor?: Prisma.UserOrderByWithRelationInput
 }
 
@@ -253,6 +262,7 @@ export type AuditEntryWhereUniqueInput = Prisma.AtLeast<{
   action?: Prisma.StringFilter<"AuditEntry"> | string
   subject?: Prisma.StringFilter<"AuditEntry"> | string
   detail?: Prisma.JsonFilter<"AuditEntry">
+  address?: Prisma.StringNullableFilter<"AuditEntry"> | string | null
   actor?: Prisma.XOR<Prisma.UserNullableScalarRelationFilter, Prisma.UserWhereInput> | null
 }, "id">
 
@@ -264,6 +274,7 @@ export type AuditEntryOrderByWithAggregationInput = {
   action?: Prisma.SortOrder
   subject?: Prisma.SortOrder
   detail?: Prisma.SortOrder
+  address?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.AuditEntryCountOrderByAggregateInput
   _avg?: Prisma.AuditEntryAvgOrderByAggregateInput
   _max?: Prisma.AuditEntryMaxOrderByAggregateInput
@@ -282,6 +293,7 @@ export type AuditEntryScalarWhereWithAggregatesInput = {
   action?: Prisma.StringWithAggregatesFilter<"AuditEntry"> | string
   subject?: Prisma.StringWithAggregatesFilter<"AuditEntry"> | string
   detail?: Prisma.JsonWithAggregatesFilter<"AuditEntry">
+  address?: Prisma.StringNullableWithAggregatesFilter<"AuditEntry"> | string | null
 }
 
 export type AuditEntryCreateInput = {
@@ -291,6 +303,7 @@ export type AuditEntryCreateInput = {
   action: string
   subject: string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: string | null
   actor?: Prisma.UserCreateNestedOneWithoutAuditLogInput
 }
 
@@ -302,6 +315,7 @@ export type AuditEntryUncheckedCreateInput = {
   action: string
   subject: string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: string | null
 }
 
 export type AuditEntryUpdateInput = {
@@ -311,6 +325,7 @@ export type AuditEntryUpdateInput = {
   action?: Prisma.StringFieldUpdateOperationsInput | string
   subject?: Prisma.StringFieldUpdateOperationsInput | string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   actor?: Prisma.UserUpdateOneWithoutAuditLogNestedInput
 }
 
@@ -322,6 +337,7 @@ export type AuditEntryUncheckedUpdateInput = {
   action?: Prisma.StringFieldUpdateOperationsInput | string
   subject?: Prisma.StringFieldUpdateOperationsInput | string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type AuditEntryCreateManyInput = {
@@ -332,6 +348,7 @@ export type AuditEntryCreateManyInput = {
   action: string
   subject: string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: string | null
 }
 
 export type AuditEntryUpdateManyMutationInput = {
@@ -341,6 +358,7 @@ export type AuditEntryUpdateManyMutationInput = {
   action?: Prisma.StringFieldUpdateOperationsInput | string
   subject?: Prisma.StringFieldUpdateOperationsInput | string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type AuditEntryUncheckedUpdateManyInput = {
@@ -351,6 +369,7 @@ export type AuditEntryUncheckedUpdateManyInput = {
   action?: Prisma.StringFieldUpdateOperationsInput | string
   subject?: Prisma.StringFieldUpdateOperationsInput | string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type AuditEntryListRelationFilter = {
@@ -371,6 +390,7 @@ export type AuditEntryCountOrderByAggregateInput = {
   action?: Prisma.SortOrder
   subject?: Prisma.SortOrder
   detail?: Prisma.SortOrder
+  address?: Prisma.SortOrder
 }
 
 export type AuditEntryAvgOrderByAggregateInput = {
@@ -384,6 +404,7 @@ export type AuditEntryMaxOrderByAggregateInput = {
   via?: Prisma.SortOrder
   action?: Prisma.SortOrder
   subject?: Prisma.SortOrder
+  address?: Prisma.SortOrder
 }
 
 export type AuditEntryMinOrderByAggregateInput = {
@@ -393,6 +414,7 @@ export type AuditEntryMinOrderByAggregateInput = {
   via?: Prisma.SortOrder
   action?: Prisma.SortOrder
   subject?: Prisma.SortOrder
+  address?: Prisma.SortOrder
 }
 
 export type AuditEntrySumOrderByAggregateInput = {
@@ -448,6 +470,7 @@ export type AuditEntryCreateWithoutActorInput = {
   action: string
   subject: string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: string | null
 }
 
 export type AuditEntryUncheckedCreateWithoutActorInput = {
@@ -457,6 +480,7 @@ export type AuditEntryUncheckedCreateWithoutActorInput = {
   action: string
   subject: string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: string | null
 }
 
 export type AuditEntryCreateOrConnectWithoutActorInput = {
@@ -496,6 +520,7 @@ export type AuditEntryScalarWhereInput = {
   action?: Prisma.StringFilter<"AuditEntry"> | string
   subject?: Prisma.StringFilter<"AuditEntry"> | string
   detail?: Prisma.JsonFilter<"AuditEntry">
+  address?: Prisma.StringNullableFilter<"AuditEntry"> | string | null
 }
 
 export type AuditEntryCreateManyActorInput = {
@@ -505,6 +530,7 @@ export type AuditEntryCreateManyActorInput = {
   action: string
   subject: string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: string | null
 }
 
 export type AuditEntryUpdateWithoutActorInput = {
@@ -514,6 +540,7 @@ export type AuditEntryUpdateWithoutActorInput = {
   action?: Prisma.StringFieldUpdateOperationsInput | string
   subject?: Prisma.StringFieldUpdateOperationsInput | string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type AuditEntryUncheckedUpdateWithoutActorInput = {
@@ -523,6 +550,7 @@ export type AuditEntryUncheckedUpdateWithoutActorInput = {
   action?: Prisma.StringFieldUpdateOperationsInput | string
   subject?: Prisma.StringFieldUpdateOperationsInput | string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type AuditEntryUncheckedUpdateManyWithoutActorInput = {
@@ -532,6 +560,7 @@ export type AuditEntryUncheckedUpdateManyWithoutActorInput = {
   action?: Prisma.StringFieldUpdateOperationsInput | string
   subject?: Prisma.StringFieldUpdateOperationsInput | string
   detail?: Prisma.JsonNullValueInput | runtime.InputJsonValue
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 
@@ -544,6 +573,7 @@ export type AuditEntrySelect<ExtArgs extends runtime.Types.Extensions.InternalAr
   action?: boolean
   subject?: boolean
   detail?: boolean
+  address?: boolean
   actor?: boolean | Prisma.AuditEntry$actorArgs<ExtArgs>
 }, ExtArgs["result"]["auditEntry"]>
 
@@ -555,6 +585,7 @@ export type AuditEntrySelectCreateManyAndReturn<ExtArgs extends runtime.Types.Ex
   action?: boolean
   subject?: boolean
   detail?: boolean
+  address?: boolean
   actor?: boolean | Prisma.AuditEntry$actorArgs<ExtArgs>
 }, ExtArgs["result"]["auditEntry"]>
 
@@ -566,6 +597,7 @@ export type AuditEntrySelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Ex
   action?: boolean
   subject?: boolean
   detail?: boolean
+  address?: boolean
   actor?: boolean | Prisma.AuditEntry$actorArgs<ExtArgs>
 }, ExtArgs["result"]["auditEntry"]>
 
@@ -577,9 +609,10 @@ export type AuditEntrySelectScalar = {
   action?: boolean
   subject?: boolean
   detail?: boolean
+  address?: boolean
 }
 
-export type AuditEntryOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "at" | "actorId" | "via" | "action" | "subject" | "detail", ExtArgs["result"]["auditEntry"]>
+export type AuditEntryOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "at" | "actorId" | "via" | "action" | "subject" | "detail" | "address", ExtArgs["result"]["auditEntry"]>
 export type AuditEntryInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   actor?: boolean | Prisma.AuditEntry$actorArgs<ExtArgs>
 }
@@ -603,6 +636,7 @@ export type $AuditEntryPayload<ExtArgs extends runtime.Types.Extensions.Internal
     action: string
     subject: string
     detail: runtime.JsonValue
+    address: string | null
   }, ExtArgs["result"]["auditEntry"]>
   composites: {}
 }
@@ -1034,6 +1068,7 @@ export interface AuditEntryFieldRefs {
   readonly action: Prisma.FieldRef<"AuditEntry", 'String'>
   readonly subject: Prisma.FieldRef<"AuditEntry", 'String'>
   readonly detail: Prisma.FieldRef<"AuditEntry", 'Json'>
+  readonly address: Prisma.FieldRef<"AuditEntry", 'String'>
 }
     
 

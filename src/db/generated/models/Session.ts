@@ -31,6 +31,10 @@ export type SessionMinAggregateOutputType = {
   createdAt: Date | null
   lastUsedAt: Date | null
   closedAt: Date | null
+  userAgent: string | null
+  address: string | null
+  openedFrom: string | null
+  method: string | null
 }
 
 export type SessionMaxAggregateOutputType = {
@@ -40,6 +44,10 @@ export type SessionMaxAggregateOutputType = {
   createdAt: Date | null
   lastUsedAt: Date | null
   closedAt: Date | null
+  userAgent: string | null
+  address: string | null
+  openedFrom: string | null
+  method: string | null
 }
 
 export type SessionCountAggregateOutputType = {
@@ -49,6 +57,10 @@ export type SessionCountAggregateOutputType = {
   createdAt: number
   lastUsedAt: number
   closedAt: number
+  userAgent: number
+  address: number
+  openedFrom: number
+  method: number
   _all: number
 }
 
@@ -60,6 +72,10 @@ export type SessionMinAggregateInputType = {
   createdAt?: true
   lastUsedAt?: true
   closedAt?: true
+  userAgent?: true
+  address?: true
+  openedFrom?: true
+  method?: true
 }
 
 export type SessionMaxAggregateInputType = {
@@ -69,6 +85,10 @@ export type SessionMaxAggregateInputType = {
   createdAt?: true
   lastUsedAt?: true
   closedAt?: true
+  userAgent?: true
+  address?: true
+  openedFrom?: true
+  method?: true
 }
 
 export type SessionCountAggregateInputType = {
@@ -78,6 +98,10 @@ export type SessionCountAggregateInputType = {
   createdAt?: true
   lastUsedAt?: true
   closedAt?: true
+  userAgent?: true
+  address?: true
+  openedFrom?: true
+  method?: true
   _all?: true
 }
 
@@ -160,6 +184,10 @@ export type SessionGroupByOutputType = {
   createdAt: Date
   lastUsedAt: Date
   closedAt: Date | null
+  userAgent: string | null
+  address: string | null
+  openedFrom: string | null
+  method: string | null
   _count: SessionCountAggregateOutputType | null
   _min: SessionMinAggregateOutputType | null
   _max: SessionMaxAggregateOutputType | null
@@ -190,6 +218,10 @@ export type SessionWhereInput = {
   createdAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   lastUsedAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   closedAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
+  userAgent?: Prisma.StringNullableFilter<"Session"> | string | null
+  address?: Prisma.StringNullableFilter<"Session"> | string | null
+  openedFrom?: Prisma.StringNullableFilter<"Session"> | string | null
+  method?: Prisma.StringNullableFilter<"Session"> | string | null
   user?: Prisma.XOR<Prisma.UserScalarRelationFilter, Prisma.UserWhereInput>
 }
 
@@ -200,6 +232,10 @@ export type SessionOrderByWithRelationInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   closedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  userAgent?: Prisma.SortOrderInput | Prisma.SortOrder
+  address?: Prisma.SortOrderInput | Prisma.SortOrder
+  openedFrom?: Prisma.SortOrderInput | Prisma.SortOrder
+  method?: Prisma.SortOrderInput | Prisma.SortOrder
   user?: Prisma.UserOrderByWithRelationInput
 }
 
@@ -213,6 +249,10 @@ export type SessionWhereUniqueInput = Prisma.AtLeast<{
   createdAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   lastUsedAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   closedAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
+  userAgent?: Prisma.StringNullableFilter<"Session"> | string | null
+  address?: Prisma.StringNullableFilter<"Session"> | string | null
+  openedFrom?: Prisma.StringNullableFilter<"Session"> | string | null
+  method?: Prisma.StringNullableFilter<"Session"> | string | null
   user?: Prisma.XOR<Prisma.UserScalarRelationFilter, Prisma.UserWhereInput>
 }, "id" | "cookieHash">
 
@@ -223,6 +263,10 @@ export type SessionOrderByWithAggregationInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   closedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  userAgent?: Prisma.SortOrderInput | Prisma.SortOrder
+  address?: Prisma.SortOrderInput | Prisma.SortOrder
+  openedFrom?: Prisma.SortOrderInput | Prisma.SortOrder
+  method?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.SessionCountOrderByAggregateInput
   _max?: Prisma.SessionMaxOrderByAggregateInput
   _min?: Prisma.SessionMinOrderByAggregateInput
@@ -238,6 +282,10 @@ export type SessionScalarWhereWithAggregatesInput = {
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"Session"> | Date | string
   lastUsedAt?: Prisma.DateTimeWithAggregatesFilter<"Session"> | Date | string
   closedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Session"> | Date | string | null
+  userAgent?: Prisma.StringNullableWithAggregatesFilter<"Session"> | string | null
+  address?: Prisma.StringNullableWithAggregatesFilter<"Session"> | string | null
+  openedFrom?: Prisma.StringNullableWithAggregatesFilter<"Session"> | string | null
+  method?: Prisma.StringNullableWithAggregatesFilter<"Session"> | string | null
 }
 
 export type SessionCreateInput = {
@@ -246,6 +294,10 @@ export type SessionCreateInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string
   closedAt?: Date | string | null
+  userAgent?: string | null
+  address?: string | null
+  openedFrom?: string | null
+  method?: string | null
   user: Prisma.UserCreateNestedOneWithoutSessionsInput
 }
 
@@ -256,6 +308,10 @@ export type SessionUncheckedCreateInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string
   closedAt?: Date | string | null
+  userAgent?: string | null
+  address?: string | null
+  openedFrom?: string | null
+  method?: string | null
 }
 
 export type SessionUpdateInput = {
@@ -264,6 +320,10 @@ export type SessionUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   closedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  openedFrom?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  method?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   user?: Prisma.UserUpdateOneRequiredWithoutSessionsNestedInput
 }
 
@@ -274,6 +334,10 @@ export type SessionUncheckedUpdateInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   closedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  openedFrom?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  method?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionCreateManyInput = {
@@ -283,6 +347,10 @@ export type SessionCreateManyInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string
   closedAt?: Date | string | null
+  userAgent?: string | null
+  address?: string | null
+  openedFrom?: string | null
+  method?: string | null
 }
 
 export type SessionUpdateManyMutationInput = {
@@ -291,6 +359,10 @@ export type SessionUpdateManyMutationInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   closedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  openedFrom?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  method?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionUncheckedUpdateManyInput = {
@@ -300,6 +372,10 @@ export type SessionUncheckedUpdateManyInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   closedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  openedFrom?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  method?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionListRelationFilter = {
@@ -319,6 +395,10 @@ export type SessionCountOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   closedAt?: Prisma.SortOrder
+  userAgent?: Prisma.SortOrder
+  address?: Prisma.SortOrder
+  openedFrom?: Prisma.SortOrder
+  method?: Prisma.SortOrder
 }
 
 export type SessionMaxOrderByAggregateInput = {
@@ -328,6 +408,10 @@ export type SessionMaxOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   closedAt?: Prisma.SortOrder
+  userAgent?: Prisma.SortOrder
+  address?: Prisma.SortOrder
+  openedFrom?: Prisma.SortOrder
+  method?: Prisma.SortOrder
 }
 
 export type SessionMinOrderByAggregateInput = {
@@ -337,6 +421,10 @@ export type SessionMinOrderByAggregateInput = {
   createdAt?: Prisma.SortOrder
   lastUsedAt?: Prisma.SortOrder
   closedAt?: Prisma.SortOrder
+  userAgent?: Prisma.SortOrder
+  address?: Prisma.SortOrder
+  openedFrom?: Prisma.SortOrder
+  method?: Prisma.SortOrder
 }
 
 export type SessionCreateNestedManyWithoutUserInput = {
@@ -391,6 +479,10 @@ export type SessionCreateWithoutUserInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string
   closedAt?: Date | string | null
+  userAgent?: string | null
+  address?: string | null
+  openedFrom?: string | null
+  method?: string | null
 }
 
 export type SessionUncheckedCreateWithoutUserInput = {
@@ -399,6 +491,10 @@ export type SessionUncheckedCreateWithoutUserInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string
   closedAt?: Date | string | null
+  userAgent?: string | null
+  address?: string | null
+  openedFrom?: string | null
+  method?: string | null
 }
 
 export type SessionCreateOrConnectWithoutUserInput = {
@@ -437,6 +533,10 @@ export type SessionScalarWhereInput = {
   createdAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   lastUsedAt?: Prisma.DateTimeFilter<"Session"> | Date | string
   closedAt?: Prisma.DateTimeNullableFilter<"Session"> | Date | string | null
+  userAgent?: Prisma.StringNullableFilter<"Session"> | string | null
+  address?: Prisma.StringNullableFilter<"Session"> | string | null
+  openedFrom?: Prisma.StringNullableFilter<"Session"> | string | null
+  method?: Prisma.StringNullableFilter<"Session"> | string | null
 }
 
 export type SessionCreateManyUserInput = {
@@ -445,6 +545,10 @@ export type SessionCreateManyUserInput = {
   createdAt?: Date | string
   lastUsedAt?: Date | string
   closedAt?: Date | string | null
+  userAgent?: string | null
+  address?: string | null
+  openedFrom?: string | null
+  method?: string | null
 }
 
 export type SessionUpdateWithoutUserInput = {
@@ -453,6 +557,10 @@ export type SessionUpdateWithoutUserInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   closedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  openedFrom?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  method?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionUncheckedUpdateWithoutUserInput = {
@@ -461,6 +569,10 @@ export type SessionUncheckedUpdateWithoutUserInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   closedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  openedFrom?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  method?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 export type SessionUncheckedUpdateManyWithoutUserInput = {
@@ -469,6 +581,10 @@ export type SessionUncheckedUpdateManyWithoutUserInput = {
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   lastUsedAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   closedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  userAgent?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  address?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  openedFrom?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  method?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
 
 
@@ -480,6 +596,10 @@ export type SessionSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   createdAt?: boolean
   lastUsedAt?: boolean
   closedAt?: boolean
+  userAgent?: boolean
+  address?: boolean
+  openedFrom?: boolean
+  method?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["session"]>
 
@@ -490,6 +610,10 @@ export type SessionSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exten
   createdAt?: boolean
   lastUsedAt?: boolean
   closedAt?: boolean
+  userAgent?: boolean
+  address?: boolean
+  openedFrom?: boolean
+  method?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["session"]>
 
@@ -500,6 +624,10 @@ export type SessionSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exten
   createdAt?: boolean
   lastUsedAt?: boolean
   closedAt?: boolean
+  userAgent?: boolean
+  address?: boolean
+  openedFrom?: boolean
+  method?: boolean
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["session"]>
 
@@ -510,9 +638,13 @@ export type SessionSelectScalar = {
   createdAt?: boolean
   lastUsedAt?: boolean
   closedAt?: boolean
+  userAgent?: boolean
+  address?: boolean
+  openedFrom?: boolean
+  method?: boolean
 }
 
-export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "userId" | "cookieHash" | "createdAt" | "lastUsedAt" | "closedAt", ExtArgs["result"]["session"]>
+export type SessionOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"id" | "userId" | "cookieHash" | "createdAt" | "lastUsedAt" | "closedAt" | "userAgent" | "address" | "openedFrom" | "method", ExtArgs["result"]["session"]>
 export type SessionInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   user?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }
@@ -535,6 +667,10 @@ export type $SessionPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
     createdAt: Date
     lastUsedAt: Date
     closedAt: Date | null
+    userAgent: string | null
+    address: string | null
+    openedFrom: string | null
+    method: string | null
   }, ExtArgs["result"]["session"]>
   composites: {}
 }
@@ -965,6 +1101,10 @@ export interface SessionFieldRefs {
   readonly createdAt: Prisma.FieldRef<"Session", 'DateTime'>
   readonly lastUsedAt: Prisma.FieldRef<"Session", 'DateTime'>
   readonly closedAt: Prisma.FieldRef<"Session", 'DateTime'>
+  readonly userAgent: Prisma.FieldRef<"Session", 'String'>
+  readonly address: Prisma.FieldRef<"Session", 'String'>
+  readonly openedFrom: Prisma.FieldRef<"Session", 'String'>
+  readonly method: Prisma.FieldRef<"Session", 'String'>
 }
     
 

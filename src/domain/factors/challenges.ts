@@ -1,0 +1,61 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Tx } from '../../db/sql.ts'
+
+/** How long a client has to answer. */
+export const CHALLENGE_LIFE_S = 300
+/** Wrong codes that one challenge takes. */
+const MOST_TRIES = 5
+
+export type ChallengeKind = 'second_factor' | 'passkey_registration' | 'passkey_sign_in'
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Makes a challenge and forgets some that nobody answered. Only its hash is kept. */
+export async function makeChallenge(
+  tx: Tx,
+  kind: ChallengeKind,
+  userId: string | null,
+  now: Date,
+): Promise<{ challenge: string; expiresAt: Date }> {
+  const at = now.toISOString()
+  const expiresAt = new Date(now.getTime() + CHALLENGE_LIFE_S * 1000)
+  const challenge = randomBytes(30).toString('base64url')
+  await tx`/* challenges.forget */
+    delete from sign_in_challenges where hash in (
+      select hash from sign_in_challenges where expires_at <= ${at}
+      order by expires_at limit 100 for update skip locked)`
+  await tx`/* challenges.make */
+    insert into sign_in_challenges (hash, kind, user_id, expires_at)
+    values (${digest(challenge)}, ${kind}, ${userId}, ${expiresAt.toISOString()})`
+  return { challenge, expiresAt }
+}
+
+/**
+ * Counts a try at a challenge that stays until it is answered rightly. @returns whose it is; undefined for one that
+ * is unknown, too old or was tried too often
+ */
+export async function tryChallenge(
+  tx: Tx,
+  kind: ChallengeKind,
+  challenge: string,
+  now: Date,
+): Promise<string | undefined> {
+  const [row] = await tx<{ userId: string }[]>`/* challenges.try */
+    update sign_in_challenges set tries = tries + 1
+    where hash = ${digest(challenge)} and kind = ${kind} and expires_at > ${now.toISOString()} and tries < ${MOST_TRIES}
+    returning user_id as "userId"`
+  return row?.userId
+}
+
+/** Takes a challenge away: it is answered once. @returns whose it was, or undefined for one that is unknown or too old */
+export async function takeChallenge(
+  tx: Tx,
+  kind: ChallengeKind,
+  challenge: string,
+  now: Date,
+): Promise<{ userId: string | null } | undefined> {
+  const [row] = await tx<{ userId: string | null; live: boolean }[]>`/* challenges.take */
+    delete from sign_in_challenges where hash = ${digest(challenge)} and kind = ${kind}
+    returning user_id as "userId", expires_at > ${now.toISOString()} as live`
+  return row?.live === true ? { userId: row.userId } : undefined
+}

@@ -1,0 +1,38 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+
+/** The first byte says how the rest is kept. */
+const CLEAR = 0
+const SEALED = 1
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+const keyFrom = (text: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', text, 'svc', 'second factor secrets', 32))
+
+/**
+ * A secret as it is stored: encrypted with AES-256-GCM under the service's key, and bound to its owner, so that it
+ * opens nothing in another's row; without a key as it is, as signing keys are.
+ */
+export function seal(secret: Buffer, owner: string, key: string | undefined): Buffer {
+  if (key === undefined) return Buffer.concat([Buffer.of(CLEAR), secret])
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', keyFrom(key), nonce).setAAD(Buffer.from(owner))
+  const body = Buffer.concat([cipher.update(secret), cipher.final()])
+  return Buffer.concat([Buffer.of(SEALED), nonce, cipher.getAuthTag(), body])
+}
+
+/** The secret within; undefined when the key is not the one that it was sealed with. */
+export function unseal(stored: Buffer, owner: string, key: string | undefined): Buffer | undefined {
+  if (stored[0] === CLEAR) return stored.subarray(1)
+  if (key === undefined) return undefined
+  const nonce = stored.subarray(1, 1 + NONCE_BYTES)
+  const tag = stored.subarray(1 + NONCE_BYTES, 1 + NONCE_BYTES + TAG_BYTES)
+  const decipher = createDecipheriv('aes-256-gcm', keyFrom(key), nonce)
+    .setAAD(Buffer.from(owner))
+    .setAuthTag(tag)
+  try {
+    return Buffer.concat([decipher.update(stored.subarray(1 + NONCE_BYTES + TAG_BYTES)), decipher.final()])
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,30 @@
+import { Secret, TOTP } from 'otpauth'
+
+/** What authenticator apps show the account under. */
+const ISSUER = 'Experiment monitor'
+const PERIOD_S = 30
+/** Codes of the step before and after count too: clocks differ. */
+const WINDOW = 1
+
+const generator = (secret: Buffer, label = ''): TOTP =>
+  new TOTP({
+    issuer: ISSUER,
+    label,
+    algorithm: 'SHA1',
+    digits: 6,
+    period: PERIOD_S,
+    secret: new Secret({ buffer: new Uint8Array(secret).buffer }),
+  })
+
+/** The secret for typing it in (base32), and the address that an authenticator app reads from a QR code. */
+export function describeTotp(secret: Buffer, email: string): { secret: string; uri: string } {
+  const totp = generator(secret, email)
+  return { secret: totp.secret.base32, uri: totp.toString() }
+}
+
+/** The time step that the code belongs to; undefined for a code that is wrong now. */
+export function stepOf(secret: Buffer, code: string, now: Date): number | undefined {
+  if (!/^\d{6}$/.test(code)) return undefined
+  const delta = generator(secret).validate({ token: code, timestamp: now.getTime(), window: WINDOW })
+  return delta === null ? undefined : Math.floor(now.getTime() / 1000 / PERIOD_S) + delta
+}
