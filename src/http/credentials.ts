@@ -114,7 +114,7 @@ async function lookUp(
   if (token === undefined) return undefined
   if (token.stale) await note(services, (tx) => touchToken(tx, token.id, now))
   if (token.commandId !== null) {
-    const { user, id: credentialId, batchId, address } = token
+    const { user, id: credentialId, batchId } = token
     return { kind: 'known', user, via: 'rerun', credentialId, batchId, address }
   }
   const caller: Known = { kind: 'known', user: token.user, via: token.kind, credentialId: token.id, address }

@@ -120,7 +120,11 @@ export const SessionScalarFieldEnum = {
   cookieHash: 'cookieHash',
   createdAt: 'createdAt',
   lastUsedAt: 'lastUsedAt',
-  closedAt: 'closedAt'
+  closedAt: 'closedAt',
+  userAgent: 'userAgent',
+  address: 'address',
+  openedFrom: 'openedFrom',
+  method: 'method'
 } as const
 
 export type SessionScalarFieldEnum = (typeof SessionScalarFieldEnum)[keyof typeof SessionScalarFieldEnum]
@@ -161,7 +165,8 @@ export const AuditEntryScalarFieldEnum = {
   via: 'via',
   action: 'action',
   subject: 'subject',
-  detail: 'detail'
+  detail: 'detail',
+  address: 'address'
 } as const
 
 export type AuditEntryScalarFieldEnum = (typeof AuditEntryScalarFieldEnum)[keyof typeof AuditEntryScalarFieldEnum]
