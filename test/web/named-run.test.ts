@@ -32,9 +32,9 @@ beforeAll(async () => {
       group: 'night',
       config: { optimizer: { lr: 0.1 }, seed: 7 },
     }),
-    of('job_start', 599, { step_unit: 'tokens', lr: 0.1 }, 'train'),
+    of('job_start', 599, { step_unit: 'tokens', step_units: { 'val/*': 'pass' }, lr: 0.1 }, 'train'),
     ...Array.from({ length: 30 }, (_, n) =>
-      of('job_epoch', 590 - n, { epoch: n * 1000, train_loss: 1 / (n + 1) }, 'train'),
+      of('job_epoch', 590 - n, { epoch: n * 1000, train_loss: 1 / (n + 1), 'val/acc': n / 30 }, 'train'),
     ),
     of('log_line', 580, { line: 'loading 50,000 images', level: 'info', stream: 'stdout' }, 'train'),
     of('log_line', 579, { line: '100%|##########| 50000/50000', level: 'info', stream: 'stderr' }, 'train'),
@@ -84,6 +84,8 @@ test('charts of a job whose steps count tokens say so, and no epochs', async () 
   const { page, context, complaints } = await open()
   await page.goto(`/b/${ID}/j/train`)
   await page.locator('[data-chart="train_loss"][data-unit="tokens"] canvas').waitFor()
+  // One that stands at the values of another series is named after that.
+  await page.locator('[data-chart="val/acc"][data-unit="pass"] canvas').waitFor()
   await page.getByText('lines of tokens').waitFor()
   await page.locator('[data-chart="train_loss"] .u-over').hover()
   await expect.poll(() => page.locator('[data-tip]').first().innerText()).toMatch(/^tokens [\d,]+/)

@@ -181,7 +181,8 @@ def test_steps_come_in_any_order_and_metrics_have_steps_of_their_own(real_server
         "flag": [[1002, 1]],
         "phase": [[1002, 3]],
     }
-    assert jobs_of(real_server, run.id)[0]["step_unit"] == "tokens"
+    [job] = jobs_of(real_server, run.id)
+    assert (job["step_unit"], job["params"]) == ("tokens", {"step_units": {"val/*": "epoch"}})
     assert batch_of(real_server, run.id)["summary"]["val/acc"] == {
         "last": "NaN",
         "min": 0.25,

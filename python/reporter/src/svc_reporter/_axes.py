@@ -42,6 +42,10 @@ class Axes:
         """A later definition wins over an earlier one that matches as well."""
         self._metrics.insert(0, metric)
 
+    def units(self) -> dict[str, str]:
+        """What the steps of metrics with steps of their own count, by pattern, the one that wins first."""
+        return {metric.pattern: metric.step for metric in self._metrics if metric.step}
+
     def goal_of(self, name: str) -> str | None:
         return next((m.goal for m in self._metrics if m.goal and fnmatch.fnmatchcase(name, m.pattern)), None)
 

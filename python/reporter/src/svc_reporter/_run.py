@@ -135,7 +135,8 @@ class Run:
     def define_metric(self, name: str, step: str | None = None, goal: str | None = None) -> None:
         """Metrics that `name` matches (`val/*`) stand at the value that the metric `step` has when they are logged.
 
-        `goal` is `min` or `max`: which value is the best one.
+        `goal` is `min` or `max`: which value is the best one. Say it before the first `log`: the page then names the
+        axis of these metrics after `step`.
         """
         if goal not in (None, "min", "max"):
             raise ValueError("goal must be 'min' or 'max'")
@@ -270,6 +271,9 @@ class Run:
         with self._lock:
             if self._main is None:
                 params = {**self._fitting("parameters", plain_config(self.config)), "step_unit": self._step_unit}
+                units = self._axes.units()
+                if units:
+                    params["step_units"] = units
                 skipped = not self._reporter.wants(self._job_id)
                 self._main = Job(self._reporter, self._job_id, params, skipped=skipped)
             return self._main

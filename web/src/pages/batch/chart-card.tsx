@@ -64,7 +64,8 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
   linesNow.current = lines
   const jobsNow = useRef(jobs)
   jobsNow.current = jobs
-  const { x, unit = EPOCH, xLog = false, log, of, focus, colourOf } = view
+  const { x, xLog = false, log, of, focus, colourOf } = view
+  const unit = view.unitOf?.(name) ?? view.unit ?? EPOCH
   const band = view.group?.band ?? 'none'
   // biome-ignore lint/correctness/useExhaustiveDependencies: a chosen colour shows in what colourOf answers
   useEffect(() => {

@@ -11,6 +11,8 @@ export interface ChartView {
   x: XKind
   /** What the steps count, where `x` is `epoch`; epochs without it. */
   unit?: string | undefined
+  /** The same of one series, where it has a unit of its own. */
+  unitOf?: ((series: string) => string) | undefined
   /** Names the whole of what is charted, for the cache. */
   of: string
   source: SeriesSource

@@ -158,6 +158,12 @@ export function ChartsView({
         <ChartGrid
           x={search.x ?? 'epoch'}
           unit={unit}
+          unitOf={(name) =>
+            stepUnit(
+              counted.map((job) => store.get(job)),
+              name,
+            )
+          }
           xLog={search.xlog ?? false}
           of={of}
           source={source}

@@ -1,4 +1,5 @@
 import type { Batch } from '../../lib/api/types.ts'
+import { flat } from '../../lib/flat.ts'
 
 /** What a batch was started with: `env_snapshot`, and what its start says besides. */
 export function environmentOf(batch: Batch): Record<string, unknown> {
@@ -10,7 +11,7 @@ export function environmentOf(batch: Batch): Record<string, unknown> {
     commit: commit ?? batch.commit,
     user: batch.user,
     experiment_type: batch.experiment_type,
-    ...more,
+    ...flat(more),
   }
 }
 

@@ -80,12 +80,12 @@ function Facts(props: {
 }) {
   const { facts, called = nameOf } = props
   return (
-    <dl className="grid max-w-5xl sm:grid-cols-[12rem_1fr]">
+    <dl className="grid max-w-5xl sm:grid-cols-[12rem_minmax(0,1fr)]">
       {facts.map(([name, value]) => {
         const text = sayValue(value)
         return (
           <div key={name} className="contents">
-            <dt className="pt-2 pr-4 text-muted sm:border-t sm:border-line break-all sm:pb-2">
+            <dt className="pt-2 pr-4 text-muted sm:border-t sm:border-line [overflow-wrap:anywhere] sm:pb-2">
               {called(name)}
             </dt>
             <dd className="flex items-start gap-2 pb-2 sm:border-t sm:border-line sm:pt-2">

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { Link, useParams } from '@tanstack/react-router'
 import { fetchEta, fetchHealth } from '../../lib/api/signs.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { batchName } from '../../lib/batch-name.ts'
@@ -21,6 +21,8 @@ import { Star } from './star.tsx'
 export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: boolean }) {
   const runs = batch.status === 'running'
   const me = useMe()
+  // On the page of a job stands its own.
+  const ofJob = useParams({ strict: false }).jobId !== undefined
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
@@ -36,7 +38,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
         <span className="flex-1" />
         {!shared && <BatchActions batch={batch} />}
       </div>
-      {batch.traceback && <Traceback text={batch.traceback} of={batchName(batch)} />}
+      {batch.traceback && !ofJob && <Traceback text={batch.traceback} of={batchName(batch)} />}
       <dl className="flex flex-wrap items-center gap-x-6 gap-y-1">
         <Fact name="Progress">
           <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />

@@ -9,6 +9,7 @@ import { useBatchContext } from './context.ts'
 export const SeriesCharts = memo(function SeriesCharts(props: {
   x: 'epoch' | 'time'
   unit?: string
+  unitOf?: (series: string) => string
   of: string
   source: SeriesSource
   bus: PointBus

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { fetchEpochTimes } from '../../lib/api/control.ts'
 import type { Job, LogLine } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
@@ -69,6 +69,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
     if (comesFor.current !== undefined) logAt.current?.scrollIntoView()
   }, [])
   const unit = stepUnit([job])
+  const unitOf = useCallback((name: string) => stepUnit([job], name), [job])
   const keys = useMemo(() => keysOf(job), [job])
   const go = (part: JobPageSearch): void => {
     void navigate({
@@ -111,6 +112,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
           <SeriesCharts
             x="epoch"
             unit={unit}
+            unitOf={unitOf}
             {...behind}
             bus={bus}
             keys={keys}
