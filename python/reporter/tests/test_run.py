@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import enum
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -282,6 +284,15 @@ def test_a_configuration_too_large_for_one_event_loses_its_largest_keys(real_ser
     run.finish()
     assert batch_of(real_server, run.id)["config"] == {"small": 1}
     assert any("configuration is too large: big left out" in record.getMessage() for record in caplog.records)
+
+
+def test_a_run_can_be_pickled_and_copied(real_server: RealServer) -> None:
+    run = begin(real_server, name="travels", config={"lr": 0.1})
+    run.log({"loss": 1})
+    for copied in (pickle.loads(pickle.dumps(run)), copy.deepcopy(run)):
+        assert (copied.id, copied.name, dict(copied.config)) == (run.id, "travels", {"lr": 0.1})
+    run.finish()
+    assert batch_of(real_server, run.id)["status"] == "completed"
 
 
 def test_an_exit_status_without_a_context_is_a_failure(real_server: RealServer, tmp_path: Path) -> None:

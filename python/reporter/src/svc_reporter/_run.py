@@ -186,6 +186,10 @@ class Run:
     def __repr__(self) -> str:
         return f"<Run {self.name or self.id}{f' at {self.url}' if self.url else ''}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, as of a callback that is pickled with a model, goes on with the batch as a copied Reporter does."""
+        return _copied, (self._reporter, dict(self.config), self.name, self._job_id, self._step_unit)
+
     # --- beginning and ending
 
     def _begin(self, details: dict[str, Any], parts: frozenset[str], console: bool) -> None:
@@ -330,6 +334,10 @@ class Run:
             sys.stderr.flush()
         except Exception:
             return  # a terminal that is gone
+
+
+def _copied(reporter: Reporter, config: dict[str, Any], name: str | None, job: str, step_unit: str) -> Run:
+    return Run(reporter, config, name=name, job=job, step_unit=step_unit, quiet=True)
 
 
 _current: Run | None = None
