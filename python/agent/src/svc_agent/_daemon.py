@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
+from ._commands import has_last_words, is_command, is_target, lasted_s, public_part
 from ._environment import child_environment
+from ._hand_started import EndedRuns, HandStop, push_hand_stop
 from ._home import Registration
-from ._identity import members_of_session
 from ._records import NOT_RECORDED, is_recorded, reporter_folders
 from ._runs import Phase, Run, Runs, State
 from ._secrets import NOT_SET, REFERENCES, SecretNotSet, fill_in, hide, names_in
@@ -36,9 +36,6 @@ _LONGEST_BACKOFF_S = 60.0
 _STALE_EXIT_CODES = (126, 127)
 """The shell found the command not executable, or did not find it."""
 _STALE_WITHIN_S = 1.0
-_LAST_WORDS_S = 12.0
-"""The token of a process ends with its result. What it left in its session, such as its reporter's watchdog, has so
-long to send what is left."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +62,7 @@ class Daemon:
         """Reruns of the last poll that found no place yet."""
         self._failures = 0
         self._stopping = False
+        self._ended_runs = EndedRuns(folder / "ended.json", reporter_folders(os.environ))
 
     def run(self) -> int:
         """Until a signal (0) or until the token is refused (77). Either way its processes live on."""
@@ -89,8 +87,9 @@ class Daemon:
             while not self._stopping:
                 busy = self._watch()
                 self._spool.drain(self._service)
+                news = self._ended_runs.look()
                 now = time.monotonic()
-                if now >= beat_at:
+                if news or now >= beat_at:
                     self._heartbeat()
                     beat_at = now + self._options.heartbeat_interval_s
                 if now >= poll_at:
@@ -125,6 +124,10 @@ class Daemon:
         self._shims = [shim for shim in self._shims if shim.poll() is None]
         busy = False
         for run in self._runs.unreported():
+            if run.has("hand-stop.json"):
+                busy = True
+                push_hand_stop(run, self._spool, f"{self._path}/jobs", self._options.grace_s)
+                continue
             push_stop(run, self._spool, f"{self._path}/jobs", self._options.grace_s)
             state = run.state()
             if state.phase is Phase.NEVER:
@@ -154,13 +157,13 @@ class Daemon:
         run.mark("acked")
 
     def _report(self, run: Run, state: State) -> None:
-        if run.reported or _has_last_words(run, state):
+        if run.reported or has_last_words(run, state):
             return
         stop = run.read("stop.json")
         reason = state.failure_reason
         if stop is not None:
             reason = reason or "stopped"
-        elif state.exit_code in _STALE_EXIT_CODES and _lasted(state) < _STALE_WITHIN_S:
+        elif state.exit_code in _STALE_EXIT_CODES and lasted_s(state) < _STALE_WITHIN_S:
             reason = "stale_env_path"
         result: dict[str, Any] = {"exit_code": state.exit_code}
         if stop is not None:
@@ -187,8 +190,11 @@ class Daemon:
 
     def _heartbeat(self) -> None:
         running = [{"cmd_id": run.cmd_id, "pid": state.pid} for run, state in self._running() if state.pid is not None]
-        answer = self._service.post(f"{self._path}/heartbeat", {"running": running})
-        if not answer.ok:
+        ended = self._ended_runs.to_report()
+        answer = self._service.post(f"{self._path}/heartbeat", {"running": running, "ended": ended})
+        if answer.ok:
+            self._ended_runs.acknowledged(ended)
+        else:
             _log.warning("heartbeat: %s", answer.said)
 
     def _poll(self) -> float:
@@ -205,7 +211,7 @@ class Daemon:
         if self._failures > 0:
             _log.info("the service answers again")
             self._failures = 0
-        jobs = [job for job in answer.body.get("jobs", []) if _is_command(job)]
+        jobs = [job for job in answer.body.get("jobs", []) if is_command(job)]
         for job in jobs:
             if job["kind"] == "stop":
                 self._stop(job)
@@ -260,7 +266,7 @@ class Daemon:
             return
         if secrets:
             env[REFERENCES] = ",".join(secrets)
-        run = self._runs.create(cmd_id, _public(job))
+        run = self._runs.create(cmd_id, public_part(job))
         try:
             self._shims.append(run.start(filled, str(cwd), env))
         except OSError as error:
@@ -268,7 +274,7 @@ class Daemon:
             run.write("refused.json", {"failure_reason": "agent_cannot_start", "detail": str(error), "at": time.time()})
 
     def _refuse(self, job: dict[str, Any], reason: str) -> None:
-        run = self._runs.create(job["cmd_id"], _public(job))
+        run = self._runs.create(job["cmd_id"], public_part(job))
         run.write("refused.json", {"failure_reason": reason, "at": time.time()})
 
     def _is_authorized(self, job: dict[str, Any]) -> bool:
@@ -286,8 +292,15 @@ class Daemon:
     def _stop(self, job: dict[str, Any]) -> None:
         if self._runs.knows(job["cmd_id"]):
             return
-        target = next((run for run, state in self._running() if _is_target(job, run, state)), None)
-        record = self._runs.create(job["cmd_id"], _public(job))
+        target = next((run for run, state in self._running() if is_target(job, run, state)), None)
+        record = self._runs.create(job["cmd_id"], public_part(job))
+        by_hand = HandStop.begin(job.get("process")) if target is None and not job.get("target_cmd_id") else None
+        if by_hand is not None:
+            record.write("hand-stop.json", by_hand.state)
+            self._spool.put(self._of(record, "ack"), {"pid": by_hand.state["pid"]})
+            record.mark("acked")
+            push_hand_stop(record, self._spool, f"{self._path}/jobs", self._options.grace_s)
+            return
         if target is None:
             record.write("refused.json", {"failure_reason": "process_gone", "at": time.time()})
             return
@@ -298,36 +311,3 @@ class Daemon:
         record.mark("acked")
         record.mark("reported")
         push_stop(target, self._spool, f"{self._path}/jobs", self._options.grace_s)
-
-
-def _is_target(job: dict[str, Any], run: Run, state: State) -> bool:
-    wanted = job.get("target_cmd_id")
-    return state.pid is not None and state.pid == job.get("pid") and wanted in (None, run.cmd_id)
-
-
-def _is_command(job: Any) -> bool:
-    """Its id becomes the name of a folder, so it must be one."""
-    try:
-        UUID(job["cmd_id"])
-        if job["kind"] == "stop":
-            return True
-        return job["kind"] == "rerun" and isinstance(job["command"], str) and "\0" not in job["command"]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return False
-
-
-def _public(job: dict[str, Any]) -> dict[str, Any]:
-    return {name: job.get(name) for name in ("cmd_id", "kind", "batch_id", "command", "cwd", "pid", "target_cmd_id")}
-
-
-def _has_last_words(run: Run, state: State) -> bool:
-    identity = run.identity()
-    if state.phase is not Phase.ENDED or state.ended_at is None or identity is None or run.has("stop.json"):
-        return False
-    return 0 <= time.time() - state.ended_at < _LAST_WORDS_S and bool(members_of_session(identity.pid))
-
-
-def _lasted(state: State) -> float:
-    if state.started_at is None or state.ended_at is None:
-        return float("inf")
-    return state.ended_at - state.started_at

@@ -54,6 +54,40 @@ def members_of_session(session: int) -> list[int]:
     return found
 
 
+def descendants_of(pid: int) -> list[int]:
+    """Children, their children and so on. Linux only; elsewhere none."""
+    parents: dict[int, int] = {}
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return []
+    for name in names:
+        fields = _stat(int(name)) if name.isdigit() else None
+        if fields is not None:
+            parents[int(name)] = int(fields[1])
+    found = [pid]
+    for ancestor in found:
+        found += [child for child, parent in parents.items() if parent == ancestor and child not in found]
+    return found[1:]
+
+
+def has_process_of(cmd_id: str) -> bool:
+    """Whether a process of this user was started by that command, in whatever session: its reporter's watchdog."""
+    mark = f"SVC_CMD_ID={cmd_id}".encode()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in path.read_bytes().split(b"\0"):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def start_time_of(pid: int) -> str | None:
+    """None for a process that is gone, or that only waits for its parent to notice its end."""
+    return _start_time(pid)
+
+
 def _start_time(pid: int) -> str | None:
     """None for a process that is gone, or that only waits for its parent to notice its end."""
     if not _BOOT_ID.exists():

@@ -7,6 +7,7 @@ child.json     the process: pid, start time, boot id
 refused.json   the process could not be started
 exit.json      how the process ended
 stop.json      it is being stopped, and how far that is
+hand-stop.json   a stop of a process that was started by hand, and how far that is
 acked, reported   what was handed to the spool already
 """
 
@@ -172,7 +173,7 @@ class Runs:
     def forget_unstarted(self) -> None:
         """Commands that an agent died over before it began with them: the service tells of them again."""
         for run in self.unreported():
-            if run.state().phase is Phase.NEVER:
+            if run.state().phase is Phase.NEVER and not run.has("hand-stop.json"):
                 self.forget(run)
 
     def forget(self, run: Run) -> None:
