@@ -6,10 +6,12 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from ._answers import Fate
 from ._doctor import examine
-from ._settings import read_settings
+from ._import import import_files
+from ._settings import Settings, read_settings
 from ._sync import sync
 from ._version import __version__
 
@@ -21,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
         ("sync", "send the events that wait in spill files"),
+        ("import", "send the events of files, one JSON object a line, at the pace the service allows"),
         ("doctor", "say what is wrong with this machine's set-up"),
     ):
         command = commands.add_parser(name, help=text, description=text)
@@ -28,6 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_argument("--token", help="a reporter token (default: SVC_TOKEN)")
         if name == "sync":
             command.add_argument("--rejected", action="store_true", help="send what the service refused before")
+        if name == "import":
+            command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="it stays as it is")
+        if name != "doctor":
             command.add_argument("--quiet", action="store_true", help="print the result only")
     options = parser.parse_args(argv)
     try:
@@ -37,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.command == "doctor":
         return examine(settings, print)
     logging.basicConfig(format="svc-reporter: %(message)s", level=logging.WARNING)
+    if options.command == "import":
+        return _import(settings, options.files, quiet=options.quiet)
     try:
         done = sync(settings, rejected=options.rejected, say=(lambda _line: None) if options.quiet else print)
     except ValueError as error:
@@ -52,6 +60,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     if done.stopped is not None:
         print(f"stopped: the service is {done.stopped.value}", file=sys.stderr)
     return 1 if done.stopped is not None or done.left else 0
+
+
+def _import(settings: Settings, files: list[Path], *, quiet: bool) -> int:
+    try:
+        done = import_files(settings, files, quiet=quiet)
+    except (ValueError, OSError) as error:
+        print(f"svc-reporter import: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; the same command again sends only what is missing", file=sys.stderr)
+        return 1
+    counts = ", ".join(f"{done.fates.get(fate, 0):,} {fate.value}" for fate in Fate if fate is not Fate.AGAIN)
+    print(f"{done.events:,} events sent: {counts}")
+    if done.unreadable:
+        print(f"{done.unreadable:,} lines are no events", file=sys.stderr)
+    if done.stopped is not None:
+        print(f"stopped: the service is {done.stopped.value}; the same command again goes on", file=sys.stderr)
+    return 1 if done.stopped is not None or done.refused else 0
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ class FakeIngest:
         self.stop_requested = False
         self.stop_answer: dict[str, Any] = {}
         """What else the answer about the stop flag says."""
+        self.reply_headers: dict[str, str] = {}
+        """Of every answer."""
         self.headers: list[dict[str, str]] = []
         """Of every POST."""
         self.answer: Callable[[str, int], tuple[int, dict[str, str]] | None] = lambda _path, _count: None
@@ -132,7 +134,7 @@ def _handler(fake: FakeIngest) -> type[BaseHTTPRequestHandler]:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
-            for name, value in (headers or {}).items():
+            for name, value in {**fake.reply_headers, **(headers or {})}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)

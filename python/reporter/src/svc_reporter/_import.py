@@ -1,0 +1,158 @@
+"""`svc-reporter import FILE…`: back-fills events from files, one JSON object a line, at the pace the service allows."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from ._answers import Fate
+from ._envelope import Sealed
+from ._sender import Sender, Stopped
+from ._settings import Settings
+from ._shutdown import Shutdown
+from ._transport import Answer, Transport
+
+_LEFT = re.compile(r"\br=(\d+)")
+_POLICY = re.compile(r"\bq=(\d+)\s*;\s*w=(\d+)")
+_BAR = 30
+
+
+class PacedTransport(Transport):
+    """Waits before a request until the rate headers of the answer before it leave room, instead of being refused."""
+
+    _not_before = 0.0
+
+    def request(self, method: str, path: str, body: bytes | None, accept: str = "application/json") -> Answer:
+        time.sleep(max(0.0, self._not_before - time.monotonic()))
+        answer = super().request(method, path, body, accept)
+        self._not_before = time.monotonic() + wait_s(answer.headers, 1 if body is None else body.count(b'"event_id"'))
+        return answer
+
+
+def wait_s(headers: dict[str, str], events: int) -> float:
+    """How long until the token's bucket holds as many events again as the next request will have."""
+    left, policy = _LEFT.search(headers.get("ratelimit", "")), _POLICY.search(headers.get("ratelimit-policy", ""))
+    if left is None or policy is None:
+        return 0.0
+    burst, window_s = int(policy[1]), max(1, int(policy[2]))
+    return max(0.0, min(events, burst) - int(left[1])) * window_s / max(1, burst)
+
+
+@dataclass
+class Imported:
+    events: int = 0
+    fates: dict[Fate, int] = field(default_factory=dict)
+    unreadable: int = 0
+    stopped: Stopped | None = None
+
+    @property
+    def refused(self) -> int:
+        return sum(self.fates.get(fate, 0) for fate in (Fate.DROPPED, Fate.SET_ASIDE)) + self.unreadable
+
+
+def import_files(
+    settings: Settings, paths: list[Path], *, quiet: bool = False, screen: TextIO | None = None
+) -> Imported:
+    """Send every event of the files, which stay as they are: importing them again sends only what is missing.
+
+    Raises ValueError without an address or a token, OSError for a file that cannot be read.
+    """
+    if settings.target is None or not settings.token:
+        raise ValueError("; ".join(settings.complaints) or "no service is configured")
+    tuning = settings.tuning
+    transport = PacedTransport(settings.target, settings.token, tuning.request_timeout_s)
+    sender = Sender(transport, tuning, Shutdown().pause)
+    total = sum(path.stat().st_size for path in paths)
+    progress = _Progress(total, None if quiet else screen or sys.stderr)
+    done = Imported()
+    try:
+        for events, size in _chunks(paths, tuning.array_limit, tuning.array_limit_bytes, done):
+            sent = sender.send(events)
+            for position, fate in enumerate(sent.fates):
+                if fate is not None:
+                    done.events += 1
+                    done.fates[fate] = done.fates.get(fate, 0) + 1
+                    if fate in (Fate.DROPPED, Fate.SET_ASIDE):
+                        progress.line(f"refused: {events[position].event_id}: {sent.reasons.get(position, '')}")
+            if sent.stopped is not None:
+                done.stopped = sent.stopped
+                progress.line(f"stopped: {sent.why}")
+                break
+            progress.show(size, done.events)
+    finally:
+        progress.end()
+        transport.close()
+    return done
+
+
+def _chunks(paths: list[Path], limit: int, limit_bytes: int, done: Imported) -> Iterator[tuple[list[Sealed], int]]:
+    """Events of one request each, and how many bytes of the files they are the end of."""
+    events: list[Sealed] = []
+    size = read = 0
+    for path in paths:
+        with open(path, "rb") as file:
+            for line in file:
+                event = _event(line)
+                if event is None:
+                    read += len(line)
+                    done.unreadable += bool(line.strip())
+                    continue
+                if events and (len(events) >= limit or size + len(event.line) > limit_bytes):
+                    yield events, read
+                    events, size = [], 0
+                read += len(line)
+                events.append(event)
+                size += len(event.line) + 1
+    if events:
+        yield events, read
+
+
+def _event(line: bytes) -> Sealed | None:
+    text = line.strip()
+    try:
+        event = json.loads(text)
+        return Sealed(str(event["event_id"]), str(event["event_type"]), text)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+class _Progress:
+    """A bar on a terminal; elsewhere a line every ten seconds."""
+
+    def __init__(self, total: int, screen: TextIO | None) -> None:
+        self._total = max(1, total)
+        self._screen = screen
+        self._is_terminal = screen is not None and screen.isatty()
+        self._began = time.monotonic()
+        self._shown_at = self._began if not self._is_terminal else 0.0
+
+    def show(self, read: int, events: int) -> None:
+        now = time.monotonic()
+        if self._screen is None or now - self._shown_at < (0.1 if self._is_terminal else 10):
+            return
+        self._shown_at = now
+        share = min(1.0, read / self._total)
+        elapsed_s = max(1e-6, now - self._began)
+        left_s = round(elapsed_s * (1 - share) / share) if share else 0
+        text = f"{share:4.0%}  {events:,} events  {events / elapsed_s:,.0f}/s  {left_s // 60}:{left_s % 60:02d} left"
+        if self._is_terminal:
+            bar = "#" * round(share * _BAR)
+            self._screen.write(f"\r[{bar:<{_BAR}}] {text}  ")
+        else:
+            self._screen.write(text + "\n")
+        self._screen.flush()
+
+    def line(self, text: str) -> None:
+        if self._screen is not None:
+            self._screen.write(("\r\033[K" if self._is_terminal else "") + text + "\n")
+
+    def end(self) -> None:
+        if self._screen is not None and self._is_terminal:
+            self._screen.write("\r\033[K")
+            self._screen.flush()

@@ -1,0 +1,122 @@
+"""Every way in which a training ends, against the real service: status, reason, and at most 20 s until it says so."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import time
+from typing import Any
+
+import pytest
+
+from .kit import process
+from .kit.real_server import RealServer
+
+BODY = """
+run = svc.Reporter("endings", batch_id=os.environ["BATCH"], resources_s=0, heartbeat_s=0)
+def work():
+    END
+with run, run.job("a") as job:
+    job.epoch(0, train_loss=1.0)
+    run.flush(10)
+    print("ready", flush=True)
+    work()
+"""
+LOOSE = BODY.replace('with run, run.job("a") as job:', "job = run.job('a')\nif True:")
+FAILED = "failed"
+
+
+def _ending(server: RealServer, body: str, end: str, number: int | None = None) -> tuple[dict[str, Any], int, float]:
+    """The batch as the service shows it once it is over, the exit status, and the seconds that it took to be so."""
+    batch = f"end-{secrets.token_hex(6)}"
+    env = {"BATCH": batch, "SVC_URL": server.url, "SVC_TOKEN": server.token, "SVC_WATCHDOG": "1"}
+    running = process.script(body.replace("END", end), env)
+    assert running.stdout is not None
+    ready = running.stdout.readline()
+    assert ready == "ready\n", running.communicate()[1]
+    if number is not None:
+        running.send_signal(number)
+    running.wait(30)
+    begin = time.monotonic()
+    while True:
+        found = server.call("GET", f"/api/batches/{batch}")
+        took_s = time.monotonic() - begin
+        if found["status"] != "running" or took_s > 20:
+            running.communicate()
+            return found, running.returncode, took_s
+        time.sleep(0.1)
+
+
+WAIT = "time.sleep(600)"
+
+
+@pytest.mark.parametrize(
+    ("end", "number", "status", "code", "words"),
+    [
+        ("return", None, "completed", 0, None),
+        ("raise RuntimeError('no more data')", None, FAILED, 1, "RuntimeError: no more data"),
+        ("raise MemoryError", None, FAILED, 1, "MemoryError"),
+        ("sys.exit(2)", None, FAILED, 2, "2"),
+        ("sys.exit(0)", None, "completed", 0, None),
+        (WAIT, signal.SIGINT, FAILED, -2, "KeyboardInterrupt"),
+        (WAIT, signal.SIGTERM, FAILED, -15, "SIGTERM"),
+        (WAIT, signal.SIGHUP, FAILED, -1, "SIGHUP"),
+        (WAIT, signal.SIGUSR1, FAILED, -10, "SIGUSR1"),
+        (WAIT, signal.SIGQUIT, FAILED, -3, "SIGQUIT"),
+        (WAIT, signal.SIGXCPU, FAILED, -24, "SIGXCPU"),
+        (WAIT, signal.SIGKILL, FAILED, -9, "process "),
+        (WAIT, signal.SIGSEGV, FAILED, -11, "process "),
+        ("os._exit(0)", None, FAILED, 0, "process "),
+        ("os._exit(3)", None, FAILED, 3, "process "),
+        (
+            "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)); bytearray(1 << 31)",
+            None,
+            FAILED,
+            1,
+            "MemoryError",
+        ),
+    ],
+)
+def test_a_run_ends_as_its_process_does(
+    real_server: RealServer, end: str, number: int | None, status: str, code: int, words: str | None
+) -> None:
+    batch, returncode, took_s = _ending(real_server, BODY, end, number)
+    assert (batch["status"], returncode) == (status, code)
+    assert took_s <= 20
+    assert (words is None and not batch["failure_reason"]) or words in batch["failure_reason"]
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "code"),
+    [("return", "completed", 0), ("sys.exit(2)", FAILED, 2), ("raise ValueError('bad')", FAILED, 1)],
+)
+def test_a_run_without_a_context_ends_as_its_process_does(
+    real_server: RealServer, end: str, status: str, code: int
+) -> None:
+    batch, returncode, _ = _ending(real_server, LOOSE, end)
+    assert (batch["status"], returncode) == (status, code)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "time.sleep(600)",
+        "while True: run.log('step'); time.sleep(0.01)",
+        "while True: job.epoch(1, train_loss=1.0); time.sleep(0.01)",
+        "while True: sum(range(100))",
+    ],
+)
+def test_a_stop_ends_a_run_of_any_kind_as_stopped_within_20_s(real_server: RealServer, loop: str) -> None:
+    batch = f"stop-{secrets.token_hex(6)}"
+    env = {"BATCH": batch, "SVC_URL": real_server.url, "SVC_TOKEN": real_server.token}
+    body = BODY.replace("resources_s=0", "resources_s=0, stop_poll_s=2")
+    quick = "_tuning.DEFAULT = dataclasses.replace(_tuning.DEFAULT, interrupt_s=2.0)\n"
+    running = process.script(quick + body.replace("END", loop), env)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    real_server.call("POST", f"/api/batches/{batch}/stop", {})
+    assert running.wait(20) == 143
+    _, err = running.communicate()
+    assert "Traceback" not in err
+    assert f"stop of batch {batch} was requested" in err
+    assert real_server.call("GET", f"/api/batches/{batch}")["status"] == "stopped"
