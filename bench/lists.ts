@@ -54,6 +54,7 @@ export async function benchLists(): Promise<Figure[]> {
       now: new Date(),
       startedAt: new Date(0),
       stallTimeoutMin: 15,
+      lostAfterMin: 60,
       idleJobThresholdMin: 10,
     }
     const caller: Known = {

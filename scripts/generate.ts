@@ -41,6 +41,7 @@ async function openapi(): Promise<unknown> {
       writer,
       now,
       rateLimit: config.rateLimit,
+      staleAfterMin: config.stallTimeoutMin,
       autocreate: true,
       maxSeries: config.maxSeriesPerJob,
     }),

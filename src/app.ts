@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type Config, openToStrangers } from './config.ts'
+import { followDatabaseClock } from './db/clock.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate, pendingMigrations } from './db/migrate.ts'
 import { openGraph } from './db/prisma.ts'
@@ -88,7 +89,13 @@ export async function startApp(
     closers.push(() => writerSql.end({ timeout: 1 }))
     await migrate(writerSql, MIGRATIONS, { log: (message) => log.info(message) })
 
-    const now = options.now ?? (() => new Date())
+    let now = options.now
+    if (now === undefined) {
+      const databaseClock = await followDatabaseClock(writerSql)
+      closers.push(async () => databaseClock.stop())
+      now = databaseClock.now
+    }
+    const clockNow = now
     let ring = (): void => {}
     const writer = createWriter(writerSql, { ring: () => ring() })
     const ingestSql = openSql(url, { name: 'ingest', max: 1, settings: POINT_LOOKUPS })
@@ -101,6 +108,7 @@ export async function startApp(
       trips,
       now,
       rateLimit: config.rateLimit,
+      staleAfterMin: config.stallTimeoutMin,
       autocreate: config.projectAutocreate,
       maxSeries: config.maxSeriesPerJob,
     })
@@ -123,7 +131,7 @@ export async function startApp(
     })
     closers.push(() => background.stop())
     function clock(): Clock {
-      return clockOf({ config, now, startedAt: background.reachableSince })
+      return clockOf({ config, now: clockNow, startedAt: background.reachableSince })
     }
     const streamSql = openSql(url, { name: 'stream', max: 3, settings: STREAM_READS })
     closers.push(() => streamSql.end({ timeout: 1 }))

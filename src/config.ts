@@ -101,12 +101,12 @@ export const CONFIG_KEYS = {
   ),
   SVC_RATE_LIMIT_EVENTS_PER_S: key(
     positiveNumber,
-    '2000',
+    '20000',
     'Events per second that one token may send on average; counted in each server process.',
   ),
   SVC_RATE_LIMIT_BURST: key(
     wholeNumber(1, 1e9),
-    '20000',
+    '200000',
     'Events that one token may send at once before the rate limit holds it back.',
   ),
   SVC_MAX_BODY_BYTES: key(
@@ -133,6 +133,11 @@ export const CONFIG_KEYS = {
     positiveNumber,
     '15',
     'Minutes without an event after which a batch is stalled.',
+  ),
+  SVC_LOST_AFTER_MIN: key(
+    positiveNumber,
+    '60',
+    'Minutes without an event after which a batch that never ended is lost.',
   ),
   SVC_IDLE_JOB_THRESHOLD_MIN: key(
     positiveNumber,
@@ -186,6 +191,7 @@ export interface Config {
   maxBodyBytes: number
   maxSeriesPerJob: number
   stallTimeoutMin: number
+  lostAfterMin: number
   idleJobThresholdMin: number
   /** In days; undefined: for ever. */
   retention: { logLine: number; event: number | undefined; deleted: number; notification: number }
@@ -246,6 +252,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       maxBodyBytes: raw.SVC_MAX_BODY_BYTES,
       maxSeriesPerJob: raw.SVC_MAX_SERIES_PER_JOB,
       stallTimeoutMin: raw.SVC_STALL_TIMEOUT_MIN,
+      lostAfterMin: raw.SVC_LOST_AFTER_MIN,
       idleJobThresholdMin: raw.SVC_IDLE_JOB_THRESHOLD_MIN,
       retention: {
         logLine: raw.SVC_RETENTION_LOG_LINE_DAYS,

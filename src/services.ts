@@ -39,5 +39,6 @@ export const clockOf = ({
   now: now(),
   startedAt,
   stallTimeoutMin: config.stallTimeoutMin,
+  lostAfterMin: config.lostAfterMin,
   idleJobThresholdMin: config.idleJobThresholdMin,
 })

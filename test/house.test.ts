@@ -114,7 +114,7 @@ test('a long file has its reason in the table, and the table names no file that 
   expect(long).toEqual(Object.keys(LONG_WITH_REASON).sort())
 })
 
-test('migrations have a number each, can be run twice and drop nothing', () => {
+test('migrations have a number each, can be run twice and drop nothing that holds data', () => {
   const names = readdirSync(join(ROOT, 'prisma/migrations')).filter((name) => !name.includes('.'))
   const numbers = names.map((name) => /^(\d{3})_[a-z_]+$/.exec(name)?.[1])
   expect(numbers).not.toContain(undefined)

@@ -119,13 +119,16 @@ export function batchCan(
 ): BatchCan {
   const stands = !batch.deleted
   return {
-    stop: stands && batch.status === 'running' && may('stop'),
+    stop: stands && isOpen(batch) && may('stop'),
     rerun: stands && may('rerun'),
     delete: stands && may('delete'),
     share: stands && may('share'),
     edit: stands && may('edit'),
   }
 }
+
+/** A lost batch is not over for sure: it may be stopped or marked as ended, as one that runs. */
+export const isOpen = ({ status }: { status: string }): boolean => status === 'running' || status === 'lost'
 
 const whoIs = (caller: Caller): Who | null => (caller.kind === 'known' ? caller.user : null)
 const userIdOf = (caller: Caller): string | null => (caller.kind === 'known' ? caller.user.id : null)

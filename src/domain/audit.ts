@@ -28,6 +28,7 @@ export interface AuditEntry {
     | 'token.created'
     | 'token.revoked'
     | 'batch.stop_requested'
+    | 'batch.ended'
     | 'batch.rerun_requested'
     | 'batch.command_cancelled'
     | 'agent.registered'

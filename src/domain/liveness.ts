@@ -1,6 +1,6 @@
 /**
- * What is derived from silence and from idle GPUs (specification §3.1, §3.2; contract §7): marks that come and go with
- * the evidence, never states. Pure. Neither is judged in the first threshold after events could come in again, because
+ * What is derived from silence and from idle GPUs (specification §3.1, §3.2; contract §7, §10 "Time", "Lost"). All of it
+ * follows when events were received, never what clients say of the time. Pure. None of it is judged in the first threshold after events could come in again, because
  * reporters may have been unable to reach any server before. What is read and what the watchers judge
  * (domain/health/watch.ts) both come from here.
  */
@@ -9,6 +9,7 @@ export interface Clock {
   /** Since when events could come in without a break: the start of the only server, or the end of an outage. */
   startedAt: Date
   stallTimeoutMin: number
+  lostAfterMin: number
   idleJobThresholdMin: number
 }
 
@@ -18,6 +19,8 @@ export interface GpuSeen {
   lastAt: string | null
   /** The last time utilisation was at 5% or more. */
   busyAt: string | null
+  /** Samples below 5% since then. */
+  lowSamples: number
 }
 
 const MINUTE_MS = 60_000
@@ -31,14 +34,32 @@ export const canJudge = (thresholdMin: number, clock: Clock): boolean =>
   clock.now.getTime() - clock.startedAt.getTime() >= thresholdMin * MINUTE_MS
 
 /** Is a running batch silent for longer than the threshold? */
-export function isStalled(batch: { status: string; lastSeenAt: string }, clock: Clock): boolean {
+export function isStalled(batch: { status: string; aliveAt: string }, clock: Clock): boolean {
   return (
     batch.status === 'running' &&
     canJudge(clock.stallTimeoutMin, clock) &&
-    sinceMs(batch.lastSeenAt, clock.now) > clock.stallTimeoutMin * MINUTE_MS
+    sinceMs(batch.aliveAt, clock.now) > clock.stallTimeoutMin * MINUTE_MS
   )
 }
 
+/**
+ * Why a running batch is lost, in words; null while it is not.
+ * @param batch.heardAt its last sign of life, or, of one that never showed any, the last receipt of an event
+ */
+export function lossBySilence(batch: { status: string; heardAt: string }, clock: Clock): string | null {
+  const silentMs = sinceMs(batch.heardAt, clock.now)
+  const lost =
+    batch.status === 'running' &&
+    canJudge(clock.lostAfterMin, clock) &&
+    silentMs > clock.lostAfterMin * MINUTE_MS
+  return lost ? `no events for ${silence(silentMs)}` : null
+}
+
+const silence = (ms: number): string =>
+  ms < 2 * MINUTE_MS ? `${Math.floor(ms / 1000)} s` : `${Math.floor(ms / MINUTE_MS)} min`
+
+/** Before this a running batch that was last heard of then is lost; null while nothing is judged. */
+export const lostBefore = (clock: Clock): Date | null => instantBefore(clock.lostAfterMin, clock)
 /** Before this a running batch that was last seen then is silent for too long; null while nothing is judged. */
 export const stalledBefore = (clock: Clock): Date | null => instantBefore(clock.stallTimeoutMin, clock)
 /** Since before this a GPU must be below 5% for its job to be idle; null while nothing is judged. */
@@ -47,8 +68,11 @@ export const idleBefore = (clock: Clock): Date | null => instantBefore(clock.idl
 const instantBefore = (thresholdMin: number, clock: Clock): Date | null =>
   canJudge(thresholdMin, clock) ? new Date(clock.now.getTime() - thresholdMin * MINUTE_MS) : null
 
+/** Fewer samples than this are no evidence: one of them and silence is not idle. */
+export const LEAST_LOW_SAMPLES = 5
+
 /**
- * Was the GPU of a running job below 5% for the threshold? The job's own snapshots decide; a job without any is judged
+ * Was the GPU of a running job below 5% for the threshold, and do samples still say so? The job's own snapshots decide; a job without any is judged
  * by those of its batch, from its own start on.
  */
 export function isIdle(
@@ -59,6 +83,9 @@ export function isIdle(
   if (job.status !== 'running' || !canJudge(clock.idleJobThresholdMin, clock)) return false
   const gpu = job.gpu.lastAt === null ? batchGpu : job.gpu
   if (gpu.firstAt === null || gpu.lastAt === gpu.busyAt) return false
+  if (gpu.lowSamples < LEAST_LOW_SAMPLES) return false
+  if (gpu.lastAt === null || sinceMs(gpu.lastAt, clock.now) > (clock.idleJobThresholdMin * MINUTE_MS) / 2)
+    return false
   const idleMs = Math.min(sinceMs(gpu.busyAt ?? gpu.firstAt, clock.now), sinceMs(job.startedAt, clock.now))
   return idleMs >= clock.idleJobThresholdMin * MINUTE_MS
 }

@@ -1,6 +1,7 @@
 import type { Db } from '../db/sql.ts'
 import { hostsOfBatches } from './agents/index.ts'
 import {
+  aliveAt,
   type BatchField,
   type BatchRow,
   type BatchView,
@@ -10,9 +11,9 @@ import {
   fieldsOf,
 } from './batches/index.ts'
 import type { Caller } from './caller.ts'
-import { type BatchEtas, etaOf, recentEtasOf } from './eta/index.ts'
+import { type BatchEtas, etaOf, progressOf, recentEtasOf } from './eta/index.ts'
 import { type JobRow, type JobView, jobView } from './jobs/index.ts'
-import type { Clock } from './liveness.ts'
+import { type Clock, isStalled } from './liveness.ts'
 import { publicBatch, publicJob } from './shares/index.ts'
 
 /** The batches of these rows as the caller is shown them, in their order; without an account the public fields alone. */
@@ -33,8 +34,9 @@ export async function viewsOfBatches(
   rows: readonly BatchRow[],
   clock: Clock,
 ): Promise<BatchView[]> {
-  const [etas, hosts] = await Promise.all([
+  const [etas, progress, hosts] = await Promise.all([
     etasOfBatches(db, rows, clock),
+    progressOf(db, rows),
     hostsOfBatches(
       db,
       rows.map((row) => row.key),
@@ -46,6 +48,7 @@ export async function viewsOfBatches(
       can: canOf(row, caller),
       hostId: hosts.get(row.key)?.id ?? null,
       etaS: etas.get(row.key)?.batch.etaS ?? null,
+      progress: progress.get(row.key) ?? null,
     }),
   )
 }
@@ -91,8 +94,7 @@ export async function viewsOfJobs(
   viewOf: (...of: Parameters<typeof jobView>) => JobView = jobView,
 ): Promise<JobView[]> {
   const running = new Set(rows.flatMap((row) => (row.status === 'running' ? row.batch_key : [])))
-  const etas: Map<number, BatchEtas> =
-    running.size === 0 ? new Map() : await etaOf(db, [...running], clock.now)
+  const etas: Map<number, BatchEtas> = running.size === 0 ? new Map() : await etaOf(db, [...running], clock)
   return rows.map((row) =>
     viewOf(row, clock, { etaS: etas.get(row.batch_key)?.jobs.get(row.key)?.etaS ?? null }),
   )
@@ -102,15 +104,17 @@ export async function viewsOfJobs(
 export const etasOfBatches = (
   db: Db,
   rows: readonly BatchRow[],
-  { now }: Clock,
+  clock: Clock,
 ): Promise<Map<number, BatchEtas>> =>
   recentEtasOf(
     db,
     rows
-      .filter((row) => row.status === 'running')
+      .filter(
+        (row) => row.status === 'running' && !isStalled({ status: row.status, aliveAt: aliveAt(row) }, clock),
+      )
       .map((row) => ({
         key: row.key,
         stamp: [row.last_seen_at, row.n_jobs, row.n_running, row.n_total].join(),
       })),
-    now,
+    clock,
   )

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import {
   type CommandView,
   commandsOf,
+  countHosts,
   type HostView,
   hostView,
   listHosts,
   readHost,
 } from '../domain/agents/index.ts'
-import { isAdmin } from '../domain/caller.ts'
 import { Problem } from '../problem.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
@@ -28,9 +28,16 @@ builder.objectType(RunningType, {
 
 const HostType = builder.objectRef<HostView>('Host')
 builder.objectType(HostType, {
-  description: 'An agent on a host. Yours only; all of them for administrators.',
+  description:
+    'A host that batches reported from, or that has an agent. Yours only; all of them for administrators.',
   fields: (t) => ({
-    id: t.id({ description: 'The agent_id', resolve: ({ id }) => id }),
+    id: t.id({ description: 'The agent_id, where it has an agent', resolve: ({ id }) => id }),
+    agentId: t.id({ nullable: true, description: 'Null without an agent', resolve: (host) => host.agent_id }),
+    clockSkewS: t.float({
+      nullable: true,
+      description: "Seconds that its clock is behind the service's, by its newest batch",
+      resolve: (host) => host.clock_skew_s,
+    }),
     hostname: t.string({ resolve: ({ hostname }) => hostname }),
     capabilities: t.field({ type: 'JSON', resolve: ({ capabilities }) => capabilities }),
     version: t.string({ resolve: ({ version }) => version }),
@@ -77,7 +84,7 @@ builder.queryField('hosts', (t) =>
       first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.hosts) }),
       after: t.arg.string(),
     },
-    resolve: async (_root, args, { caller, db, prisma, clock }) => {
+    resolve: async (_root, args, { caller, db, clock }) => {
       const { first } = args
       const after = hostCursors.read(args.after)
       const known = caller.kind === 'known'
@@ -89,8 +96,7 @@ builder.queryField('hosts', (t) =>
           first,
           after,
           cursorOf: (row) => hostCursors.write({ createdAt: row.registered_at, id: row.id }),
-          total: () =>
-            known ? prisma.agent.count({ where: isAdmin(caller) ? {} : { userId: caller.user.id } }) : 0,
+          total: () => (known ? countHosts(db, caller) : 0),
         },
       )
     },

@@ -21,6 +21,7 @@ export const BatchStatusType = builder.enumType('BatchStatus', {
     COMPLETED: { value: 'completed' },
     FAILED: { value: 'failed' },
     STOPPED: { value: 'stopped' },
+    LOST: { value: 'lost' },
   } as const,
 })
 
@@ -56,7 +57,7 @@ export const BatchFilterInput = builder
       id: words,
       project: words,
       status: z
-        .array(z.enum(['running', 'completed', 'failed', 'stopped']))
+        .array(z.enum(['running', 'completed', 'failed', 'stopped', 'lost']))
         .max(10)
         .nullish(),
       host: words,

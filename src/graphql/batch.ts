@@ -147,6 +147,23 @@ builder.node(BatchType, {
     startedAt: t.field({ type: 'DateTime', resolve: ({ view }) => view.started_at }),
     endedAt: t.field({ type: 'DateTime', nullable: true, resolve: ({ view }) => view.ended_at }),
     lastSeenAt: t.field({ type: 'DateTime', resolve: ({ view }) => view.last_seen_at }),
+    lastReceivedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: "When the last of its events was received, by the service's clock",
+      resolve: ({ view }) => view.last_received_at,
+    }),
+    clockSkewS: t.float({
+      nullable: true,
+      description:
+        "Seconds that its host's clock is behind the service's; null where its sender does not say",
+      resolve: ({ view }) => view.clock_skew_s,
+    }),
+    progress: t.float({
+      nullable: true,
+      description: 'How much of it is done, 0 to 1, by its jobs and, where they are planned, by their epochs',
+      resolve: ({ view }) => view.progress,
+    }),
     elapsedS: t.field({ type: 'Number', resolve: ({ view }) => view.elapsed_s }),
     etaS: t.float({
       nullable: true,

@@ -97,7 +97,7 @@ export function createContext(options: {
       })
     }),
     etas: new DataLoader(async (keys) => {
-      const etas = await etaOf(db, keys, options.clock.now)
+      const etas = await etaOf(db, keys, options.clock)
       return keys.map((key) => etas.get(key))
     }),
     dashboardMemory: options.dashboardMemory ?? createDashboardMemory(),

@@ -16,6 +16,7 @@ builder.objectType(CountsType, {
     duplicate: t.int({ resolve: ({ duplicate }) => duplicate }),
     spilled: t.int({ resolve: ({ spilled }) => spilled }),
     dropped: t.int({ resolve: ({ dropped }) => dropped }),
+    rejected: t.int({ description: 'Refused by the service', resolve: ({ rejected }) => rejected }),
   }),
 })
 
@@ -30,8 +31,17 @@ builder.objectType(DeliveryType, {
     reported: t.field({ type: CountsType, nullable: true, resolve: ({ reported }) => reported }),
     missing: t.int({
       nullable: true,
-      description: 'Produced, not given up by the reporter, and not stored',
+      description: 'Still to come: produced, neither dropped nor rejected, and not stored',
       resolve: ({ missing }) => missing,
+    }),
+    missingEpochs: t.float({
+      description: 'Epochs that the pace of their jobs leads to expect and that are not stored',
+      resolve: (delivery) => delivery.missing_epochs,
+    }),
+    gaps: t.field({
+      type: 'JSON',
+      description: 'Where epochs are missing: `job_id` and `ranges` of the first jobs that lack any',
+      resolve: ({ gaps }) => gaps,
     }),
   }),
 })

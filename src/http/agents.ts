@@ -11,6 +11,7 @@ import {
   deliver,
   finish,
   noteAlive,
+  noteEndedProcesses,
   noteSteps,
   POLL_INTERVAL_S,
   registerAgent,
@@ -109,6 +110,12 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
                 cwd: text,
                 pid: z.number().nullable().describe('Of a stop: the process to end'),
                 target_cmd_id: text.describe('Of a stop: the command that started it'),
+                process: z
+                  .object({ pid: z.int(), start_time: z.string(), boot_id: z.string() })
+                  .nullish()
+                  .describe(
+                    'Of a stop: what the batch recorded of the process; null where it recorded nothing',
+                  ),
                 env: z.record(z.string(), z.string()),
                 authorized_by: z
                   .enum(['record', 'owner_words'])
@@ -140,6 +147,7 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
           cwd: job.cwd,
           pid: job.pid,
           target_cmd_id: job.targetId,
+          ...(job.kind === 'stop' && { process: job.process }),
           env: job.env,
           authorized_by: job.authorizedBy,
           overridden: job.overridden,
@@ -266,6 +274,21 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
               .array(z.object({ cmd_id: storable.min(1).max(64), pid }))
               .max(1_000)
               .optional(),
+            ended: z
+              .array(
+                z.object({
+                  batch_id: storable.min(1).max(128),
+                  pid,
+                  start_time: storable.min(1).max(128),
+                  boot_id: storable.min(1).max(128),
+                  reason: reason.optional(),
+                }),
+              )
+              .max(1_000)
+              .optional()
+              .describe(
+                'Processes that reported batches and are gone; those that are not known as such are ignored',
+              ),
           })
           .nullish(),
         response: { 204: shapes.noContent },
@@ -273,10 +296,13 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
     },
     async (request, reply) => {
       const agent = await agentOf(request)
-      const running = request.body?.running
+      const { running, ended = [] } = request.body ?? {}
       await commit(writer, async (tx) => ({
         result: undefined,
-        changes: await noteAlive(tx, agent, running, now()),
+        changes: [
+          ...(await noteAlive(tx, agent, running, now())),
+          ...(await noteEndedProcesses(tx, agent, ended, now())),
+        ],
       }))
       return reply.code(204).send(null)
     },

@@ -4,7 +4,7 @@ import type { JobView } from '../domain/jobs/index.ts'
 import { instant } from './shapes.ts'
 
 /** The Batch and the Job of the API (contract §4), as they are described; domain/{batches,jobs}/view.ts makes them. */
-export const BATCH_STATES = ['running', 'completed', 'failed', 'stopped'] as const
+export const BATCH_STATES = ['running', 'completed', 'failed', 'stopped', 'lost'] as const
 export const JOB_STATES = ['running', 'completed', 'failed', 'stopped', 'lost'] as const
 
 const seconds = z.union([z.number(), z.string()]).describe('Seconds; "NaN" or "Infinity" where so reported')
@@ -40,8 +40,16 @@ export const batchShape = z.object({
   started_at: instant,
   ended_at: instant.nullable(),
   last_seen_at: instant,
+  last_received_at: instant
+    .nullable()
+    .describe("When the last of its events was received, by the service's clock"),
+  clock_skew_s: z
+    .number()
+    .nullable()
+    .describe("Seconds that its host's clock is behind the service's; null where its sender does not say"),
   elapsed_s: seconds,
-  eta_s: z.number().nullable(),
+  eta_s: z.number().nullable().describe('Null while it is stalled, and once it is over'),
+  progress: z.number().nullable().describe('How much is done, 0 to 1; null where nothing is planned'),
   failure_reason: text,
   traceback: text.describe('Of the failure that ended it'),
   env_snapshot: z.looseObject({ commit: text, command: text, cwd: text, hostname: text }).nullable(),

@@ -2,12 +2,13 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { isStorable, mayRead, visibleBatch } from '../domain/access.ts'
-import { flagSeenBefore, noteFlagSeen, queueStop } from '../domain/agents/index.ts'
+import { flagSeenBefore, noteFlagSeen, queueStop, stopRequestOf } from '../domain/agents/index.ts'
 import {
   type BatchRow,
   deleteBatch,
   deleteBatches,
   editBatch,
+  endBatch,
   MOST_LABEL,
   MOST_NOTES,
   readBatches,
@@ -36,6 +37,11 @@ const batchLabel = z
 const notes = z
   .string()
   .max(MOST_NOTES, 'must be at most 65,536 characters')
+  .refine(isStorable, 'must be without NUL characters and lone surrogates')
+const endReason = z
+  .string()
+  .min(1)
+  .max(500, 'must be at most 500 characters')
   .refine(isStorable, 'must be without NUL characters and lone surrogates')
 const batchIds = z.array(z.string().min(1).max(512)).min(1).max(500)
 
@@ -147,13 +153,40 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
     },
   )
 
+  routes.post(
+    '/api/batches/:id/end',
+    {
+      ...personOnly,
+      ...asMade,
+      schema: {
+        ...one,
+        summary: 'Mark a batch as ended that its reporter did not end; what that says later counts above it',
+        body: z.strictObject({ status: z.enum(['failed', 'stopped']), reason: endReason.optional() }),
+        response: { 200: batchShape },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const { status, reason } = request.body
+      const { id } = request.params
+      const key = await commit(writer, (tx) => endBatch(tx, caller, id, { status, reason }, now()))
+      return presentOne(caller, key)
+    },
+  )
+
   routes.get(
     '/api/batches/:id/stop-requested',
     {
       schema: {
         ...one,
         summary: 'Whether a stop was asked for; also with a reporter token',
-        response: { 200: z.object({ stop_requested: z.boolean() }) },
+        response: {
+          200: z.object({
+            stop_requested: z.boolean(),
+            requested_by: z.string().optional().describe('The name of who asked'),
+            requested_at: shapes.instant.optional(),
+          }),
+        },
       },
     },
     async (request) => {
@@ -165,7 +198,7 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
       if (batch.stopRequested && reporter && !(await flagSeenBefore(sql, batch.key))) {
         await commit(writer, (tx) => noteFlagSeen(tx, batch, caller, now()))
       }
-      return { stop_requested: batch.stopRequested }
+      return { stop_requested: batch.stopRequested, ...(await stopRequestOf(sql, batch)) }
     },
   )
 

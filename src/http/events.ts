@@ -64,7 +64,7 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
       schema: { tags: ['ingest'], summary: 'Store one event', body: eventSchema, response: { 200: stored } },
     },
     async (request, reply) => {
-      const { body, headers } = await receiveEvent(ingest, senderOf(request), request.body)
+      const { body, headers } = await receiveEvent(ingest, senderOf(request), request.body, sentAt(request))
       reply.headers(headers)
       return storedOf(body)
     },
@@ -82,11 +82,17 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
       },
     },
     async (request, reply) => {
-      const { body, headers } = await receiveEvents(ingest, senderOf(request), request.body)
+      const { body, headers } = await receiveEvents(ingest, senderOf(request), request.body, sentAt(request))
       reply.headers(headers)
       return { results: body.map(resultOf) }
     },
   )
+}
+
+/** When the request was sent, by the sender's clock; by it the service knows how far that is off (contract §10 "Time"). */
+const sentAt = ({ headers }: FastifyRequest): string | undefined => {
+  const value = headers['x-svc-sent-at']
+  return typeof value === 'string' ? value : undefined
 }
 
 /** As everywhere in REST (contract "General rules"): there is nothing to ask for here. */

@@ -15,7 +15,7 @@ import * as shapes from './shapes.ts'
 
 const hostShape = z.object({
   id: z.string(),
-  agent_id: z.string(),
+  agent_id: z.string().nullable().describe('Null of a host that batches reported from, without an agent'),
   hostname: z.string(),
   capabilities: z.unknown(),
   version: z.string(),
@@ -32,6 +32,12 @@ const hostShape = z.object({
     .array(z.object({ cmd_id: z.string(), pid: z.number() }))
     .describe('What its last heartbeat said'),
   pending_commands: z.int(),
+  clock_skew_s: z
+    .number()
+    .nullable()
+    .describe(
+      "Seconds that its clock is behind the service's, by its newest batch; null where that does not say",
+    ),
 })
 const seriesShape = z.object({
   batch_id: z.string(),
@@ -63,7 +69,7 @@ export function hostRoutes(app: FastifyInstance, services: Services): void {
       ...knownReader,
       schema: {
         tags,
-        summary: 'Your hosts, newest first; all hosts for an administrator',
+        summary: 'Your hosts, with or without an agent, newest first; all hosts for an administrator',
         querystring: z.strictObject(pageQuery),
         response: { 200: pageOf(hostShape) },
       },

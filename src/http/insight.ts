@@ -46,10 +46,26 @@ const delivery = z.object({
     .describe('`open` while it runs; `unknown` when it ended without a receipt'),
   stored: z.int().describe('Events of the batch that are stored, each counted once'),
   reported: z
-    .object({ produced: z.int(), accepted: z.int(), duplicate: z.int(), spilled: z.int(), dropped: z.int() })
+    .object({
+      produced: z.int(),
+      accepted: z.int(),
+      duplicate: z.int(),
+      spilled: z.int(),
+      dropped: z.int(),
+      rejected: z.int(),
+    })
     .nullable()
     .describe("The reporter's own count, sent with its last event"),
-  missing: z.int().nullable().describe('Produced, not given up by the reporter, and not stored'),
+  missing: z
+    .int()
+    .nullable()
+    .describe('Still to come: produced, neither dropped nor rejected, and not stored'),
+  missing_epochs: z
+    .number()
+    .describe('Epochs that the pace of their jobs leads to expect and that are not stored'),
+  gaps: z
+    .array(z.object({ job_id: z.string(), ranges: z.array(z.tuple([z.number(), z.number()])) }))
+    .describe('Where epochs are missing: first and last of each range, of the first 20 jobs that lack any'),
 })
 
 const jobDelivery = z.object({
@@ -126,7 +142,7 @@ export function insightRoutes(app: FastifyInstance, services: Services): void {
     },
     async (request) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id)
-      const etas = await etaOf(sql, [batch.key], now())
+      const etas = await etaOf(sql, [batch.key], clockOf(services))
       return { batch_id: batch.id, ...showEta(etas.get(batch.key)?.batch ?? NO_ETA) }
     },
   )
@@ -149,7 +165,10 @@ export function insightRoutes(app: FastifyInstance, services: Services): void {
     },
     async (request) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id)
-      const [etas, jobs] = await Promise.all([etaOf(sql, [batch.key], now()), jobIdsOf(sql, batch.key)])
+      const [etas, jobs] = await Promise.all([
+        etaOf(sql, [batch.key], clockOf(services)),
+        jobIdsOf(sql, batch.key),
+      ])
       const known = etas.get(batch.key)?.jobs
       return {
         items: jobs.map(({ key, id, status }) => ({
@@ -214,10 +233,11 @@ export function insightRoutes(app: FastifyInstance, services: Services): void {
         querystring: z.strictObject({ project: words('Slugs of projects; all without it') }),
         response: {
           200: z.object({
-            running: z.int(),
+            running: z.int().describe('Batches that show signs of life'),
             completed: z.int(),
             failed: z.int(),
             stopped: z.int(),
+            lost: z.int().describe('Batches that ended without a word'),
             running_jobs: z.int(),
             finished_24h: z.int().describe('Batches that completed in the last 24 hours'),
             failed_24h: z.int(),

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Sql } from '../db/sql.ts'
-import type { Services } from '../services.ts'
+import { stalledBefore } from '../domain/liveness.ts'
+import { clockOf, type Services } from '../services.ts'
 
 /** How long a scrape waits for the database; one that is away must not make the other figures come late. */
 const PATIENCE_MS = 2_000
@@ -15,11 +16,12 @@ interface Stock {
 }
 
 /** What the database knows, asked at each scrape: once, and by one connection. */
-export function createStock({ sql, live }: Services, registers: Registry[]): void {
+export function createStock(services: Services, registers: Registry[]): void {
+  const { sql, live } = services
   let asked: Promise<Stock | undefined> | undefined
   const stock = (): Promise<Stock | undefined> => {
     // All gauges of a scrape ask in one moment.
-    asked ??= inTime(readStock(sql)).finally(() => {
+    asked ??= inTime(readStock(sql, stalledBefore(clockOf(services)))).finally(() => {
       asked = undefined
     })
     return asked
@@ -59,7 +61,7 @@ export function createStock({ sql, live }: Services, registers: Registry[]): voi
   gauge('svc_changes_lag', 'Changes that this process has yet to look at', [], (g, s) =>
     g.set(Math.max(0, s.newestChange - live.cursor)),
   )
-  gauge('svc_batches_running', 'Batches that run', [], (g, s) => g.set(s.running))
+  gauge('svc_batches_running', 'Batches that run and show signs of life', [], (g, s) => g.set(s.running))
   gauge('svc_jobs', 'Work in the background, by task and state', ['task', 'state'] as const, (g, s) => {
     for (const { task, state, n } of s.jobs) g.set({ task, state }, n)
   })
@@ -79,12 +81,14 @@ const inTime = (reading: Promise<Stock>): Promise<Stock | undefined> =>
     reading.then(resolve, () => resolve(undefined)).finally(() => clearTimeout(timer))
   })
 
-async function readStock(sql: Sql): Promise<Stock> {
+async function readStock(sql: Sql, silentBefore: Date | null): Promise<Stock> {
   const [row] = await sql<Stock[]>`/* metrics.stock */
     select
       coalesce((select max(seq) from changes), 0) as "newestChange",
       pg_database_size(current_database()) as "databaseBytes",
-      (select count(*) from batches where status = 'running' and deleted_at is null) as running,
+      (select count(*) from batches b join batch_progress p on p.batch_key = b.key
+        where b.status = 'running' and b.deleted_at is null
+          and coalesce(p.last_live_at, p.last_seen_at) >= ${silentBefore?.toISOString() ?? '-infinity'}::timestamptz) as running,
       (select coalesce(jsonb_agg(c), '[]') from (
         select application_name as pool, coalesce(state, 'other') as state, count(*) as n
         from pg_stat_activity

@@ -3,6 +3,7 @@ import { canonicalInstant } from '../db/instant.ts'
 import { accepts, type Event, eventSchema, type Incoming, seriesOf } from '../domain/events/index.ts'
 import { stampOf } from '../domain/merge.ts'
 import { type FieldError, Problem } from '../problem.ts'
+import type { Reception } from './reception.ts'
 
 /**
  * Steps 3, 4 and 6 of specification §4.1: the envelope's shape, schema_version, and the data of its type. They run
@@ -41,12 +42,13 @@ export function parseBody(bytes: Buffer | undefined): Body {
 /**
  * @param value one parsed event
  * @param text its JSON, as it came
+ * @param reception of the request that it came in
  * @returns the checked event, or the refusal: unsupported_schema_version, invalid_envelope, invalid_text, too_deep,
  *   event_too_large
  */
 export function checkEvent(
   value: unknown,
-  { text, suspect }: { text?: string | undefined; suspect: boolean },
+  { text, suspect, reception }: { text?: string | undefined; suspect: boolean; reception: Reception },
 ): Checked | Problem {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return new Problem('invalid_envelope', { errors: [{ path: '', message: 'must be an object' }] })
@@ -73,13 +75,16 @@ export function checkEvent(
     return new Problem('event_too_large')
   }
   const found = event.event_type === 'job_epoch' && errors.length === 0 ? seriesOf(event.data) : undefined
-  const at = canonicalInstant(event.timestamp)
+  const sent = canonicalInstant(event.timestamp)
+  const at = sent > reception.aheadAfter ? reception.next() : sent
   const eventId = event.event_id.toLowerCase()
   return {
     event,
     eventId,
     json,
     at,
+    receipt: reception,
+    live: sent >= reception.aliveFrom,
     stamp: stampOf(at, ENDS.has(event.event_type), eventId),
     dbId: 0,
     series: found?.series,

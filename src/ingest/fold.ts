@@ -21,6 +21,7 @@ import { createMetricWatch } from './watch-metrics.ts'
 /** What became of a batch and of those of its jobs that the group's events name. */
 export interface Touched {
   wasOver: boolean
+  wasLost: boolean
   over: boolean
   /** Job → its status before; null for a new one. */
   jobs: Map<JobState, JobState['status'] | null>
@@ -64,7 +65,7 @@ export async function foldGroup(
     let inBatch = touched.get(batch)
     if (inBatch === undefined) {
       const wasOver = statusOf(batch) !== 'running'
-      inBatch = { wasOver, over: wasOver, jobs: new Map() }
+      inBatch = { wasOver, wasLost: statusOf(batch) === 'lost', over: wasOver, jobs: new Map() }
       touched.set(batch, inBatch)
     }
     const conflict = applyToBatch(batch, checked, byOwner)

@@ -5,6 +5,7 @@ import { type Authenticator, createAuthenticator } from './authenticate.ts'
 import { createGroupCommit, type GroupCommit, type WrittenGroup } from './group.ts'
 import { createLimiter, type RateLimit } from './limit.ts'
 import type { Receiver } from './receive.ts'
+import { createReceptionist } from './reception.ts'
 
 export type { Outcome, Sender, Stored } from './outcome.ts'
 export { receiveEvent, receiveEvents } from './receive.ts'
@@ -22,6 +23,8 @@ export function createIngest(options: {
   trips?: Trips
   now: () => Date
   rateLimit: RateLimit
+  /** Minutes after which an event that arrives late is no sign of life. */
+  staleAfterMin: number
   autocreate: boolean
   maxSeries: number
 }): Ingest {
@@ -33,6 +36,7 @@ export function createIngest(options: {
       heed = listener
     },
     limiter: createLimiter(options.rateLimit),
+    reception: createReceptionist(options.now, options.staleAfterMin),
     group: createGroupCommit(options.writer, options.trips, {
       autocreate: options.autocreate,
       maxSeries: options.maxSeries,

@@ -9,7 +9,11 @@ import type { Standing } from './standing.ts'
  * say of the same batch or job, so the same events in any order make the same mails. What ends because somebody asked it
  * to stop is no failure.
  */
-export function noticed(admitted: readonly Item[], standing: Standing, { crossed }: Folded): Happening[] {
+export function noticed(
+  admitted: readonly Item[],
+  standing: Standing,
+  { crossed, touched }: Folded,
+): Happening[] {
   const watched = new Map([...standing.projectsByKey.values()].map((p) => [p.key, p.rules]))
   if (![...watched.values()].some((rules) => rules.length > 0)) return []
   const happenings: Happening[] = []
@@ -23,6 +27,8 @@ export function noticed(admitted: readonly Item[], standing: Standing, { crossed
     const { state } = standing.batches.get(event.batch_id) as LoadedBatch
     const end = endOf(checked.event, state.stopRequested)
     if (end === undefined) continue
+    // Its loss was mailed as a failure; that its own word of it comes after all is no second one.
+    if (end.trigger === 'batch_failed' && touched.get(state)?.wasLost === true) continue
     if (!watched.get(state.projectKey)?.some((rule) => rule.trigger === end.trigger)) continue
     const job =
       typeof event.job_id === 'string' ? standing.jobs.get(event.batch_id)?.get(event.job_id) : undefined

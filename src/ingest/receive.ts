@@ -4,6 +4,7 @@ import { type Body, type Checked, checkEvent, parseBody } from './envelope.ts'
 import type { GroupCommit } from './group.ts'
 import type { Limiter } from './limit.ts'
 import type { Outcome, Sender, Stored } from './outcome.ts'
+import type { Receptionist } from './reception.ts'
 
 /**
  * The ten steps of specification §4.1:
@@ -21,6 +22,7 @@ import type { Outcome, Sender, Stored } from './outcome.ts'
 export interface Receiver {
   limiter: Limiter
   group: GroupCommit
+  reception: Receptionist
   /** Events since the start, by what became of them; not those of requests that were refused whole. */
   readonly counts: { stored: number; duplicate: number; refused: number }
 }
@@ -32,15 +34,16 @@ export interface Receipt<T> {
   headers: Record<string, string>
 }
 
-/** POST /api/events. Throws the Problem of a refused event. */
+/** POST /api/events. @param sentAt its header `X-Svc-Sent-At`. Throws the Problem of a refused event. */
 export async function receiveEvent(
   receiver: Receiver,
   sender: Sender,
   bytes: Buffer | undefined,
+  sentAt?: string,
 ): Promise<Receipt<Stored>> {
   const headers = receiver.limiter.take(sender.tokenId, 1)
   const { value, text, suspect } = parseBody(bytes)
-  const checked = checkEvent(value, { text, suspect })
+  const checked = checkEvent(value, { text, suspect, reception: receiver.reception(sentAt) })
   if (checked instanceof Problem) {
     receiver.counts.refused++
     throw checked
@@ -56,13 +59,16 @@ export async function receiveEvents(
   receiver: Receiver,
   sender: Sender,
   bytes: Buffer | undefined,
+  sentAt?: string,
 ): Promise<Receipt<Outcome[]>> {
   const body = parseBody(bytes)
   const values = arrayOf(body)
   const headers = receiver.limiter.take(sender.tokenId, values.length)
   // Whatever else stands among them is refused for what it is, before its text is looked at.
   const texts = values.every(isObject) ? textsOfObjects(body.text) : []
-  const checked = values.map((value, i) => checkEvent(value, { text: texts[i], suspect: body.suspect }))
+  const { suspect } = body
+  const reception = receiver.reception(sentAt)
+  const checked = values.map((value, i) => checkEvent(value, { text: texts[i], suspect, reception }))
   const good = checked.filter((c): c is Checked => !(c instanceof Problem))
   const outcomes =
     good.length === 0 ? [] : await receiver.group.submit(good.map((c) => ({ checked: c, sender })))

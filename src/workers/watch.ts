@@ -16,7 +16,7 @@ export async function watch(
   signal: AbortSignal,
 ): Promise<void> {
   const at = clock()
-  const total: Looked = { opened: 0, cleared: 0 }
+  const total: Looked = { opened: 0, cleared: 0, lost: 0 }
   for (const [keys, judge] of [
     [await batchesDue(sql, at), watchBatches],
     [await agentsDue(sql, at), watchAgents],
@@ -26,7 +26,8 @@ export async function watch(
       const looked = await commit(writer, (tx) => judge(tx, some, at))
       total.opened += looked.opened
       total.cleared += looked.cleared
+      total.lost += looked.lost
     }
   }
-  if (total.opened + total.cleared > 0) log.info(total, 'verdicts changed')
+  if (total.opened + total.cleared + total.lost > 0) log.info(total, 'verdicts changed')
 }

@@ -8,7 +8,13 @@ import { registerAgent } from './agent.ts'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
 const ago = (seconds: number): string => new Date(NOW.getTime() - seconds * 1000).toISOString()
-const clock = { now: NOW, startedAt: new Date(ago(86_400)), stallTimeoutMin: 15, idleJobThresholdMin: 10 }
+const clock = {
+  now: NOW,
+  startedAt: new Date(ago(86_400)),
+  stallTimeoutMin: 15,
+  lostAfterMin: 60,
+  idleJobThresholdMin: 10,
+}
 const running: ProcessEvidence = {
   cmdId: 'c',
   pid: 42,
@@ -24,6 +30,7 @@ const running: ProcessEvidence = {
 }
 const evidence = (lastSeenS: number, process: Partial<ProcessEvidence> | null): BatchEvidence => ({
   status: 'running',
+  aliveAt: ago(lastSeenS),
   lastSeenAt: ago(lastSeenS),
   process: process && { ...running, ...process },
   paces: [],

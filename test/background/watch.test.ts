@@ -14,7 +14,7 @@ let stage: Stage
 beforeAll(async () => {
   database = await freshDatabase()
   stage = await openStage({ databaseUrl: database.url }, { now: clock.now })
-  for (const trigger of ['batch_stalled', 'job_idle', 'agent_offline']) {
+  for (const trigger of ['batch_failed', 'batch_stalled', 'job_idle', 'agent_offline']) {
     await database.sql`
       insert into notification_rules (project_key, name, trigger, created_at)
       select key, ${trigger}, ${trigger}, now() from projects where slug = 'vision'`
@@ -117,8 +117,7 @@ test('a job whose GPU idles is told with its batch, and cleared when the GPU wor
     startOf({ id: 'idler', timestamp: at(1_200) }),
     makeEvent('job_start', { batch_id: 'idler', timestamp: at(1_200) }),
     snapshot('idler', 1_200, 90),
-    snapshot('idler', 900, 1),
-    snapshot('idler', 0, 2),
+    ...[800, 600, 400, 200, 0].map((ago) => snapshot('idler', ago, 1)),
   )
   const open = await openStream(stage.app.address, ['batch:idler'], { token: stage.batchOwner.token })
   await watch()
@@ -134,7 +133,7 @@ test('a job whose GPU idles is told with its batch, and cleared when the GPU wor
   open.cut()
 })
 
-test('a batch whose agent says its process is gone is lost, is mailed once with its silence, and comes back with late data', async () => {
+test('a batch whose agent says its process is gone is lost, is mailed once as a failure, and comes back with a live event', async () => {
   const { token } = stage.batchOwner
   const agent = await registerAgent(stage.app, token, 'gpu-lost')
   const source = { project: 'vision', host: 'gpu-lost' }
@@ -150,15 +149,18 @@ test('a batch whose agent says its process is gone is lost, is mailed once with 
   clock.forward({ seconds: 90 })
   await agent.say('heartbeat', { running: [] })
   await watch()
-  expect(await standing('lost')).toEqual(['batch_lost'])
-  expect(await health('lost')).toMatchObject({ liveness: 'dead' })
+  expect(await standing('lost')).toEqual([])
+  const reasons = [expect.stringContaining('ended with exit code 137')]
+  expect(await health('lost')).toMatchObject({ status: 'lost', liveness: null, reasons })
   clock.forward({ minutes: 16 })
   await agent.say('heartbeat', { running: [] })
   await watch()
-  expect(await standing('lost')).toEqual(['batch_lost', 'batch_stalled'])
-  expect(await firings('batch_stalled', 'lost')).toBe(1)
+  expect(await standing('lost')).toEqual([])
+  expect(await firings('batch_failed', 'lost')).toBe(1)
+  expect(await firings('batch_stalled', 'lost')).toBe(0)
   const line = makeEvent('log_line', { batch_id: 'lost', source, timestamp: at() })
   await stage.send({ ...stage.batchOwner, reporter }, [line])
+  expect(await health('lost')).toMatchObject({ status: 'running', reasons: [] })
   await watch()
   expect(await standing('lost')).toEqual([])
   await send(makeEvent('batch_done', { batch_id: 'lost', source, timestamp: at() }))

@@ -49,7 +49,7 @@ export const ACCESS: ReadonlyMap<string, Rule> = new Map([
     'reader',
     'Batch',
     `nodeId id project projectSlug status stalled stopRequested owner host hostId user commit command experimentType tags notes nTotal
-     nDone nFailed nRunning slots etaS environment columns delivery jobDeliveries startedAt endedAt lastSeenAt elapsedS failureReason envSnapshot rerunOf can jobs metrics
+     nDone nFailed nRunning slots etaS environment columns delivery jobDeliveries startedAt endedAt lastSeenAt lastReceivedAt clockSkewS progress elapsedS failureReason envSnapshot rerunOf can jobs metrics
      metricGroups metricClips eta health resources logLines name group config summary starred archived traceback`,
   ),
   ...rows('inProject', 'Batch', 'agentCommands timeline agent'),

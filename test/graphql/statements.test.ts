@@ -31,7 +31,13 @@ beforeAll(async () => {
         caller,
         db: sql,
         prisma: graph.prisma,
-        clock: { now: new Date(), startedAt: new Date(0), stallTimeoutMin: 15, idleJobThresholdMin: 10 },
+        clock: {
+          now: new Date(),
+          startedAt: new Date(0),
+          stallTimeoutMin: 15,
+          lostAfterMin: 60,
+          idleJobThresholdMin: 10,
+        },
         live: { cursor: 0, follow: () => Promise.reject(new Error('nothing is followed here')) },
       }),
   })

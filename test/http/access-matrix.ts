@@ -397,6 +397,19 @@ export const MATRIX: Row[] = [
     path: ofBatch('/stop'),
     answers: '401 401 403 403 403 403 403 200 200 200',
   },
+  {
+    route: 'POST /api/batches/:id/end',
+    path: ofBatch('/end'),
+    body: () => ({ status: 'failed' }),
+    answers: '401 401 403 403 404 403 403 200 200 200',
+  },
+  {
+    route: 'POST /api/batches/:id/end',
+    project: 'open',
+    path: ofBatch('/end'),
+    body: () => ({ status: 'failed' }),
+    answers: '401 401 403 403 403 403 403 200 200 200',
+  },
   { route: 'DELETE /api/batches/:id', path: ofBatch(), answers: '401 401 403 403 404 403 403 204 204 204' },
   {
     route: 'POST /api/batches/bulk-delete',

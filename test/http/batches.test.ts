@@ -69,6 +69,9 @@ describe('a batch', () => {
       started_at: at(100),
       ended_at: null,
       last_seen_at: at(80),
+      last_received_at: expect.stringMatching(/Z$/),
+      clock_skew_s: null,
+      progress: expect.any(Number),
       eta_s: expect.any(Number),
       failure_reason: null,
       env_snapshot: { commit: 'abc1234', command: 'python train.py', cwd: '/home/ada', hostname: 'gpu-1' },
@@ -416,7 +419,11 @@ describe('stopping a batch', () => {
     await stage.send(stage.batchOwner, [startOf({ id: 'stop-me', timestamp: at(10) })])
     expect((await asked('stop-me', stage.batchOwner.reporter)).body).toEqual({ stop_requested: false })
     for (let i = 0; i < 2; i++) expect((await stop('stop-me')).body).toEqual({ stop_requested: true })
-    expect((await asked('stop-me', stage.batchOwner.reporter)).body).toEqual({ stop_requested: true })
+    expect((await asked('stop-me', stage.batchOwner.reporter)).body).toEqual({
+      stop_requested: true,
+      requested_by: 'batch-owner',
+      requested_at: expect.stringMatching(/Z$/),
+    })
     expect((await stage.get('/api/batches/stop-me', stage.viewer.token)).body).toMatchObject({
       status: 'running',
       stop_requested: true,
@@ -515,7 +522,7 @@ describe('deleting a batch', () => {
     ])
     expect(await seen('late')).toBe(404)
     const asked = await stage.get('/api/batches/late/stop-requested', stage.batchOwner.reporter)
-    expect(asked.body).toEqual({ stop_requested: true })
+    expect(asked.body).toMatchObject({ stop_requested: true, requested_by: 'batch-owner' })
   })
 
   test('in bulk says what became of each, once', async () => {

@@ -35,6 +35,8 @@ test('the receipt of a running batch is open, and counts each stored event once'
     stored: 2,
     reported: null,
     missing: null,
+    missing_epochs: 0,
+    gaps: [],
   })
 })
 
@@ -55,9 +57,33 @@ test('a late event completes a batch that lacked it', async () => {
   expect(await delivery('late')).toMatchObject({ state: 'complete', stored: 4, missing: 0 })
 })
 
-test('what the reporter gave up on is not missing', async () => {
+test('what the reporter gave up on is not to come, and is never complete', async () => {
   await send(start('dropped'), epoch('dropped', 0), end('dropped', receipt(7, 4)))
-  expect(await delivery('dropped')).toMatchObject({ state: 'complete', missing: 0, reported: { dropped: 4 } })
+  expect(await delivery('dropped')).toMatchObject({
+    state: 'incomplete',
+    missing: 0,
+    reported: { dropped: 4 },
+  })
+})
+
+test('what the service refused makes the receipt incomplete', async () => {
+  await send(start('refused'), epoch('refused', 0), end('refused', { ...receipt(5), rejected: 2 }))
+  expect(await delivery('refused')).toMatchObject({
+    state: 'incomplete',
+    missing: 0,
+    reported: { rejected: 2 },
+  })
+})
+
+test('an epoch that is missing between others makes the receipt incomplete, with its range', async () => {
+  const epochs = [0, 1, 2, 4, 5].map((n) => epoch('holes', n))
+  await send(start('holes'), ...epochs, end('holes', receipt(7)))
+  expect(await delivery('holes')).toMatchObject({
+    state: 'incomplete',
+    missing: 0,
+    missing_epochs: 1,
+    gaps: [{ job_id: 'a', ranges: [[3, 3]] }],
+  })
 })
 
 test('the receipt of a job names the epochs that are missing between those that arrived', async () => {

@@ -3,6 +3,7 @@ import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
 import { describe, expect, test } from 'vitest'
 import { type Checked, checkEvent, parseBody } from '../../src/ingest/envelope.ts'
+import { createReceptionist } from '../../src/ingest/reception.ts'
 import { Problem } from '../../src/problem.ts'
 
 /**
@@ -40,17 +41,22 @@ const ajv = new Ajv({ strict: true, strictRequired: false, allErrors: true })
 formats.default(ajv)
 const schemaAccepts = ajv.compile(JSON.parse(read('../event_v1.json')))
 
+const reception = createReceptionist(() => new Date(), 15)
+
 /** What a single POST would make of the text: a checked event whose data is in order, or the refusal. */
 function serviceReads(text: string): Checked | Problem {
   const body = parseBody(Buffer.from(text, 'utf8'))
-  const checked = checkEvent(body.value, body)
+  const checked = checkEvent(body.value, { ...body, reception: reception(undefined) })
   return checked instanceof Problem ? checked : (checked.dataFault ?? checked)
 }
 
 /** As an item of an array request, whose text the service does not have on its own. */
 function serviceReadsAsItem(text: string): Checked | Problem {
   const body = parseBody(Buffer.from(`[${text}]`, 'utf8'))
-  const checked = checkEvent((body.value as unknown[])[0], { suspect: body.suspect })
+  const checked = checkEvent((body.value as unknown[])[0], {
+    suspect: body.suspect,
+    reception: reception(undefined),
+  })
   return checked instanceof Problem ? checked : (checked.dataFault ?? checked)
 }
 

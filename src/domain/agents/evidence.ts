@@ -33,6 +33,9 @@ export interface ProcessEvidence {
 
 export interface BatchEvidence {
   status: string
+  /** The last sign of life, by the service's clock. */
+  aliveAt: string
+  /** When its newest event was made, by its host's clock. */
   lastSeenAt: string
   process: ProcessEvidence | null
   /** The last epochs of its running jobs. */
@@ -55,19 +58,19 @@ const LATE_LEAST_MS = 120_000
 export function judge(evidence: BatchEvidence, clock: Clock): Verdict {
   if (evidence.status !== 'running') return { liveness: null, reasons: [] }
   const { process } = evidence
-  const silentMs = sinceMs(evidence.lastSeenAt, clock.now)
-  const stalled = isStalled({ status: evidence.status, lastSeenAt: evidence.lastSeenAt }, clock)
+  const silentMs = sinceMs(evidence.aliveAt, clock.now)
+  const stalled = isStalled(evidence, clock)
   const silent = `no event for ${Math.floor(silentMs / 1000)} s`
-  const late = latePaces(evidence.paces, clock)
+  const late = latePaces(evidence, clock)
 
   if (process !== null) {
     const name = `its process${process.pid === null ? '' : ` (pid ${process.pid})`} on ${process.hostname}`
     const awayMs = sinceMs(process.agentSeenAt, clock.now)
     const ended = process.state === 'done' || (process.state === 'failed' && !process.agentRevoked)
     if (ended || process.inHeartbeat === false) {
-      const since = process.finishedAt ?? process.heartbeatAt ?? evidence.lastSeenAt
+      const since = process.finishedAt ?? process.heartbeatAt ?? evidence.aliveAt
       // Whoever still speaks after the process ended is not dead: it left a child behind, or its clock is ahead.
-      const spokeSince = Date.parse(evidence.lastSeenAt) > Date.parse(since) + SETTLING_MS
+      const spokeSince = Date.parse(evidence.aliveAt) > Date.parse(since) + SETTLING_MS
       if (!spokeSince && sinceMs(since, clock.now) > SETTLING_MS && canJudge(SETTLING_MS / 60_000, clock)) {
         return {
           liveness: 'dead',
@@ -102,11 +105,13 @@ function howItEnded({ exitCode, failureReason, state }: ProcessEvidence): string
 }
 
 /** Jobs whose next epoch is overdue, by their own pace; not judged before this server was up for as long. */
-function latePaces(paces: readonly Pace[], clock: Clock): string[] {
+function latePaces({ paces, aliveAt, lastSeenAt }: BatchEvidence, clock: Clock): string[] {
   const late: string[] = []
+  // From the last event on by the service's clock, before it by the host's: whatever that shows, it measures.
+  const silentMs = sinceMs(aliveAt, clock.now)
   for (const { jobId, usualS, lastAt } of paces) {
     const patienceMs = Math.max(LATE_FACTOR * usualS * 1000, LATE_LEAST_MS)
-    const waitedMs = sinceMs(lastAt, clock.now)
+    const waitedMs = silentMs + Math.max(0, Date.parse(lastSeenAt) - Date.parse(lastAt))
     if (waitedMs > patienceMs && clock.now.getTime() - clock.startedAt.getTime() >= patienceMs) {
       late.push(
         `Job ${jobId}: its epochs came every ${usualS.toPrecision(2)} s, the last one ${Math.floor(waitedMs / 1000)} s ago`,
@@ -132,6 +137,7 @@ export async function livenessOf(
         key: number
         status: string
         last_seen_at: string
+        alive_at: string
         cmd_id: string | null
         pid: number | null
         state: string
@@ -145,7 +151,7 @@ export async function livenessOf(
         running_at: string | null
       }[]
     >`/* agents.evidence */
-      select b.key, b.status, p.last_seen_at, c.id cmd_id, c.pid, c.state, c.exit_code, c.failure_reason, c.finished_at,
+      select b.key, b.status, p.last_seen_at, coalesce(p.last_live_at, p.last_seen_at) alive_at, c.id cmd_id, c.pid, c.state, c.exit_code, c.failure_reason, c.finished_at,
         a.hostname, a.last_seen_at agent_seen_at, a.revoked_at is not null agent_revoked, a.running_at,
         case when a.running_at > c.acked_at
           then a.running @> jsonb_build_array(jsonb_build_object('cmd_id', c.id)) end in_heartbeat
@@ -191,6 +197,7 @@ export async function livenessOf(
       const evidence = {
         status: row.status,
         lastSeenAt: row.last_seen_at,
+        aliveAt: row.alive_at,
         process,
         paces: pacesOf.get(row.key) ?? [],
       }

@@ -1,6 +1,7 @@
 import type { Db, Fragment } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { requireReader, visibleProjectsFilter } from '../access.ts'
+import { clockSkewS } from '../batches/index.ts'
 import { isAdmin, type Known } from '../caller.ts'
 import { isUuid } from '../uuid.ts'
 import { isOnline, onlineSince, POLL_INTERVAL_S } from './agent.ts'
@@ -8,7 +9,8 @@ import { isOnline, onlineSince, POLL_INTERVAL_S } from './agent.ts'
 /** A host on the wire (specification §2.3 "Agent host"). */
 export interface HostView {
   id: string
-  agent_id: string
+  /** Null of a host that batches reported from and that has no agent. */
+  agent_id: string | null
   hostname: string
   capabilities: unknown
   version: string
@@ -23,6 +25,8 @@ export interface HostView {
   /** What its last heartbeat said. */
   running: { cmd_id: string; pid: number }[]
   pending_commands: number
+  /** How many seconds its clock is behind the service's, by its newest batch; null where that does not say. */
+  clock_skew_s: number | null
 }
 
 export interface HostRow {
@@ -39,17 +43,19 @@ export interface HostRow {
   revoked_at: string | null
   running: { cmd_id: string; pid: number }[]
   pending_commands: number
+  has_agent: boolean
+  clock_skews: number[]
 }
 
 export function hostView(row: HostRow, now: Date): HostView {
   return {
     id: row.id,
-    agent_id: row.id,
+    agent_id: row.has_agent ? row.id : null,
     hostname: row.hostname,
     capabilities: row.capabilities,
     version: row.version,
     owner: { id: row.user_id, name: row.owner_name },
-    online: isOnline({ lastSeenAt: row.last_seen_at, revokedAt: row.revoked_at }, now),
+    online: row.has_agent && isOnline({ lastSeenAt: row.last_seen_at, revokedAt: row.revoked_at }, now),
     last_seen_at: row.last_seen_at,
     registered_at: row.registered_at,
     rotated_at: row.rotated_at,
@@ -57,13 +63,47 @@ export function hostView(row: HostRow, now: Date): HostView {
     poll_interval_s: POLL_INTERVAL_S,
     running: row.running,
     pending_commands: row.pending_commands,
+    clock_skew_s: clockSkewS(row.clock_skews),
   }
 }
 
 const columns = (db: Db): Fragment => db`
   a.id, a.key, a.user_id, u.name owner_name, a.hostname, a.capabilities, a.version, a.last_seen_at, a.registered_at,
   a.rotated_at, a.revoked_at, a.running,
-  (select count(*)::int from agent_commands c where c.agent_id = a.id and c.state = 'pending') pending_commands`
+  (select count(*)::int from agent_commands c where c.agent_id = a.id and c.state = 'pending') pending_commands,
+  true has_agent, ${skewsOf(db, db`a.user_id`, db`a.hostname`)} clock_skews`
+
+/** Of the newest batch that its owner ran on the host. */
+const skewsOf = (db: Db, owner: Fragment, hostname: Fragment): Fragment => db`coalesce((
+  select s.clock_skews from batches b join batch_progress s on s.batch_key = b.key
+  where filter_text(b.host) = filter_text(${hostname}) and b.host = ${hostname} and b.owner_id = ${owner}
+    and b.deleted_at is null
+  order by b.started_at desc, b.key desc limit 1), '{}')`
+
+/**
+ * Hosts that batches reported from, whose owners have no agent there: with the columns of an agent's. Their ids follow
+ * from the owner and the name (as of version 5: made from a name).
+ */
+const agentless = (db: Db, caller: Known): Fragment => db`
+  select (substr(r.hash, 1, 12) || '5' || substr(r.hash, 14, 3) || 'a' || substr(r.hash, 18))::uuid id, 0::bigint as key,
+    r.owner_id user_id, u.name owner_name, r.host hostname, '{}'::jsonb capabilities, '' version, r.last_seen_at,
+    r.registered_at, null::timestamptz rotated_at, null::timestamptz revoked_at, '[]'::jsonb running, 0 pending_commands, false has_agent,
+    ${skewsOf(db, db`r.owner_id`, db`r.host`)} clock_skews
+  from (
+    select o.owner_id, o.host, md5(o.owner_id::text || chr(10) || o.host) hash, min(o.created_at) registered_at,
+      max(coalesce(p.last_received_at, p.last_seen_at)) last_seen_at
+    from batches o join batch_progress p on p.batch_key = o.key
+    where o.host is not null and o.deleted_at is null
+      and ${isAdmin(caller) ? db`true` : db`o.owner_id = ${caller.user.id}::uuid`}
+      and not exists (select from agents a where a.user_id = o.owner_id and a.hostname = o.host)
+    group by o.owner_id, o.host) r
+  join users u on u.id = r.owner_id`
+
+/** All hosts of the caller, as rows `h`. */
+const hostsSeen = (db: Db, caller: Known): Fragment => db`(
+  select ${columns(db)} from agents a join users u on u.id = a.user_id where ${seenBy(db, caller)}
+  union all
+  ${agentless(db, caller)}) h`
 
 /** Agents are for their owners and for administrators (contract §2). */
 const seenBy = (db: Db, caller: Known): Fragment =>
@@ -75,7 +115,7 @@ export interface HostPosition {
 }
 
 /**
- * The caller's hosts, all of them for an administrator; newest first, `limit` after `after`.
+ * The caller's hosts, with or without an agent, all of them for an administrator; newest first, `limit` after `after`.
  * @throws Problem forbidden for tokens that read nothing
  */
 export async function listHosts(
@@ -86,10 +126,17 @@ export async function listHosts(
   requireReader(caller)
   const { after } = page
   return db<HostRow[]>`/* hosts.list */
-    select ${columns(db)} from agents a join users u on u.id = a.user_id
-    where ${seenBy(db, caller)}
-      ${after ? db`and (a.registered_at, a.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)` : db``}
-    order by a.registered_at desc, a.id desc limit ${page.limit}`
+    select h.* from ${hostsSeen(db, caller)}
+    ${after ? db`where (h.registered_at, h.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)` : db``}
+    order by h.registered_at desc, h.id desc limit ${page.limit}`
+}
+
+/** How many `listHosts` has in all. */
+export async function countHosts(db: Db, caller: Known): Promise<number> {
+  const [row] = await db<
+    { n: number }[]
+  >`/* hosts.count */ select count(*)::int n from ${hostsSeen(db, caller)}`
+  return row?.n ?? 0
 }
 
 /** @throws Problem agent_not_found, also for another's; forbidden for tokens that read nothing */
@@ -97,8 +144,7 @@ export async function readHost(db: Db, caller: Known, id: string): Promise<HostR
   requireReader(caller)
   const [row] = isUuid(id)
     ? await db<HostRow[]>`/* hosts.read */
-        select ${columns(db)} from agents a join users u on u.id = a.user_id
-        where a.id = ${id} and ${seenBy(db, caller)}`
+        select h.* from ${hostsSeen(db, caller)} where h.id = ${id}`
     : []
   if (row === undefined) throw new Problem('agent_not_found')
   return row

@@ -21,6 +21,7 @@ export {
   noteSteps,
   type ToldStep,
 } from './delivery.ts'
+export { type EndedProcess, noteEndedProcesses } from './ended.ts'
 export {
   type BatchEvidence,
   judge,
@@ -33,6 +34,7 @@ export { linkReruns, type StartedBatch } from './for-ingest.ts'
 export {
   type AgentOfBatch,
   batchesOnHost,
+  countHosts,
   type HostPosition,
   type HostRow,
   type HostView,
@@ -46,5 +48,5 @@ export {
 export { noteAlive, type Registered, registerAgent, revokeAgent } from './registration.ts'
 export { type RerunWish, requestRerun } from './rerun.ts'
 export { tellHost } from './steps.ts'
-export { cancelCommand, flagSeenBefore, noteFlagSeen, queueStop } from './stop.ts'
+export { cancelCommand, flagSeenBefore, noteFlagSeen, queueStop, stopRequestOf } from './stop.ts'
 export { deliver, type WaitingCommand } from './waiting.ts'

@@ -9,9 +9,10 @@ import { onlineSince, pendingSince } from './agent.ts'
 import { type Done, type NewStep, recordSteps, tellCommands, tellHost, userActor } from './steps.ts'
 
 /**
- * What a stop means for agents, in the transaction of the stop flag (contract §4): when an online agent of the
- * batch's owner runs the process that reports the batch, it is told to end it. Asking again queues nothing more
- * while a stop is under way.
+ * What a stop means for agents, in the transaction of the stop flag (contract §4, §10 "Stop"): an online agent of the
+ * batch's owner is told to end the process that reports the batch, when it started that itself, or when it is on the
+ * batch's host and the batch recorded its process so that no other can be taken for it. Asking again queues nothing
+ * more while a stop is under way.
  */
 export async function queueStop(tx: Tx, actor: Known, batchId: string, now: Date): Promise<Change[]> {
   const batch = await visibleBatch(tx, actor, batchId)
@@ -38,11 +39,23 @@ export async function queueStop(tx: Tx, actor: Known, batchId: string, now: Date
           select from agent_commands s where s.target_id = c.id and s.kind = 'stop'
             and (s.state = 'in_flight' or s.state = 'pending' and s.created_at > ${pendingSince(now)}::timestamptz))
       for update of c),
+    by_hand as (
+      select a.id agent_id, (b.process ->> 'pid')::bigint pid
+      from batches b
+      join agents a on a.user_id = b.owner_id and a.hostname = b.host and a.revoked_at is null
+        and a.last_seen_at > ${onlineSince(now)}::timestamptz
+      where b.key = ${batch.key} and b.status = 'running' and b.process is not null
+        and not exists (select from command_batches l where l.batch_key = b.key)
+        and not exists (
+          select from agent_commands s where s.batch_key = b.key and s.kind = 'stop' and s.target_id is null
+            and (s.state = 'in_flight' or s.state = 'pending' and s.created_at > ${pendingSince(now)}::timestamptz))),
     made as (
       insert into agent_commands (agent_id, kind, batch_key, target_id, pid, requested_by, created_at)
-      select agent_id, 'stop', ${batch.key}, id, pid, ${actor.user.id}, ${at} from target
+      select agent_id, 'stop', ${batch.key}::bigint, id, pid, ${actor.user.id}::uuid, ${at}::timestamptz from target
+      union all
+      select agent_id, 'stop', ${batch.key}::bigint, null::uuid, pid, ${actor.user.id}::uuid, ${at}::timestamptz from by_hand
       returning id, agent_id)
-    select made.id, made.agent_id, target.agent_key from made join target on target.agent_id = made.agent_id`
+    select made.id, made.agent_id, a.key agent_key from made join agents a on a.id = made.agent_id`
   if (made === undefined) {
     return fresh === 0
       ? []
@@ -50,6 +63,19 @@ export async function queueStop(tx: Tx, actor: Known, batchId: string, now: Date
   }
   await recordSteps(tx, [{ ...flag, commandId: made.id, detail: {} }])
   return [...(await tellCommands(tx, [made.id])), ...tellHost({ id: made.agent_id, key: made.agent_key })]
+}
+
+/** Who asked for the batch to be stopped, and when; nothing where nobody did. */
+export async function stopRequestOf(
+  db: Db,
+  batch: { key: number; stopRequested: boolean },
+): Promise<{ requested_by?: string; requested_at?: string }> {
+  if (!batch.stopRequested) return {}
+  const [row] = await db<{ name: string | null; at: string }[]>`/* control.stop_request */
+    select u.name, b.stop_requested_at at from batches b left join users u on u.id = b.stop_requested_by
+    where b.key = ${batch.key}`
+  if (row === undefined) return {}
+  return { ...(row.name !== null && { requested_by: row.name }), requested_at: row.at }
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Tx } from '../../db/sql.ts'
+import type { Process } from '../batches/index.ts'
 import { endTokensOf } from '../tokens/index.ts'
 import { type AgentCaller, type CommandKind, pendingSince } from './agent.ts'
 import { agentActor, type Done, type NewStep, recordSteps, SERVICE, tellCommands } from './steps.ts'
@@ -13,6 +14,8 @@ export interface WaitingCommand {
   /** Of a stop: the process to end, and the command that started it. */
   pid: number | null
   targetId: string | null
+  /** Of a stop: what the batch recorded of the process, which tells it from a later one with the same number. */
+  process: Process | null
   env: Record<string, string>
   /** Of a rerun: what the agent's own record must agree with, or that the owner gave the command in a session. */
   authorizedBy: 'record' | 'owner_words'
@@ -41,7 +44,7 @@ export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Do
   }
   const rows = await tx<(WaitingCommand & { batchKey: number; delivered: boolean })[]>`/* commands.pending */
     select c.id "cmdId", c.kind, b.id "batchId", b.key "batchKey", c.command, c.cwd, c.pid, c.target_id "targetId",
-      c.env, c.authorized_by "authorizedBy", c.overridden, c.created_at "createdAt", c.delivered_at is not null delivered
+      case when c.kind = 'stop' then b.process end process, c.env, c.authorized_by "authorizedBy", c.overridden, c.created_at "createdAt", c.delivered_at is not null delivered
     from agent_commands c join batches b on b.key = c.batch_key
     where c.agent_id = ${agent.id} and c.state = 'pending' and (c.kind = 'stop' or b.deleted_at is null)
     order by c.number limit ${MOST_DELIVERED}`

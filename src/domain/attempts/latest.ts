@@ -15,6 +15,7 @@ export type AttemptedJob = Pick<
   | 'started_at'
   | 'ended_at'
   | 'last_seen_at'
+  | 'clock_skews'
   | 'reported_s'
   | 'failure_reason'
   | 'epochs'
@@ -95,7 +96,15 @@ function view(job: AttemptedJob, row: Row, now: Date): Attempt {
     superseded_ranges: [],
     elapsed_s:
       said === undefined
-        ? elapsedS({ status: job.status, started_at: startedAt, last_seen_at: lastSeenAt }, now)
+        ? elapsedS(
+            {
+              status: job.status,
+              started_at: startedAt,
+              last_seen_at: lastSeenAt,
+              clock_skews: job.clock_skews,
+            },
+            now,
+          )
         : writeNumber(said),
     complete: true,
   }

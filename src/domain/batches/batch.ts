@@ -3,8 +3,9 @@ import { type Event, type Incoming, numberOf } from '../events/index.ts'
 import { type Merged, mergeFields } from '../merge.ts'
 import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
 import { noteDetails } from './details.ts'
+import { type Heard, noteHeard, provesLife } from './receipts.ts'
 
-export type BatchStatus = 'running' | 'completed' | 'failed' | 'stopped'
+export type BatchStatus = 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
 export type JobStatus = 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
 export type JobCounts = Record<JobStatus, number>
 
@@ -12,7 +13,7 @@ export type JobCounts = Record<JobStatus, number>
 export const STOP_REASON = 'stop_requested'
 
 /** A batch as events change it. Times are canonical instants. Pure: no I/O in this file. */
-export interface BatchState {
+export interface BatchState extends Heard {
   key: number
   id: string
   projectKey: number
@@ -23,6 +24,10 @@ export interface BatchState {
   start: Merged | null
   /** The latest of batch_start, batch_done and batch_failed; null before any of them. */
   ending: Ending | null
+  /** An end that its reporter did not give; null while there is none, or since the reporter gave one. */
+  closing: Closing | null
+  /** Of the first batch_start of its owner that said it. */
+  process: Process | null
   /** Name, group, notes, `config/…` and `summary/…`, field by field; null before any of them. */
   details: Merged | null
   /** Of the failure that `ending` is, null where it is none; undefined: as it is stored. */
@@ -35,6 +40,21 @@ export interface BatchState {
   gpu: GpuEvidence
   /** Which of the two rows must be written. */
   changed: { summary: boolean; progress: boolean; counts: boolean }
+}
+
+/** An end given by the service (`lost`) or by a person (contract §10 "Lost"). */
+export interface Closing {
+  status: 'lost' | 'failed' | 'stopped'
+  /** Canonical instant: an event that was made after it shows that the run goes on. */
+  at: string
+  reason: string | null
+}
+
+/** The process that reports a batch: no other process of any host has the same three. */
+export interface Process {
+  pid: number
+  start_time: string
+  boot_id: string
 }
 
 export interface Ending {
@@ -54,6 +74,8 @@ export interface Delivery {
   duplicate: number
   spilled: number
   dropped: number
+  /** Refused by the service: they never come. */
+  rejected: number
 }
 
 /** Comes before every instant, so that what the owner's own reporter said wins over anything that others say. */
@@ -90,8 +112,16 @@ export function applyToBatch(
     // A batch without its start event begins with the earliest event.
     if (batch.start === null) batch.changed.summary = true
   }
-  if (at > batch.lastSeenAt) batch.lastSeenAt = at
+  if (at > batch.lastSeenAt) {
+    batch.lastSeenAt = at
+    if (batch.closing !== null) batch.changed.summary = true
+  }
   batch.events++
+  noteHeard(batch, incoming, () => isFromHost(batch, event))
+  if (batch.closing !== null && provesLife(incoming, batch.closing.at)) {
+    batch.closing = null
+    batch.changed.summary = true
+  }
   batch.changed.progress = true
   const rankedStamp = byOwner ? incoming.stamp : FOREIGN + incoming.stamp
   switch (event.event_type) {
@@ -99,6 +129,7 @@ export function applyToBatch(
       noteDetails(batch, event.data, rankedStamp)
       // An update of a running batch starts nothing.
       if (event.data.update === true) break
+      if (byOwner) batch.process ??= processIn(event.data)
       batch.changed.summary = true
       settle(batch, { outcome: 'running', stamp: incoming.stamp }, null)
       return applyStart(batch, startFields(event, at), rankedStamp, byOwner)
@@ -128,7 +159,7 @@ export function applyToBatch(
       break
     }
     case 'resource_snapshot':
-      if (typeof event.job_id !== 'string') noticeGpu(batch.gpu, event.data, at)
+      if (typeof event.job_id !== 'string') noticeGpu(batch.gpu, event.data, incoming)
       break
   }
   return undefined
@@ -184,11 +215,12 @@ function withoutSettled(values: Record<string, unknown>): Record<string, unknown
 
 const short = (value: unknown): string | null => text(value)?.slice(0, MOST_SHOWN).toWellFormed() ?? null
 
-/** `data.delivery` of an end event, when it is a count of every kind. */
+/** `data.delivery` of an end event, when it counts what was produced; other counts that it lacks are 0. */
 function receiptOf(data: Record<string, unknown>): { delivery?: Delivery } {
   const sent = record(data.delivery)
   const count = (name: keyof Delivery): number => {
     const value = sent?.[name]
+    if (value === undefined && name !== 'produced') return 0
     return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : -1
   }
   const delivery: Delivery = {
@@ -197,6 +229,7 @@ function receiptOf(data: Record<string, unknown>): { delivery?: Delivery } {
     duplicate: count('duplicate'),
     spilled: count('spilled'),
     dropped: count('dropped'),
+    rejected: count('rejected'),
   }
   return Object.values(delivery).includes(-1) ? {} : { delivery }
 }
@@ -204,14 +237,16 @@ function receiptOf(data: Record<string, unknown>): { delivery?: Delivery } {
 function settle(batch: BatchState, ending: Ending, traceback: string | null): void {
   if (batch.ending !== null && ending.stamp <= batch.ending.stamp) return
   batch.ending = ending
+  // What the reporter itself says of the end counts above what was concluded without it.
+  if (ending.outcome !== 'running') batch.closing = null
   batch.traceback = traceback
   batch.changed.summary = true
 }
 
 /** `running` until an end event; a failure is a stop when it says so or when a stop was asked for. */
-export function statusOf(batch: Pick<BatchState, 'ending' | 'stopRequested'>): BatchStatus {
-  const { ending } = batch
-  if (ending === null || ending.outcome === 'running') return 'running'
+export function statusOf(batch: Pick<BatchState, 'ending' | 'closing' | 'stopRequested'>): BatchStatus {
+  const { ending, closing } = batch
+  if (ending === null || ending.outcome === 'running') return closing?.status ?? 'running'
   if (ending.outcome === 'completed') return 'completed'
   return ending.reason === STOP_REASON || batch.stopRequested ? 'stopped' : 'failed'
 }
@@ -220,14 +255,33 @@ export function statusOf(batch: Pick<BatchState, 'ending' | 'stopRequested'>): B
 export const startedAt = (batch: BatchState): string =>
   (batch.start?.values.started_at as string) ?? batch.firstSeenAt
 
-export const endedAt = (batch: BatchState): string | null =>
-  batch.ending === null || batch.ending.outcome === 'running' ? null : batch.ending.stamp.slice(0, 27)
+/** When its end event was made; of one that was closed without, its last sign of life (contract §10 "Lost"). */
+export function endedAt({ ending, closing, lastSeenAt }: BatchState): string | null {
+  if (ending !== null && ending.outcome !== 'running') return ending.stamp.slice(0, 27)
+  return closing === null ? null : lastSeenAt
+}
+
+/** Why it ended; null where nobody said. */
+export const failureReasonOf = ({ ending, closing }: BatchState): string | null =>
+  ending !== null && ending.outcome !== 'running' ? (ending.reason ?? null) : (closing?.reason ?? null)
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 const record = (value: unknown): Record<string, unknown> | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : undefined
+
+const isFromHost = ({ start }: BatchState, { source }: Event): boolean =>
+  source.host === undefined || start?.values.host === undefined || source.host === start.values.host
+
+/** `data.process` of a batch_start, when it is whole. */
+function processIn(data: Record<string, unknown>): Process | null {
+  const { pid, start_time, boot_id } = record(data.process) ?? {}
+  const isWord = (value: unknown): value is string =>
+    typeof value === 'string' && value.length > 0 && value.length <= 128
+  const isPid = typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0
+  return isPid && isWord(start_time) && isWord(boot_id) ? { pid, start_time, boot_id } : null
+}
 
 /** What one batch_start says, under the names of the columns; a field it does not mention is absent. */
 function startFields(

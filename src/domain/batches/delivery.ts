@@ -1,11 +1,6 @@
 import type { Db } from '../../db/sql.ts'
 import type { BatchStatus, Delivery, JobStatus } from './batch.ts'
-
-/**
- * Whether everything that the reporter produced has arrived. `open` while the batch runs; `unknown` when it ended
- * without a receipt (killed, or another client). Late events, such as replayed spill files, complete it afterwards.
- */
-export type DeliveryState = 'open' | 'complete' | 'incomplete' | 'unknown'
+import { type DeliveryState, receiptOf } from './receipt.ts'
 
 export interface DeliveryView {
   batch_id: string
@@ -14,9 +9,17 @@ export interface DeliveryView {
   stored: number
   /** What the reporter counted when it sent its last event; null before that. */
   reported: Delivery | null
-  /** Produced, not given up by the reporter, and not here. */
+  /** Produced, neither given up by the reporter nor refused, and not here: still to come. */
   missing: number | null
+  /** Epochs that the pace of their jobs leads to expect and that are not here, in all. */
+  missing_epochs: number
+  /** Where they are missing: the first jobs that lack any. */
+  gaps: { job_id: string; ranges: [from: number, to: number][] }[]
 }
+
+/** Jobs whose gaps are told with the receipt of the batch. */
+const MOST_JOBS_WITH_GAPS = 20
+const JOBS_AT_ONCE = 500
 
 /** The delivery receipt of a batch that exists. */
 export async function deliveryOf(db: Db, batch: { key: number; id: string }): Promise<DeliveryView> {
@@ -26,15 +29,30 @@ export async function deliveryOf(db: Db, batch: { key: number; id: string }): Pr
     select b.status, p.n_events stored, b.ending -> 'delivery' reported
     from batches b join batch_progress p on p.batch_key = b.key
     where b.key = ${batch.key}`
-  const { status, stored, reported } = row ?? { status: 'running' as const, stored: 0, reported: null }
-  const missing = reported === null ? null : Math.max(0, reported.produced - reported.dropped - stored)
-  return { batch_id: batch.id, state: stateOf(status, missing), stored, reported, missing }
+  const { status, stored, reported: sent } = row ?? { status: 'running' as const, stored: 0, reported: null }
+  const reported = sent && { ...sent, rejected: sent.rejected ?? 0 }
+  const { missing_epochs, gaps } =
+    status === 'running' ? { missing_epochs: 0, gaps: [] } : await gapsIn(db, batch.key)
+  const { state, missing } = receiptOf({
+    over: status !== 'running',
+    stored,
+    reported,
+    missingEpochs: missing_epochs,
+  })
+  return { batch_id: batch.id, state, stored, reported, missing, missing_epochs, gaps }
 }
 
-function stateOf(status: BatchStatus, missing: number | null): DeliveryState {
-  if (status === 'running') return 'open'
-  if (missing === null) return 'unknown'
-  return missing === 0 ? 'complete' : 'incomplete'
+async function gapsIn(db: Db, batchKey: number): Promise<Pick<DeliveryView, 'missing_epochs' | 'gaps'>> {
+  const found: Pick<DeliveryView, 'missing_epochs' | 'gaps'> = { missing_epochs: 0, gaps: [] }
+  for (let after: number | undefined; ; ) {
+    const jobs = await deliveryOfJobs(db, batchKey, { limit: JOBS_AT_ONCE, after })
+    for (const job of jobs.filter(({ missing }) => missing > 0)) {
+      found.missing_epochs += job.missing
+      if (found.gaps.length < MOST_JOBS_WITH_GAPS) found.gaps.push({ job_id: job.job_id, ranges: job.gaps })
+    }
+    if (jobs.length < JOBS_AT_ONCE) return found
+    after = jobs.at(-1)?.key
+  }
 }
 
 /** What has arrived of one job. Epochs are told apart by their numbers, so what is missing between them is known. */

@@ -4,14 +4,18 @@ import type { Tx } from '../../db/sql.ts'
 import type { Merged } from '../merge.ts'
 import {
   type BatchState,
+  type Closing,
   type Ending,
   endedAt,
   environmentOf,
+  failureReasonOf,
   type JobStatus,
+  type Process,
   startedAt,
   statusOf,
 } from './batch.ts'
 import { detailsOf } from './details.ts'
+import { unheard } from './receipts.ts'
 
 /** A batch as ingest finds it, locked until the transaction ends. */
 export interface LoadedBatch {
@@ -38,6 +42,12 @@ interface Row {
   start_fields: Merged | null
   detail_fields: Merged | null
   ending: Ending | null
+  closing: Closing | null
+  process: Process | null
+  last_received_at: string | null
+  last_live_at: string | null
+  clock_skews: number[]
+  gpu_low_samples: number
   first_seen_at: string
   last_seen_at: string
   n_events: number
@@ -61,6 +71,7 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
   const rows = await tx<Row[]>`/* batches.lock */
     select b.key, b.id, b.project_key, b.owner_id, b.stop_requested_at is not null stop_requested,
       b.purged_at is not null purged, b.tags, b.tags_edited, b.start_fields, b.detail_fields, b.ending,
+      b.closing, b.process, p.last_received_at, p.last_live_at, p.clock_skews, p.gpu_low_samples,
       p.xmin::text as version, b.xmin::text as own_version, p.first_seen_at, p.last_seen_at, p.n_events, p.n_running, p.n_completed, p.n_failed, p.n_stopped, p.n_lost,
       p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
     from batches b join batch_progress p on p.batch_key = b.key
@@ -82,6 +93,12 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
       start: row.start_fields,
       details: row.detail_fields,
       ending: row.ending,
+      closing: row.closing,
+      process: row.process,
+      lastReceivedAt: instant(row.last_received_at),
+      lastLiveAt: instant(row.last_live_at),
+      clockSkews: row.clock_skews,
+      lastReceipt: null,
       firstSeenAt: canonicalInstant(row.first_seen_at),
       lastSeenAt: canonicalInstant(row.last_seen_at),
       events: row.n_events,
@@ -96,6 +113,7 @@ export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]>
         firstAt: instant(row.gpu_first_at),
         lastAt: instant(row.gpu_last_at),
         busyAt: instant(row.gpu_busy_at),
+        lowSamples: row.gpu_low_samples,
       },
       changed: { summary: false, progress: false, counts: false },
     },
@@ -146,11 +164,14 @@ export async function createBatches(tx: Tx, wanted: NewBatch[]): Promise<LoadedB
         start: null,
         details: null,
         ending: null,
+        closing: null,
+        process: null,
+        ...unheard(),
         firstSeenAt: b.firstSeenAt,
         lastSeenAt: b.firstSeenAt,
         events: 0,
         jobs: { running: 0, completed: 0, failed: 0, stopped: 0, lost: 0 },
-        gpu: { firstAt: null, lastAt: null, busyAt: null },
+        gpu: { firstAt: null, lastAt: null, busyAt: null, lowSamples: 0 },
         changed: { summary: true, progress: true, counts: true },
       },
     }))
@@ -180,7 +201,7 @@ export function saveBatchSummaries(batches: BatchState[]): Piece {
       command: start.command,
       rerun_of: start.rerun_of,
       env_snapshot: b.start === null ? null : environmentOf(b),
-      failure_reason: reported?.reason ?? null,
+      failure_reason: failureReasonOf(b),
       reported:
         reported === null
           ? null
@@ -188,6 +209,8 @@ export function saveBatchSummaries(batches: BatchState[]): Piece {
       tags: b.tagsEdited ? null : (start.tags ?? null),
       start_fields: b.start,
       ending: b.ending,
+      closing: b.closing,
+      process: b.process,
     }
   })
   return piece`
@@ -195,7 +218,7 @@ export function saveBatchSummaries(batches: BatchState[]): Piece {
       status = x.status, started_at = x.started_at, ended_at = x.ended_at, experiment_type = x.experiment_type,
       n_total = x.n_total, host = x.host, username = x.username, commit_sha = x.commit_sha, command = x.command,
       rerun_of = x.rerun_of, env_snapshot = x.env_snapshot, failure_reason = x.failure_reason, reported = x.reported,
-      tags = coalesce(x.tags, b.tags), start_fields = x.start_fields, ending = x.ending,
+      tags = coalesce(x.tags, b.tags), start_fields = x.start_fields, ending = x.ending, closing = x.closing, process = x.process,
       name = case when 'name' = any (b.edited) then b.name else x.name end,
       group_name = case when 'group' = any (b.edited) then b.group_name else x.group_name end,
       notes = case when 'notes' = any (b.edited) then b.notes else coalesce(x.notes, b.notes) end,
@@ -204,7 +227,7 @@ export function saveBatchSummaries(batches: BatchState[]): Piece {
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
       key bigint, status text, started_at timestamptz, ended_at timestamptz, experiment_type text, n_total int,
       host text, username text, commit_sha text, command text, rerun_of text, env_snapshot jsonb,
-      failure_reason text, reported jsonb, tags text[], start_fields jsonb, ending jsonb,
+      failure_reason text, reported jsonb, tags text[], start_fields jsonb, ending jsonb, closing jsonb, process jsonb,
       name text, group_name text, notes text, config jsonb, summary jsonb, detail_fields jsonb, settled boolean,
       traceback text)
     where b.key = x.key`
@@ -221,7 +244,9 @@ export function saveBatchProgress(batches: BatchState[]): Piece {
       n_running = x.running::int, n_completed = x.completed::int, n_failed = x.failed::int,
       n_stopped = x.stopped::int, n_lost = x.lost::int,
       gpu_first_at = nullif(x.gf, '')::timestamptz, gpu_last_at = nullif(x.gl, '')::timestamptz,
-      gpu_busy_at = nullif(x.gb, '')::timestamptz
+      gpu_busy_at = nullif(x.gb, '')::timestamptz, gpu_low_samples = x.low::int,
+      last_received_at = nullif(x.received, '')::timestamptz, last_live_at = nullif(x.live, '')::timestamptz,
+      clock_skews = x.skews::float8[]
     from rows from (
       string_to_table(${column((b) => b.key)}, chr(10)),
       string_to_table(${column((b) => b.firstSeenAt)}, chr(10)),
@@ -234,8 +259,12 @@ export function saveBatchProgress(batches: BatchState[]): Piece {
       string_to_table(${column((b) => b.jobs.lost)}, chr(10)),
       string_to_table(${column((b) => b.gpu.firstAt)}, chr(10)),
       string_to_table(${column((b) => b.gpu.lastAt)}, chr(10)),
-      string_to_table(${column((b) => b.gpu.busyAt)}, chr(10))
-    ) as x (key, first, last, events, running, completed, failed, stopped, lost, gf, gl, gb)
+      string_to_table(${column((b) => b.gpu.busyAt)}, chr(10)),
+      string_to_table(${column((b) => b.gpu.lowSamples)}, chr(10)),
+      string_to_table(${column((b) => b.lastReceivedAt)}, chr(10)),
+      string_to_table(${column((b) => b.lastLiveAt)}, chr(10)),
+      string_to_table(${column((b) => `{${b.clockSkews.join(',')}}`)}, chr(10))
+    ) as x (key, first, last, events, running, completed, failed, stopped, lost, gf, gl, gb, low, received, live, skews)
     where p.batch_key = x.key::bigint`
 }
 

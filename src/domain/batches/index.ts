@@ -2,16 +2,19 @@ export {
   applyToBatch,
   type BatchState,
   type BatchStatus,
+  type Closing,
   endedAt,
   environmentOf,
   isFromOwner,
   type JobStatus,
+  type Process,
   STOP_REASON,
   type StartConflict,
   startedAt,
   statusOf,
 } from './batch.ts'
 export { recordConflicts, type SentConflict } from './conflicts.ts'
+export { closeBatches } from './closing.ts'
 export { type DeliveryView, deliveryOf, deliveryOfJobs, type JobDelivery } from './delivery.ts'
 export { type Details, MOST_LABEL, MOST_NOTES } from './details.ts'
 export {
@@ -34,6 +37,7 @@ export {
   settleJobs,
 } from './for-ingest.ts'
 export { type BatchFilter, EVERY_BATCH, listBatches, readBatches } from './reads.ts'
+export { clockSkewS, correctionMs } from './receipts.ts'
 export {
   BATCH_COLUMNS,
   type BatchOrder,
@@ -43,6 +47,7 @@ export {
   searchBatches,
 } from './search.ts'
 export {
+  aliveAt,
   type BatchExtras,
   type BatchRow,
   type BatchView,
@@ -50,6 +55,7 @@ export {
   canOf,
   type Environment,
   elapsedS,
+  heardAt,
 } from './view.ts'
 export {
   type BatchEdit,
@@ -57,6 +63,7 @@ export {
   deleteBatch,
   deleteBatches,
   editBatch,
+  endBatch,
   requestStop,
   restoreBatch,
 } from './writes.ts'

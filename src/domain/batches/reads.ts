@@ -146,7 +146,8 @@ export const batchColumns = (db: Db): Fragment => db`
   b.key, b.id, b.project_key, p.slug project, b.status, b.stop_requested_at is not null stop_requested, b.owner_id,
   u.name owner_name, b.host, b.username, b.commit_sha, b.command, b.experiment_type, b.tags, b.notes, b.name, b.group_name, b.config,
   b.summary, b.traceback, b.starred, b.archived, b.n_total,
-  b.reported, b.started_at, b.ended_at, s.last_seen_at, s.n_jobs, s.n_running, s.n_completed, s.n_failed,
+  b.reported, b.started_at, b.ended_at, s.last_seen_at, s.last_received_at,
+  s.last_live_at, s.clock_skews, b.process, s.n_jobs, s.n_running, s.n_completed, s.n_failed,
   s.n_stopped, b.failure_reason, b.env_snapshot, b.rerun_of, b.deleted_at, p.visibility,
   p.owner_id project_owner_id, m.role`
 

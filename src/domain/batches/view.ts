@@ -1,7 +1,8 @@
 import { type BatchCan, batchCan, callerMay, type ProjectFacts } from '../access.ts'
 import type { Caller } from '../caller.ts'
-import { type Clock, isStalled, sinceMs } from '../liveness.ts'
-import type { BatchStatus } from './batch.ts'
+import { type Clock, isStalled } from '../liveness.ts'
+import type { BatchStatus, Process } from './batch.ts'
+import { clockSkewS, correctionMs } from './receipts.ts'
 
 /** A batch as `batchColumns` reads it. */
 export interface BatchRow {
@@ -32,6 +33,10 @@ export interface BatchRow {
   started_at: string
   ended_at: string | null
   last_seen_at: string
+  last_received_at: string | null
+  last_live_at: string | null
+  clock_skews: number[]
+  process: Process | null
   n_jobs: number
   n_running: number
   n_completed: number
@@ -91,9 +96,15 @@ export interface BatchView {
   started_at: string
   ended_at: string | null
   last_seen_at: string
+  /** When the last of its events was received; null of batches older than that is recorded. */
+  last_received_at: string | null
+  /** How many seconds its host's clock is behind the service's; null where its sender does not say. */
+  clock_skew_s: number | null
   /** Seconds; "NaN" or an infinity where the reporter said so. */
   elapsed_s: number | string
   eta_s: number | null
+  /** How much of it is done, 0 to 1, by jobs and, where they are planned, by epochs; null where nothing is planned. */
+  progress: number | null
   failure_reason: string | null
   /** Of the failure that ended it. */
   traceback: string | null
@@ -108,16 +119,21 @@ export interface BatchExtras {
   can: BatchCan
   hostId: string | null
   etaS: number | null
+  progress: number | null
 }
 
 /** The one form of a batch for REST and GraphQL. Pure. */
-export function batchView(row: BatchRow, clock: Clock, { can, hostId, etaS }: BatchExtras): BatchView {
+export function batchView(
+  row: BatchRow,
+  clock: Clock,
+  { can, hostId, etaS, progress }: BatchExtras,
+): BatchView {
   return {
     id: row.id,
     name: row.name,
     project: row.project,
     status: row.status,
-    stalled: isStalled({ status: row.status, lastSeenAt: row.last_seen_at }, clock),
+    stalled: isStalled({ status: row.status, aliveAt: aliveAt(row) }, clock),
     stop_requested: row.stop_requested,
     owner: { id: row.owner_id, name: row.owner_name },
     host: row.host,
@@ -134,8 +150,9 @@ export function batchView(row: BatchRow, clock: Clock, { can, hostId, etaS }: Ba
     starred: row.starred,
     archived: row.archived,
     n_total: row.n_total,
-    n_done: row.reported?.n_done ?? row.n_completed,
-    n_failed: row.reported?.n_failed ?? row.n_failed,
+    // Jobs that other processes reported are not among what the one that ended it counted.
+    n_done: Math.max(row.reported?.n_done ?? 0, row.n_completed),
+    n_failed: Math.max(row.reported?.n_failed ?? 0, row.n_failed),
     n_running: row.n_running,
     slots: {
       total: row.n_total,
@@ -145,8 +162,11 @@ export function batchView(row: BatchRow, clock: Clock, { can, hostId, etaS }: Ba
     started_at: row.started_at,
     ended_at: row.ended_at,
     last_seen_at: row.last_seen_at,
+    last_received_at: row.last_received_at,
+    clock_skew_s: clockSkewS(row.clock_skews),
     elapsed_s: row.reported?.elapsed_s ?? elapsedS(row, clock.now),
     eta_s: etaS,
+    progress,
     failure_reason: row.failure_reason,
     traceback: row.traceback,
     env_snapshot: row.env_snapshot,
@@ -165,11 +185,28 @@ export function canOf(row: BatchRow, caller: Caller): BatchCan {
   })
 }
 
-/** Seconds from the start to now while it runs, else to the last sign of life (contract §4); never below 0. */
+/** The last sign of life by the service's clock; of a batch that never showed any, when its newest event was made. */
+export const aliveAt = (row: { last_live_at: string | null; last_seen_at: string }): string =>
+  row.last_live_at ?? row.last_seen_at
+
+/** The same, but of a batch that never showed one the last receipt of an event: a run that is being copied is not lost. */
+export const heardAt = (row: {
+  last_live_at: string | null
+  last_received_at: string | null
+  last_seen_at: string
+}): string => row.last_live_at ?? row.last_received_at ?? row.last_seen_at
+
+/**
+ * Seconds from the start to now while it runs, else to the last sign of life (contract §4); never below 0. While it
+ * runs the start is put into the service's time by what is known of the host's clock.
+ */
 export function elapsedS(
-  run: { status: string; started_at: string; last_seen_at: string },
+  run: { status: string; started_at: string; last_seen_at: string; clock_skews?: readonly number[] },
   now: Date,
 ): number {
-  if (run.status === 'running') return sinceMs(run.started_at, now) / 1000
+  if (run.status === 'running') {
+    const startedMs = Date.parse(run.started_at) + correctionMs(run.clock_skews ?? [])
+    return Math.max(0, now.getTime() - startedMs) / 1000
+  }
   return Math.max(0, Date.parse(run.last_seen_at) - Date.parse(run.started_at)) / 1000
 }

@@ -1,10 +1,12 @@
-import { instantOf } from '../../db/instant.ts'
+import { canonicalInstant, instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Change } from '../../stream/change.ts'
-import { type BatchAccess, type Right, visibleBatch, visibleBatches } from '../access.ts'
+import { type BatchAccess, isOpen, type Right, visibleBatch, visibleBatches } from '../access.ts'
 import { recordAudit, recordAudits } from '../audit.ts'
 import type { Known } from '../caller.ts'
+import { type Closing, STOP_REASON } from './batch.ts'
+import { closeBatches } from './closing.ts'
 
 /** What a write did, as `commit` wants it. */
 interface Done<T> {
@@ -18,13 +20,53 @@ interface Done<T> {
  */
 export async function requestStop(tx: Tx, actor: Known, id: string, now: Date): Promise<Done<void>> {
   const batch = await lockedBatch(tx, actor, id, 'stop')
-  if (batch.status !== 'running') throw new Problem('batch_finished')
-  if (batch.stopRequested) return { result: undefined, changes: [] }
+  if (!isOpen(batch)) throw new Problem('batch_finished')
+  const changes: Change[] = []
+  if (batch.status === 'lost') {
+    // Nobody is left who could end it.
+    const closing = {
+      status: 'stopped',
+      at: canonicalInstant(now.toISOString()),
+      reason: STOP_REASON,
+    } as const
+    changes.push(...(await closeBatches(tx, new Map([[batch.id, closing]]))).changes)
+  }
+  if (batch.stopRequested) return { result: undefined, changes }
   await tx`/* batches.request_stop */
     update batches set stop_requested_at = ${now.toISOString()}, stop_requested_by = ${actor.user.id}
     where key = ${batch.key}`
   await recordAudit(tx, actor, { action: 'batch.stop_requested', ...subjectOf(batch) }, now)
-  return { result: undefined, changes: told([batch]) }
+  return { result: undefined, changes: [...told([batch]), ...changes] }
+}
+
+/**
+ * Marks a batch as ended that its reporter did not end (contract §10 "Lost"): failed or stopped, with the reason as it is
+ * given. What its reporter says later of its end counts above that, and an event that was made later takes it back. The
+ * same again changes nothing.
+ * @throws Problem batch_not_found, forbidden; batch_finished when it is over otherwise
+ */
+export async function endBatch(
+  tx: Tx,
+  actor: Known,
+  id: string,
+  end: { status: 'failed' | 'stopped'; reason: string | undefined },
+  now: Date,
+): Promise<Done<number>> {
+  const batch = await lockedBatch(tx, actor, id, 'stop')
+  const { status } = end
+  const reason = end.reason ?? `marked as ${status} by ${actor.user.name}`
+  if (!isOpen(batch)) {
+    const [closed] = await tx<{ closing: Closing | null }[]>`/* batches.closing */
+      select closing from batches where key = ${batch.key}`
+    if (closed?.closing?.status === status && batch.status === status)
+      return { result: batch.key, changes: [] }
+    throw new Problem('batch_finished')
+  }
+  const closing = { status, at: canonicalInstant(now.toISOString()), reason }
+  const { changes } = await closeBatches(tx, new Map([[batch.id, closing]]))
+  const { subject, detail } = subjectOf(batch)
+  await recordAudit(tx, actor, { action: 'batch.ended', subject, detail: { ...detail, status, reason } }, now)
+  return { result: batch.key, changes: [...told([batch]), ...changes] }
 }
 
 /** What people may change of a batch; what is undefined stays. */

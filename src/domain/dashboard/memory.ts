@@ -17,6 +17,7 @@ export interface Totals extends GpuSeconds {
   completed: number
   failed: number
   stopped: number
+  lost: number
   runningJobs: number
   finished24h: number
   failed24h: number
@@ -24,7 +25,7 @@ export interface Totals extends GpuSeconds {
 
 interface Known extends GpuSeconds {
   projectKey: number
-  status: 'running' | 'completed' | 'failed' | 'stopped'
+  status: 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
   endedAt: number
   runningJobs: number
 }
@@ -137,6 +138,7 @@ export function createDashboardMemory(): DashboardMemory {
         completed: 0,
         failed: 0,
         stopped: 0,
+        lost: 0,
         runningJobs: 0,
         finished24h: 0,
         failed24h: 0,

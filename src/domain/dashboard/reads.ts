@@ -1,15 +1,19 @@
 import type { Db } from '../../db/sql.ts'
 import { visibleProjectKeys } from '../access.ts'
+import { aliveAt } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { type Clock, isIdle, isStalled } from '../liveness.ts'
 import type { DashboardMemory } from './memory.ts'
 
 /** What goes on in the projects that the caller sees (contract §4). Batches are counted, unless it says jobs. */
 export interface Summary {
+  /** Those that show signs of life; the others are `stalled`. */
   running: number
   completed: number
   failed: number
   stopped: number
+  /** Over, though nobody said so. */
+  lost: number
   runningJobs: number
   finished24h: number
   failed24h: number
@@ -33,14 +37,15 @@ export async function summaryOf(
   const keys = await visibleProjectKeys(db, caller, projects)
   const [{ used, idle: unused, ...counts }, running, jobs] = await Promise.all([
     memory.of(db, keys, clock.now),
-    db<{ last_seen_at: string }[]>`/* dashboard.running */
-      select p.last_seen_at from batches b join batch_progress p on p.batch_key = b.key
+    db<{ last_seen_at: string; last_live_at: string | null; n_running: number }[]>`/* dashboard.running */
+      select p.last_seen_at, p.last_live_at, p.n_running from batches b join batch_progress p on p.batch_key = b.key
       where b.status = 'running' and b.deleted_at is null
         and (${keys}::int[] is null or b.project_key = any (${keys}::int[]))`,
     // A job runs only while its batch does, so that is not asked: where statistics know of no batch that runs, each job
     // would be sought among all that do.
     db<Evidence[]>`/* dashboard.gpu_evidence */
-      select j.gpu_first_at, j.gpu_last_at, j.gpu_busy_at, p.gpu_first_at batch_first_at, p.gpu_last_at batch_last_at,
+      select j.gpu_first_at, j.gpu_last_at, j.gpu_busy_at, j.gpu_low_samples,
+        p.gpu_low_samples batch_low_samples, p.last_seen_at, p.last_live_at, p.gpu_first_at batch_first_at, p.gpu_last_at batch_last_at,
         p.gpu_busy_at batch_busy_at, r.started_at
       from jobs r
       join job_progress j on j.job_key = r.key
@@ -50,21 +55,37 @@ export async function summaryOf(
         and (${keys}::int[] is null or r.project_key = any (${keys}::int[]))
         and (j.gpu_last_at is not null or p.gpu_last_at is not null)`,
   ])
-  const stalled = running.filter((b) => isStalled({ status: 'running', lastSeenAt: b.last_seen_at }, clock))
-  const idle = jobs.filter((j) =>
-    isIdle(
-      {
-        status: 'running',
-        startedAt: j.started_at,
-        gpu: { firstAt: j.gpu_first_at, lastAt: j.gpu_last_at, busyAt: j.gpu_busy_at },
-      },
-      { firstAt: j.batch_first_at, lastAt: j.batch_last_at, busyAt: j.batch_busy_at },
-      clock,
-    ),
+  const isSilent = (batch: { last_seen_at: string; last_live_at: string | null }): boolean =>
+    isStalled({ status: 'running', aliveAt: aliveAt(batch) }, clock)
+  const lively = running.filter((batch) => !isSilent(batch))
+  const idle = jobs.filter(
+    (j) =>
+      !isSilent(j) &&
+      isIdle(
+        {
+          status: 'running',
+          startedAt: j.started_at,
+          gpu: {
+            firstAt: j.gpu_first_at,
+            lastAt: j.gpu_last_at,
+            busyAt: j.gpu_busy_at,
+            lowSamples: j.gpu_low_samples,
+          },
+        },
+        {
+          firstAt: j.batch_first_at,
+          lastAt: j.batch_last_at,
+          busyAt: j.batch_busy_at,
+          lowSamples: j.batch_low_samples,
+        },
+        clock,
+      ),
   )
   return {
     ...counts,
-    stalled: stalled.length,
+    running: lively.length,
+    runningJobs: lively.reduce((sum, batch) => sum + batch.n_running, 0),
+    stalled: running.length - lively.length,
     idle: idle.length,
     gpuHours: hours(used),
     idleGpuHours: hours(unused),
@@ -76,6 +97,10 @@ interface Evidence {
   gpu_first_at: string | null
   gpu_last_at: string | null
   gpu_busy_at: string | null
+  gpu_low_samples: number
+  batch_low_samples: number
+  last_seen_at: string
+  last_live_at: string | null
   batch_first_at: string | null
   batch_last_at: string | null
   batch_busy_at: string | null
@@ -90,6 +115,7 @@ export const ACTIVITY_TYPES = [
   'batch_completed',
   'batch_failed',
   'batch_stopped',
+  'batch_lost',
 ] as const
 
 export interface Activity {

@@ -1,5 +1,7 @@
 import { instantOf } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
+import { aliveAt, correctionMs } from '../batches/index.ts'
+import { type Clock, isStalled } from '../liveness.ts'
 import {
   type BatchFacts,
   type EndedJob,
@@ -37,14 +39,15 @@ const SILENT_MS = 15 * 60_000
 
 /**
  * Estimates for many batches at once, and for their running jobs: three statements, whatever their number.
- * @returns by batch key; batches that do not run are absent
+ * @returns by batch key; batches that do not run, or are silent for too long to say so, are absent
  */
 export async function etaOf(
   db: Db,
   batchKeys: readonly number[],
-  now: Date,
+  clock: Clock,
 ): Promise<Map<number, BatchEtas>> {
-  const facts = batchKeys.length === 0 ? new Map() : await loadFacts(db, [...batchKeys], now.getTime())
+  const { now } = clock
+  const facts = batchKeys.length === 0 ? new Map() : await loadFacts(db, [...batchKeys], clock)
   const etas = new Map<number, BatchEtas>()
   for (const [key, known] of facts) {
     const { batch, jobs } = estimate(known)
@@ -80,6 +83,9 @@ interface BatchRow {
   n_completed: number
   epochs: number
   last_seen: number
+  last_seen_at: string
+  last_live_at: string | null
+  clock_skews: number[]
 }
 interface RunningRow {
   batch_key: number
@@ -103,11 +109,12 @@ interface EndedRow {
   completed: boolean
 }
 
-async function loadFacts(db: Db, keys: number[], now: number): Promise<Map<number, BatchFacts>> {
+async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<number, BatchFacts>> {
   const ms = (column: string) => db.unsafe(`(extract(epoch from ${column}) * 1000)::float8`)
   const [batches, running, ended] = await Promise.all([
     db<BatchRow[]>`/* eta.batches */
       select b.key, b.n_total, p.n_jobs, p.n_completed, ${ms('p.last_seen_at')} last_seen,
+        p.last_seen_at, p.last_live_at, p.clock_skews,
         (select coalesce(sum(e.epochs), 0) from (
           select epochs from job_progress where batch_key = b.key and epochs > 0 limit 3) e) epochs
       from batches b join batch_progress p on p.batch_key = b.key
@@ -142,6 +149,9 @@ async function loadFacts(db: Db, keys: number[], now: number): Promise<Map<numbe
   ])
   const facts = new Map<number, BatchFacts>()
   for (const b of batches) {
+    if (isStalled({ status: 'running', aliveAt: aliveAt(b) }, clock)) continue
+    // Its epochs are timed by its host's clock, so now is, too.
+    const now = clock.now.getTime() - correctionMs(b.clock_skews)
     facts.set(b.key, {
       now: now - b.last_seen > SILENT_MS ? b.last_seen : now,
       nTotal: b.n_total,

@@ -1,4 +1,5 @@
 import type { Db } from '../../db/sql.ts'
+import type { Clock } from '../liveness.ts'
 import { type BatchEtas, etaOf, type ShownEta } from './reads.ts'
 
 /**
@@ -23,11 +24,11 @@ const kept = new WeakMap<object, Map<number, Kept>>()
 export async function recentEtasOf(
   db: Db,
   runs: readonly { key: number; stamp: string }[],
-  now: Date,
+  clock: Clock,
 ): Promise<Map<number, BatchEtas>> {
   const known = kept.get(db) ?? new Map<number, Kept>()
   kept.set(db, known)
-  const at = now.getTime()
+  const at = clock.now.getTime()
   const isFresh = ({ key, stamp }: { key: number; stamp: string }): boolean => {
     const one = known.get(key)
     return one?.stamp === stamp && Math.abs(at - one.at) < KEPT_MS
@@ -36,7 +37,7 @@ export async function recentEtasOf(
   const read = await etaOf(
     db,
     wanting.map(({ key }) => key),
-    now,
+    clock,
   )
   for (const { key, stamp } of wanting) {
     // Put last, so that the first of the map are the oldest.

@@ -1,13 +1,27 @@
+import { canonicalInstant } from '../../db/instant.ts'
 import type { Event, EventType } from './schema.ts'
 import type { IgnoredValue, SeriesValues } from './series.ts'
+
+/** When and how the request that an event came in was received (contract §10 "Time"). One object a request. */
+export interface Receipt {
+  /** Canonical instant, by the service's clock. */
+  at: string
+  /** The same in milliseconds since 1970. */
+  atMs: number
+  /** When the sender sent the request, by the sender's clock, in milliseconds since 1970; null where it did not say. */
+  sentAtMs: number | null
+}
 
 /** A checked event on its way to the rows: what the nouns fold from. */
 export interface Incoming<E extends Event = Event> {
   event: E
   /** The event as one line of JSON, stored as it is. */
   json: string
-  /** Canonical instant of its timestamp. */
+  /** Canonical instant of its timestamp, or of its receipt where the timestamp lies too far ahead of that. */
   at: string
+  receipt: Receipt
+  /** Whether it is a sign of life, and no replay of what happened long before. */
+  live: boolean
   /** Its place among events that say the same thing (domain/merge.ts). */
   stamp: string
   /** Given when it is stored. */
@@ -18,6 +32,16 @@ export interface Incoming<E extends Event = Event> {
   sentSeries: SeriesValues | undefined
   /** Values of a job_epoch whose names no series can have; undefined where there are none. */
   ignored: IgnoredValue[] | undefined
+}
+
+/**
+ * When a live event was made, as a canonical instant of the service's clock. Its age when it was sent is known whatever
+ * the sender's clock says; where the sending time is not known, that of its receipt is all there is.
+ */
+export function madeAt({ event, receipt }: Pick<Incoming, 'event' | 'receipt'>): string {
+  if (receipt.sentAtMs === null) return receipt.at
+  const ageMs = Math.max(0, receipt.sentAtMs - Date.parse(event.timestamp))
+  return canonicalInstant(new Date(receipt.atMs - ageMs).toISOString())
 }
 
 /** As stored in events.type; the numbers never change. */

@@ -1,5 +1,5 @@
 export { accepts } from './accepts.ts'
-export { EVENT_TYPES, eventTypeCode, type Incoming } from './incoming.ts'
+export { EVENT_TYPES, eventTypeCode, type Incoming, madeAt, type Receipt } from './incoming.ts'
 export {
   type Event,
   type EventType,

@@ -1,9 +1,9 @@
 import type { Verdict as LivenessVerdict } from '../agents/index.ts'
-import { type Clock, type GpuSeen, isIdle, isStalled, sinceMs } from '../liveness.ts'
+import { type Clock, type GpuSeen, isIdle, isStalled, lossBySilence, sinceMs } from '../liveness.ts'
 
 /** What silence and idle GPUs say of a batch, judged in one place for reads and watchers. Pure. */
 
-/** Of batches, jobs and agents. `batch_lost`: its agent says that its process is gone. */
+/** Of batches, jobs and agents. `batch_lost` was a mark before a lost batch had a status of its own. */
 export type VerdictKind = 'batch_stalled' | 'batch_lost' | 'job_idle' | 'agent_offline'
 
 /** A mark, since when its evidence holds, and the evidence as a sentence. */
@@ -14,7 +14,9 @@ export interface Mark {
 
 export interface BatchSeen {
   status: string
-  lastSeenAt: string
+  /** Its last sign of life, and the last receipt of an event where it never showed any. */
+  aliveAt: string
+  heardAt: string
   gpu: GpuSeen
 }
 
@@ -28,7 +30,9 @@ export interface JobSeen {
 
 export interface Marks {
   stalled: Mark | null
-  lost: Mark | null
+  /** Its run is over, though nobody said so: `reason` is what its status is explained by, and what was
+   * made after `until` shows that it is not. */
+  lost: (Mark & { until: string }) | null
   idle: (Mark & { jobKey: number; jobId: string })[]
 }
 
@@ -38,11 +42,14 @@ export function judgeMarks(
   liveness: LivenessVerdict | undefined,
   clock: Clock,
 ): Marks {
-  const since = batch.lastSeenAt
+  const since = batch.aliveAt
+  const dead = liveness?.liveness === 'dead'
+  const reason = dead ? liveness.reasons.join('; ') : lossBySilence(batch, clock)
   return {
-    stalled: isStalled(batch, clock) ? { since, reason: silence(since, clock) } : null,
-    lost: liveness?.liveness === 'dead' ? { since, reason: liveness.reasons.join('; ') } : null,
-    idle: jobs
+    stalled: reason === null && isStalled(batch, clock) ? { since, reason: silence(since, clock) } : null,
+    lost: reason === null ? null : { since, reason, until: dead ? clock.now.toISOString() : batch.heardAt },
+    // A batch that is silent says nothing of its GPUs.
+    idle: (reason !== null || isStalled(batch, clock) ? [] : jobs)
       .filter((job) => isIdle(job, batch.gpu, clock))
       .map((job) => {
         const gpu = job.gpu.lastAt === null ? batch.gpu : job.gpu

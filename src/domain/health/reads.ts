@@ -1,5 +1,6 @@
 import type { Db } from '../../db/sql.ts'
 import { type Liveness, livenessOf } from '../agents/index.ts'
+import { aliveAt, heardAt } from '../batches/index.ts'
 import { type Clock, sinceMs } from '../liveness.ts'
 import { type GpuRow, gpuOf } from './gpu-row.ts'
 import { judgeMarks } from './judge.ts'
@@ -20,7 +21,10 @@ export interface Health {
 
 interface BatchRow extends GpuRow {
   status: string
+  failure_reason: string | null
   last_seen_at: string
+  last_live_at: string | null
+  last_received_at: string | null
 }
 interface JobRow extends GpuRow {
   key: number
@@ -35,10 +39,11 @@ const MOST_JOBS_EXPLAINED = 20
 export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<Health> {
   const [[batch], jobs, verdicts] = await Promise.all([
     db<BatchRow[]>`/* health.batch */
-      select b.status, p.last_seen_at, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
+      select b.status, b.failure_reason, p.last_seen_at, p.last_live_at, p.last_received_at, p.gpu_first_at, p.gpu_last_at,
+        p.gpu_busy_at, p.gpu_low_samples
       from batches b join batch_progress p on p.batch_key = b.key where b.key = ${batchKey}`,
     db<JobRow[]>`/* health.jobs */
-      select j.key, j.id, j.status, j.started_at, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
+      select j.key, j.id, j.status, j.started_at, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at, p.gpu_low_samples
       from jobs j join job_progress p on p.job_key = j.key
       where j.batch_key = ${batchKey} and j.status = 'running' order by j.key`,
     livenessOf(db, [batchKey], clock),
@@ -46,15 +51,21 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
   if (batch === undefined) throw new Error('the batch is gone')
   const verdict = verdicts.get(batchKey)
   const { stalled, idle } = judgeMarks(
-    { status: batch.status, lastSeenAt: batch.last_seen_at, gpu: gpuOf(batch) },
+    {
+      status: batch.status,
+      aliveAt: aliveAt(batch),
+      heardAt: heardAt(batch),
+      gpu: gpuOf(batch),
+    },
     jobs.map((job) => ({ ...job, startedAt: job.started_at, gpu: gpuOf(job) })),
     verdict,
     clock,
   )
-  const silentS = Math.floor(sinceMs(batch.last_seen_at, clock.now) / 1000)
+  const silentS = Math.floor(sinceMs(aliveAt(batch), clock.now) / 1000)
   const thresholdS = clock.stallTimeoutMin * 60
 
   const reasons: string[] = []
+  if (batch.status === 'lost' && batch.failure_reason !== null) reasons.push(batch.failure_reason)
   if (stalled !== null) reasons.push(stalled.reason)
   else if (batch.status === 'running' && silentS > thresholdS) {
     reasons.push(

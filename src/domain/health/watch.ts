@@ -1,16 +1,20 @@
+import { canonicalInstant } from '../../db/instant.ts'
 import type { Db, Fragment, Tx } from '../../db/sql.ts'
 import type { Change } from '../../stream/change.ts'
 import { livenessOf } from '../agents/index.ts'
-import { type Clock, idleBefore, sinceMs, stalledBefore } from '../liveness.ts'
+import { aliveAt, type Closing, closeBatches, heardAt } from '../batches/index.ts'
+import { type Clock, idleBefore, LEAST_LOW_SAMPLES, lostBefore, sinceMs, stalledBefore } from '../liveness.ts'
 import { type Happening, happened } from '../notifications/index.ts'
 import { type GpuRow, gpuOf } from './gpu-row.ts'
-import { judgeMarks, type Marks } from './judge.ts'
+import { judgeMarks, type Mark, type Marks } from './judge.ts'
 import { type Finding, type Settled, settleVerdicts } from './verdicts.ts'
 
 /** What a look came to. */
 export interface Looked {
   opened: number
   cleared: number
+  /** Batches that are lost since. */
+  lost: number
 }
 
 /**
@@ -20,28 +24,36 @@ export interface Looked {
 export async function batchesDue(db: Db, clock: Clock): Promise<number[]> {
   const silent = stalledBefore(clock)?.toISOString() ?? null
   const idle = idleBefore(clock)?.toISOString() ?? null
+  const lost = lostBefore(clock)?.toISOString() ?? null
+  const alive = db`coalesce(p.last_live_at, p.last_seen_at)`
   const [rows, linked] = await Promise.all([
     db<{ key: number }[]>`/* watch.batches_due */
       select b.key from batches b join batch_progress p on p.batch_key = b.key
-      where b.status = 'running' and b.deleted_at is null and p.last_seen_at < ${silent}::timestamptz
+      where b.status = 'running' and b.deleted_at is null and ${alive} < ${silent}::timestamptz
         and not exists (select from verdicts v
           where v.kind = 'batch_stalled' and v.subject_key = b.key and v.cleared_at is null)
       union
+      select b.key from batches b join batch_progress p on p.batch_key = b.key
+      where b.status = 'running' and b.deleted_at is null
+        and coalesce(p.last_live_at, p.last_received_at, p.last_seen_at) < ${lost}::timestamptz
+      union
       select j.batch_key from jobs j ${evidenceOfJobs(db)}
-      where b.deleted_at is null and ${looksIdle(db, idle)}
+      where b.deleted_at is null and ${looksIdle(db, idle, clock.now)}
+        and ${alive} >= ${silent ?? '-infinity'}::timestamptz
         and not exists (select from verdicts v
           where v.kind = 'job_idle' and v.subject_key = j.key and v.cleared_at is null)
       union
       select v.batch_key from verdicts v join batches b on b.key = v.batch_key
       join batch_progress p on p.batch_key = b.key
       where v.cleared_at is null and v.kind = 'batch_stalled'
-        and (b.status <> 'running' or b.deleted_at is not null or (p.last_seen_at < ${silent}::timestamptz) is not true)
+        and (b.status <> 'running' or b.deleted_at is not null or (${alive} < ${silent}::timestamptz) is not true)
       union
       select v.batch_key from verdicts v join jobs j on j.key = v.subject_key ${evidenceOfJobs(db)}
       where v.cleared_at is null and v.kind = 'job_idle'
-        and (b.deleted_at is not null or ${looksIdle(db, idle)} is not true)`,
-    db<{ key: number; stands: boolean; lost: boolean }[]>`/* watch.linked */
-      select b.key, b.deleted_at is null stands, v.key is not null lost
+        and (b.deleted_at is not null or ${looksIdle(db, idle, clock.now)} is not true
+          or ${alive} < ${silent}::timestamptz)`,
+    db<{ key: number; marked: boolean }[]>`/* watch.linked */
+      select b.key, v.key is not null marked
       from batches b
       left join command_batches l on l.batch_key = b.key
       left join verdicts v on v.kind = 'batch_lost' and v.subject_key = b.key and v.cleared_at is null
@@ -52,9 +64,7 @@ export async function batchesDue(db: Db, clock: Clock): Promise<number[]> {
     linked.map((batch) => batch.key),
     clock,
   )
-  const flipped = linked.filter(
-    ({ key, stands, lost }) => (stands && liveness.get(key)?.liveness === 'dead') !== lost,
-  )
+  const flipped = linked.filter(({ key, marked }) => marked || liveness.get(key)?.liveness === 'dead')
   return [...new Set([...rows, ...flipped].map((row) => row.key))].sort((a, b) => a - b)
 }
 
@@ -64,12 +74,17 @@ const evidenceOfJobs = (db: Db): Fragment => db`
   join batch_progress p on p.batch_key = j.batch_key`
 
 /** A job `j` with its evidence; `before` null is nothing. */
-const looksIdle = (db: Db, before: string | null): Fragment => db`(
+const looksIdle = (db: Db, before: string | null, now: Date): Fragment => {
+  const recent = db`(${before}::timestamptz + (${now.toISOString()}::timestamptz - ${before}::timestamptz) / 2)`
+  return db`(
   j.status = 'running' and j.started_at <= ${before}::timestamptz
   and case when g.gpu_last_at is null
     then coalesce(p.gpu_busy_at, p.gpu_first_at) <= ${before}::timestamptz and p.gpu_last_at is distinct from p.gpu_busy_at
+      and p.gpu_low_samples >= ${LEAST_LOW_SAMPLES} and p.gpu_last_at >= ${recent}
     else coalesce(g.gpu_busy_at, g.gpu_first_at) <= ${before}::timestamptz and g.gpu_last_at is distinct from g.gpu_busy_at
+      and g.gpu_low_samples >= ${LEAST_LOW_SAMPLES} and g.gpu_last_at >= ${recent}
   end)`
+}
 
 interface BatchRow extends GpuRow {
   key: number
@@ -80,6 +95,8 @@ interface BatchRow extends GpuRow {
   status: string
   deleted: boolean
   last_seen_at: string
+  last_live_at: string | null
+  last_received_at: string | null
 }
 
 interface JobRow extends GpuRow {
@@ -101,46 +118,71 @@ export async function watchBatches(
 ): Promise<{ result: Looked; changes: Change[] }> {
   const batches = await tx<BatchRow[]>`/* watch.lock_batches */
     select b.key, b.id, b.project_key, p.slug, b.host, b.status, b.deleted_at is not null deleted, s.last_seen_at,
-      s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at
+      s.last_live_at, s.last_received_at, s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples
     from batches b join batch_progress s on s.batch_key = b.key join projects p on p.key = b.project_key
     where b.key = any (${keys as number[]}::bigint[]) order by b.key for no key update of s, b`
   const jobs = await tx<JobRow[]>`/* watch.jobs */
-    select j.key, j.batch_key, j.id, j.status, j.started_at, g.gpu_first_at, g.gpu_last_at, g.gpu_busy_at
+    select j.key, j.batch_key, j.id, j.status, j.started_at, g.gpu_first_at, g.gpu_last_at, g.gpu_busy_at, g.gpu_low_samples
     from jobs j join job_progress g on g.job_key = j.key
     where j.batch_key = any (${keys as number[]}::bigint[]) and j.status = 'running'`
   const liveness = await livenessOf(tx, keys, clock)
-  const findings = batches.flatMap((batch) => {
-    if (batch.deleted) return []
-    const marks = judgeMarks(
-      { status: batch.status, lastSeenAt: batch.last_seen_at, gpu: gpuOf(batch) },
-      jobs
-        .filter((job) => job.batch_key === batch.key)
-        .map((job) => ({ ...job, startedAt: job.started_at, gpu: gpuOf(job) })),
-      liveness.get(batch.key),
-      clock,
-    )
-    return findingsOf(batch.key, marks)
-  })
+  const judged = batches
+    .filter((batch) => !batch.deleted)
+    .map((batch) => ({
+      batch,
+      marks: judgeMarks(
+        {
+          status: batch.status,
+          aliveAt: aliveAt(batch),
+          heardAt: heardAt(batch),
+          gpu: gpuOf(batch),
+        },
+        jobs
+          .filter((job) => job.batch_key === batch.key)
+          .map((job) => ({ ...job, startedAt: job.started_at, gpu: gpuOf(job) })),
+        liveness.get(batch.key),
+        clock,
+      ),
+    }))
+  const findings = judged.flatMap(({ batch, marks }) => findingsOf(batch.key, marks))
   const settled = await settleVerdicts(tx, { batches: keys }, findings, clock.now)
+  const lost = judged.flatMap(({ batch, marks }) =>
+    marks.lost === null ? [] : [{ batch, mark: marks.lost }],
+  )
+  const closings = lost.map(({ batch, mark }): [string, Closing] => [
+    batch.id,
+    { status: 'lost', at: canonicalInstant(mark.until), reason: mark.reason },
+  ])
+  const { closed, changes } = await closeBatches(tx, new Map(closings))
   const fresh = settled.opened.filter((finding) => finding.fresh)
+  const everLived = (key: number | null) => batches.some((b) => b.key === key && b.last_live_at !== null)
   await happened(
     tx,
-    fresh.map((finding) => happeningOf(finding, batches, clock)),
+    [
+      ...fresh.map((finding) => happeningOf(finding, batches, clock)),
+      // What was copied here from elsewhere and never ended is lost, but that is nobody's news.
+      ...lost
+        .filter(({ batch }) => closed.includes(batch.key) && everLived(batch.key))
+        .map(({ batch, mark }) => lossOf(batch, mark, clock)),
+    ],
     clock.now,
   )
-  return { result: countOf(settled), changes: changesOf(settled, batches) }
+  return {
+    result: { ...countOf(settled), lost: closed.length },
+    changes: [...changesOf(settled, batches), ...changes],
+  }
 }
 
 export const countOf = ({ opened, cleared }: Settled): Looked => ({
   opened: opened.length,
   cleared: cleared.length,
+  lost: 0,
 })
 
-function findingsOf(batchKey: number, { stalled, lost, idle }: Marks): Finding[] {
+function findingsOf(batchKey: number, { stalled, idle }: Marks): Finding[] {
   const ofBatch = { subjectKey: batchKey, batchKey }
   return [
     ...(stalled === null ? [] : [{ ...stalled, ...ofBatch, kind: 'batch_stalled' as const }]),
-    ...(lost === null ? [] : [{ ...lost, ...ofBatch, kind: 'batch_lost' as const }]),
     ...idle.map(({ jobKey, since, reason }) => ({
       kind: 'job_idle' as const,
       subjectKey: jobKey,
@@ -151,7 +193,6 @@ function findingsOf(batchKey: number, { stalled, lost, idle }: Marks): Finding[]
   ]
 }
 
-/** A process that is gone is the gravest silence there is: one episode with the silence itself, so one mail. */
 function happeningOf(finding: Finding, batches: readonly BatchRow[], clock: Clock): Happening {
   const batch = batches.find(({ key }) => key === finding.batchKey) as BatchRow
   const idle = finding.kind === 'job_idle'
@@ -165,8 +206,19 @@ function happeningOf(finding: Finding, batches: readonly BatchRow[], clock: Cloc
     detail: {
       silentS: Math.floor(sinceMs(finding.since, clock.now) / 1000),
       ...(batch.host !== null && { host: batch.host }),
-      ...(finding.kind === 'batch_lost' && { reason: finding.reason }),
     },
+  }
+}
+
+/** To those who ask for failures a lost run is one, once for each time that it is lost. */
+function lossOf(batch: BatchRow, { since, reason }: Mark, clock: Clock): Happening {
+  return {
+    trigger: 'batch_failed',
+    projectKey: batch.project_key,
+    batchKey: batch.key,
+    key: `lost:${batch.key}:${since}`,
+    at: clock.now.toISOString(),
+    detail: { reason, ...(batch.host !== null && { host: batch.host }) },
   }
 }
 

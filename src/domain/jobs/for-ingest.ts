@@ -32,6 +32,7 @@ export interface StandingJobRow {
   gpu_first_at: string | null
   gpu_last_at: string | null
   gpu_busy_at: string | null
+  gpu_low_samples: number
 }
 
 const instant = (text: string | null): string | null => (text === null ? null : canonicalInstant(text))
@@ -40,7 +41,7 @@ const instant = (text: string | null): string | null => (text === null ? null : 
 export const jobsForIngest = (tx: Tx, batchIds: string[], jobIds: string[]): Fragment => tx`
     select j.key, j.batch_key, b.id batch_id, j.id, j.status, j.outcome, j.outcome_stamp, j.failure_reason,
       j.start_fields, j.final_fields, p.first_seen_at, p.last_seen_at, p.epochs, p.max_epoch, p.series, p.last_epoch,
-      p.last_value, p.min_value, p.max_value, p.packed_to, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at
+      p.last_value, p.min_value, p.max_value, p.packed_to, p.gpu_first_at, p.gpu_last_at, p.gpu_busy_at, p.gpu_low_samples
     from unnest(${batchIds}::text[], ${jobIds}::text[]) as u (batch_id, job_id)
     join batches b on b.id = u.batch_id
     join jobs j on j.batch_key = b.key and j.id = u.job_id
@@ -64,6 +65,7 @@ export const jobOf = (row: StandingJobRow): JobState & { batchId: string } => ({
     firstAt: instant(row.gpu_first_at),
     lastAt: instant(row.gpu_last_at),
     busyAt: instant(row.gpu_busy_at),
+    lowSamples: row.gpu_low_samples,
   },
   changed: { summary: false, seen: false },
 })
@@ -186,6 +188,7 @@ export function saveJobProgress(jobs: JobState[]): Piece {
     gf: gpu.firstAt,
     gl: gpu.lastAt,
     gb: gpu.busyAt,
+    low: gpu.lowSamples,
     ...(progress.changed.values
       ? {
           epochs: progress.epochs,
@@ -202,12 +205,13 @@ export function saveJobProgress(jobs: JobState[]): Piece {
   return piece`
     update job_progress p set
       first_seen_at = x.first, last_seen_at = x.last, gpu_first_at = x.gf, gpu_last_at = x.gl, gpu_busy_at = x.gb,
+      gpu_low_samples = x.low,
       epochs = coalesce(x.epochs, p.epochs), max_epoch = coalesce(x.max, p.max_epoch),
       series = coalesce(x.series, p.series), last_epoch = coalesce(x.le::int[], p.last_epoch),
       last_value = coalesce(x.lv::float8[], p.last_value), min_value = coalesce(x.mn::float8[], p.min_value),
       max_value = coalesce(x.mx::float8[], p.max_value), packed_to = case when x.unpack then null else p.packed_to end
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
-      key bigint, first timestamptz, last timestamptz, gf timestamptz, gl timestamptz, gb timestamptz, epochs int,
+      key bigint, first timestamptz, last timestamptz, gf timestamptz, gl timestamptz, gb timestamptz, low int, epochs int,
       max int, le text, lv text, mn text, mx text, series text[], unpack boolean)
     where p.job_key = x.key`
 }

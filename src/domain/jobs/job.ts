@@ -40,12 +40,13 @@ export const newJob = (batchKey: number, id: string, firstSeenAt: string): JobSt
   firstSeenAt,
   lastSeenAt: firstSeenAt,
   progress: newProgress(),
-  gpu: { firstAt: null, lastAt: null, busyAt: null },
+  gpu: { firstAt: null, lastAt: null, busyAt: null, lowSamples: 0 },
   changed: { summary: true, seen: true },
 })
 
 /** Folds one event of the job; the order of events does not matter. Epochs are folded in domain/metrics. */
-export function applyToJob(job: JobState, { event, at, stamp }: Incoming): void {
+export function applyToJob(job: JobState, incoming: Incoming): void {
+  const { event, at, stamp } = incoming
   if (at < job.firstSeenAt) {
     job.firstSeenAt = at
     job.changed.seen = true
@@ -69,7 +70,7 @@ export function applyToJob(job: JobState, { event, at, stamp }: Incoming): void 
       job.changed.summary = true
       break
     case 'resource_snapshot':
-      noticeGpu(job.gpu, event.data, at)
+      noticeGpu(job.gpu, event.data, incoming)
       job.changed.seen = true
       break
   }

@@ -128,12 +128,12 @@ export const jobColumns = (db: Db, parts: readonly JobPart[] = JOB_PARTS): Fragm
     ${part('batch', db`, b.id batch_id`)}
     ${part('params', db`, j.params`)}
     ${part('metrics', db`, j.metrics`)}
-    ${part('elapsed', db`, j.reported_s, s.last_seen_at`)}
+    ${part('elapsed', db`, j.reported_s, s.last_seen_at, bs.clock_skews`)}
     ${part('progress', db`, s.epochs, s.max_epoch, json_build_array(s.series, s.last_value) last_values`)}
     ${part('series', db`, to_json(s.series) series`)}
     ${part(
       'idle',
-      db`, s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, bs.gpu_first_at batch_gpu_first_at,
+      db`, s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples, bs.gpu_low_samples batch_gpu_low_samples, bs.gpu_first_at batch_gpu_first_at,
       bs.gpu_last_at batch_gpu_last_at, bs.gpu_busy_at batch_gpu_busy_at`,
     )}`
 }
@@ -144,5 +144,5 @@ export const jobJoins = (db: Db, parts: readonly JobPart[] = JOB_PARTS): Fragmen
   return db`
     ${join(['elapsed', 'progress', 'series', 'idle'], db`join job_progress s on s.job_key = j.key`)}
     ${join(['batch'], db`join batches b on b.key = j.batch_key`)}
-    ${join(['idle'], db`join batch_progress bs on bs.batch_key = j.batch_key`)}`
+    ${join(['elapsed', 'idle'], db`join batch_progress bs on bs.batch_key = j.batch_key`)}`
 }

@@ -27,6 +27,7 @@ export interface JobRow {
   /** Part `elapsed`. */
   reported_s: number | null
   last_seen_at: string
+  clock_skews: number[]
   /** Part `progress`. */
   epochs: number
   max_epoch: number | null
@@ -38,9 +39,11 @@ export interface JobRow {
   gpu_first_at: string | null
   gpu_last_at: string | null
   gpu_busy_at: string | null
+  gpu_low_samples: number
   batch_gpu_first_at: string | null
   batch_gpu_last_at: string | null
   batch_gpu_busy_at: string | null
+  batch_gpu_low_samples: number
 }
 
 /** A job on the wire (contract §4). Numbers that JSON cannot write are "NaN", "Infinity", "-Infinity". */
@@ -169,9 +172,19 @@ const idleOf = (row: JobRow, clock: Clock): boolean =>
     {
       status: row.status,
       startedAt: row.started_at,
-      gpu: { firstAt: row.gpu_first_at, lastAt: row.gpu_last_at, busyAt: row.gpu_busy_at },
+      gpu: {
+        firstAt: row.gpu_first_at,
+        lastAt: row.gpu_last_at,
+        busyAt: row.gpu_busy_at,
+        lowSamples: row.gpu_low_samples,
+      },
     },
-    { firstAt: row.batch_gpu_first_at, lastAt: row.batch_gpu_last_at, busyAt: row.batch_gpu_busy_at },
+    {
+      firstAt: row.batch_gpu_first_at,
+      lastAt: row.batch_gpu_last_at,
+      busyAt: row.batch_gpu_busy_at,
+      lowSamples: row.batch_gpu_low_samples,
+    },
     clock,
   )
 

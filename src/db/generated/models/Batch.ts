@@ -139,6 +139,8 @@ export type BatchCountAggregateOutputType = {
   emptiedAt: number
   startFields: number
   ending: number
+  process: number
+  closing: number
   createdAt: number
   search: number
   _all: number
@@ -258,6 +260,8 @@ export type BatchCountAggregateInputType = {
   emptiedAt?: true
   startFields?: true
   ending?: true
+  process?: true
+  closing?: true
   createdAt?: true
   search?: true
   _all?: true
@@ -386,6 +390,8 @@ export type BatchGroupByOutputType = {
   emptiedAt: Date | null
   startFields: runtime.JsonValue | null
   ending: runtime.JsonValue | null
+  process: runtime.JsonValue | null
+  closing: runtime.JsonValue | null
   createdAt: Date
   search: string | null
   _count: BatchCountAggregateOutputType | null
@@ -450,6 +456,8 @@ export type BatchWhereInput = {
   emptiedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
   startFields?: Prisma.JsonNullableFilter<"Batch">
   ending?: Prisma.JsonNullableFilter<"Batch">
+  process?: Prisma.JsonNullableFilter<"Batch">
+  closing?: Prisma.JsonNullableFilter<"Batch">
   createdAt?: Prisma.DateTimeFilter<"Batch"> | Date | string
   search?: Prisma.StringNullableFilter<"Batch"> | string | null
   project?: Prisma.XOR<Prisma.ProjectScalarRelationFilter, Prisma.ProjectWhereInput>
@@ -500,6 +508,8 @@ export type BatchOrderByWithRelationInput = {
   emptiedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   startFields?: Prisma.SortOrderInput | Prisma.SortOrder
   ending?: Prisma.SortOrderInput | Prisma.SortOrder
+  process?: Prisma.SortOrderInput | Prisma.SortOrder
+  closing?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   search?: Prisma.SortOrderInput | Prisma.SortOrder
   project?: Prisma.ProjectOrderByWithRelationInput
@@ -553,6 +563,8 @@ export type BatchWhereUniqueInput = Prisma.AtLeast<{
   emptiedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
   startFields?: Prisma.JsonNullableFilter<"Batch">
   ending?: Prisma.JsonNullableFilter<"Batch">
+  process?: Prisma.JsonNullableFilter<"Batch">
+  closing?: Prisma.JsonNullableFilter<"Batch">
   createdAt?: Prisma.DateTimeFilter<"Batch"> | Date | string
   search?: Prisma.StringNullableFilter<"Batch"> | string | null
   project?: Prisma.XOR<Prisma.ProjectScalarRelationFilter, Prisma.ProjectWhereInput>
@@ -603,6 +615,8 @@ export type BatchOrderByWithAggregationInput = {
   emptiedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   startFields?: Prisma.SortOrderInput | Prisma.SortOrder
   ending?: Prisma.SortOrderInput | Prisma.SortOrder
+  process?: Prisma.SortOrderInput | Prisma.SortOrder
+  closing?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   search?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.BatchCountOrderByAggregateInput
@@ -652,6 +666,8 @@ export type BatchScalarWhereWithAggregatesInput = {
   emptiedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Batch"> | Date | string | null
   startFields?: Prisma.JsonNullableWithAggregatesFilter<"Batch">
   ending?: Prisma.JsonNullableWithAggregatesFilter<"Batch">
+  process?: Prisma.JsonNullableWithAggregatesFilter<"Batch">
+  closing?: Prisma.JsonNullableWithAggregatesFilter<"Batch">
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"Batch"> | Date | string
   search?: Prisma.StringNullableWithAggregatesFilter<"Batch"> | string | null
 }
@@ -690,6 +706,8 @@ export type BatchCreateInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   project: Prisma.ProjectCreateNestedOneWithoutBatchesInput
@@ -740,6 +758,8 @@ export type BatchUncheckedCreateInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
@@ -784,6 +804,8 @@ export type BatchUpdateInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   project?: Prisma.ProjectUpdateOneRequiredWithoutBatchesNestedInput
@@ -834,6 +856,8 @@ export type BatchUncheckedUpdateInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
@@ -881,6 +905,8 @@ export type BatchCreateManyInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
 }
@@ -919,6 +945,8 @@ export type BatchUpdateManyMutationInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
@@ -960,6 +988,8 @@ export type BatchUncheckedUpdateManyInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
@@ -1011,6 +1041,8 @@ export type BatchCountOrderByAggregateInput = {
   emptiedAt?: Prisma.SortOrder
   startFields?: Prisma.SortOrder
   ending?: Prisma.SortOrder
+  process?: Prisma.SortOrder
+  closing?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   search?: Prisma.SortOrder
 }
@@ -1370,6 +1402,8 @@ export type BatchCreateWithoutOwnerInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   project: Prisma.ProjectCreateNestedOneWithoutBatchesInput
@@ -1418,6 +1452,8 @@ export type BatchUncheckedCreateWithoutOwnerInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
@@ -1472,6 +1508,8 @@ export type BatchCreateWithoutStopperInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   project: Prisma.ProjectCreateNestedOneWithoutBatchesInput
@@ -1520,6 +1558,8 @@ export type BatchUncheckedCreateWithoutStopperInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
@@ -1596,6 +1636,8 @@ export type BatchScalarWhereInput = {
   emptiedAt?: Prisma.DateTimeNullableFilter<"Batch"> | Date | string | null
   startFields?: Prisma.JsonNullableFilter<"Batch">
   ending?: Prisma.JsonNullableFilter<"Batch">
+  process?: Prisma.JsonNullableFilter<"Batch">
+  closing?: Prisma.JsonNullableFilter<"Batch">
   createdAt?: Prisma.DateTimeFilter<"Batch"> | Date | string
   search?: Prisma.StringNullableFilter<"Batch"> | string | null
 }
@@ -1650,6 +1692,8 @@ export type BatchCreateWithoutProjectInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   owner: Prisma.UserCreateNestedOneWithoutBatchesInput
@@ -1698,6 +1742,8 @@ export type BatchUncheckedCreateWithoutProjectInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
@@ -1768,6 +1814,8 @@ export type BatchCreateWithoutProgressInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   project: Prisma.ProjectCreateNestedOneWithoutBatchesInput
@@ -1817,6 +1865,8 @@ export type BatchUncheckedCreateWithoutProgressInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   jobs?: Prisma.JobUncheckedCreateNestedManyWithoutBatchInput
@@ -1876,6 +1926,8 @@ export type BatchUpdateWithoutProgressInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   project?: Prisma.ProjectUpdateOneRequiredWithoutBatchesNestedInput
@@ -1925,6 +1977,8 @@ export type BatchUncheckedUpdateWithoutProgressInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   jobs?: Prisma.JobUncheckedUpdateManyWithoutBatchNestedInput
@@ -1968,6 +2022,8 @@ export type BatchCreateWithoutJobsInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   project: Prisma.ProjectCreateNestedOneWithoutBatchesInput
@@ -2017,6 +2073,8 @@ export type BatchUncheckedCreateWithoutJobsInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
@@ -2076,6 +2134,8 @@ export type BatchUpdateWithoutJobsInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   project?: Prisma.ProjectUpdateOneRequiredWithoutBatchesNestedInput
@@ -2125,6 +2185,8 @@ export type BatchUncheckedUpdateWithoutJobsInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
@@ -2168,6 +2230,8 @@ export type BatchCreateWithoutSharesInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   project: Prisma.ProjectCreateNestedOneWithoutBatchesInput
@@ -2217,6 +2281,8 @@ export type BatchUncheckedCreateWithoutSharesInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
@@ -2276,6 +2342,8 @@ export type BatchUpdateWithoutSharesInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   project?: Prisma.ProjectUpdateOneRequiredWithoutBatchesNestedInput
@@ -2325,6 +2393,8 @@ export type BatchUncheckedUpdateWithoutSharesInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
@@ -2368,6 +2438,8 @@ export type BatchCreateWithoutCommandsInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   project: Prisma.ProjectCreateNestedOneWithoutBatchesInput
@@ -2417,6 +2489,8 @@ export type BatchUncheckedCreateWithoutCommandsInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
@@ -2476,6 +2550,8 @@ export type BatchUpdateWithoutCommandsInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   project?: Prisma.ProjectUpdateOneRequiredWithoutBatchesNestedInput
@@ -2525,6 +2601,8 @@ export type BatchUncheckedUpdateWithoutCommandsInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
@@ -2568,6 +2646,8 @@ export type BatchCreateWithoutStartedByInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   project: Prisma.ProjectCreateNestedOneWithoutBatchesInput
@@ -2617,6 +2697,8 @@ export type BatchUncheckedCreateWithoutStartedByInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
@@ -2676,6 +2758,8 @@ export type BatchUpdateWithoutStartedByInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   project?: Prisma.ProjectUpdateOneRequiredWithoutBatchesNestedInput
@@ -2725,6 +2809,8 @@ export type BatchUncheckedUpdateWithoutStartedByInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
@@ -2768,6 +2854,8 @@ export type BatchCreateWithoutStepsInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   project: Prisma.ProjectCreateNestedOneWithoutBatchesInput
@@ -2817,6 +2905,8 @@ export type BatchUncheckedCreateWithoutStepsInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
   progress?: Prisma.BatchProgressUncheckedCreateNestedOneWithoutBatchInput
@@ -2876,6 +2966,8 @@ export type BatchUpdateWithoutStepsInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   project?: Prisma.ProjectUpdateOneRequiredWithoutBatchesNestedInput
@@ -2925,6 +3017,8 @@ export type BatchUncheckedUpdateWithoutStepsInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
@@ -2970,6 +3064,8 @@ export type BatchCreateManyOwnerInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
 }
@@ -3010,6 +3106,8 @@ export type BatchCreateManyStopperInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
 }
@@ -3048,6 +3146,8 @@ export type BatchUpdateWithoutOwnerInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   project?: Prisma.ProjectUpdateOneRequiredWithoutBatchesNestedInput
@@ -3096,6 +3196,8 @@ export type BatchUncheckedUpdateWithoutOwnerInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
@@ -3142,6 +3244,8 @@ export type BatchUncheckedUpdateManyWithoutOwnerInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
@@ -3180,6 +3284,8 @@ export type BatchUpdateWithoutStopperInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   project?: Prisma.ProjectUpdateOneRequiredWithoutBatchesNestedInput
@@ -3228,6 +3334,8 @@ export type BatchUncheckedUpdateWithoutStopperInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
@@ -3274,6 +3382,8 @@ export type BatchUncheckedUpdateManyWithoutStopperInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
@@ -3314,6 +3424,8 @@ export type BatchCreateManyProjectInput = {
   emptiedAt?: Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Date | string
   search?: string | null
 }
@@ -3352,6 +3464,8 @@ export type BatchUpdateWithoutProjectInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   owner?: Prisma.UserUpdateOneRequiredWithoutBatchesNestedInput
@@ -3400,6 +3514,8 @@ export type BatchUncheckedUpdateWithoutProjectInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   progress?: Prisma.BatchProgressUncheckedUpdateOneWithoutBatchNestedInput
@@ -3446,6 +3562,8 @@ export type BatchUncheckedUpdateManyWithoutProjectInput = {
   emptiedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   startFields?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   ending?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  process?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
+  closing?: Prisma.NullableJsonNullValueInput | runtime.InputJsonValue
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   search?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
 }
@@ -3545,6 +3663,8 @@ export type BatchSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   emptiedAt?: boolean
   startFields?: boolean
   ending?: boolean
+  process?: boolean
+  closing?: boolean
   createdAt?: boolean
   search?: boolean
   project?: boolean | Prisma.ProjectDefaultArgs<ExtArgs>
@@ -3596,6 +3716,8 @@ export type BatchSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   emptiedAt?: boolean
   startFields?: boolean
   ending?: boolean
+  process?: boolean
+  closing?: boolean
   createdAt?: boolean
   search?: boolean
   project?: boolean | Prisma.ProjectDefaultArgs<ExtArgs>
@@ -3640,6 +3762,8 @@ export type BatchSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   emptiedAt?: boolean
   startFields?: boolean
   ending?: boolean
+  process?: boolean
+  closing?: boolean
   createdAt?: boolean
   search?: boolean
   project?: boolean | Prisma.ProjectDefaultArgs<ExtArgs>
@@ -3684,11 +3808,13 @@ export type BatchSelectScalar = {
   emptiedAt?: boolean
   startFields?: boolean
   ending?: boolean
+  process?: boolean
+  closing?: boolean
   createdAt?: boolean
   search?: boolean
 }
 
-export type BatchOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"key" | "id" | "projectKey" | "ownerId" | "status" | "startedAt" | "endedAt" | "experimentType" | "nTotal" | "host" | "username" | "commitSha" | "command" | "envSnapshot" | "rerunOf" | "failureReason" | "reported" | "tags" | "tagsEdited" | "notes" | "name" | "groupName" | "config" | "summary" | "traceback" | "starred" | "archived" | "edited" | "detailFields" | "stopRequestedAt" | "stopRequestedBy" | "deletedAt" | "purgedAt" | "emptiedAt" | "startFields" | "ending" | "createdAt" | "search", ExtArgs["result"]["batch"]>
+export type BatchOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"key" | "id" | "projectKey" | "ownerId" | "status" | "startedAt" | "endedAt" | "experimentType" | "nTotal" | "host" | "username" | "commitSha" | "command" | "envSnapshot" | "rerunOf" | "failureReason" | "reported" | "tags" | "tagsEdited" | "notes" | "name" | "groupName" | "config" | "summary" | "traceback" | "starred" | "archived" | "edited" | "detailFields" | "stopRequestedAt" | "stopRequestedBy" | "deletedAt" | "purgedAt" | "emptiedAt" | "startFields" | "ending" | "process" | "closing" | "createdAt" | "search", ExtArgs["result"]["batch"]>
 export type BatchInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   project?: boolean | Prisma.ProjectDefaultArgs<ExtArgs>
   owner?: boolean | Prisma.UserDefaultArgs<ExtArgs>
@@ -3762,6 +3888,8 @@ export type $BatchPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     emptiedAt: Date | null
     startFields: runtime.JsonValue | null
     ending: runtime.JsonValue | null
+    process: runtime.JsonValue | null
+    closing: runtime.JsonValue | null
     createdAt: Date
     search: string | null
   }, ExtArgs["result"]["batch"]>
@@ -4232,6 +4360,8 @@ export interface BatchFieldRefs {
   readonly emptiedAt: Prisma.FieldRef<"Batch", 'DateTime'>
   readonly startFields: Prisma.FieldRef<"Batch", 'Json'>
   readonly ending: Prisma.FieldRef<"Batch", 'Json'>
+  readonly process: Prisma.FieldRef<"Batch", 'Json'>
+  readonly closing: Prisma.FieldRef<"Batch", 'Json'>
   readonly createdAt: Prisma.FieldRef<"Batch", 'DateTime'>
   readonly search: Prisma.FieldRef<"Batch", 'String'>
 }

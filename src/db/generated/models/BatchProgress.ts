@@ -34,6 +34,8 @@ export type BatchProgressAvgAggregateOutputType = {
   nFailed: number | null
   nStopped: number | null
   nLost: number | null
+  gpuLowSamples: number | null
+  clockSkews: number | null
   nEvents: number | null
 }
 
@@ -45,6 +47,8 @@ export type BatchProgressSumAggregateOutputType = {
   nFailed: number | null
   nStopped: number | null
   nLost: number | null
+  gpuLowSamples: number | null
+  clockSkews: number[]
   nEvents: bigint | null
 }
 
@@ -61,6 +65,9 @@ export type BatchProgressMinAggregateOutputType = {
   gpuFirstAt: Date | null
   gpuLastAt: Date | null
   gpuBusyAt: Date | null
+  gpuLowSamples: number | null
+  lastReceivedAt: Date | null
+  lastLiveAt: Date | null
   nEvents: bigint | null
 }
 
@@ -77,6 +84,9 @@ export type BatchProgressMaxAggregateOutputType = {
   gpuFirstAt: Date | null
   gpuLastAt: Date | null
   gpuBusyAt: Date | null
+  gpuLowSamples: number | null
+  lastReceivedAt: Date | null
+  lastLiveAt: Date | null
   nEvents: bigint | null
 }
 
@@ -93,6 +103,10 @@ export type BatchProgressCountAggregateOutputType = {
   gpuFirstAt: number
   gpuLastAt: number
   gpuBusyAt: number
+  gpuLowSamples: number
+  lastReceivedAt: number
+  lastLiveAt: number
+  clockSkews: number
   nEvents: number
   _all: number
 }
@@ -106,6 +120,8 @@ export type BatchProgressAvgAggregateInputType = {
   nFailed?: true
   nStopped?: true
   nLost?: true
+  gpuLowSamples?: true
+  clockSkews?: true
   nEvents?: true
 }
 
@@ -117,6 +133,8 @@ export type BatchProgressSumAggregateInputType = {
   nFailed?: true
   nStopped?: true
   nLost?: true
+  gpuLowSamples?: true
+  clockSkews?: true
   nEvents?: true
 }
 
@@ -133,6 +151,9 @@ export type BatchProgressMinAggregateInputType = {
   gpuFirstAt?: true
   gpuLastAt?: true
   gpuBusyAt?: true
+  gpuLowSamples?: true
+  lastReceivedAt?: true
+  lastLiveAt?: true
   nEvents?: true
 }
 
@@ -149,6 +170,9 @@ export type BatchProgressMaxAggregateInputType = {
   gpuFirstAt?: true
   gpuLastAt?: true
   gpuBusyAt?: true
+  gpuLowSamples?: true
+  lastReceivedAt?: true
+  lastLiveAt?: true
   nEvents?: true
 }
 
@@ -165,6 +189,10 @@ export type BatchProgressCountAggregateInputType = {
   gpuFirstAt?: true
   gpuLastAt?: true
   gpuBusyAt?: true
+  gpuLowSamples?: true
+  lastReceivedAt?: true
+  lastLiveAt?: true
+  clockSkews?: true
   nEvents?: true
   _all?: true
 }
@@ -268,6 +296,10 @@ export type BatchProgressGroupByOutputType = {
   gpuFirstAt: Date | null
   gpuLastAt: Date | null
   gpuBusyAt: Date | null
+  gpuLowSamples: number
+  lastReceivedAt: Date | null
+  lastLiveAt: Date | null
+  clockSkews: number[]
   nEvents: bigint
   _count: BatchProgressCountAggregateOutputType | null
   _avg: BatchProgressAvgAggregateOutputType | null
@@ -307,6 +339,10 @@ export type BatchProgressWhereInput = {
   gpuFirstAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
   gpuLastAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
   gpuBusyAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
+  gpuLowSamples?: Prisma.IntFilter<"BatchProgress"> | number
+  lastReceivedAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
+  lastLiveAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
+  clockSkews?: Prisma.FloatNullableListFilter<"BatchProgress">
   nEvents?: Prisma.BigIntFilter<"BatchProgress"> | bigint | number
   batch?: Prisma.XOR<Prisma.BatchScalarRelationFilter, Prisma.BatchWhereInput>
 }
@@ -324,6 +360,10 @@ export type BatchProgressOrderByWithRelationInput = {
   gpuFirstAt?: Prisma.SortOrderInput | Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrderInput | Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
+  lastReceivedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  lastLiveAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  clockSkews?: Prisma.SortOrder
   nEvents?: Prisma.SortOrder
   batch?: Prisma.BatchOrderByWithRelationInput
 }
@@ -344,6 +384,10 @@ export type BatchProgressWhereUniqueInput = Prisma.AtLeast<{
   gpuFirstAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
   gpuLastAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
   gpuBusyAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
+  gpuLowSamples?: Prisma.IntFilter<"BatchProgress"> | number
+  lastReceivedAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
+  lastLiveAt?: Prisma.DateTimeNullableFilter<"BatchProgress"> | Date | string | null
+  clockSkews?: Prisma.FloatNullableListFilter<"BatchProgress">
   nEvents?: Prisma.BigIntFilter<"BatchProgress"> | bigint | number
   batch?: Prisma.XOR<Prisma.BatchScalarRelationFilter, Prisma.BatchWhereInput>
 }, "batchKey">
@@ -361,6 +405,10 @@ export type BatchProgressOrderByWithAggregationInput = {
   gpuFirstAt?: Prisma.SortOrderInput | Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrderInput | Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
+  lastReceivedAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  lastLiveAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  clockSkews?: Prisma.SortOrder
   nEvents?: Prisma.SortOrder
   _count?: Prisma.BatchProgressCountOrderByAggregateInput
   _avg?: Prisma.BatchProgressAvgOrderByAggregateInput
@@ -385,6 +433,10 @@ export type BatchProgressScalarWhereWithAggregatesInput = {
   gpuFirstAt?: Prisma.DateTimeNullableWithAggregatesFilter<"BatchProgress"> | Date | string | null
   gpuLastAt?: Prisma.DateTimeNullableWithAggregatesFilter<"BatchProgress"> | Date | string | null
   gpuBusyAt?: Prisma.DateTimeNullableWithAggregatesFilter<"BatchProgress"> | Date | string | null
+  gpuLowSamples?: Prisma.IntWithAggregatesFilter<"BatchProgress"> | number
+  lastReceivedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"BatchProgress"> | Date | string | null
+  lastLiveAt?: Prisma.DateTimeNullableWithAggregatesFilter<"BatchProgress"> | Date | string | null
+  clockSkews?: Prisma.FloatNullableListFilter<"BatchProgress">
   nEvents?: Prisma.BigIntWithAggregatesFilter<"BatchProgress"> | bigint | number
 }
 
@@ -400,6 +452,10 @@ export type BatchProgressCreateInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  gpuLowSamples?: number
+  lastReceivedAt?: Date | string | null
+  lastLiveAt?: Date | string | null
+  clockSkews?: Prisma.BatchProgressCreateclockSkewsInput | number[]
   nEvents?: bigint | number
   batch: Prisma.BatchCreateNestedOneWithoutProgressInput
 }
@@ -417,6 +473,10 @@ export type BatchProgressUncheckedCreateInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  gpuLowSamples?: number
+  lastReceivedAt?: Date | string | null
+  lastLiveAt?: Date | string | null
+  clockSkews?: Prisma.BatchProgressCreateclockSkewsInput | number[]
   nEvents?: bigint | number
 }
 
@@ -432,6 +492,10 @@ export type BatchProgressUpdateInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  gpuLowSamples?: Prisma.IntFieldUpdateOperationsInput | number
+  lastReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  lastLiveAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  clockSkews?: Prisma.BatchProgressUpdateclockSkewsInput | number[]
   nEvents?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
   batch?: Prisma.BatchUpdateOneRequiredWithoutProgressNestedInput
 }
@@ -449,6 +513,10 @@ export type BatchProgressUncheckedUpdateInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  gpuLowSamples?: Prisma.IntFieldUpdateOperationsInput | number
+  lastReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  lastLiveAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  clockSkews?: Prisma.BatchProgressUpdateclockSkewsInput | number[]
   nEvents?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
 
@@ -465,6 +533,10 @@ export type BatchProgressCreateManyInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  gpuLowSamples?: number
+  lastReceivedAt?: Date | string | null
+  lastLiveAt?: Date | string | null
+  clockSkews?: Prisma.BatchProgressCreateclockSkewsInput | number[]
   nEvents?: bigint | number
 }
 
@@ -480,6 +552,10 @@ export type BatchProgressUpdateManyMutationInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  gpuLowSamples?: Prisma.IntFieldUpdateOperationsInput | number
+  lastReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  lastLiveAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  clockSkews?: Prisma.BatchProgressUpdateclockSkewsInput | number[]
   nEvents?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
 
@@ -496,12 +572,24 @@ export type BatchProgressUncheckedUpdateManyInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  gpuLowSamples?: Prisma.IntFieldUpdateOperationsInput | number
+  lastReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  lastLiveAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  clockSkews?: Prisma.BatchProgressUpdateclockSkewsInput | number[]
   nEvents?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
 
 export type BatchProgressNullableScalarRelationFilter = {
   is?: Prisma.BatchProgressWhereInput | null
   isNot?: Prisma.BatchProgressWhereInput | null
+}
+
+export type FloatNullableListFilter<$PrismaModel = never> = {
+  equals?: number[] | Prisma.ListFloatFieldRefInput<$PrismaModel> | null
+  has?: number | Prisma.FloatFieldRefInput<$PrismaModel> | null
+  hasEvery?: number[] | Prisma.ListFloatFieldRefInput<$PrismaModel>
+  hasSome?: number[] | Prisma.ListFloatFieldRefInput<$PrismaModel>
+  isEmpty?: boolean
 }
 
 export type BatchProgressCountOrderByAggregateInput = {
@@ -517,6 +605,10 @@ export type BatchProgressCountOrderByAggregateInput = {
   gpuFirstAt?: Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
+  lastReceivedAt?: Prisma.SortOrder
+  lastLiveAt?: Prisma.SortOrder
+  clockSkews?: Prisma.SortOrder
   nEvents?: Prisma.SortOrder
 }
 
@@ -528,6 +620,8 @@ export type BatchProgressAvgOrderByAggregateInput = {
   nFailed?: Prisma.SortOrder
   nStopped?: Prisma.SortOrder
   nLost?: Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
+  clockSkews?: Prisma.SortOrder
   nEvents?: Prisma.SortOrder
 }
 
@@ -544,6 +638,9 @@ export type BatchProgressMaxOrderByAggregateInput = {
   gpuFirstAt?: Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
+  lastReceivedAt?: Prisma.SortOrder
+  lastLiveAt?: Prisma.SortOrder
   nEvents?: Prisma.SortOrder
 }
 
@@ -560,6 +657,9 @@ export type BatchProgressMinOrderByAggregateInput = {
   gpuFirstAt?: Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
+  lastReceivedAt?: Prisma.SortOrder
+  lastLiveAt?: Prisma.SortOrder
   nEvents?: Prisma.SortOrder
 }
 
@@ -571,6 +671,8 @@ export type BatchProgressSumOrderByAggregateInput = {
   nFailed?: Prisma.SortOrder
   nStopped?: Prisma.SortOrder
   nLost?: Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
+  clockSkews?: Prisma.SortOrder
   nEvents?: Prisma.SortOrder
 }
 
@@ -606,6 +708,15 @@ export type BatchProgressUncheckedUpdateOneWithoutBatchNestedInput = {
   update?: Prisma.XOR<Prisma.XOR<Prisma.BatchProgressUpdateToOneWithWhereWithoutBatchInput, Prisma.BatchProgressUpdateWithoutBatchInput>, Prisma.BatchProgressUncheckedUpdateWithoutBatchInput>
 }
 
+export type BatchProgressCreateclockSkewsInput = {
+  set: number[]
+}
+
+export type BatchProgressUpdateclockSkewsInput = {
+  set?: number[]
+  push?: number | number[]
+}
+
 export type BatchProgressCreateWithoutBatchInput = {
   firstSeenAt: Date | string
   lastSeenAt: Date | string
@@ -618,6 +729,10 @@ export type BatchProgressCreateWithoutBatchInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  gpuLowSamples?: number
+  lastReceivedAt?: Date | string | null
+  lastLiveAt?: Date | string | null
+  clockSkews?: Prisma.BatchProgressCreateclockSkewsInput | number[]
   nEvents?: bigint | number
 }
 
@@ -633,6 +748,10 @@ export type BatchProgressUncheckedCreateWithoutBatchInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  gpuLowSamples?: number
+  lastReceivedAt?: Date | string | null
+  lastLiveAt?: Date | string | null
+  clockSkews?: Prisma.BatchProgressCreateclockSkewsInput | number[]
   nEvents?: bigint | number
 }
 
@@ -664,6 +783,10 @@ export type BatchProgressUpdateWithoutBatchInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  gpuLowSamples?: Prisma.IntFieldUpdateOperationsInput | number
+  lastReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  lastLiveAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  clockSkews?: Prisma.BatchProgressUpdateclockSkewsInput | number[]
   nEvents?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
 
@@ -679,6 +802,10 @@ export type BatchProgressUncheckedUpdateWithoutBatchInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  gpuLowSamples?: Prisma.IntFieldUpdateOperationsInput | number
+  lastReceivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  lastLiveAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  clockSkews?: Prisma.BatchProgressUpdateclockSkewsInput | number[]
   nEvents?: Prisma.BigIntFieldUpdateOperationsInput | bigint | number
 }
 
@@ -697,6 +824,10 @@ export type BatchProgressSelect<ExtArgs extends runtime.Types.Extensions.Interna
   gpuFirstAt?: boolean
   gpuLastAt?: boolean
   gpuBusyAt?: boolean
+  gpuLowSamples?: boolean
+  lastReceivedAt?: boolean
+  lastLiveAt?: boolean
+  clockSkews?: boolean
   nEvents?: boolean
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["batchProgress"]>
@@ -714,6 +845,10 @@ export type BatchProgressSelectCreateManyAndReturn<ExtArgs extends runtime.Types
   gpuFirstAt?: boolean
   gpuLastAt?: boolean
   gpuBusyAt?: boolean
+  gpuLowSamples?: boolean
+  lastReceivedAt?: boolean
+  lastLiveAt?: boolean
+  clockSkews?: boolean
   nEvents?: boolean
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["batchProgress"]>
@@ -731,6 +866,10 @@ export type BatchProgressSelectUpdateManyAndReturn<ExtArgs extends runtime.Types
   gpuFirstAt?: boolean
   gpuLastAt?: boolean
   gpuBusyAt?: boolean
+  gpuLowSamples?: boolean
+  lastReceivedAt?: boolean
+  lastLiveAt?: boolean
+  clockSkews?: boolean
   nEvents?: boolean
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["batchProgress"]>
@@ -748,10 +887,14 @@ export type BatchProgressSelectScalar = {
   gpuFirstAt?: boolean
   gpuLastAt?: boolean
   gpuBusyAt?: boolean
+  gpuLowSamples?: boolean
+  lastReceivedAt?: boolean
+  lastLiveAt?: boolean
+  clockSkews?: boolean
   nEvents?: boolean
 }
 
-export type BatchProgressOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"batchKey" | "firstSeenAt" | "lastSeenAt" | "nJobs" | "nRunning" | "nCompleted" | "nFailed" | "nStopped" | "nLost" | "gpuFirstAt" | "gpuLastAt" | "gpuBusyAt" | "nEvents", ExtArgs["result"]["batchProgress"]>
+export type BatchProgressOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"batchKey" | "firstSeenAt" | "lastSeenAt" | "nJobs" | "nRunning" | "nCompleted" | "nFailed" | "nStopped" | "nLost" | "gpuFirstAt" | "gpuLastAt" | "gpuBusyAt" | "gpuLowSamples" | "lastReceivedAt" | "lastLiveAt" | "clockSkews" | "nEvents", ExtArgs["result"]["batchProgress"]>
 export type BatchProgressInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   batch?: boolean | Prisma.BatchDefaultArgs<ExtArgs>
 }
@@ -780,6 +923,10 @@ export type $BatchProgressPayload<ExtArgs extends runtime.Types.Extensions.Inter
     gpuFirstAt: Date | null
     gpuLastAt: Date | null
     gpuBusyAt: Date | null
+    gpuLowSamples: number
+    lastReceivedAt: Date | null
+    lastLiveAt: Date | null
+    clockSkews: number[]
     nEvents: bigint
   }, ExtArgs["result"]["batchProgress"]>
   composites: {}
@@ -1217,6 +1364,10 @@ export interface BatchProgressFieldRefs {
   readonly gpuFirstAt: Prisma.FieldRef<"BatchProgress", 'DateTime'>
   readonly gpuLastAt: Prisma.FieldRef<"BatchProgress", 'DateTime'>
   readonly gpuBusyAt: Prisma.FieldRef<"BatchProgress", 'DateTime'>
+  readonly gpuLowSamples: Prisma.FieldRef<"BatchProgress", 'Int'>
+  readonly lastReceivedAt: Prisma.FieldRef<"BatchProgress", 'DateTime'>
+  readonly lastLiveAt: Prisma.FieldRef<"BatchProgress", 'DateTime'>
+  readonly clockSkews: Prisma.FieldRef<"BatchProgress", 'Float[]'>
   readonly nEvents: Prisma.FieldRef<"BatchProgress", 'BigInt'>
 }
     

@@ -48,6 +48,7 @@ export type EventMinAggregateOutputType = {
   type: number | null
   ts: Date | null
   payload: string | null
+  receivedAt: Date | null
 }
 
 export type EventMaxAggregateOutputType = {
@@ -58,6 +59,7 @@ export type EventMaxAggregateOutputType = {
   type: number | null
   ts: Date | null
   payload: string | null
+  receivedAt: Date | null
 }
 
 export type EventCountAggregateOutputType = {
@@ -68,6 +70,7 @@ export type EventCountAggregateOutputType = {
   type: number
   ts: number
   payload: number
+  receivedAt: number
   _all: number
 }
 
@@ -94,6 +97,7 @@ export type EventMinAggregateInputType = {
   type?: true
   ts?: true
   payload?: true
+  receivedAt?: true
 }
 
 export type EventMaxAggregateInputType = {
@@ -104,6 +108,7 @@ export type EventMaxAggregateInputType = {
   type?: true
   ts?: true
   payload?: true
+  receivedAt?: true
 }
 
 export type EventCountAggregateInputType = {
@@ -114,6 +119,7 @@ export type EventCountAggregateInputType = {
   type?: true
   ts?: true
   payload?: true
+  receivedAt?: true
   _all?: true
 }
 
@@ -211,6 +217,7 @@ export type EventGroupByOutputType = {
   type: number
   ts: Date
   payload: string | null
+  receivedAt: Date | null
   _count: EventCountAggregateOutputType | null
   _avg: EventAvgAggregateOutputType | null
   _sum: EventSumAggregateOutputType | null
@@ -244,6 +251,7 @@ export type EventWhereInput = {
   type?: Prisma.IntFilter<"Event"> | number
   ts?: Prisma.DateTimeFilter<"Event"> | Date | string
   payload?: Prisma.StringNullableFilter<"Event"> | string | null
+  receivedAt?: Prisma.DateTimeNullableFilter<"Event"> | Date | string | null
 }
 
 export type EventOrderByWithRelationInput = {
@@ -254,6 +262,7 @@ export type EventOrderByWithRelationInput = {
   type?: Prisma.SortOrder
   ts?: Prisma.SortOrder
   payload?: Prisma.SortOrderInput | Prisma.SortOrder
+  receivedAt?: Prisma.SortOrderInput | Prisma.SortOrder
 }
 
 export type EventWhereUniqueInput = Prisma.AtLeast<{
@@ -267,6 +276,7 @@ export type EventWhereUniqueInput = Prisma.AtLeast<{
   type?: Prisma.IntFilter<"Event"> | number
   ts?: Prisma.DateTimeFilter<"Event"> | Date | string
   payload?: Prisma.StringNullableFilter<"Event"> | string | null
+  receivedAt?: Prisma.DateTimeNullableFilter<"Event"> | Date | string | null
 }, "dbId" | "eventId">
 
 export type EventOrderByWithAggregationInput = {
@@ -277,6 +287,7 @@ export type EventOrderByWithAggregationInput = {
   type?: Prisma.SortOrder
   ts?: Prisma.SortOrder
   payload?: Prisma.SortOrderInput | Prisma.SortOrder
+  receivedAt?: Prisma.SortOrderInput | Prisma.SortOrder
   _count?: Prisma.EventCountOrderByAggregateInput
   _avg?: Prisma.EventAvgOrderByAggregateInput
   _max?: Prisma.EventMaxOrderByAggregateInput
@@ -295,6 +306,7 @@ export type EventScalarWhereWithAggregatesInput = {
   type?: Prisma.IntWithAggregatesFilter<"Event"> | number
   ts?: Prisma.DateTimeWithAggregatesFilter<"Event"> | Date | string
   payload?: Prisma.StringNullableWithAggregatesFilter<"Event"> | string | null
+  receivedAt?: Prisma.DateTimeNullableWithAggregatesFilter<"Event"> | Date | string | null
 }
 
 export type EventCreateInput = {
@@ -305,6 +317,7 @@ export type EventCreateInput = {
   type: number
   ts: Date | string
   payload?: string | null
+  receivedAt?: Date | string | null
 }
 
 export type EventUncheckedCreateInput = {
@@ -315,6 +328,7 @@ export type EventUncheckedCreateInput = {
   type: number
   ts: Date | string
   payload?: string | null
+  receivedAt?: Date | string | null
 }
 
 export type EventUpdateInput = {
@@ -325,6 +339,7 @@ export type EventUpdateInput = {
   type?: Prisma.IntFieldUpdateOperationsInput | number
   ts?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   payload?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  receivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type EventUncheckedUpdateInput = {
@@ -335,6 +350,7 @@ export type EventUncheckedUpdateInput = {
   type?: Prisma.IntFieldUpdateOperationsInput | number
   ts?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   payload?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  receivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type EventCreateManyInput = {
@@ -345,6 +361,7 @@ export type EventCreateManyInput = {
   type: number
   ts: Date | string
   payload?: string | null
+  receivedAt?: Date | string | null
 }
 
 export type EventUpdateManyMutationInput = {
@@ -355,6 +372,7 @@ export type EventUpdateManyMutationInput = {
   type?: Prisma.IntFieldUpdateOperationsInput | number
   ts?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   payload?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  receivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type EventUncheckedUpdateManyInput = {
@@ -365,6 +383,7 @@ export type EventUncheckedUpdateManyInput = {
   type?: Prisma.IntFieldUpdateOperationsInput | number
   ts?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   payload?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
+  receivedAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
 }
 
 export type EventCountOrderByAggregateInput = {
@@ -375,6 +394,7 @@ export type EventCountOrderByAggregateInput = {
   type?: Prisma.SortOrder
   ts?: Prisma.SortOrder
   payload?: Prisma.SortOrder
+  receivedAt?: Prisma.SortOrder
 }
 
 export type EventAvgOrderByAggregateInput = {
@@ -392,6 +412,7 @@ export type EventMaxOrderByAggregateInput = {
   type?: Prisma.SortOrder
   ts?: Prisma.SortOrder
   payload?: Prisma.SortOrder
+  receivedAt?: Prisma.SortOrder
 }
 
 export type EventMinOrderByAggregateInput = {
@@ -402,6 +423,7 @@ export type EventMinOrderByAggregateInput = {
   type?: Prisma.SortOrder
   ts?: Prisma.SortOrder
   payload?: Prisma.SortOrder
+  receivedAt?: Prisma.SortOrder
 }
 
 export type EventSumOrderByAggregateInput = {
@@ -429,6 +451,7 @@ export type EventSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs = 
   type?: boolean
   ts?: boolean
   payload?: boolean
+  receivedAt?: boolean
 }, ExtArgs["result"]["event"]>
 
 export type EventSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -439,6 +462,7 @@ export type EventSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   type?: boolean
   ts?: boolean
   payload?: boolean
+  receivedAt?: boolean
 }, ExtArgs["result"]["event"]>
 
 export type EventSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetSelect<{
@@ -449,6 +473,7 @@ export type EventSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Extensi
   type?: boolean
   ts?: boolean
   payload?: boolean
+  receivedAt?: boolean
 }, ExtArgs["result"]["event"]>
 
 export type EventSelectScalar = {
@@ -459,9 +484,10 @@ export type EventSelectScalar = {
   type?: boolean
   ts?: boolean
   payload?: boolean
+  receivedAt?: boolean
 }
 
-export type EventOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"dbId" | "eventId" | "batchKey" | "jobKey" | "type" | "ts" | "payload", ExtArgs["result"]["event"]>
+export type EventOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"dbId" | "eventId" | "batchKey" | "jobKey" | "type" | "ts" | "payload" | "receivedAt", ExtArgs["result"]["event"]>
 
 export type $EventPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   name: "Event"
@@ -474,6 +500,7 @@ export type $EventPayload<ExtArgs extends runtime.Types.Extensions.InternalArgs 
     type: number
     ts: Date
     payload: string | null
+    receivedAt: Date | null
   }, ExtArgs["result"]["event"]>
   composites: {}
 }
@@ -904,6 +931,7 @@ export interface EventFieldRefs {
   readonly type: Prisma.FieldRef<"Event", 'Int'>
   readonly ts: Prisma.FieldRef<"Event", 'DateTime'>
   readonly payload: Prisma.FieldRef<"Event", 'String'>
+  readonly receivedAt: Prisma.FieldRef<"Event", 'DateTime'>
 }
     
 

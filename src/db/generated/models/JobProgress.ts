@@ -36,6 +36,7 @@ export type JobProgressAvgAggregateOutputType = {
   minValue: number | null
   maxValue: number | null
   packedTo: number | null
+  gpuLowSamples: number | null
 }
 
 export type JobProgressSumAggregateOutputType = {
@@ -48,6 +49,7 @@ export type JobProgressSumAggregateOutputType = {
   minValue: number[]
   maxValue: number[]
   packedTo: number | null
+  gpuLowSamples: number | null
 }
 
 export type JobProgressMinAggregateOutputType = {
@@ -61,6 +63,7 @@ export type JobProgressMinAggregateOutputType = {
   gpuFirstAt: Date | null
   gpuLastAt: Date | null
   gpuBusyAt: Date | null
+  gpuLowSamples: number | null
 }
 
 export type JobProgressMaxAggregateOutputType = {
@@ -74,6 +77,7 @@ export type JobProgressMaxAggregateOutputType = {
   gpuFirstAt: Date | null
   gpuLastAt: Date | null
   gpuBusyAt: Date | null
+  gpuLowSamples: number | null
 }
 
 export type JobProgressCountAggregateOutputType = {
@@ -92,6 +96,7 @@ export type JobProgressCountAggregateOutputType = {
   gpuFirstAt: number
   gpuLastAt: number
   gpuBusyAt: number
+  gpuLowSamples: number
   _all: number
 }
 
@@ -106,6 +111,7 @@ export type JobProgressAvgAggregateInputType = {
   minValue?: true
   maxValue?: true
   packedTo?: true
+  gpuLowSamples?: true
 }
 
 export type JobProgressSumAggregateInputType = {
@@ -118,6 +124,7 @@ export type JobProgressSumAggregateInputType = {
   minValue?: true
   maxValue?: true
   packedTo?: true
+  gpuLowSamples?: true
 }
 
 export type JobProgressMinAggregateInputType = {
@@ -131,6 +138,7 @@ export type JobProgressMinAggregateInputType = {
   gpuFirstAt?: true
   gpuLastAt?: true
   gpuBusyAt?: true
+  gpuLowSamples?: true
 }
 
 export type JobProgressMaxAggregateInputType = {
@@ -144,6 +152,7 @@ export type JobProgressMaxAggregateInputType = {
   gpuFirstAt?: true
   gpuLastAt?: true
   gpuBusyAt?: true
+  gpuLowSamples?: true
 }
 
 export type JobProgressCountAggregateInputType = {
@@ -162,6 +171,7 @@ export type JobProgressCountAggregateInputType = {
   gpuFirstAt?: true
   gpuLastAt?: true
   gpuBusyAt?: true
+  gpuLowSamples?: true
   _all?: true
 }
 
@@ -267,6 +277,7 @@ export type JobProgressGroupByOutputType = {
   gpuFirstAt: Date | null
   gpuLastAt: Date | null
   gpuBusyAt: Date | null
+  gpuLowSamples: number
   _count: JobProgressCountAggregateOutputType | null
   _avg: JobProgressAvgAggregateOutputType | null
   _sum: JobProgressSumAggregateOutputType | null
@@ -308,6 +319,7 @@ export type JobProgressWhereInput = {
   gpuFirstAt?: Prisma.DateTimeNullableFilter<"JobProgress"> | Date | string | null
   gpuLastAt?: Prisma.DateTimeNullableFilter<"JobProgress"> | Date | string | null
   gpuBusyAt?: Prisma.DateTimeNullableFilter<"JobProgress"> | Date | string | null
+  gpuLowSamples?: Prisma.IntFilter<"JobProgress"> | number
   job?: Prisma.XOR<Prisma.JobScalarRelationFilter, Prisma.JobWhereInput>
 }
 
@@ -327,6 +339,7 @@ export type JobProgressOrderByWithRelationInput = {
   gpuFirstAt?: Prisma.SortOrderInput | Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrderInput | Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
   job?: Prisma.JobOrderByWithRelationInput
 }
 
@@ -349,6 +362,7 @@ export type JobProgressWhereUniqueInput = Prisma.AtLeast<{
   gpuFirstAt?: Prisma.DateTimeNullableFilter<"JobProgress"> | Date | string | null
   gpuLastAt?: Prisma.DateTimeNullableFilter<"JobProgress"> | Date | string | null
   gpuBusyAt?: Prisma.DateTimeNullableFilter<"JobProgress"> | Date | string | null
+  gpuLowSamples?: Prisma.IntFilter<"JobProgress"> | number
   job?: Prisma.XOR<Prisma.JobScalarRelationFilter, Prisma.JobWhereInput>
 }, "jobKey">
 
@@ -368,6 +382,7 @@ export type JobProgressOrderByWithAggregationInput = {
   gpuFirstAt?: Prisma.SortOrderInput | Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrderInput | Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrderInput | Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
   _count?: Prisma.JobProgressCountOrderByAggregateInput
   _avg?: Prisma.JobProgressAvgOrderByAggregateInput
   _max?: Prisma.JobProgressMaxOrderByAggregateInput
@@ -394,6 +409,7 @@ export type JobProgressScalarWhereWithAggregatesInput = {
   gpuFirstAt?: Prisma.DateTimeNullableWithAggregatesFilter<"JobProgress"> | Date | string | null
   gpuLastAt?: Prisma.DateTimeNullableWithAggregatesFilter<"JobProgress"> | Date | string | null
   gpuBusyAt?: Prisma.DateTimeNullableWithAggregatesFilter<"JobProgress"> | Date | string | null
+  gpuLowSamples?: Prisma.IntWithAggregatesFilter<"JobProgress"> | number
 }
 
 export type JobProgressCreateInput = {
@@ -411,6 +427,7 @@ export type JobProgressCreateInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  gpuLowSamples?: number
   job: Prisma.JobCreateNestedOneWithoutProgressInput
 }
 
@@ -430,6 +447,7 @@ export type JobProgressUncheckedCreateInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  gpuLowSamples?: number
 }
 
 export type JobProgressUpdateInput = {
@@ -447,6 +465,7 @@ export type JobProgressUpdateInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  gpuLowSamples?: Prisma.IntFieldUpdateOperationsInput | number
   job?: Prisma.JobUpdateOneRequiredWithoutProgressNestedInput
 }
 
@@ -466,6 +485,7 @@ export type JobProgressUncheckedUpdateInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  gpuLowSamples?: Prisma.IntFieldUpdateOperationsInput | number
 }
 
 export type JobProgressCreateManyInput = {
@@ -484,6 +504,7 @@ export type JobProgressCreateManyInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  gpuLowSamples?: number
 }
 
 export type JobProgressUpdateManyMutationInput = {
@@ -501,6 +522,7 @@ export type JobProgressUpdateManyMutationInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  gpuLowSamples?: Prisma.IntFieldUpdateOperationsInput | number
 }
 
 export type JobProgressUncheckedUpdateManyInput = {
@@ -519,6 +541,7 @@ export type JobProgressUncheckedUpdateManyInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  gpuLowSamples?: Prisma.IntFieldUpdateOperationsInput | number
 }
 
 export type JobProgressNullableScalarRelationFilter = {
@@ -531,14 +554,6 @@ export type IntNullableListFilter<$PrismaModel = never> = {
   has?: number | Prisma.IntFieldRefInput<$PrismaModel> | null
   hasEvery?: number[] | Prisma.ListIntFieldRefInput<$PrismaModel>
   hasSome?: number[] | Prisma.ListIntFieldRefInput<$PrismaModel>
-  isEmpty?: boolean
-}
-
-export type FloatNullableListFilter<$PrismaModel = never> = {
-  equals?: number[] | Prisma.ListFloatFieldRefInput<$PrismaModel> | null
-  has?: number | Prisma.FloatFieldRefInput<$PrismaModel> | null
-  hasEvery?: number[] | Prisma.ListFloatFieldRefInput<$PrismaModel>
-  hasSome?: number[] | Prisma.ListFloatFieldRefInput<$PrismaModel>
   isEmpty?: boolean
 }
 
@@ -558,6 +573,7 @@ export type JobProgressCountOrderByAggregateInput = {
   gpuFirstAt?: Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
 }
 
 export type JobProgressAvgOrderByAggregateInput = {
@@ -570,6 +586,7 @@ export type JobProgressAvgOrderByAggregateInput = {
   minValue?: Prisma.SortOrder
   maxValue?: Prisma.SortOrder
   packedTo?: Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
 }
 
 export type JobProgressMaxOrderByAggregateInput = {
@@ -583,6 +600,7 @@ export type JobProgressMaxOrderByAggregateInput = {
   gpuFirstAt?: Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
 }
 
 export type JobProgressMinOrderByAggregateInput = {
@@ -596,6 +614,7 @@ export type JobProgressMinOrderByAggregateInput = {
   gpuFirstAt?: Prisma.SortOrder
   gpuLastAt?: Prisma.SortOrder
   gpuBusyAt?: Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
 }
 
 export type JobProgressSumOrderByAggregateInput = {
@@ -608,6 +627,7 @@ export type JobProgressSumOrderByAggregateInput = {
   minValue?: Prisma.SortOrder
   maxValue?: Prisma.SortOrder
   packedTo?: Prisma.SortOrder
+  gpuLowSamples?: Prisma.SortOrder
 }
 
 export type JobProgressCreateNestedOneWithoutJobInput = {
@@ -702,6 +722,7 @@ export type JobProgressCreateWithoutJobInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  gpuLowSamples?: number
 }
 
 export type JobProgressUncheckedCreateWithoutJobInput = {
@@ -719,6 +740,7 @@ export type JobProgressUncheckedCreateWithoutJobInput = {
   gpuFirstAt?: Date | string | null
   gpuLastAt?: Date | string | null
   gpuBusyAt?: Date | string | null
+  gpuLowSamples?: number
 }
 
 export type JobProgressCreateOrConnectWithoutJobInput = {
@@ -752,6 +774,7 @@ export type JobProgressUpdateWithoutJobInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  gpuLowSamples?: Prisma.IntFieldUpdateOperationsInput | number
 }
 
 export type JobProgressUncheckedUpdateWithoutJobInput = {
@@ -769,6 +792,7 @@ export type JobProgressUncheckedUpdateWithoutJobInput = {
   gpuFirstAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuLastAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
   gpuBusyAt?: Prisma.NullableDateTimeFieldUpdateOperationsInput | Date | string | null
+  gpuLowSamples?: Prisma.IntFieldUpdateOperationsInput | number
 }
 
 
@@ -789,6 +813,7 @@ export type JobProgressSelect<ExtArgs extends runtime.Types.Extensions.InternalA
   gpuFirstAt?: boolean
   gpuLastAt?: boolean
   gpuBusyAt?: boolean
+  gpuLowSamples?: boolean
   job?: boolean | Prisma.JobDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["jobProgress"]>
 
@@ -808,6 +833,7 @@ export type JobProgressSelectCreateManyAndReturn<ExtArgs extends runtime.Types.E
   gpuFirstAt?: boolean
   gpuLastAt?: boolean
   gpuBusyAt?: boolean
+  gpuLowSamples?: boolean
   job?: boolean | Prisma.JobDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["jobProgress"]>
 
@@ -827,6 +853,7 @@ export type JobProgressSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.E
   gpuFirstAt?: boolean
   gpuLastAt?: boolean
   gpuBusyAt?: boolean
+  gpuLowSamples?: boolean
   job?: boolean | Prisma.JobDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["jobProgress"]>
 
@@ -846,9 +873,10 @@ export type JobProgressSelectScalar = {
   gpuFirstAt?: boolean
   gpuLastAt?: boolean
   gpuBusyAt?: boolean
+  gpuLowSamples?: boolean
 }
 
-export type JobProgressOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"jobKey" | "batchKey" | "firstSeenAt" | "lastSeenAt" | "epochs" | "maxEpoch" | "series" | "lastEpoch" | "lastValue" | "minValue" | "maxValue" | "packedTo" | "gpuFirstAt" | "gpuLastAt" | "gpuBusyAt", ExtArgs["result"]["jobProgress"]>
+export type JobProgressOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"jobKey" | "batchKey" | "firstSeenAt" | "lastSeenAt" | "epochs" | "maxEpoch" | "series" | "lastEpoch" | "lastValue" | "minValue" | "maxValue" | "packedTo" | "gpuFirstAt" | "gpuLastAt" | "gpuBusyAt" | "gpuLowSamples", ExtArgs["result"]["jobProgress"]>
 export type JobProgressInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   job?: boolean | Prisma.JobDefaultArgs<ExtArgs>
 }
@@ -880,6 +908,7 @@ export type $JobProgressPayload<ExtArgs extends runtime.Types.Extensions.Interna
     gpuFirstAt: Date | null
     gpuLastAt: Date | null
     gpuBusyAt: Date | null
+    gpuLowSamples: number
   }, ExtArgs["result"]["jobProgress"]>
   composites: {}
 }
@@ -1319,6 +1348,7 @@ export interface JobProgressFieldRefs {
   readonly gpuFirstAt: Prisma.FieldRef<"JobProgress", 'DateTime'>
   readonly gpuLastAt: Prisma.FieldRef<"JobProgress", 'DateTime'>
   readonly gpuBusyAt: Prisma.FieldRef<"JobProgress", 'DateTime'>
+  readonly gpuLowSamples: Prisma.FieldRef<"JobProgress", 'Int'>
 }
     
 

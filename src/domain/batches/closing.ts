@@ -1,0 +1,46 @@
+import { together } from '../../db/piece.ts'
+import type { Tx } from '../../db/sql.ts'
+import type { Change } from '../../stream/change.ts'
+import { type Closing, statusOf } from './batch.ts'
+import { lockBatches, saveBatchSummaries, settleJobs } from './for-ingest.ts'
+
+/**
+ * Gives batches an end that their reporters did not give (contract §10 "Lost"), by batch id; those that ended
+ * otherwise meanwhile stay as they are. Their jobs without an end are lost.
+ * @returns the keys of the batches that it closed, and what changed for followers of each
+ */
+export async function closeBatches(
+  tx: Tx,
+  closings: ReadonlyMap<string, Closing>,
+): Promise<{ closed: number[]; changes: Change[] }> {
+  if (closings.size === 0) return { closed: [], changes: [] }
+  const states = (await lockBatches(tx, [...closings.keys()]))
+    .filter(({ state, purged }) => !purged && ['running', 'lost'].includes(statusOf(state)))
+    .map(({ state }) => state)
+  if (states.length === 0) return { closed: [], changes: [] }
+  const ran = states.filter((state) => statusOf(state) === 'running')
+  for (const state of states) state.closing = closings.get(state.id) ?? null
+  const { text, values } = together('batches.close', { batches: saveBatchSummaries(states) })
+  await tx.unsafe(text, values, { prepare: true })
+  const { jobs } = ran.length === 0 ? { jobs: [] } : await settleJobs(tx, ran)
+  const keys = states.map(({ key }) => key)
+  const slugs = await tx<{ slug: string; keys: number[] }[]>`/* batches.closed_slugs */
+    select p.slug, array_agg(b.key) keys from batches b join projects p on p.key = b.project_key
+    where b.key = any (${keys}::bigint[]) group by p.slug`
+  return {
+    closed: keys,
+    changes: [
+      ...states.flatMap(({ id, key }): Change[] => [
+        {
+          channel: `batch:${id}`,
+          type: 'summary',
+          batchKey: key,
+          keys: jobs.filter((job) => job.batchKey === key).map((job) => job.key),
+        },
+        { channel: `batch:${id}`, type: 'commands', batchKey: key, keys: [] },
+      ]),
+      ...slugs.map(({ slug, keys }): Change => ({ channel: `project:${slug}`, type: 'batches', keys })),
+      { channel: 'dashboard', type: 'batches', keys },
+    ],
+  }
+}

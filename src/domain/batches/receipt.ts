@@ -1,0 +1,36 @@
+import type { Delivery } from './batch.ts'
+
+/**
+ * Whether everything that the reporter produced has arrived. `open` while the batch runs; `unknown` when it ended
+ * without a receipt (killed, or another client). Late events, such as replayed spill files, complete it afterwards.
+ */
+export type DeliveryState = 'open' | 'complete' | 'incomplete' | 'unknown'
+
+/** What a receipt is made of. */
+export interface Evidence {
+  /** Whether the batch is over. */
+  over: boolean
+  /** Its events that are stored, each counted once. */
+  stored: number
+  /** The reporter's own count; null where it sent none. */
+  reported: Pick<Delivery, 'produced' | 'dropped' | 'rejected'> | null
+  /** Epochs that the pace of their jobs leads to expect and that are not stored. */
+  missingEpochs: number
+}
+
+/**
+ * The one place that says `complete` (contract §10 "Receipt"): only where all that was produced is stored, nothing was
+ * dropped or rejected, and no epoch is missing between others. Pure.
+ * @returns also how many events are still to come; null where nobody counted
+ */
+export function receiptOf({ over, stored, reported, missingEpochs }: Evidence): {
+  state: DeliveryState
+  missing: number | null
+} {
+  const missing =
+    reported === null ? null : Math.max(0, reported.produced - reported.dropped - reported.rejected - stored)
+  if (!over) return { state: 'open', missing }
+  if (reported === null) return { state: missingEpochs > 0 ? 'incomplete' : 'unknown', missing }
+  const whole = missing === 0 && reported.dropped === 0 && reported.rejected === 0 && missingEpochs === 0
+  return { state: whole ? 'complete' : 'incomplete', missing }
+}

@@ -1,0 +1,61 @@
+import type { Db } from '../../db/sql.ts'
+import { PLANNED_PARAMS, plannedEpochs } from './planned.ts'
+
+/** A batch as it is counted. */
+export interface Counted {
+  key: number
+  status: string
+  n_total: number | null
+  n_jobs: number
+  n_completed: number
+  n_failed: number
+  n_stopped: number
+}
+
+/** Batches of more unfinished jobs are counted by their jobs alone: there one epoch moves nothing that is seen. */
+const MOST_UNFINISHED = 16
+
+const finished = (b: Counted): number => b.n_completed + b.n_failed + b.n_stopped
+
+/**
+ * How much of each batch is done, 0 to 1, by batch key: its finished jobs, and of the others the part of their planned
+ * epochs that is there; absent where it is not known how many jobs there are to be.
+ */
+export async function progressOf(db: Db, batches: readonly Counted[]): Promise<Map<number, number>> {
+  const counted = batches.filter((b) => Math.max(b.n_total ?? 0, b.n_jobs) > 0)
+  const keys = counted
+    .filter(
+      (b) =>
+        b.status !== 'completed' && b.n_jobs > b.n_completed && b.n_jobs - b.n_completed <= MOST_UNFINISHED,
+    )
+    .map((b) => b.key)
+  const shares = keys.length === 0 ? new Map<number, number>() : await unfinishedShares(db, keys)
+  return new Map(
+    counted.flatMap((b) => {
+      const share = shares.get(b.key)
+      if (b.n_total === null && share === undefined) return []
+      // Jobs that failed half-way are finished while others go on; of a batch that is over they count as far as they came.
+      const over = b.status !== 'running' && share !== undefined
+      const done = over ? b.n_completed : finished(b)
+      return [[b.key, Math.min(1, (done + (share ?? 0)) / Math.max(b.n_total ?? 0, b.n_jobs))]]
+    }),
+  )
+}
+
+/** By batch key the sum over jobs without a good end; absent where none of them has planned epochs. */
+async function unfinishedShares(db: Db, keys: number[]): Promise<Map<number, number>> {
+  const rows = await db<
+    { key: number; running: boolean; ended: boolean; epochs: number; planned: Record<string, unknown> }[]
+  >`/* eta.progress */
+    select b.key, j.status = 'running' running, b.status <> 'running' ended, p.epochs,
+      (select jsonb_object_agg(n, j.params -> n) from unnest(${[...PLANNED_PARAMS]}::text[]) n where j.params ? n) planned
+    from batches b join jobs j on j.batch_key = b.key join job_progress p on p.job_key = j.key
+    where b.key = any (${keys}::bigint[]) and j.status <> 'completed' and j.params ?| ${[...PLANNED_PARAMS]}::text[]`
+  const shares = new Map<number, number>()
+  for (const { key, running, ended, epochs, planned } of rows) {
+    const plan = plannedEpochs(planned)
+    if (plan === null || !(running || ended)) continue
+    shares.set(key, (shares.get(key) ?? 0) + Math.min(1, epochs / plan))
+  }
+  return shares
+}

@@ -1,0 +1,55 @@
+import { canonicalInstant } from '../db/instant.ts'
+import type { Receipt } from '../domain/events/index.ts'
+
+/** A timestamp further ahead of its receipt counts as its time of receipt (contract §10 "Time"). */
+const MOST_AHEAD_MS = 5 * 60_000
+/** Canonical instants have years of four digits, from 1 on: PostgreSQL has no year 0. */
+const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')
+
+/** A receipt, with the bounds that the timestamps of its events are held against. Canonical instants. */
+export interface Reception extends Receipt {
+  /** A later timestamp is too far ahead. */
+  aheadAfter: string
+  /** An earlier timestamp is no sign of life: it was queued, spilled or copied from elsewhere. */
+  aliveFrom: string
+  /** The time of receipt for one event: later for each, so that the order of arrival is kept. */
+  next(): string
+}
+
+/** Opens the reception of a request. @param sentAt its header `X-Svc-Sent-At`; anything that is no instant counts as none */
+export type Receptionist = (sentAt: string | undefined) => Reception
+
+const SENT_AT = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
+
+/**
+ * @param now the service's clock, which follows the database's (db/clock.ts)
+ * @param staleAfterMin minutes after which an event is no sign of life any more, counted from its making to its
+ *   sending, or to its receipt where the sender does not say when it sent it
+ */
+export function createReceptionist(now: () => Date, staleAfterMin: number): Receptionist {
+  let lastMicros = 0
+  return (sentAt) => {
+    const atMs = now().getTime()
+    const sentAtMs = instantIn(sentAt)
+    return {
+      at: canonical(atMs),
+      atMs,
+      sentAtMs,
+      aheadAfter: canonical(atMs + MOST_AHEAD_MS),
+      aliveFrom: canonical((sentAtMs ?? atMs) - staleAfterMin * 60_000),
+      next() {
+        lastMicros = Math.max(lastMicros + 1, atMs * 1000)
+        const micros = String(lastMicros % 1000).padStart(3, '0')
+        return `${canonical(Math.floor(lastMicros / 1000)).slice(0, 23)}${micros}Z`
+      },
+    }
+  }
+}
+
+const canonical = (ms: number): string => canonicalInstant(new Date(Math.max(EARLIEST_MS, ms)).toISOString())
+
+function instantIn(text: string | undefined): number | null {
+  if (text === undefined || !SENT_AT.test(text)) return null
+  const ms = Date.parse(text.toUpperCase())
+  return Number.isNaN(ms) || ms < EARLIEST_MS ? null : ms
+}
