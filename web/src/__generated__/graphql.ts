@@ -71,6 +71,7 @@ export type BatchOrderBy =
 export type BatchStatus =
   | 'COMPLETED'
   | 'FAILED'
+  | 'LOST'
   | 'RUNNING'
   | 'STOPPED';
 
