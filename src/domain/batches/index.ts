@@ -13,8 +13,8 @@ export {
   startedAt,
   statusOf,
 } from './batch.ts'
-export { recordConflicts, type SentConflict } from './conflicts.ts'
 export { closeBatches } from './closing.ts'
+export { recordConflicts, type SentConflict } from './conflicts.ts'
 export { type DeliveryView, deliveryOf, deliveryOfJobs, type JobDelivery } from './delivery.ts'
 export { type Details, MOST_LABEL, MOST_NOTES } from './details.ts'
 export {
