@@ -2320,6 +2320,8 @@ export const BatchScalarFieldEnum = {
   emptiedAt: 'emptiedAt',
   startFields: 'startFields',
   ending: 'ending',
+  process: 'process',
+  closing: 'closing',
   createdAt: 'createdAt',
   search: 'search'
 } as const
@@ -2340,6 +2342,10 @@ export const BatchProgressScalarFieldEnum = {
   gpuFirstAt: 'gpuFirstAt',
   gpuLastAt: 'gpuLastAt',
   gpuBusyAt: 'gpuBusyAt',
+  gpuLowSamples: 'gpuLowSamples',
+  lastReceivedAt: 'lastReceivedAt',
+  lastLiveAt: 'lastLiveAt',
+  clockSkews: 'clockSkews',
   nEvents: 'nEvents'
 } as const
 
@@ -2388,7 +2394,8 @@ export const JobProgressScalarFieldEnum = {
   packedTo: 'packedTo',
   gpuFirstAt: 'gpuFirstAt',
   gpuLastAt: 'gpuLastAt',
-  gpuBusyAt: 'gpuBusyAt'
+  gpuBusyAt: 'gpuBusyAt',
+  gpuLowSamples: 'gpuLowSamples'
 } as const
 
 export type JobProgressScalarFieldEnum = (typeof JobProgressScalarFieldEnum)[keyof typeof JobProgressScalarFieldEnum]
@@ -2401,7 +2408,8 @@ export const EventScalarFieldEnum = {
   jobKey: 'jobKey',
   type: 'type',
   ts: 'ts',
-  payload: 'payload'
+  payload: 'payload',
+  receivedAt: 'receivedAt'
 } as const
 
 export type EventScalarFieldEnum = (typeof EventScalarFieldEnum)[keyof typeof EventScalarFieldEnum]
@@ -2725,16 +2733,16 @@ export type BooleanFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel,
 
 
 /**
- * Reference to a field of type 'Float'
+ * Reference to a field of type 'Float[]'
  */
-export type FloatFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Float'>
+export type ListFloatFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Float[]'>
     
 
 
 /**
- * Reference to a field of type 'Float[]'
+ * Reference to a field of type 'Float'
  */
-export type ListFloatFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Float[]'>
+export type FloatFieldRefInput<$PrismaModel> = FieldRefInputType<$PrismaModel, 'Float'>
     
 
 /**

@@ -232,6 +232,8 @@ export const BatchScalarFieldEnum = {
   emptiedAt: 'emptiedAt',
   startFields: 'startFields',
   ending: 'ending',
+  process: 'process',
+  closing: 'closing',
   createdAt: 'createdAt',
   search: 'search'
 } as const
@@ -252,6 +254,10 @@ export const BatchProgressScalarFieldEnum = {
   gpuFirstAt: 'gpuFirstAt',
   gpuLastAt: 'gpuLastAt',
   gpuBusyAt: 'gpuBusyAt',
+  gpuLowSamples: 'gpuLowSamples',
+  lastReceivedAt: 'lastReceivedAt',
+  lastLiveAt: 'lastLiveAt',
+  clockSkews: 'clockSkews',
   nEvents: 'nEvents'
 } as const
 
@@ -300,7 +306,8 @@ export const JobProgressScalarFieldEnum = {
   packedTo: 'packedTo',
   gpuFirstAt: 'gpuFirstAt',
   gpuLastAt: 'gpuLastAt',
-  gpuBusyAt: 'gpuBusyAt'
+  gpuBusyAt: 'gpuBusyAt',
+  gpuLowSamples: 'gpuLowSamples'
 } as const
 
 export type JobProgressScalarFieldEnum = (typeof JobProgressScalarFieldEnum)[keyof typeof JobProgressScalarFieldEnum]
@@ -313,7 +320,8 @@ export const EventScalarFieldEnum = {
   jobKey: 'jobKey',
   type: 'type',
   ts: 'ts',
-  payload: 'payload'
+  payload: 'payload',
+  receivedAt: 'receivedAt'
 } as const
 
 export type EventScalarFieldEnum = (typeof EventScalarFieldEnum)[keyof typeof EventScalarFieldEnum]
