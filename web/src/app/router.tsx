@@ -6,6 +6,7 @@ import {
   lazyRouteComponent,
   redirect,
 } from '@tanstack/react-router'
+import { readAuditSearch } from '../lib/audit-search.ts'
 import { loaded } from '../lib/away.ts'
 import { readChartSearch } from '../lib/charts/search.ts'
 import { readCompareSearch } from '../lib/compare-search.ts'
@@ -246,10 +247,7 @@ const keys = createRoute({
 const audit = createRoute({
   getParentRoute: () => admin,
   path: '/audit',
-  validateSearch: only((given): { subject?: string } => {
-    const subject = text(given.subject)
-    return subject === undefined ? {} : { subject }
-  }),
+  validateSearch: only(readAuditSearch),
   component: page(() => import('../pages/admin/audit.tsx'), 'Audit'),
 })
 

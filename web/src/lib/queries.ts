@@ -1,5 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { fetchBatch, fetchJobs } from './api/batches.ts'
+import { fetchFactors, fetchPasskeys } from './api/factors.ts'
 import { fetchMe, fetchProviders, fetchWaysIn } from './api/identity.ts'
 import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
 import { fetchRules } from './api/rules.ts'
@@ -16,6 +17,8 @@ export const providersQuery = queryOptions({
   staleTime: Infinity,
 })
 export const waysInQuery = queryOptions({ queryKey: ['ways-in'], queryFn: fetchWaysIn })
+export const factorsQuery = queryOptions({ queryKey: ['factors'], queryFn: fetchFactors })
+export const passkeysQuery = queryOptions({ queryKey: ['passkeys'], queryFn: fetchPasskeys })
 export const projectsQuery = queryOptions({ queryKey: ['projects'], queryFn: fetchProjects })
 export const projectQuery = (slug: string) =>
   queryOptions({ queryKey: ['project', slug], queryFn: () => fetchProject(slug) })

@@ -44,15 +44,25 @@ export interface AuditEntry {
   at: string
   actor: { id: string; name: string } | null
   via: string
+  address: string | null
   action: string
   subject: string
   detail: Record<string, unknown>
 }
 export async function fetchAudit(asked: {
   subject?: string | undefined
+  action?: string | undefined
+  actor?: string | undefined
+  address?: string | undefined
   cursor?: string | undefined
 }): Promise<Page<AuditEntry>> {
-  const { audit } = await ask(AuditDocument, { subject: asked.subject, after: asked.cursor })
+  const { audit } = await ask(AuditDocument, {
+    subject: asked.subject,
+    action: asked.action,
+    actor: asked.actor,
+    address: asked.address,
+    after: asked.cursor,
+  })
   if (audit === null) throw forbidden()
   return {
     items: nodesOf(audit).map((entry) => ({ ...entry, id: Number(entry.id) })),

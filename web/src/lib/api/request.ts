@@ -7,10 +7,12 @@ export class Refusal extends Error {
   readonly errors: { path: string; message: string }[]
   /** When it may be tried again, where the service says so. */
   readonly retryAfterS: number | undefined
+  /** Of a sign-in that needs a code: what to send it with. */
+  readonly challenge: string | undefined
 
   constructor(
     status: number,
-    body: { code?: string; detail?: string; title?: string; errors?: unknown },
+    body: { code?: string; detail?: string; title?: string; errors?: unknown; challenge?: unknown },
     retryAfterS?: number,
   ) {
     super(body.detail ?? body.title ?? `The server answered ${status}`)
@@ -18,6 +20,7 @@ export class Refusal extends Error {
     this.code = body.code ?? 'unknown'
     this.errors = Array.isArray(body.errors) ? body.errors : []
     this.retryAfterS = retryAfterS
+    this.challenge = typeof body.challenge === 'string' ? body.challenge : undefined
   }
 }
 

@@ -6,6 +6,7 @@ import { Button, Field } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Sheet } from '../../ui/table.tsx'
 import { Done, Section } from './section.tsx'
+import { Sessions } from './sessions.tsx'
 import { WaysIn } from './ways-in.tsx'
 
 /** Who I am, and how I come in. */
@@ -20,6 +21,7 @@ export function Account() {
       </p>
       <Name name={me.name} />
       <WaysIn />
+      <Sessions />
     </Sheet>
   )
 }

@@ -13,6 +13,8 @@ import { Table } from '../../ui/table.tsx'
 import { When } from '../../ui/when.tsx'
 import { Outcome } from '../sign-in/providers.tsx'
 import { readAccountSearch } from '../sign-in/search.ts'
+import { Authenticator } from './authenticator.tsx'
+import { Passkeys } from './passkeys.tsx'
 import { ChangePassword } from './password.tsx'
 import { Done, Section } from './section.tsx'
 
@@ -37,6 +39,8 @@ export function WaysIn() {
           </p>
         </Section>
       )}
+      <Authenticator password={password} />
+      <Passkeys password={password} />
       {(items.length > 0 || providers.length > 0) && (
         <Identities items={items} password={password} providers={providers} />
       )}

@@ -1,9 +1,11 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { type AuditEntry, fetchAudit } from '../../lib/api/dashboard.ts'
+import { withQuery } from '../../lib/api/request.ts'
+import { AUDIT_FILTERS, type AuditSearch, readAuditSearch } from '../../lib/audit-search.ts'
 import { faultOf } from '../../lib/away.ts'
 import { links } from '../../lib/links.ts'
-import { Button, Field } from '../../ui/controls.tsx'
+import { Button, buttonLook, Field } from '../../ui/controls.tsx'
 import { Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
@@ -11,14 +13,22 @@ import { When } from '../../ui/when.tsx'
 
 const route = getRouteApi('/admin/audit')
 
+const FILTERS: Record<keyof AuditSearch, { label: string; example: string }> = {
+  subject: { label: 'About', example: 'batch:sweep-12, project:vision' },
+  action: { label: 'What', example: 'user.signed_in, token.' },
+  actor: { label: 'Who', example: 'e-mail address or id' },
+  address: { label: 'From address', example: '192.0.2.1' },
+}
+
 /** Who did what, newest first; a click on what it was done to shows that alone. */
 export function Audit() {
-  const { subject = '' } = route.useSearch()
+  const search = readAuditSearch(route.useSearch())
+  const filtered = Object.keys(search).length > 0
   const navigate = useNavigate()
   const entries = useInfiniteQuery({
-    queryKey: ['audit', subject],
+    queryKey: ['audit', search],
     initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam }) => fetchAudit({ subject: subject || undefined, cursor: pageParam }),
+    queryFn: ({ pageParam }) => fetchAudit({ ...search, cursor: pageParam }),
     getNextPageParam: (last) => last.next_cursor ?? undefined,
     placeholderData: (before) => before,
     refetchOnMount: 'always',
@@ -30,34 +40,47 @@ export function Audit() {
   return (
     <Sheet title="Audit log">
       <form
-        key={subject}
+        key={JSON.stringify(search)}
         className="flex flex-wrap items-end gap-2"
         onSubmit={(event) => {
           event.preventDefault()
-          const wanted = String(new FormData(event.currentTarget).get('subject')).trim()
-          void navigate(links.audit(wanted))
+          const given = Object.fromEntries(new FormData(event.currentTarget))
+          void navigate({ to: '/admin/audit', search: readAuditSearch(given) })
         }}
       >
-        <div className="w-72 max-w-full">
-          <Field
-            label="About"
-            name="subject"
-            defaultValue={subject}
-            placeholder="batch:sweep-12, project:vision"
-          />
-        </div>
+        {AUDIT_FILTERS.map((name) => (
+          <div key={name} className="w-56 max-w-full">
+            <Field
+              label={FILTERS[name].label}
+              name={name}
+              defaultValue={search[name]}
+              placeholder={FILTERS[name].example}
+            />
+          </div>
+        ))}
         <Button type="submit" className="h-8">
           Filter
         </Button>
-        {subject !== '' && (
+        {filtered && (
           <Button look="quiet" className="h-8" onClick={() => void navigate(links.audit())}>
             Show everything
           </Button>
         )}
       </form>
+      <p className="flex flex-wrap items-center gap-2">
+        <a className={buttonLook()} href={withQuery('/api/admin/audit.csv', { ...search })} download>
+          Download CSV
+        </a>
+        <a className={buttonLook()} href={withQuery('/api/admin/audit.jsonl', { ...search })} download>
+          Download JSON lines
+        </a>
+        <span className="text-muted">
+          {filtered ? 'The files hold what these filters find.' : 'The files hold the whole log.'}
+        </span>
+      </p>
       {items.length === 0 && (
         <p className="text-muted">
-          {subject === '' ? 'Nothing has been recorded yet.' : `Nothing has been recorded about ${subject}.`}
+          {filtered ? 'Nothing that was recorded meets all of these.' : 'Nothing has been recorded yet.'}
         </p>
       )}
       {items.length > 0 && <Entries items={items} stale={entries.isPlaceholderData} />}
@@ -74,7 +97,7 @@ export function Audit() {
 
 const Entries = ({ items, stale }: { items: readonly AuditEntry[]; stale: boolean }) => (
   <div className={stale ? 'dimmed' : ''} aria-busy={stale}>
-    <Table heads={['When', 'Who', 'By', 'What', 'To', 'Detail']} label="Audit log">
+    <Table heads={['When', 'Who', 'By', 'From', 'What', 'To', 'Detail']} label="Audit log">
       {items.map((entry) => {
         const detail = Object.keys(entry.detail).length > 0 ? JSON.stringify(entry.detail) : ''
         return (
@@ -82,8 +105,9 @@ const Entries = ({ items, stale }: { items: readonly AuditEntry[]; stale: boolea
             <td>
               <When at={entry.at} />
             </td>
-            <td>{entry.actor?.name ?? 'the service'}</td>
+            <td>{entry.actor?.name ?? (entry.via === 'sign-in' ? 'nobody yet' : 'the service')}</td>
             <td className="text-muted">{entry.via}</td>
+            <td className="text-muted">{entry.address ?? '–'}</td>
             <td>{entry.action}</td>
             <td className="max-w-80 truncate font-mono text-xs">
               <Link

@@ -1,5 +1,6 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { resetFactors } from '../../lib/api/factors.ts'
 import { type Account, changeUser, fetchUsers } from '../../lib/api/identity.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { User } from '../../lib/api/types.ts'
@@ -13,8 +14,9 @@ import { Refused } from '../../ui/refused.tsx'
 import { Flag } from '../../ui/status.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 import { When } from '../../ui/when.tsx'
+import { Notices } from './notices.tsx'
 
-type Change = { role: User['role'] } | { disabled: boolean }
+type Change = { role: User['role'] } | { disabled: boolean } | { factors: 'none' }
 
 /** Who has an account. What takes or gives rights is asked about first. */
 export function Users() {
@@ -28,13 +30,16 @@ export function Users() {
   })
   const [asked, setAsked] = useState<{ user: Account; change: Change } | null>(null)
   const apply = ({ user, change }: { user: Account; change: Change }) =>
-    changeUser(user.id, change).then(() => queries.invalidateQueries({ queryKey: ['users'] }))
+    ('factors' in change ? resetFactors(user.id) : changeUser(user.id, change)).then(() =>
+      queries.invalidateQueries({ queryKey: ['users'] }),
+    )
   const enable = useMutation({ mutationFn: apply })
   const fault = faultOf(users)
   if (fault) return <Refused error={fault} />
   if (users.data === undefined) return <Waiting />
   return (
     <Sheet title="Users">
+      <Notices />
       <Table heads={['User', 'Role', 'Since', '']} wide={['Since']} label="Users">
         {users.data.pages
           .flatMap((page) => page.items)
@@ -66,7 +71,15 @@ export function Users() {
               <td className="max-sm:hidden">
                 <When at={user.created_at} />
               </td>
-              <td className="text-right">
+              <td className="space-x-2 text-right">
+                {user.id !== me?.id && (
+                  <Button
+                    aria-label={`Reset factors of ${user.name}`}
+                    onClick={() => setAsked({ user, change: { factors: 'none' } })}
+                  >
+                    Reset factors
+                  </Button>
+                )}
                 {user.id !== me?.id &&
                   (user.disabled ? (
                     <Button
@@ -109,6 +122,15 @@ export function Users() {
 }
 
 function wordsFor({ name }: Account, change: Change) {
+  if ('factors' in change)
+    return {
+      title: `Reset the factors of ${name}?`,
+      no: 'Leave them',
+      yes: 'Reset',
+      danger: true,
+      children:
+        'The authenticator app, the recovery codes and all passkeys are removed, and sessions close: the password alone signs in from then on. Make sure that it is really them who ask.',
+    }
   if ('disabled' in change)
     return {
       title: `Disable ${name}?`,
@@ -116,7 +138,7 @@ function wordsFor({ name }: Account, change: Change) {
       yes: 'Disable',
       danger: true,
       children:
-        'Sessions close and tokens are refused at once: scripts that report with them drop what they send from then on. What was sent is kept, and the account can be enabled again.',
+        'Sessions close and tokens are revoked for good: scripts that report with them drop what they send from then on. What was sent is kept. The account can be enabled again, with new tokens.',
     }
   return change.role === 'admin'
     ? {

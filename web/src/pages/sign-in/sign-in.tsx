@@ -1,19 +1,24 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { signIn } from '../../lib/api/identity.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { Refusal, sayWhy } from '../../lib/api/request.ts'
 import { links } from '../../lib/links.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { SignInFrame } from './frame.tsx'
 import { Outcome, Providers } from './providers.tsx'
 import { readSignInSearch } from './search.ts'
+import { SecondFactor } from './second-factor.tsx'
 import { useEnter } from './use-enter.ts'
+import { WithPasskey } from './with-passkey.tsx'
 
 const route = getRouteApi('/sign-in')
 
 export function SignIn() {
   const { return_to: returnTo, ...outcome } = readSignInSearch(route.useSearch())
   const enter = useEnter(signIn, returnTo)
+  const challenge = enter.error instanceof Refusal ? enter.error.challenge : undefined
+  if (challenge !== undefined)
+    return <SecondFactor challenge={challenge} returnTo={returnTo} onBack={enter.reset} />
   return (
     <SignInFrame title="Sign in">
       {enter.isIdle && <Outcome {...outcome} />}
@@ -32,6 +37,7 @@ export function SignIn() {
           {enter.isPending ? 'Signing in …' : 'Sign in'}
         </Button>
       </form>
+      <WithPasskey returnTo={returnTo} />
       <Providers returnTo={returnTo} />
       <p className="text-muted">
         No account yet?{' '}

@@ -1,0 +1,78 @@
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/browser'
+import { startAuthentication, startRegistration } from '@simplewebauthn/browser'
+import { get, patch, post, remove } from './request.ts'
+import type { Page, User } from './types.ts'
+
+/** What protects the account beside its password. */
+export interface Factors {
+  totp: { enabled: boolean; since: string | null }
+  recovery_codes_left: number
+  passkeys: number
+}
+export interface Passkey {
+  id: string
+  name: string
+  /** The host that it opens. */
+  host: string
+  backed_up: boolean
+  created_at: string
+  last_used_at: string | null
+}
+export interface Session {
+  id: string
+  device: string
+  user_agent: string | null
+  address: string | null
+  method: string | null
+  created_at: string
+  last_used_at: string
+  current: boolean
+}
+/** The password or a code, which weakening the account asks for. */
+export type Proof = { current_password: string } | { code: string }
+
+export const fetchFactors = (): Promise<Factors> => get('/api/auth/factors')
+export const beginTotp = (password: string | undefined): Promise<{ secret: string; uri: string }> =>
+  post('/api/auth/totp', password === undefined ? {} : { current_password: password })
+export const confirmTotp = (code: string): Promise<{ recovery_codes: string[] }> =>
+  post('/api/auth/totp/confirm', { code })
+export const disableTotp = (proof: Proof): Promise<void> => post('/api/auth/totp/disable', proof)
+export const renewRecoveryCodes = (proof: Proof): Promise<{ recovery_codes: string[] }> =>
+  post('/api/auth/recovery-codes', proof)
+export const signInWithCode = (body: { challenge: string; code: string }): Promise<{ user: User }> =>
+  post('/api/auth/login/totp', body)
+
+export const fetchPasskeys = (): Promise<{ items: Passkey[]; available: boolean; host: string | null }> =>
+  get('/api/auth/passkeys')
+/** Asks the device for a passkey, which asks the person; throws when either says no. */
+export async function addPasskey(name: string, password: string | undefined): Promise<Passkey> {
+  const optionsJSON = await post<PublicKeyCredentialCreationOptionsJSON>(
+    '/api/auth/passkeys/options',
+    password === undefined ? {} : { current_password: password },
+  )
+  const response = await startRegistration({ optionsJSON })
+  return post('/api/auth/passkeys', { name, response })
+}
+export async function signInWithPasskey(): Promise<{ user: User }> {
+  const optionsJSON = await post<PublicKeyCredentialRequestOptionsJSON>('/api/auth/login/passkey/options')
+  const response = await startAuthentication({ optionsJSON })
+  return post('/api/auth/login/passkey', { response })
+}
+export const renamePasskey = (id: string, name: string): Promise<Passkey> =>
+  patch(`/api/auth/passkeys/${encodeURIComponent(id)}`, { name })
+export const deletePasskey = (id: string): Promise<void> =>
+  remove(`/api/auth/passkeys/${encodeURIComponent(id)}`)
+
+export const fetchSessions = (cursor?: string): Promise<Page<Session>> =>
+  get('/api/auth/sessions', { limit: 100, cursor })
+export const closeSession = (id: string): Promise<void> =>
+  remove(`/api/auth/sessions/${encodeURIComponent(id)}`)
+export const closeOtherSessions = (): Promise<void> => remove('/api/auth/sessions')
+
+export const resetFactors = (userId: string): Promise<void> =>
+  remove(`/api/admin/users/${encodeURIComponent(userId)}/factors`)
+export const fetchNotices = async (): Promise<{ code: string; detail: string }[]> =>
+  (await get<{ items: { code: string; detail: string }[] }>('/api/admin/notices')).items

@@ -1,0 +1,207 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { beginTotp, confirmTotp, disableTotp, type Proof, renewRecoveryCodes } from '../../lib/api/factors.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import { faultOf } from '../../lib/away.ts'
+import { factorsQuery } from '../../lib/queries.ts'
+import { Button, Field } from '../../ui/controls.tsx'
+import { Code } from '../../ui/copy.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { Qr } from '../../ui/qr.tsx'
+import { Refused } from '../../ui/refused.tsx'
+import { When } from '../../ui/when.tsx'
+import { Section } from './section.tsx'
+
+/** The authenticator app as the second factor, and its recovery codes. */
+export function Authenticator({ password }: { password: boolean }) {
+  const queries = useQueryClient()
+  const factors = useQuery(factorsQuery)
+  const [open, setOpen] = useState<'set-up' | 'remove' | 'codes' | null>(null)
+  const [codes, setCodes] = useState<string[] | null>(null)
+  const fault = faultOf(factors)
+  if (fault) return <Refused error={fault} />
+  if (factors.data === undefined) return <Waiting rows={2} />
+  const { totp, recovery_codes_left: left } = factors.data
+  const refresh = () => queries.invalidateQueries(factorsQuery)
+  const done = async (made: string[] | null) => {
+    setOpen(null)
+    setCodes(made)
+    await refresh()
+  }
+  return (
+    <Section title="Authenticator app">
+      {totp.enabled ? (
+        <>
+          <p className="text-muted">
+            Signing in with the password asks for a code of your app. Set up{' '}
+            {totp.since && <When at={totp.since} />}; {left} of 10 recovery codes left.
+          </p>
+          <div className="flex flex-wrap gap-2">
+            <Button onClick={() => setOpen('codes')}>New recovery codes</Button>
+            <Button look="danger" onClick={() => setOpen('remove')}>
+              Remove the app
+            </Button>
+          </div>
+        </>
+      ) : (
+        <>
+          <p className="text-muted">
+            A second factor: whoever learns your password still needs a code from your phone.
+          </p>
+          <div>
+            <Button onClick={() => setOpen('set-up')}>Set up an authenticator app</Button>
+          </div>
+        </>
+      )}
+      {open === 'set-up' && (
+        <SetUp password={password} onDone={(made) => void done(made)} onClose={() => setOpen(null)} />
+      )}
+      {open === 'remove' && (
+        <Prove
+          title="Remove the authenticator app?"
+          yes="Remove it"
+          password={password}
+          run={disableTotp}
+          onDone={() => void done(null)}
+          onClose={() => setOpen(null)}
+        >
+          Your password alone signs you in from then on. The recovery codes go as well.
+        </Prove>
+      )}
+      {open === 'codes' && (
+        <Prove
+          title="New recovery codes"
+          yes="Make new codes"
+          password={password}
+          run={renewRecoveryCodes}
+          onDone={(made) => void done(made?.recovery_codes ?? null)}
+          onClose={() => setOpen(null)}
+        >
+          The old codes stop working.
+        </Prove>
+      )}
+      {codes && (
+        <Dialog title="Recovery codes" onClose={() => setCodes(null)}>
+          <p className="text-muted">
+            Each signs you in once when your phone is not at hand. They are shown only now: print them, or
+            keep them in a password manager.
+          </p>
+          <Code text={codes.join('\n')} label="Recovery codes" />
+          <div className="flex justify-end">
+            <Button look="primary" onClick={() => setCodes(null)}>
+              I have saved them
+            </Button>
+          </div>
+        </Dialog>
+      )}
+    </Section>
+  )
+}
+
+function SetUp(props: { password: boolean; onDone: (codes: string[]) => void; onClose: () => void }) {
+  const begin = useMutation({ mutationFn: beginTotp })
+  const confirm = useMutation({
+    mutationFn: confirmTotp,
+    onSuccess: ({ recovery_codes: made }) => props.onDone(made),
+  })
+  const begun = begin.data
+  return (
+    <Dialog title="Set up an authenticator app" onClose={props.onClose}>
+      {begun === undefined ? (
+        <form
+          className="flex flex-col gap-3"
+          onSubmit={(event) => {
+            event.preventDefault()
+            const given = new FormData(event.currentTarget).get('current_password')
+            begin.mutate(given === null ? undefined : String(given))
+          }}
+        >
+          {props.password ? (
+            <PasswordField />
+          ) : (
+            <p className="text-muted">Have the app on your phone ready.</p>
+          )}
+          {begin.error && <Failure>{sayWhy(begin.error)}</Failure>}
+          <div className="flex justify-end">
+            <Button look="primary" type="submit" disabled={begin.isPending}>
+              Continue
+            </Button>
+          </div>
+        </form>
+      ) : (
+        <form
+          className="flex flex-col gap-3"
+          onSubmit={(event) => {
+            event.preventDefault()
+            confirm.mutate(String(new FormData(event.currentTarget).get('code')))
+          }}
+        >
+          <p className="text-muted">Scan this with the app, or type in the secret. Then enter its code.</p>
+          <Qr text={begun.uri} label="QR code for the authenticator app" />
+          <Code text={begun.secret} label="Secret" />
+          <CodeField label="Code of the app" />
+          {confirm.error && <Failure>{sayWhy(confirm.error)}</Failure>}
+          <div className="flex justify-end">
+            <Button look="primary" type="submit" disabled={confirm.isPending}>
+              Confirm
+            </Button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  )
+}
+
+/** Asks for the password, or for a code where the account has none, before something is taken away. */
+function Prove<T>(props: {
+  title: string
+  yes: string
+  password: boolean
+  children: string
+  run: (proof: Proof) => Promise<T>
+  onDone: (answer: T) => void
+  onClose: () => void
+}) {
+  const act = useMutation({ mutationFn: props.run, onSuccess: props.onDone })
+  return (
+    <Dialog title={props.title} onClose={props.onClose}>
+      <form
+        className="flex flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const form = new FormData(event.currentTarget)
+          act.mutate(
+            props.password
+              ? { current_password: String(form.get('current_password')) }
+              : { code: String(form.get('code')) },
+          )
+        }}
+      >
+        <p className="text-muted">{props.children}</p>
+        {props.password ? <PasswordField /> : <CodeField label="Code of the app, or a recovery code" />}
+        {act.error && <Failure>{sayWhy(act.error)}</Failure>}
+        <div className="flex justify-end gap-2">
+          <Button onClick={props.onClose}>Cancel</Button>
+          <Button look="danger" type="submit" disabled={act.isPending}>
+            {props.yes}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+const PasswordField = () => (
+  <Field
+    label="Password of this account"
+    name="current_password"
+    type="password"
+    autoComplete="current-password"
+    required
+  />
+)
+
+const CodeField = ({ label }: { label: string }) => (
+  <Field label={label} name="code" autoComplete="one-time-code" inputMode="text" required maxLength={64} />
+)

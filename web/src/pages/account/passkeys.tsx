@@ -1,0 +1,174 @@
+import { browserSupportsWebAuthn } from '@simplewebauthn/browser'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { addPasskey, deletePasskey, type Passkey, renamePasskey } from '../../lib/api/factors.ts'
+import { faultOf } from '../../lib/away.ts'
+import { passkeysQuery } from '../../lib/queries.ts'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Button, Field } from '../../ui/controls.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { Refused } from '../../ui/refused.tsx'
+import { Table } from '../../ui/table.tsx'
+import { When } from '../../ui/when.tsx'
+import { sayPasskeyFault } from '../sign-in/passkey-faults.ts'
+import { Section } from './section.tsx'
+
+/** Passkeys: a finger, a face or a security key instead of the password. */
+export function Passkeys({ password }: { password: boolean }) {
+  const queries = useQueryClient()
+  const passkeys = useQuery(passkeysQuery)
+  const [adding, setAdding] = useState(false)
+  const [renaming, setRenaming] = useState<Passkey | null>(null)
+  const [deleting, setDeleting] = useState<Passkey | null>(null)
+  const fault = faultOf(passkeys)
+  if (fault) return <Refused error={fault} />
+  if (passkeys.data === undefined) return <Waiting rows={2} />
+  const { items, available } = passkeys.data
+  const refresh = () => queries.invalidateQueries(passkeysQuery)
+  return (
+    <Section title="Passkeys">
+      <p className="text-muted">
+        A finger, a face or a security key signs you in without password and code. Nobody can make you type it
+        into the wrong page.
+      </p>
+      {items.length > 0 && (
+        <Table heads={['Passkey', 'For', 'Added', 'Last used', '']} wide={['For', 'Added']} label="Passkeys">
+          {items.map((passkey) => (
+            <tr key={passkey.id}>
+              <td className="max-w-60 truncate">{passkey.name}</td>
+              <td className="max-sm:hidden">{passkey.host}</td>
+              <td className="max-sm:hidden">
+                <When at={passkey.created_at} />
+              </td>
+              <td>{passkey.last_used_at ? <When at={passkey.last_used_at} /> : 'never'}</td>
+              <td>
+                <div className="flex justify-end gap-2">
+                  <Button aria-label={`Rename ${passkey.name}`} onClick={() => setRenaming(passkey)}>
+                    Rename
+                  </Button>
+                  <Button
+                    look="danger"
+                    aria-label={`Delete ${passkey.name}`}
+                    onClick={() => setDeleting(passkey)}
+                  >
+                    Delete
+                  </Button>
+                </div>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      {available && browserSupportsWebAuthn() ? (
+        <div>
+          <Button onClick={() => setAdding(true)}>Add a passkey</Button>
+        </div>
+      ) : (
+        <p role="note" className="rounded border border-line bg-surface px-2 py-1.5">
+          Passkeys do not work at this address: browsers allow them only under HTTPS with a host name, or at
+          localhost. Open this page there, or ask your administrator to serve it under HTTPS and to set
+          SVC_PUBLIC_URL.
+        </p>
+      )}
+      {adding && (
+        <Naming
+          title="Add a passkey"
+          yes="Continue"
+          name=""
+          password={password}
+          run={addPasskey}
+          onDone={() => {
+            setAdding(false)
+            void refresh()
+          }}
+          onClose={() => setAdding(false)}
+        />
+      )}
+      {renaming && (
+        <Naming
+          title={`Rename ${renaming.name}`}
+          yes="Rename"
+          name={renaming.name}
+          password={false}
+          run={(name) => renamePasskey(renaming.id, name)}
+          onDone={() => {
+            setRenaming(null)
+            void refresh()
+          }}
+          onClose={() => setRenaming(null)}
+        />
+      )}
+      {deleting && (
+        <Confirm
+          title={`Delete ${deleting.name}?`}
+          no="Keep it"
+          yes="Delete it"
+          danger
+          run={async () => {
+            await deletePasskey(deleting.id)
+            await refresh()
+          }}
+          onClose={() => setDeleting(null)}
+        >
+          It signs nobody in any more. Your device may still offer it: remove it there as well.
+        </Confirm>
+      )}
+    </Section>
+  )
+}
+
+function Naming(props: {
+  title: string
+  yes: string
+  name: string
+  /** Whether the password is asked for as well. */
+  password: boolean
+  run: (name: string, password: string | undefined) => Promise<unknown>
+  onDone: () => void
+  onClose: () => void
+}) {
+  const act = useMutation({
+    mutationFn: (form: FormData) => {
+      const password = form.get('current_password')
+      return props.run(String(form.get('name')).trim(), password === null ? undefined : String(password))
+    },
+    onSuccess: props.onDone,
+  })
+  return (
+    <Dialog title={props.title} onClose={props.onClose}>
+      <form
+        className="flex flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault()
+          act.mutate(new FormData(event.currentTarget))
+        }}
+      >
+        <Field
+          label="Name of the passkey"
+          name="name"
+          defaultValue={props.name}
+          placeholder="My laptop"
+          required
+          maxLength={128}
+        />
+        {props.password && (
+          <Field
+            label="Password of this account"
+            name="current_password"
+            type="password"
+            autoComplete="current-password"
+            required
+          />
+        )}
+        {act.error && <Failure>{sayPasskeyFault(act.error)}</Failure>}
+        <div className="flex justify-end gap-2">
+          <Button onClick={props.onClose}>Cancel</Button>
+          <Button look="primary" type="submit" disabled={act.isPending}>
+            {props.yes}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

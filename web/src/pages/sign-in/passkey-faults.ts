@@ -1,0 +1,14 @@
+import { WebAuthnError } from '@simplewebauthn/browser'
+import { sayWhy } from '../../lib/api/request.ts'
+
+/** Why nothing came of asking the device, in one sentence. */
+export function sayPasskeyFault(error: unknown): string {
+  if (error instanceof WebAuthnError && error.code === 'ERROR_AUTHENTICATOR_PREVIOUSLY_REGISTERED')
+    return 'This device has a passkey of your account already.'
+  const name = error instanceof Error ? error.name : ''
+  if (name === 'NotAllowedError' || name === 'AbortError')
+    return 'Nothing came of it: it was called off, took too long, or the device has no passkey for this address.'
+  if (name === 'SecurityError')
+    return 'The browser refuses passkeys at this address. Open the page at its public address.'
+  return sayWhy(error)
+}

@@ -1,0 +1,23 @@
+import { browserSupportsWebAuthn } from '@simplewebauthn/browser'
+import { signInWithPasskey } from '../../lib/api/factors.ts'
+import { Button } from '../../ui/controls.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { sayPasskeyFault } from './passkey-faults.ts'
+import { useEnter } from './use-enter.ts'
+
+/** Browsers know no passkeys for an address of numbers. */
+const atNumbers = /^[\d.]+$|^\[/.test(location.hostname)
+
+/** Signs in with a passkey, where this browser and this address can. */
+export function WithPasskey({ returnTo }: { returnTo: string | undefined }) {
+  const enter = useEnter((_: undefined) => signInWithPasskey(), returnTo)
+  if (!browserSupportsWebAuthn() || atNumbers) return null
+  return (
+    <div className="flex flex-col gap-2">
+      <Button className="h-8" disabled={enter.isPending} onClick={() => enter.mutate(undefined)}>
+        Sign in with a passkey
+      </Button>
+      {enter.error && <Failure>{sayPasskeyFault(enter.error)}</Failure>}
+    </div>
+  )
+}
