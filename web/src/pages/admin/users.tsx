@@ -71,33 +71,35 @@ export function Users() {
               <td className="max-sm:hidden">
                 <When at={user.created_at} />
               </td>
-              <td className="space-x-2 text-right">
-                {user.id !== me?.id && (
-                  <Button
-                    aria-label={`Reset factors of ${user.name}`}
-                    onClick={() => setAsked({ user, change: { factors: 'none' } })}
-                  >
-                    Reset factors
-                  </Button>
-                )}
-                {user.id !== me?.id &&
-                  (user.disabled ? (
+              <td>
+                <div className="flex flex-col items-end justify-end gap-2 sm:flex-row">
+                  {user.id !== me?.id && (
                     <Button
-                      aria-label={`Enable ${user.name}`}
-                      disabled={enable.isPending}
-                      onClick={() => enable.mutate({ user, change: { disabled: false } })}
+                      aria-label={`Reset factors of ${user.name}`}
+                      onClick={() => setAsked({ user, change: { factors: 'none' } })}
                     >
-                      Enable
+                      Reset factors
                     </Button>
-                  ) : (
-                    <Button
-                      look="danger"
-                      aria-label={`Disable ${user.name}`}
-                      onClick={() => setAsked({ user, change: { disabled: true } })}
-                    >
-                      Disable
-                    </Button>
-                  ))}
+                  )}
+                  {user.id !== me?.id &&
+                    (user.disabled ? (
+                      <Button
+                        aria-label={`Enable ${user.name}`}
+                        disabled={enable.isPending}
+                        onClick={() => enable.mutate({ user, change: { disabled: false } })}
+                      >
+                        Enable
+                      </Button>
+                    ) : (
+                      <Button
+                        look="danger"
+                        aria-label={`Disable ${user.name}`}
+                        onClick={() => setAsked({ user, change: { disabled: true } })}
+                      >
+                        Disable
+                      </Button>
+                    ))}
+                </div>
               </td>
             </tr>
           ))}
