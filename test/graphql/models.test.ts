@@ -31,9 +31,13 @@ const NOT_MODELLED = [
   'notification_recipients',
   'notification_rules',
   'oauth_attempts',
+  'passkeys',
   'reachable',
+  'recovery_codes',
   'servers',
+  'sign_in_challenges',
   'swept_stretches',
+  'totp_factors',
   'verdicts',
 ]
 
