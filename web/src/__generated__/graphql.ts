@@ -187,11 +187,14 @@ export type TokensQuery = { viewer: { tokens: Array<{ id: string, name: string, 
 
 export type AuditQueryVariables = Exact<{
   subject?: string | null | undefined;
+  action?: string | null | undefined;
+  actor?: string | null | undefined;
+  address?: string | null | undefined;
   after?: string | null | undefined;
 }>;
 
 
-export type AuditQuery = { audit: { edges: Array<{ node: { id: string, at: string, via: string, action: string, subject: string, detail: Record<string, unknown>, actor: { id: string, name: string } | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
+export type AuditQuery = { audit: { edges: Array<{ node: { id: string, at: string, via: string, address: string | null, action: string, subject: string, detail: Record<string, unknown>, actor: { id: string, name: string } | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } | null };
 
 export type BatchAgentQueryVariables = Exact<{
   id: string | number;
@@ -549,8 +552,15 @@ export const TokensDocument = new TypedDocumentString(`
 }
     `) as unknown as TypedDocumentString<TokensQuery, TokensQueryVariables>;
 export const AuditDocument = new TypedDocumentString(`
-    query Audit($subject: String, $after: String) {
-  audit(first: 100, subject: $subject, after: $after) {
+    query Audit($subject: String, $action: String, $actor: String, $address: String, $after: String) {
+  audit(
+    first: 100
+    subject: $subject
+    action: $action
+    actor: $actor
+    address: $address
+    after: $after
+  ) {
     edges {
       node {
         id
@@ -560,6 +570,7 @@ export const AuditDocument = new TypedDocumentString(`
           name
         }
         via
+        address
         action
         subject
         detail
