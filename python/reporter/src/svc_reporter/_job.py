@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import operator
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -146,6 +146,34 @@ class Job:
         self._metrics.update(fields(dict(metrics)))
         self._sent_end = {**self._sent_end, "train_epochs": self._epochs, "metrics": dict(self._metrics)}
         self._run.emit("job_done", self.id, self._sent_end)
+
+    def record_finished(
+        self,
+        began: float,
+        ended: float,
+        points: Iterable[tuple[int, Mapping[str, Any]]],
+        metrics: Mapping[str, Any],
+        *,
+        failure: str | None = None,
+        pruned: bool = False,
+    ) -> None:
+        """Report a job that is over: `began` and `ended` in Unix seconds, `points` by epoch, then its end."""
+        if self.skipped or self._ended or self._began is not None:
+            return
+        self._began, self._ended = time.monotonic(), True
+        begin_ms, end_ms = int(began * 1000), int(ended * 1000)
+        self._run.emit("job_start", self.id, fields(self._params), begin_ms)
+        for epoch, values in points:
+            self._run.emit("job_epoch", self.id, {**self._values.of(values, epoch), "epoch": int(epoch)}, end_ms)
+            self._epochs += 1
+        data: dict[str, Any] = {"elapsed_s": round(ended - began, 3), "train_epochs": self._epochs}
+        if metrics:
+            data["metrics"] = fields(dict(metrics))
+        if failure is not None:
+            data["reason"] = failure
+        elif pruned:
+            data["pruned"] = True
+        self._run.emit_job_end("job_done" if failure is None else "job_failed", self, data, end_ms)
 
     def move_to(self, run: Reporter) -> None:
         """Go on through another Reporter of the same batch."""

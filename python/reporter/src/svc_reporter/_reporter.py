@@ -225,6 +225,18 @@ class Reporter:
     def is_of_this_process(self) -> bool:
         return self._pid == os.getpid()
 
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def again(self) -> Reporter:
+        """A Reporter that adds to this batch after its end, as a guest: it neither starts nor ends it."""
+        arguments = self.__reduce__()[1][0]
+        run = Reporter(**{**arguments, "token": self.credential, "resources_s": 0, "heartbeat_s": 0})
+        run.is_guest = True
+        run._inert = self._inert
+        return run
+
     def silence(self, why: str) -> None:
         """Report nothing, and say so at the first use."""
         self._inert = True
@@ -298,7 +310,7 @@ class Reporter:
         for line in early:
             self.emit("log_line", job.id, line)
 
-    def emit_job_end(self, event_type: str, job: Job, data: dict[str, Any]) -> None:
+    def emit_job_end(self, event_type: str, job: Job, data: dict[str, Any], ms: int | None = None) -> None:
         if self._pid != os.getpid():
             return
         with self._lock:
@@ -310,7 +322,7 @@ class Reporter:
                 self._n_failed += 1
             if self._watched is not None and all(other.id != job.id for other in self._open_jobs):
                 self._watched.job_ended(job.id, done=event_type == "job_done")
-        self.emit(event_type, job.id, data)
+        self.emit(event_type, job.id, data, ms)
         self._last_end = (job.id, now_ms())
 
     def check_stop_here(self) -> None:

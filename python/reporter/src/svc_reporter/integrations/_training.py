@@ -1,17 +1,24 @@
-"""What the integrations share: the run and job of one training, and stopping it gracefully."""
+"""What the integrations share: the run and job of one training, its parameters, and stopping it gracefully."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._copies import joined
 from .._errors import StopRequested
 from .._job import Job
-from .._ranks import any_rank
+from .._plain import plain
+from .._ranks import PacedAgreement, any_rank
 from .._reporter import Reporter
 
 _NAMES = {"loss": "train_loss", "eval_loss": "val_loss", "learning_rate": "lr"}
 _LOSSES = ("loss", "rmse", "rmsle", "mae", "mape", "mse", "l1", "l2", "error", "merror", "deviance", "entropy")
+_RESERVED = ("model", "dataset")
+"""Parameters that the service reads as text."""
+UNHEARD = "ended without its end"
 
 
 class Training:
@@ -23,29 +30,72 @@ class Training:
         self._owned = Reporter(project or "", **reporter) if run is None else None
         self.run: Reporter = run or self._owned  # type: ignore[assignment]  # one of them is there
         self._job_id = job_id
+        self._copy = ""
+        """What sets the jobs of a copy of this callback apart: several fits of one search report at the same time."""
         self._job: Job | None = None
+        self._last_job: Job | None = None
+        self._borrowed: Reporter | None = None
+        self._paced = PacedAgreement()
 
-    def begin(self, **params: Any) -> None:
-        """A second begin, without an end between, ends the first training's job."""
-        self.end()
-        self._job = self.run.job(self._job_id, **params)
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Training:
+        return _copied(self.run, self._job_id)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _copied, (self.run, self._job_id)
+
+    @property
+    def is_open(self) -> bool:
+        return self._job is not None
+
+    def begin(self, model: str | None = None, /, *, job_id: str | None = None, params: Mapping[str, Any]) -> None:
+        """A second begin, without an end between, means that the first training raised."""
+        if self._job is not None:
+            self._end_unheard()
+        if not self.run.is_of_this_process():  # a forked rank
+            self.run = self._borrowed = joined(self.run)
+        known = {str(name): value for name, value in params.items() if str(name) not in _RESERVED}
+        if model is not None:
+            known["model"] = model
+        self._job = self._last_job = self.run.job((job_id or self._job_id) + self._copy, **known)
+        self._job.at_run_end = self._end_unheard
         self._job.begin()
 
-    def epoch(self, number: int, metrics: Mapping[str, Any], agree: Callable[[bool], bool] = any_rank) -> bool:
+    def epoch(self, number: int, metrics: Mapping[str, Any], agree: Callable[[bool], bool] | None = None) -> bool:
         """Record; True when training should end. Every rank must call it at the same points."""
-        if self._job is not None:
-            try:
-                self._job.epoch(number, **{_NAMES.get(name, name): value for name, value in metrics.items()})
-            except StopRequested:
-                pass  # told by the return value, which libraries turn into an early end
+        self.record(number, metrics)
         return self.should_stop(agree)
 
-    def should_stop(self, agree: Callable[[bool], bool] = any_rank) -> bool:
+    def record(self, number: int, metrics: Mapping[str, Any]) -> None:
+        """A row of the training under way, or of the one that has ended (an evaluation afterwards)."""
+        row = {_NAMES.get(name, name): value for name, value in metrics.items()}
+        if self._job is not None:
+            try:
+                self._job.epoch(number, **row)
+            except StopRequested:
+                pass  # told by should_stop, which libraries turn into an early end
+        elif self._last_job is not None:
+            self.amend(number, row, metrics)
+
+    def amend(self, number: int | None, points: Mapping[str, Any], metrics: Mapping[str, Any]) -> None:
+        """What came after the training's end: points, and final metrics under the library's own names."""
+        job = self._last_job
+        if job is None:
+            return
+        if self._owned is not None and self.run is self._owned and self._owned.is_closed:
+            self.run = self._borrowed = self._owned.again()
+            job.move_to(self.run)
+        job.amend(number, points, metrics)
+
+    def should_stop(self, agree: Callable[[bool], bool] | None = None) -> bool:
         """Whether any rank was asked to stop; every rank must call it at the same points."""
-        if agree(self.run.stop_requested):
+        if (agree or any_rank)(self.run.stop_requested):
             self.run.honour_stop()
             return True
         return False
+
+    def should_stop_soon(self) -> bool:
+        """The same for a call in every step, which costs a collective only now and then."""
+        return self.should_stop(self._paced)
 
     def end(self, metrics: Mapping[str, Any] | None = None, failure: BaseException | None = None) -> None:
         job, self._job = self._job, None
@@ -57,11 +107,36 @@ class Training:
             else:
                 job.done(metrics)
 
+    def _end_unheard(self) -> None:
+        """The library never said that this training ended: it raised. The script may have caught that."""
+        job, self._job = self._job, None
+        if job is not None:
+            seen = sys.exc_info()[1] or getattr(sys, "last_value", None)
+            if self.run.stop_honoured:
+                job.fail(StopRequested(self.run.batch_id))
+            else:
+                job.fail(seen if seen is not None else UNHEARD)
+
     def close(self) -> None:
         """End the run too, if it was opened here."""
         self.end()
+        if self._borrowed is not None:
+            self._borrowed.close()
+            self._borrowed = None
         if self._owned is not None:
             self._owned.close()
+
+
+def _copied(run: Reporter, job_id: str) -> Training:
+    """A callback that was copied or pickled: its fits are jobs of their own."""
+    global _copies
+    _copies += 1
+    training = Training(run, None, job_id, {})
+    training._copy = f"-{os.getpid()}-{_copies}"
+    return training
+
+
+_copies = 0
 
 
 def named_series(results: Mapping[tuple[str, str], float]) -> dict[str, float]:
@@ -73,3 +148,8 @@ def named_series(results: Mapping[tuple[str, str], float]) -> dict[str, float]:
             usual = "train_loss" if data.lower().startswith(("train", "learn")) else "val_loss"
             series.setdefault(usual, value)
     return series
+
+
+def simple_params(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters whose values are plain: callables, None and what has no plain form are left out."""
+    return {str(name): plain(value) for name, value in values.items() if value is not None and not callable(value)}

@@ -7,11 +7,15 @@ from typing import Any
 from transformers import TrainerCallback
 
 from .._reporter import Reporter
-from ._training import Training
+from ._training import Training, simple_params
 
 
 class SvcCallback(TrainerCallback):
     """Records what the Trainer logs, by global step (training and evaluation of one step share a row).
+
+    The summary at the end (`train_runtime`, the run's average `train_loss`, …) becomes final metrics, under the
+    Trainer's own names, as `test_*` of `predict` do. `evaluate()` after `train()` adds to the same job; without a
+    training it is the job `<job_id>-evaluate`. All TrainingArguments and the model's config are parameters.
 
     On stop it sets `control.should_training_stop` on all ranks at the same step, so that the Trainer
     finishes the step, saves if it is told to, and leaves its loop on every rank.
@@ -20,30 +24,71 @@ class SvcCallback(TrainerCallback):
     def __init__(
         self, run: Reporter | None = None, *, project: str | None = None, job_id: str = "train", **reporter: Any
     ) -> None:
+        self._job_id = job_id
         self._training = Training(run, project, job_id, reporter)
-        self._last: dict[str, Any] = {}
+        self._final: dict[str, Any] = {}
+        self._trained = False
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
-        self._last = {}
-        params = {
-            "model": getattr(getattr(model, "config", None), "_name_or_path", None) or type(model).__name__,
-            "max_steps": getattr(state, "max_steps", None),
-            "num_train_epochs": getattr(args, "num_train_epochs", None),
-            "per_device_train_batch_size": getattr(args, "per_device_train_batch_size", None),
-            "lr": getattr(args, "learning_rate", None),
-        }
-        self._training.begin(**params)
+        self._final = {}
+        self._trained = True
+        if _is_first(state):
+            self._begin(args, state, model)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        if not _is_first(state):
+            return
         metrics = {("hf_epoch" if name == "epoch" else name): value for name, value in (logs or {}).items()}
-        self._last.update({name: value for name, value in metrics.items() if isinstance(value, (int, float))})
-        # Only what rank 0 knows is recorded here; the common decision is taken in on_step_end.
-        self._training.epoch(state.global_step, metrics, agree=lambda _flag: False)
+        if "train_runtime" in metrics:
+            self._final.update(metrics)
+            return
+        if not self._training.is_open and not self._trained:
+            self._evaluate_alone(args, state, kwargs.get("model"), metrics)
+            return
+        self._final.update({name: value for name, value in metrics.items() if isinstance(value, (int, float))})
+        self._training.record(state.global_step, metrics)
+
+    def on_predict(self, args: Any, state: Any, control: Any, metrics: dict[str, Any], **kwargs: Any) -> None:
+        if not _is_first(state):
+            return
+        if self._training.is_open or self._trained:
+            self._training.amend(None, {}, metrics)
+        else:
+            self._begin(args, state, kwargs.get("model"), f"{self._job_id}-predict")
+            self._training.end(metrics)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if self._training.should_stop():
+        if self._training.should_stop_soon():
             control.should_training_stop = True
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._training.end(self._last)
+        self._training.end(self._final)
         self._training.close()
+
+    def _begin(self, args: Any, state: Any, model: Any, job_id: str | None = None) -> None:
+        config = getattr(model, "config", None)
+        params = {**_as_dict(config), **_as_dict(args)}
+        params |= {"lr": getattr(args, "learning_rate", None), "max_steps": getattr(state, "max_steps", None)}
+        for name in ("num_train_epochs", "per_device_train_batch_size"):
+            params.setdefault(name, getattr(args, name, None))
+        name = getattr(config, "_name_or_path", None) or type(model).__name__
+        self._training.begin(name, job_id=job_id, params=simple_params(params))
+
+    def _evaluate_alone(self, args: Any, state: Any, model: Any, metrics: dict[str, Any]) -> None:
+        self._begin(args, state, model, f"{self._job_id}-evaluate")
+        self._training.record(state.global_step, metrics)
+        self._training.end(metrics)
+
+
+def _is_first(state: Any) -> bool:
+    return bool(getattr(state, "is_world_process_zero", True))
+
+
+def _as_dict(thing: Any) -> dict[str, Any]:
+    """Of TrainingArguments, with tokens masked by transformers itself, or of a model's config."""
+    to_dict = getattr(thing, "to_dict", None)
+    try:
+        values = to_dict() if callable(to_dict) else {}
+    except Exception:  # a config of the user's own: it costs its parameters only
+        return {}
+    return dict(values) if isinstance(values, dict) else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from lightgbm.callback import EarlyStopException
@@ -13,9 +14,9 @@ from ._training import Training, named_series
 class SvcCallback:
     """Records each boosting round's evaluations as `<data set>/<metric>`.
 
-    LightGBM tells no callback that training is over: the job ends with its last planned round, with the next
-    training, or, after an early stop, with the run (or call `end()`). On stop it raises LightGBM's own
-    EarlyStopException, which `train` turns into a finished model.
+    LightGBM tells no callback that training is over. The job ends with the last planned round, or with the early
+    stop or exception of another callback, which it watches for; with `best_iteration` and `best_score` as metrics.
+    On stop it raises LightGBM's own EarlyStopException, which `train` turns into a finished model.
     """
 
     order = 25
@@ -26,20 +27,61 @@ class SvcCallback:
         self, run: Reporter | None = None, *, project: str | None = None, job_id: str = "boost", **reporter: Any
     ) -> None:
         self._training = Training(run, project, job_id, reporter)
-        self._last: dict[str, float] = {}
+        self._last: dict[str, Any] = {}
 
     def __call__(self, env: Any) -> None:
         if env.iteration == env.begin_iteration:
-            params = {name: value for name, value in (env.params or {}).items() if name not in ("model", "dataset")}
-            self._training.begin(model="lightgbm", **params)
+            params = dict(env.params or {})
+            params["num_boost_round"] = env.end_iteration - env.begin_iteration
+            self._training.begin("lightgbm", params=params)
+            self._watch_others(sys._getframe(1).f_locals.get("callbacks_after_iter"))
         results = {(row[0], row[1]): row[2] for row in env.evaluation_result_list or []}
         self._last = named_series(results)
         if self._training.epoch(env.iteration, self._last):
             self.end()
             raise EarlyStopException(env.iteration, env.evaluation_result_list)
-        if env.iteration == env.end_iteration - 1:
+        if env.iteration == env.end_iteration - 1 and not self._has_others:
             self.end()
 
-    def end(self) -> None:
-        self._training.end(self._last)
+    def end(self, failure: BaseException | None = None) -> None:
+        self._training.end(self._last, failure)
         self._training.close()
+
+    def early_stopped(self, stop: EarlyStopException) -> None:
+        best: dict[str, Any] = {"best_iteration": stop.best_iteration}
+        if stop.best_score:
+            best["best_score"] = stop.best_score[0][2]
+        self._last = {**self._last, **best}
+        self.end()
+
+    _has_others = False
+
+    def _watch_others(self, callbacks: Any) -> None:
+        """Wrap the callbacks that come after this one, so that what they raise is heard."""
+        self._has_others = False
+        if not isinstance(callbacks, list) or self not in callbacks:
+            return  # another version of LightGBM: the run's end tells what became of the job
+        for at in range(callbacks.index(self) + 1, len(callbacks)):
+            last = at == len(callbacks) - 1
+            callbacks[at] = _Watched(callbacks[at], self, last)
+            self._has_others = True
+
+
+class _Watched:
+    def __init__(self, callback: Any, ours: SvcCallback, last: bool) -> None:
+        self._callback = callback
+        self._ours = ours
+        self._last = last
+        self.order = getattr(callback, "order", 0)
+
+    def __call__(self, env: Any) -> None:
+        try:
+            self._callback(env)
+        except EarlyStopException as stop:
+            self._ours.early_stopped(stop)
+            raise
+        except BaseException as error:
+            self._ours.end(error)
+            raise
+        if self._last and env.iteration == env.end_iteration - 1:
+            self._ours.end()

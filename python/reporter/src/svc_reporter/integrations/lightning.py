@@ -1,59 +1,216 @@
-"""Lightning (`lightning` or `pytorch_lightning`): `Trainer(..., callbacks=[SvcCallback(run)])`."""
+"""Lightning (or `pytorch_lightning`): `Trainer(callbacks=[SvcCallback(run)])`, or `Trainer(logger=SvcLogger(run))`."""
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._reporter import Reporter
-from ._training import Training
+from ._training import Training, simple_params
 
 if TYPE_CHECKING:
     from lightning.pytorch.callbacks import Callback
+    from lightning.pytorch.loggers import Logger
 else:
     try:
         from lightning.pytorch.callbacks import Callback
     except ImportError:
         from pytorch_lightning.callbacks import Callback
+    try:
+        from lightning.pytorch.loggers import Logger
+    except ImportError:
+        try:
+            from pytorch_lightning.loggers import Logger
+        except ImportError:
+            Logger = object
 
 
-class SvcCallback(Callback):
-    """Records `trainer.callback_metrics` after every training epoch (validation has run by then).
+class SvcLogger(Logger):
+    """A Lightning logger: what the module logs arrives by global step, as every logger of Lightning gets it.
 
-    On stop it sets `trainer.should_stop`, agreed on by the strategy, so that every rank leaves together.
+    Hyperparameters become the job's parameters. `lightning_epoch` says the epoch of each row. It cannot stop the
+    training early (only rank 0 logs); SvcCallback can.
     """
 
     def __init__(
         self, run: Reporter | None = None, *, project: str | None = None, job_id: str = "fit", **reporter: Any
     ) -> None:
         super().__init__()
+        self._job_id = job_id
+        self.training = Training(run, project, job_id, reporter)
+        self._params: dict[str, Any] = {}
+        self._final: dict[str, Any] = {}
+        self._ended = False
+
+    @property
+    def name(self) -> str:
+        return self.training.run.project
+
+    @property
+    def version(self) -> str:
+        return self.training.run.batch_id
+
+    @property
+    def experiment(self) -> Reporter:
+        return self.training.run
+
+    def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
+        values = vars(params) if isinstance(params, Namespace) else dict(params or {})
+        self._params.update(simple_params(values))
+
+    def log_metrics(self, metrics: Mapping[str, Any], step: int | None = None) -> None:
+        rank: Any = getattr(_rank_zero(), "rank", 0)
+        if rank:
+            return
+        row = {("lightning_epoch" if name == "epoch" else name): value for name, value in metrics.items()}
+        if not self.training.is_open and not self._ended:
+            self.training.begin(None, params=self._params)
+        self._final.update({name: value for name, value in row.items() if name != "lightning_epoch"})
+        self.training.record(int(step or 0), row)
+        if self._ended:
+            self.training.amend(None, {}, row)
+
+    def finalize(self, status: str) -> None:
+        if self.training.is_open:
+            failed = status not in ("success", "finished")
+            self.training.end(self._final, RuntimeError(f"the training ended as {status}") if failed else None)
+            self._ended = True
+        self.training.close()
+
+
+class SvcCallback(Callback):
+    """Records all that the module logs, by global step, as Lightning hands it to its loggers.
+
+    `fit`, and `validate` and `test` after it, are one job; without a fit they are jobs of their own. A trainer with
+    `logger=False` works too. On stop it sets `trainer.should_stop`, agreed on by all ranks: they leave together.
+    """
+
+    def __init__(
+        self, run: Reporter | None = None, *, project: str | None = None, job_id: str = "fit", **reporter: Any
+    ) -> None:
+        super().__init__()
+        self._job_id = job_id
         self._training = Training(run, project, job_id, reporter)
         self._last: dict[str, Any] = {}
+        self._fitted = False
+        self._by_step = False
+        """Lightning hands over what is logged; without its connectors (in a trainer of one's own) rows are by epoch."""
+
+    def setup(self, trainer: Any, pl_module: Any, stage: str | None = None) -> None:
+        if getattr(trainer, "loggers", None) is not None and not any(
+            isinstance(logger, _Tap) and logger.callback is self for logger in trainer.loggers
+        ):
+            trainer.loggers = [*trainer.loggers, _Tap(self)]
+        self._by_step = getattr(trainer, "loggers", None) is not None
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-        hparams = dict(getattr(pl_module, "hparams", None) or {})
-        params = {name: value for name, value in hparams.items() if name not in ("model", "dataset", "job_id")}
-        self._training.begin(model=type(pl_module).__name__, max_epochs=trainer.max_epochs, **params)
+        self._fitted = True
+        self._begin(trainer, pl_module)
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        if self._training.should_stop_soon():
+            trainer.should_stop = True
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         self._last = {name: _number(value) for name, value in trainer.callback_metrics.items()}
-        metrics = dict(self._last)
-        optimizers = getattr(trainer, "optimizers", None)
-        if optimizers:
-            metrics.setdefault("lr", optimizers[0].param_groups[0].get("lr"))
         strategy = getattr(trainer, "strategy", None)
+        if not self._by_step:
+            metrics = dict(self._last)
+            optimizers = getattr(trainer, "optimizers", None)
+            if optimizers:
+                metrics.setdefault("lr", optimizers[0].param_groups[0].get("lr"))
+            self._training.record(trainer.current_epoch, metrics)
+        agree: Callable[[bool], bool] | None = None
+        if strategy is not None:
 
-        def agree(flag: bool) -> bool:
-            return bool(strategy.reduce_boolean_decision(flag, all=False)) if strategy is not None else flag
+            def agree(flag: bool) -> bool:
+                return bool(strategy.reduce_boolean_decision(flag, all=False))
 
-        if self._training.epoch(trainer.current_epoch, metrics, agree):
+        if self._training.should_stop(agree):
             trainer.should_stop = True
+
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+        self._begin_alone(trainer, pl_module, "validate")
+
+    def on_test_start(self, trainer: Any, pl_module: Any) -> None:
+        self._begin_alone(trainer, pl_module, "test")
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        self._end_alone(trainer, "validate")
+
+    def on_test_end(self, trainer: Any, pl_module: Any) -> None:
+        self._end_alone(trainer, "test")
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         self._training.end(self._last, exception)
 
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
+        metrics = getattr(trainer, "callback_metrics", None)
+        self._last.update({name: _number(value) for name, value in (metrics or {}).items()})
         self._training.end(self._last)
         self._training.close()
+
+    def logged(self, metrics: Mapping[str, Any], step: int | None) -> None:
+        row = {("lightning_epoch" if name == "epoch" else name): value for name, value in metrics.items()}
+        self._training.record(int(step or 0), row)
+
+    def _begin(self, trainer: Any, pl_module: Any, job_id: str | None = None) -> None:
+        if not getattr(trainer, "is_global_zero", True):
+            return
+        params = simple_params(dict(getattr(pl_module, "hparams", None) or {}))
+        for name in ("max_epochs", "max_steps", "accumulate_grad_batches", "precision"):
+            params.setdefault(name, getattr(trainer, name, None))
+        self._training.begin(type(pl_module).__name__, job_id=job_id, params=simple_params(params))
+
+    def _begin_alone(self, trainer: Any, pl_module: Any, what: str) -> None:
+        if not self._fitted and not self._training.is_open:
+            self._begin(trainer, pl_module, f"{self._job_id}-{what}")
+
+    def _end_alone(self, trainer: Any, what: str) -> None:
+        if getattr(trainer, "sanity_checking", False) or str(getattr(trainer.state, "fn", "")).endswith("fit"):
+            return
+        metrics = {name: _number(value) for name, value in trainer.callback_metrics.items()}
+        if self._fitted:
+            self._training.amend(None, {}, metrics)
+        else:
+            self._training.end(metrics)
+            self._training.close()
+
+
+class _Tap(Logger):
+    """Through this Lightning hands a callback what it hands its loggers."""
+
+    def __init__(self, callback: SvcCallback) -> None:
+        super().__init__()
+        self.callback = callback
+
+    @property
+    def name(self) -> str | None:
+        return None
+
+    @property
+    def version(self) -> str | None:
+        return None
+
+    def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
+        return
+
+    def log_metrics(self, metrics: Mapping[str, Any], step: int | None = None) -> None:
+        if not getattr(_rank_zero(), "rank", 0):
+            self.callback.logged(metrics, step)
+
+
+def _rank_zero() -> Any:
+    """Lightning's own function that runs on rank 0 only; its attribute `rank` is the rank of this process."""
+    try:
+        from lightning.pytorch.utilities import rank_zero_only
+    except ImportError:
+        try:
+            from pytorch_lightning.utilities import rank_zero_only
+        except ImportError:
+            return None
+    return rank_zero_only
 
 
 def _number(value: Any) -> Any:

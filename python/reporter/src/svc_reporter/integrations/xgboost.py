@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from xgboost.callback import TrainingCallback
@@ -11,18 +12,21 @@ from ._training import Training, named_series
 
 
 class SvcCallback(TrainingCallback):
-    """Records each boosting round's evaluations as `<data set>/<metric>`; on stop the round is the last."""
+    """Records each boosting round's evaluations as `<data set>/<metric>`; on stop the round is the last.
+
+    The booster's parameters are the job's, and `best_iteration` and `best_score` of an early stop its metrics.
+    """
 
     def __init__(
         self, run: Reporter | None = None, *, project: str | None = None, job_id: str = "boost", **reporter: Any
     ) -> None:
         super().__init__()
         self._training = Training(run, project, job_id, reporter)
-        self._last: dict[str, float] = {}
+        self._last: dict[str, Any] = {}
 
     def before_training(self, model: Any) -> Any:
         self._last = {}
-        self._training.begin(model="xgboost")
+        self._training.begin("xgboost", params=_parameters(model))
         return model
 
     def after_iteration(self, model: Any, epoch: int, evals_log: dict[str, dict[str, list[Any]]]) -> bool:
@@ -35,6 +39,47 @@ class SvcCallback(TrainingCallback):
         return self._training.epoch(epoch, self._last)
 
     def after_training(self, model: Any) -> Any:
-        self._training.end(self._last)
+        self._training.end({**self._last, **_best(model)})
         self._training.close()
         return model
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    """What the booster was configured with; of cross-validation, that of its first fold."""
+    folds = getattr(model, "cvfolds", None)
+    booster = folds[0].bst if folds else model
+    try:
+        learner = json.loads(booster.save_config())["learner"]
+    except Exception:  # another version's form: it costs the parameters only
+        return {}
+    found: dict[str, Any] = {}
+    _collect(learner, found)
+    return found
+
+
+def _collect(part: dict[str, Any], into: dict[str, Any]) -> None:
+    for name, value in part.items():
+        if isinstance(value, dict):
+            _collect(value, into)
+        elif isinstance(value, (str, int, float)):
+            into.setdefault("objective" if name == "name" and value != "gbtree" else name, _number(value))
+        elif name == "metrics" and isinstance(value, list):
+            into["eval_metric"] = ", ".join(str(one.get("name")) for one in value if isinstance(one, dict))
+
+
+def _number(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    return int(number) if number.is_integer() and "." not in value and "E" not in value.upper() else number
+
+
+def _best(model: Any) -> dict[str, Any]:
+    attribute = getattr(model, "attr", None)
+    if not callable(attribute):
+        return {}
+    best = {name: attribute(name) for name in ("best_iteration", "best_score")}
+    return {name: _number(value) for name, value in best.items() if value is not None}

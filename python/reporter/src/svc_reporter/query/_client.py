@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -26,6 +27,8 @@ class Client:
         settings = read_settings(url, token or os.environ.get("SVC_READ_TOKEN") or None)
         if settings.target is None:
             raise ValueError("no service to ask: give Api(url=...) or set SVC_URL")
+        self._settings = settings
+        self._timeout_s = timeout_s
         self._transport = Transport(settings.target, settings.token, timeout_s)
 
     def get(self, path: str, filters: Filters | None = None) -> Any:
@@ -51,14 +54,27 @@ class Client:
             if not cursor:
                 return
 
-    def stream(self, path: str, filters: Filters, accept: str) -> HTTPResponse:
+    @contextmanager
+    def stream(self, path: str, filters: Filters, accept: str) -> Iterator[HTTPResponse]:
+        """An answer of any size, to be read by the caller, over a connection of its own.
+
+        A reader may leave some of it unread (pyarrow leaves the end of an Arrow stream); the next request over the
+        same connection would then find that rest where its own answer should begin.
+        """
+        settings = self._settings
+        if settings.target is None:
+            raise ValueError("no service to ask")
+        transport = Transport(settings.target, settings.token, self._timeout_s)
         try:
-            response = self._transport.stream(path + _query(filters), accept)
-        except Unreachable as error:
-            raise QueryError(f"{self._transport.target} does not answer: {error}") from error
-        if response.status != 200:
-            raise _refusal(response.status, response.read(100_000))
-        return response
+            try:
+                response = transport.stream(path + _query(filters), accept)
+            except Unreachable as error:
+                raise QueryError(f"{transport.target} does not answer: {error}") from error
+            if response.status != 200:
+                raise _refusal(response.status, response.read(100_000))
+            yield response
+        finally:
+            transport.close()
 
     def close(self) -> None:
         self._transport.close()
