@@ -7,6 +7,7 @@ import { migrate, pendingMigrations } from './db/migrate.ts'
 import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, STREAM_READS } from './db/sql.ts'
 import { openTrips } from './db/trip.ts'
+import { AGENT_MAIL_TASK } from './domain/agents/index.ts'
 import type { Caller } from './domain/caller.ts'
 import { createDashboardMemory } from './domain/dashboard/index.ts'
 import { createLive } from './domain/live/index.ts'
@@ -23,6 +24,7 @@ import { createLog } from './log.ts'
 import { clockOf } from './services.ts'
 import { createWriter } from './stream/commit.ts'
 import { pruneChanges } from './stream/prune.ts'
+import { createAgentMailTask } from './workers/agent-mail.ts'
 import { startBackground } from './workers/background.ts'
 import { createMailTask } from './workers/mail.ts'
 import { startPacking } from './workers/pack.ts'
@@ -122,7 +124,10 @@ export async function startApp(
       sql: writerSql,
       log,
       now,
-      tasks: { mail: createMailTask({ config, sql, writer, now, log, port: () => port }) },
+      tasks: {
+        mail: createMailTask({ config, sql, writer, now, log, port: () => port }),
+        [AGENT_MAIL_TASK]: createAgentMailTask({ config, sql, now, log }),
+      },
       cron: {
         prune_changes: { at: '*/10 * * * *', run: async () => void (await pruneChanges(writer)) },
         [SWEEP_TASK]: { at: '7 * * * *', run: async (signal) => void (await sweeper.sweep(signal)) },

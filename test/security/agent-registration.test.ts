@@ -2,17 +2,23 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerAgent, type TestAgent } from '../agents/agent.ts'
 import { openStage, type Stage } from '../http/stage.ts'
 import { createClock } from '../kit/clock.ts'
+import { type Mailbox, openMailbox } from '../notifications/mailbox.ts'
 
 // A leaked reporter token must not take the place of an agent that is at work (contract §10).
 
 let stage: Stage
 let agent: TestAgent
+let box: Mailbox
 const clock = createClock()
 beforeAll(async () => {
-  stage = await openStage({}, { now: clock.now })
+  box = await openMailbox()
+  stage = await openStage({ smtp: { url: box.url, from: 'monitor@example.org' } }, { now: clock.now })
   agent = await registerAgent(stage.app, stage.batchOwner.reporter, 'alpha')
 })
-afterAll(() => stage?.stop())
+afterAll(async () => {
+  await stage?.stop()
+  await box?.stop()
+})
 
 const register = (token: string, hostname = 'alpha') =>
   stage.app.call('POST', '/api/agents/register', {
@@ -42,6 +48,10 @@ test('with a session it gets a new token, the host says when, and the owner is w
   expect([status, body.agent_id]).toEqual([200, agent.id])
   expect((await agent.jobs()).status).toBe(401)
   expect(await hostOf()).toMatchObject({ rotated_at: clock.now().toISOString() })
+  await expect
+    .poll(() => box.to(stage.batchOwner.email).map(({ mail }) => mail.subject), { timeout: 20_000 })
+    .toEqual(['The agent on alpha has a new token'])
+  expect(box.to(stage.batchOwner.email)[0]?.mail.text).toContain('If not, revoke the agent')
   const audit = await stage.get(`/api/admin/audit?subject=agent:${agent.id}`, stage.admin.token)
   expect(audit.body.items[0]).toMatchObject({
     action: 'agent.registered',

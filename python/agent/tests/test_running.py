@@ -44,9 +44,8 @@ def test_the_environment_tells_the_reporter_everything_and_none_of_the_agents_se
     assert env["SVC_TOKEN"].startswith("em_live_")
     assert token not in content
     assert not {"SVC_AGENT_SECRET", "NOTIFY_SOCKET", "COPY"} & set(env)
-    host.service.report(env["SVC_TOKEN"], "by-child", host.name, "batch_start", n_total=1)
-    assert host.service.call("GET", "/api/batches/by-child", host.person.session).status == 200
-    assert host.service.command(host.person, batch, cmd_id)["linked_batch_ids"] == ["by-child"]
+    # It ended with the command.
+    assert host.service.call("POST", "/api/events/batch", env["SVC_TOKEN"], []).status == 401
 
 
 def test_a_folder_that_is_gone_or_a_command_that_is_not_found_is_a_stale_environment(host: Host) -> None:

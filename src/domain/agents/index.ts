@@ -45,7 +45,15 @@ export {
   listHosts,
   readHost,
 } from './hosts.ts'
-export { noteAlive, type Registered, registerAgent, revokeAgent } from './registration.ts'
+export {
+  AGENT_MAIL_TASK,
+  type AgentMail,
+  noteAlive,
+  ownerOfAgent,
+  type Registered,
+  registerAgent,
+  revokeAgent,
+} from './registration.ts'
 export { type RerunWish, requestRerun } from './rerun.ts'
 export { tellHost } from './steps.ts'
 export { cancelCommand, flagSeenBefore, noteFlagSeen, queueStop, stopRequestOf } from './stop.ts'

@@ -1,4 +1,4 @@
-import type { Tx } from '../../db/sql.ts'
+import type { Db, Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Change } from '../../stream/change.ts'
 import { recordAudit } from '../audit.ts'
@@ -54,9 +54,34 @@ export async function registerAgent(
       told_at = excluded.told_at, rotated_at = excluded.registered_at, revoked_at = null
     returning id, key, xmax <> 0 as rotated`
   if (agent === undefined) throw new Error('the agent was not stored')
+  if (online) {
+    const mail: AgentMail = { agent: agent.id, at }
+    await tx`/* agents.enqueue_mail */
+      select graphile_worker.add_job(${AGENT_MAIL_TASK}, ${JSON.stringify(mail)}::text::json)`
+  }
   const detail = { hostname: wanted.hostname, version: wanted.version, rotated: agent.rotated }
   await recordAudit(tx, actor, { action: 'agent.registered', subject: `agent:${agent.id}`, detail }, now)
   return { result: { agentId: agent.id, token }, changes: tellHost(agent) }
+}
+
+/** The task that tells an agent's owner that a registration replaced its token while it was online. */
+export const AGENT_MAIL_TASK = 'agent_mail'
+export interface AgentMail {
+  /** The agent_id. */
+  agent: string
+  /** When it was registered again. */
+  at: string
+}
+
+/** Whom to write to about an agent; undefined once the agent or the account is gone. */
+export async function ownerOfAgent(
+  db: Db,
+  agentId: string,
+): Promise<{ email: string; hostname: string } | undefined> {
+  const [row] = await db<{ email: string; hostname: string }[]>`/* agents.owner */
+    select u.email, a.hostname from agents a join users u on u.id = a.user_id
+    where a.id = ${agentId} and u.disabled_at is null`
+  return row
 }
 
 /**

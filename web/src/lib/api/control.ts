@@ -23,6 +23,8 @@ export interface RerunWish {
   jobs: 'all' | 'failed'
   command?: string
   cwd?: string
+  /** SHA-256 of the command that the person was shown, in hexadecimal: if another would run, the service refuses. */
+  confirm: string
 }
 export const rerunBatch = (
   id: string,

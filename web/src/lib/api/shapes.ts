@@ -112,6 +112,7 @@ export const hostOf = (row: HostRowFragment): Host => ({
   online: row.online,
   last_seen_at: row.lastSeenAt,
   registered_at: row.registeredAt,
+  rotated_at: row.rotatedAt,
   revoked_at: row.revokedAt,
   poll_interval_s: row.pollIntervalS,
   running: row.running.map(({ cmdId, pid }) => ({ cmd_id: cmdId, pid })),

@@ -205,6 +205,7 @@ export interface Host {
   online: boolean
   last_seen_at: string
   registered_at: string
+  rotated_at: string | null
   revoked_at: string | null
   poll_interval_s: number
   running: { cmd_id: string; pid: number }[]

@@ -63,6 +63,10 @@ const REASONS: Record<string, string> = {
   stale_env_path: 'its recorded folder no longer exists on the host',
   agent_revoked: 'the agent was revoked',
   stopped: 'it was stopped',
+  cwd_not_allowed: 'the agent may not start anything in that directory (--allow-root)',
+  command_not_recorded_here:
+    'the agent refused it: no reporter recorded that command on the host, so it may have been made up with a leaked token',
+  secret_not_set: 'the agent’s environment lacks a secret that the command names with {{env:NAME}}',
 }
 export const sayReason = (reason: unknown): string | undefined =>
   typeof reason === 'string' ? (REASONS[reason] ?? reason.replaceAll('_', ' ')) : undefined
@@ -154,6 +158,25 @@ const MAIL: Record<string, string> = {
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
+/** What a later start said otherwise, and for the owner of the batch what it said and by which token. */
+function sayConflict({ detail }: Step): string {
+  const fields = Array.isArray(detail.fields) ? (detail.fields as string[]) : []
+  const said = (detail.said ?? {}) as { command?: string | null; host?: string | null }
+  const token = (detail.token ?? {}) as { name?: string | null; last4?: string | null }
+  return [
+    `it had another ${fields.slice(0, 6).join(', ')}${fields.length > 6 ? ` and ${fields.length - 6} more` : ''}`,
+    typeof said.command === 'string' && said.command !== '[redacted]'
+      ? `command: ${said.command}`
+      : undefined,
+    said.host ? `host: ${said.host}` : undefined,
+    token.last4
+      ? `sent with the token ${token.name ?? ''} …${token.last4}: revoke it if that was not you`
+      : undefined,
+  ]
+    .filter(Boolean)
+    .join(' · ')
+}
+
 /** How a step of the timeline is said. */
 export function sayStep(step: Step): { title: string; note?: string | undefined; bad?: boolean } {
   const { detail } = step
@@ -204,6 +227,12 @@ export function sayStep(step: Step): { title: string; note?: string | undefined;
           .filter(Boolean)
           .join(', '),
       }
+    case 'start_conflict':
+      return {
+        title: 'A later start contradicted the first one and changed nothing',
+        note: sayConflict(step),
+        bad: true,
+      }
     case 'ended':
       return {
         title: `Batch ${detail.status}`,
@@ -230,7 +259,12 @@ export function sayStep(step: Step): { title: string; note?: string | undefined;
     case 'share_revoked':
       return { title: 'A shared link was revoked' }
     case 'agent_registered':
-      return { title: `The agent on ${detail.hostname} registered` }
+      return detail.rotated === true
+        ? {
+            title: `The agent on ${detail.hostname} registered again`,
+            note: 'its token before was refused from then on',
+          }
+        : { title: `The agent on ${detail.hostname} registered` }
     case 'agent_revoked':
       return { title: `The agent on ${detail.hostname} was revoked`, bad: true }
     case 'mail_sent':

@@ -2,18 +2,20 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { fetchBatches } from '../../lib/api/batches.ts'
-import { fetchAgentOf, type RerunWish, rerunBatch } from '../../lib/api/control.ts'
+import { type Command, fetchAgentOf, type RerunWish, rerunBatch } from '../../lib/api/control.ts'
 import { Refusal, sayWhy } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { useMe } from '../../lib/queries.ts'
+import { sha256Hex } from '../../lib/sha256.ts'
 import { count, duration, some } from '../../lib/words.ts'
 import { Button, inputLook } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { useNow, When } from '../../ui/when.tsx'
+import { type Control, useControl } from './control.ts'
 import { differences, environmentOf, sayValue } from './environment-facts.ts'
 
 /** What a rerun would run again and where, before it is asked for (contract §2: only the owner changes what runs). */
@@ -34,6 +36,9 @@ export function RerunBatch(props: {
   const [changing, setChanging] = useState(redacted && owner)
   const [command, setCommand] = useState(recorded.command)
   const [cwd, setCwd] = useState(recorded.cwd)
+  // The last refusal of the agent: it had no record of the run.
+  const unproven = lastRerun(useControl(batch.id), batch.id)?.failure_reason === 'command_not_recorded_here'
+  const [insisting, setInsisting] = useState(false)
   const agent = useQuery({
     queryKey: ['agent of', batch.id],
     queryFn: () => fetchAgentOf(batch.id),
@@ -44,7 +49,8 @@ export function RerunBatch(props: {
     mutationFn: () =>
       rerunBatch(batch.id, {
         jobs,
-        ...(owner && command !== recorded.command && { command }),
+        confirm: sha256Hex(command),
+        ...(owner && (insisting || command !== recorded.command) && { command }),
         ...(owner && cwd !== recorded.cwd && { cwd }),
       }),
     onSuccess: () => {
@@ -133,6 +139,32 @@ export function RerunBatch(props: {
           {owner ? 'Give it in full to run it again.' : 'Only the owner of the batch can give it in full.'}
         </p>
       )}
+      {unproven && command === recorded.command && (
+        <div className="flex flex-col gap-1.5 rounded bg-amber-soft px-2 py-1.5 text-amber">
+          <p>
+            The agent on {batch.host} refused the last rerun: no reporter recorded this command there.
+            Somebody who has a token of {owner ? 'yours' : 'the owner'} may have made it up.{' '}
+            {!owner && 'Only the owner of the batch can have it run all the same.'}
+          </p>
+          {owner && (
+            <label className="flex items-start gap-1.5">
+              <input
+                type="checkbox"
+                className="mt-1"
+                checked={insisting}
+                onChange={(event) => setInsisting(event.target.checked)}
+              />
+              I have read the command above and want exactly this to run on {batch.host}.
+            </label>
+          )}
+        </div>
+      )}
+      {changing && (
+        <p className="text-xs text-muted">
+          For a secret write <code className="font-mono">{'{{env:NAME}}'}</code>: the agent fills it in from
+          its own environment, and it is stored nowhere.
+        </p>
+      )}
       {!owner && (
         <p className="text-xs text-muted">
           What runs is what was recorded; only {batch.owner?.name ?? 'its owner'} may change it.
@@ -152,6 +184,10 @@ export function RerunBatch(props: {
     </Dialog>
   )
 }
+
+/** The newest rerun of the batch; undefined where there is none, or the viewer may not know. */
+const lastRerun = (control: Control | null | undefined, batchId: string): Command | undefined =>
+  control?.commands.find((one) => one.kind === 'rerun' && one.batch_id === batchId)
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
@@ -268,5 +304,7 @@ export const sayAway = (hostname: string, lastSeenAt: string, now: number): stri
 function sayRefusal(error: unknown, batch: Batch): string {
   if (error instanceof Refusal && error.code === 'agent_offline')
     return `Not queued: no agent of ${batch.owner?.name ?? 'the owner'} is online on ${batch.host ?? 'its host'}. Start svc-agent there, then ask again.`
+  if (error instanceof Refusal && error.code === 'command_changed')
+    return 'Not queued: the recorded command is not the one that you were shown. Close this, look at the batch again, and ask again.'
   return `Not queued: ${sayWhy(error)}`
 }

@@ -107,6 +107,9 @@ function Head({ host }: { host: Host }) {
     ['Version', host.version],
     ['Last seen', <When key="seen" at={host.last_seen_at} />],
     ['Registered', <When key="registered" at={host.registered_at} />],
+    ...(host.rotated_at === null
+      ? []
+      : ([['Token replaced', <When key="rotated" at={host.rotated_at} />]] as [string, React.ReactNode][])),
     ['Runs now', host.running.length === 0 ? 'nothing' : some(host.running.length, 'process', 'processes')],
     ['Waiting', some(host.pending_commands, 'command')],
     ...Object.entries((host.capabilities ?? {}) as Record<string, unknown>).map(

@@ -1,0 +1,72 @@
+import type { Task } from 'graphile-worker'
+import MailComposer from 'nodemailer/lib/mail-composer'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import type { Sql } from '../db/sql.ts'
+import { type AgentMail, ownerOfAgent } from '../domain/agents/index.ts'
+import { NoAnswer, NotTaken, openSmtp } from './smtp.ts'
+
+interface Services {
+  config: Pick<Config, 'smtp'>
+  sql: Sql
+  now: () => Date
+  log: Logger
+}
+
+/**
+ * The task `agent_mail` of graphile-worker: tells the owner of an agent that another registration replaced its token
+ * (contract §10). It throws while the mail server cannot be reached, and graphile-worker repeats it with growing pauses.
+ */
+export function createAgentMailTask({ config, sql, now, log }: Services): Task {
+  return async (payload) => {
+    const { agent, at } = payload as AgentMail
+    const found = await ownerOfAgent(sql, agent)
+    if (found === undefined) return
+    const { email, hostname } = found
+    const host = oneLine(hostname)
+    const subject = `The agent on ${host} has a new token`
+    const text = [
+      `Somebody who is signed in to your account registered the agent on ${host} again at ${at}.`,
+      'The token that it had before was refused from then on.',
+      '',
+      'If that was you, there is nothing to do. If not, revoke the agent on the Hosts page, change your password, and',
+      'sign out everywhere: whoever has the new token is given the commands of your reruns on that host.',
+      '',
+    ].join('\n')
+    if (config.smtp === undefined) {
+      log.info(
+        { mail: { to: email, subject, text } },
+        'no mail server is set (SVC_SMTP_URL): this mail was not sent',
+      )
+      return
+    }
+    const { url, from } = config.smtp
+    const bytes = await new MailComposer({
+      from,
+      to: { name: '', address: email },
+      subject,
+      text,
+      date: now(),
+      headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    })
+      .compile()
+      .build()
+    try {
+      const session = await openSmtp(url)
+      await session.hand({ from: addressIn(from), to: email, bytes }, async () => {})
+      session.close()
+    } catch (error) {
+      const final = error instanceof NoAnswer || (error instanceof NotTaken && error.permanent)
+      log.warn({ to: email, why: (error as Error).message }, 'the mail about an agent could not be sent')
+      if (!final) throw error
+    }
+  }
+}
+
+/** Without what would end a header line. */
+const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, 253)
+
+/** `Monitor <monitor@example.org>` → `monitor@example.org`. */
+const addressIn = (from: string): string => /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from
