@@ -291,21 +291,21 @@ export type HomePartsQueryVariables = Exact<{
 }>;
 
 
-export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failed24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }> }, lost?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }> }, hosts?: { edges: Array<{ node: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failed24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }> }, lost?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }> }, hosts?: { edges: Array<{ node: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type MoreHostsQueryVariables = Exact<{
   after?: string | null | undefined;
 }>;
 
 
-export type MoreHostsQuery = { hosts: { edges: Array<{ node: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type MoreHostsQuery = { hosts: { edges: Array<{ node: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type HostQueryVariables = Exact<{
   id: string | number;
 }>;
 
 
-export type HostQuery = { streamCursor: string, viewer: { id: string } | null, host: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } | null };
+export type HostQuery = { streamCursor: string, viewer: { id: string } | null, host: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } | null };
 
 export type ProjectRowFragment = { slug: string, displayName: string, visibility: Visibility, role: ProjectRole | null, recipients: Array<string> | null, createdAt: string | null, owner: { id: string, name: string } | null };
 
@@ -333,7 +333,7 @@ export type BatchSelfFragment = { config: Record<string, unknown> | null, summar
 
 export type JobRowFragment = { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null };
 
-export type HostRowFragment = { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> };
+export type HostRowFragment = { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> };
 
 export type NextFragment = { hasNextPage: boolean, endCursor: string | null };
 
@@ -522,6 +522,7 @@ export const HostRowFragmentDoc = new TypedDocumentString(`
   online
   lastSeenAt
   registeredAt
+  rotatedAt
   revokedAt
   pollIntervalS
   running {
@@ -1064,6 +1065,7 @@ fragment HostRow on Host {
   online
   lastSeenAt
   registeredAt
+  rotatedAt
   revokedAt
   pollIntervalS
   running {
@@ -1101,6 +1103,7 @@ export const MoreHostsDocument = new TypedDocumentString(`
   online
   lastSeenAt
   registeredAt
+  rotatedAt
   revokedAt
   pollIntervalS
   running {
@@ -1135,6 +1138,7 @@ export const HostDocument = new TypedDocumentString(`
   online
   lastSeenAt
   registeredAt
+  rotatedAt
   revokedAt
   pollIntervalS
   running {
