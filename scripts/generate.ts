@@ -43,6 +43,7 @@ async function openapi(): Promise<unknown> {
       rateLimit: config.rateLimit,
       staleAfterMin: config.stallTimeoutMin,
       autocreate: true,
+      maxProjects: config.quotas.projects,
       maxSeries: config.maxSeriesPerJob,
     }),
     live,

@@ -12,6 +12,7 @@ import type { Caller } from './domain/caller.ts'
 import { createDashboardMemory } from './domain/dashboard/index.ts'
 import { createLive } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
+import { fillNameKeys } from './domain/projects/index.ts'
 import { createContext } from './graphql/context.ts'
 import { createGraphql } from './graphql/handlers.ts'
 import { schemaPage } from './graphql/page.ts'
@@ -83,13 +84,19 @@ export async function startApp(
       url = embedded.url('postgres')
       data = embedded.home
     }
-    const sql = openSql(url, { name: 'read', max: 10, settings: PAGED_READS })
+    const sql = openSql(url, {
+      name: 'read',
+      max: 10,
+      settings: { ...PAGED_READS, statement_timeout: String(config.timeouts.read * 1000) },
+    })
     closers.push(() => sql.end({ timeout: 1 }))
     closers.push(async () => endWatch())
     const endWatch = watchDatabase(url, () => sql`/* outage.ping */ select 1`)
     const writerSql = openSql(url, { name: 'write', max: 4, settings: { synchronous_commit: 'on' } })
     closers.push(() => writerSql.end({ timeout: 1 }))
     await migrate(writerSql, MIGRATIONS, { log: (message) => log.info(message) })
+
+    await fillNameKeys(writerSql)
 
     let now = options.now
     if (now === undefined) {
@@ -112,6 +119,7 @@ export async function startApp(
       rateLimit: config.rateLimit,
       staleAfterMin: config.stallTimeoutMin,
       autocreate: config.projectAutocreate,
+      maxProjects: config.quotas.projects,
       maxSeries: config.maxSeriesPerJob,
     })
     closers.push(() => ingest.group.drain())
@@ -144,7 +152,7 @@ export async function startApp(
     closers.push(() => live.stop())
     await live.start()
     ring = live.ring
-    const graph = openGraph(url, { max: 5 })
+    const graph = openGraph(url, { max: 5, readTimeoutS: config.timeouts.read })
     closers.push(() => graph.close())
     const schema = buildSchema()
     const dashboardMemory = createDashboardMemory()

@@ -114,6 +114,52 @@ export const CONFIG_KEYS = {
     String(8 * 1024 * 1024),
     'Largest request body in bytes, before and after decompression.',
   ),
+  SVC_HEADERS_TIMEOUT_S: key(
+    wholeNumber(1, 600),
+    '10',
+    'Seconds within which the headers of a request must have come.',
+  ),
+  SVC_BODY_TIMEOUT_S: key(
+    wholeNumber(1, 3600),
+    '30',
+    'Seconds within which the body of a request must have come, unless it comes at 16 KiB a second or more.',
+  ),
+  SVC_SOCKET_IDLE_TIMEOUT_S: key(
+    wholeNumber(5, 86_400),
+    '300',
+    'Seconds after which a connection is closed on which nothing was sent in either direction. Slow downloads and live streams are never that quiet.',
+  ),
+  SVC_MAX_REQUESTS_PER_ADDRESS: key(
+    wholeNumber(1, 1_000_000),
+    '500',
+    'Requests of one client address that are worked on at a time; a server process takes 1,000 in all. Behind a proxy that is not trusted (`SVC_TRUST_PROXY`) all clients are one address.',
+  ),
+  SVC_MAX_STREAMS_PER_ADDRESS: key(
+    wholeNumber(1, 1_000_000),
+    '50',
+    'Live streams that one client address may have open. A browser needs one for all of its tabs. Raise it where many people share an address and no trusted proxy tells them apart.',
+  ),
+  SVC_MAX_TOKENS_PER_USER: key(wholeNumber(1, 1_000_000), '100', 'Tokens that one user may have at a time.'),
+  SVC_MAX_AGENTS_PER_USER: key(
+    wholeNumber(1, 1_000_000),
+    '200',
+    'Hosts that one user may have registered agents on at a time.',
+  ),
+  SVC_MAX_PROJECTS_PER_USER: key(
+    wholeNumber(1, 1_000_000),
+    '200',
+    'Projects that one user may own, those included that their events created.',
+  ),
+  SVC_MAX_SHARES_PER_USER: key(
+    wholeNumber(1, 1_000_000),
+    '1000',
+    'Share links of one user that may be open at a time.',
+  ),
+  SVC_READ_TIMEOUT_S: key(
+    wholeNumber(1, 86_400),
+    '60',
+    'Seconds after which a single read in the database is given up, with 503 `read_timeout`.',
+  ),
   SVC_MAX_SERIES_PER_JOB: key(
     wholeNumber(1, 100_000),
     '1000',
@@ -172,6 +218,14 @@ type Value<K extends keyof Keys> =
   | (Keys[K]['fallback'] extends string ? never : undefined)
 type Raw = { [K in keyof Keys]: Value<K> }
 
+/** What one user may have at a time. */
+export interface Quotas {
+  tokens: number
+  agents: number
+  projects: number
+  shares: number
+}
+
 export interface Config {
   host: string
   port: number
@@ -189,6 +243,11 @@ export interface Config {
   projectAutocreate: boolean
   rateLimit: { eventsPerS: number; burst: number }
   maxBodyBytes: number
+  /** In seconds. */
+  timeouts: { headers: number; body: number; idle: number; read: number }
+  /** At a time, of one client address. */
+  perAddress: { requests: number; streams: number }
+  quotas: Quotas
   maxSeriesPerJob: number
   stallTimeoutMin: number
   lostAfterMin: number
@@ -250,6 +309,22 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       projectAutocreate: raw.SVC_PROJECT_AUTOCREATE,
       rateLimit: { eventsPerS: raw.SVC_RATE_LIMIT_EVENTS_PER_S, burst: raw.SVC_RATE_LIMIT_BURST },
       maxBodyBytes: raw.SVC_MAX_BODY_BYTES,
+      timeouts: {
+        headers: raw.SVC_HEADERS_TIMEOUT_S,
+        body: raw.SVC_BODY_TIMEOUT_S,
+        idle: raw.SVC_SOCKET_IDLE_TIMEOUT_S,
+        read: raw.SVC_READ_TIMEOUT_S,
+      },
+      perAddress: {
+        requests: raw.SVC_MAX_REQUESTS_PER_ADDRESS,
+        streams: raw.SVC_MAX_STREAMS_PER_ADDRESS,
+      },
+      quotas: {
+        tokens: raw.SVC_MAX_TOKENS_PER_USER,
+        agents: raw.SVC_MAX_AGENTS_PER_USER,
+        projects: raw.SVC_MAX_PROJECTS_PER_USER,
+        shares: raw.SVC_MAX_SHARES_PER_USER,
+      },
       maxSeriesPerJob: raw.SVC_MAX_SERIES_PER_JOB,
       stallTimeoutMin: raw.SVC_STALL_TIMEOUT_MIN,
       lostAfterMin: raw.SVC_LOST_AFTER_MIN,

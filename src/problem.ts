@@ -58,10 +58,13 @@ export const PROBLEMS = {
   batch_purged: [404, 'The batch was deleted and purged'],
   // 405
   method_not_allowed: [405, 'That method is not allowed here'],
+  // 408
+  request_timeout: [408, 'The request did not arrive in time'],
   // 409
   email_taken: [409, 'An account with that address exists'],
   batch_project_mismatch: [409, 'The batch belongs to another project'],
-  project_exists: [409, 'A project of that name exists'],
+  project_exists: [409, 'A project of that name, or of one that looks like it, exists'],
+  quota_exceeded: [409, 'The user has as many of these as one user may have'],
   too_many_rules: [409, 'The project has as many rules as it may have'],
   already_owner: [409, "The project's owner has every right in it already"],
   batch_finished: [409, 'The batch is over'],
@@ -93,6 +96,7 @@ export const PROBLEMS = {
   unsupported_media_type: [415, 'That media type or encoding is not accepted'],
   // 422
   invalid_json: [422, 'The body is not valid JSON'],
+  invalid_project_name: [422, 'The name of the project is not valid'],
   invalid_envelope: [422, 'The event envelope is not valid'],
   invalid_event_data: [422, "The event's data is not valid"],
   invalid_text: [422, 'Text holds a NUL character or a lone surrogate'],
@@ -106,6 +110,8 @@ export const PROBLEMS = {
   rate_limited: [429, 'Too many events for this token'],
   too_many_attempts: [429, 'Too many attempts'],
   too_many_registrations: [429, 'Too many accounts were made from this address'],
+  too_many_requests: [429, 'Too many requests of this address at a time'],
+  too_many_streams: [429, 'Too many streams of this address are open'],
   // 5xx
   internal: [500, 'Something failed here; nothing of the request was kept'],
   unavailable: [503, 'The service cannot answer now; try again shortly'],
@@ -114,6 +120,7 @@ export const PROBLEMS = {
     'The identity provider cannot be reached; sign in otherwise, or try again shortly',
   ],
   overloaded: [503, 'The service is busy; try again shortly'],
+  read_timeout: [503, 'The read took longer than a read may; ask for less of it'],
 } as const satisfies Record<string, readonly [status: number, title: string]>
 
 export type ProblemCode = keyof typeof PROBLEMS

@@ -11,14 +11,18 @@ export interface Graph {
 
 /**
  * Opens the read-only client that GraphQL reads entities through (design §2 "Prisma").
+ * @param options.readTimeoutS after which a statement is given up; never without it
  * @param options.onStatement is told the text of every statement, for tests that count them
  */
-export function openGraph(url: string, options: { max: number; onStatement?: (sql: string) => void }): Graph {
+export function openGraph(
+  url: string,
+  options: { max: number; readTimeoutS?: number; onStatement?: (sql: string) => void },
+): Graph {
   const adapter = new PrismaPg({
     connectionString: url,
     max: options.max,
     application_name: 'svc graph',
-    options: '-c default_transaction_read_only=on -c TimeZone=UTC',
+    options: `-c default_transaction_read_only=on -c TimeZone=UTC -c statement_timeout=${(options.readTimeoutS ?? 0) * 1000}`,
   })
   const prisma = new PrismaClient({ adapter, log: [{ emit: 'event', level: 'query' }] })
   const { onStatement } = options

@@ -138,12 +138,18 @@ const AWAY = new Set([
 /** `pg` says so without a code. */
 const PG_LOST = /^(Connection terminated|Client has encountered a connection error|timeout expired$)/
 
+/** Prisma has a code of its own, and says the database's in its words. */
+const isPrismaTimeout = (error: unknown): boolean =>
+  /\b57014\b|canceling statement due to statement timeout/.test(
+    `${(error as Error).message} ${JSON.stringify((error as { meta?: unknown }).meta ?? '')}`,
+  )
+
 /** What an error of the database means to a caller. */
-export type DatabaseFault = 'away' | 'retry' | 'bad_value' | 'other'
+export type DatabaseFault = 'away' | 'retry' | 'timeout' | 'bad_value' | 'other'
 
 /**
  * Sorts a database error: `away` (no connection, no room, shutting down: 503), `retry` (deadlock or
- * serialization: run it again), `bad_value` (classes 22, 23 and 54: the values of one event), else `other`.
+ * serialization: run it again), `timeout` (the statement took longer than it may), `bad_value` (classes 22, 23 and 54: the values of one event), else `other`.
  */
 export function databaseFault(error: unknown): DatabaseFault {
   const code = (error as { code?: unknown } | null)?.code
@@ -151,6 +157,7 @@ export function databaseFault(error: unknown): DatabaseFault {
     return PG_LOST.test(String((error as Error | null)?.message)) ? 'away' : 'other'
   if (AWAY.has(code) || POSTGRES_AWAY.test(code)) return 'away'
   if (code === '40P01' || code === '40001') return 'retry'
+  if (code === '57014' || isPrismaTimeout(error)) return 'timeout'
   if (/^(22|23|54)/.test(code)) return 'bad_value'
   return 'other'
 }

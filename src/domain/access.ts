@@ -305,24 +305,21 @@ export function visibleProjectsFilter(db: Db, caller: Caller) {
 }
 
 /**
- * The keys of the projects that the caller sees, of these slugs (compared without case) or, with none given, of all;
+ * The keys of the projects that the caller sees, of exactly these slugs or, with none given, of all;
  * null: every project there is.
  */
 export async function visibleProjectKeys(db: Db, caller: Caller, slugs: string[]): Promise<number[] | null> {
   const visible = visibleProjectsFilter(db, caller)
   if (slugs.length === 0 && isAdmin(caller)) return null
-  const named =
-    slugs.length === 0
-      ? db`true`
-      : db`lower(p.slug) in (select lower(s) from unnest(${slugs}::text[]) as u (s))`
+  const named = slugs.length === 0 ? db`true` : db`p.slug = any (${slugs}::text[])`
   const rows = await db<{ key: number }[]>`/* access.project_keys */
     select p.key from projects p where ${visible} and ${named} order by p.key`
   return rows.map((row) => row.key)
 }
 
 /**
- * The ids of the people of these ids or names (compared without case). An address counts for whoever may know it:
- * its owner, administrators, and those who share a project with its owner.
+ * The ids of the people of exactly these ids or addresses. An address counts for whoever may know it: its owner,
+ * administrators, and those who share a project with its owner. Names do not count: anybody may take any.
  */
 export async function ownersNamed(db: Db, caller: Caller, words: string[]): Promise<string[]> {
   const userId = userIdOf(caller)
@@ -338,7 +335,7 @@ export async function ownersNamed(db: Db, caller: Caller, words: string[]): Prom
   const rows = await db<{ id: string }[]>`/* access.owners_named */
     with words as (select lower(w) word from unnest(${words}::text[]) as x (w))
     select u.id from users u
-    where u.id::text in (select word from words) or lower(u.name) in (select word from words)
+    where u.id::text in (select word from words)
       or (u.email_key in (select word from words) and ${known})`
   return rows.map((row) => row.id)
 }

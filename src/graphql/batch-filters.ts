@@ -35,7 +35,7 @@ export const BatchFilterInput = builder
       project: t.stringList({ description: 'Slugs' }),
       status: t.field({ type: [BatchStatusType] }),
       host: t.stringList(),
-      owner: t.stringList({ description: 'Ids or names of people; addresses where you may know them' }),
+      owner: t.stringList({ description: 'Ids of people, or exact addresses where you may know them' }),
       tag: t.stringList(),
       group: t.stringList(),
       starred: t.booleanList({ description: 'Those with a star, or those without' }),

@@ -20,7 +20,9 @@ export const maskWith =
         ? cause
         : fault === 'away' || fault === 'retry'
           ? new Problem('unavailable', { cause })
-          : new Problem('internal', { cause })
+          : fault === 'timeout'
+            ? new Problem('read_timeout', { cause })
+            : new Problem('internal', { cause })
     if (problem.status >= 500)
       log.error({ err: problem.cause ?? problem, path: graphql?.path }, problem.title)
     return refusal(problem, graphql)

@@ -58,6 +58,7 @@ const agentOnly = { onRequest: async (request: FastifyRequest) => void (await ag
 /** What agents ask and say (contract §5; specification §4.3). */
 export function agentRoutes(app: FastifyInstance, services: Services): void {
   const { writer, now } = services
+  const { config } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const tags = ['agents']
   const ofAgent = { tags, params: shapes.byId, querystring: shapes.nothing }
@@ -86,7 +87,9 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
     },
     async (request, reply) => {
       const caller = await request.known()
-      const { agentId, token } = await commit(writer, (tx) => registerAgent(tx, caller, request.body, now()))
+      const { agentId, token } = await commit(writer, (tx) =>
+        registerAgent(tx, caller, request.body, config.quotas.agents, now()),
+      )
       reply.header('cache-control', 'no-store')
       return { agent_id: agentId, agent_token: token, poll_interval_s: POLL_INTERVAL_S }
     },

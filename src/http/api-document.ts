@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { PROBLEMS, type ProblemCode } from '../problem.ts'
 import type { ApiDocument, Operation, Schema } from './openapi-parts.ts'
-import { refusalsOf } from './refusals.ts'
+import { EVERYWHERE, refusalsOf } from './refusals.ts'
 
 /** Shapes that stand in many places: the name of each, and where it stands alone. */
 const NAMED: Record<string, (paths: ApiDocument['paths']) => Schema | undefined> = {
@@ -54,10 +54,12 @@ export function apiDocument(app: FastifyInstance): ApiDocument {
         if (response.description === 'Default Response') response.description = STATUS_CODES[status] ?? status
         if (status === '204') delete response.content
       }
-      addRefusals(operation, refusalsOf(method.toUpperCase(), path, operation))
+      addRefusals(operation, [...EVERYWHERE, ...refusalsOf(method.toUpperCase(), path, operation)])
     }
   }
   document.paths = nameShared(document)
+  document.paths = plainPatterns(document.paths)
+  document.components.schemas = plainPatterns(document.components.schemas)
   document.components.schemas.Problem = PROBLEM
   return document
 }
@@ -108,4 +110,24 @@ function nameShared({ paths, components }: ApiDocument): ApiDocument['paths'] {
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, refer(inner)]))
   }
   return refer(paths) as ApiDocument['paths']
+}
+
+/**
+ * Patterns without classes by Unicode property: JSON Schema recommends none beyond ECMA-262's plain ones, and generators of
+ * requests in other languages know none. No JSON text holds a lone surrogate, so that class says nothing there.
+ */
+function plainPatterns<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(plainPatterns) as T
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      key === 'pattern' && typeof inner === 'string'
+        ? inner
+            .replaceAll('\\p{Cc}', '\\u0000-\\u001f\\u007f-\\u009f')
+            .replaceAll('\\p{Cs}', '')
+            .replaceAll('\\P{Cs}', '[\\s\\S]')
+        : plainPatterns(inner),
+    ]),
+  ) as T
 }

@@ -51,13 +51,13 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
         tags: ['batches'],
         summary: 'Batches, newest first',
         description:
-          'Filters compare without case: any value of one filter, and all filters together. With `sort`, numbers come before texts, then NaN, then batches without the field, in both directions; among equals the newest first.',
+          'Filters compare without case, `project` and `id` exactly: any value of one filter, and all filters together. With `sort`, numbers come before texts, then NaN, then batches without the field, in both directions; among equals the newest first.',
         querystring: z.strictObject({
           ...pageQuery,
           project: words('Slug of a project'),
           status: oneOfStates(BATCH_STATES, 'Status'),
           host: words('Host that it ran on'),
-          owner: words('Id or name of its owner, or an address that you may know'),
+          owner: words('Id of its owner, or the exact address where you may know it'),
           tag: words('Tag'),
           group: words('Group'),
           starred: marked('Those with a star, or those without; all without it'),

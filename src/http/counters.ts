@@ -2,13 +2,19 @@ import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Services } from '../services.ts'
 import type { Load } from './load.ts'
+import type { SlowBodies } from './slow-bodies.ts'
 import { createStock } from './stock.ts'
 
 /**
  * What GET /metrics tells (contract §8; docs/operations.md "Monitoring"). Every label has few values that are known
  * beforehand: routes by their pattern, never by an address.
  */
-export function createCounters(app: FastifyInstance, services: Services, load: Load): Registry {
+export function createCounters(
+  app: FastifyInstance,
+  services: Services,
+  load: Load,
+  bodies: SlowBodies,
+): Registry {
   const registry = new Registry()
   const registers = [registry]
   app.addHook('onClose', () => registry.clear())
@@ -38,6 +44,13 @@ export function createCounters(app: FastifyInstance, services: Services, load: L
     'svc_http_requests_shed_total',
     'Requests refused because too many were under way',
     () => load.shed,
+  )
+  value('gauge', 'svc_http_bodies_waiting', 'Requests whose body is on its way', () => bodies.waiting)
+  value(
+    'counter',
+    'svc_http_bodies_timed_out_total',
+    'Requests ended because their body did not come in time',
+    () => bodies.timedOut,
   )
   value('gauge', 'svc_sse_streams', 'Open streams', () => live.counts.streams)
   value('counter', 'svc_sse_frames_total', 'Messages handed to streams', () => live.counts.frames)

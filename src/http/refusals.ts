@@ -7,8 +7,11 @@ export const EVERYWHERE = [
   'host_not_allowed',
   'not_found',
   'method_not_allowed',
+  'too_many_requests',
   'internal',
   'unavailable',
+  'overloaded',
+  'read_timeout',
 ] as const satisfies ProblemCode[]
 
 /** What only the other doors answer, GraphQL and its subscriptions; not part of the REST document. */
@@ -47,6 +50,9 @@ const MISSING: readonly [begins: string, code: ProblemCode][] = [
 const EVENT: ProblemCode[] = [
   'project_forbidden',
   'unknown_project',
+  'invalid_project_name',
+  'project_exists',
+  'quota_exceeded',
   'batch_purged',
   'batch_project_mismatch',
   'event_too_large',
@@ -56,7 +62,7 @@ const EVENT: ProblemCode[] = [
   'invalid_text',
   'too_deep',
 ]
-const BUSY: ProblemCode[] = ['rate_limited', 'overloaded']
+const BUSY: ProblemCode[] = ['rate_limited']
 
 /** What one route answers beyond what follows from its input and its door. */
 const OWN: Record<string, readonly ProblemCode[]> = {
@@ -91,12 +97,16 @@ const OWN: Record<string, readonly ProblemCode[]> = {
     'too_many_points',
   ],
   'POST /api/batches/{id}/restore': ['batch_purged'],
-  'POST /api/projects': ['project_exists'],
+  'POST /api/projects': ['project_exists', 'invalid_project_name', 'quota_exceeded'],
+  'POST /api/tokens': ['quota_exceeded'],
+  'POST /api/agents/register': ['quota_exceeded'],
+  'POST /api/batches/{id}/shares': ['quota_exceeded'],
   'POST /api/projects/{slug}/members': ['user_not_found', 'already_owner'],
   'DELETE /api/projects/{slug}/members/{user_id}': ['member_not_found'],
   'POST /api/projects/{slug}/rules': ['too_many_rules'],
   'POST /api/rules/{id}/test': ['too_many_attempts'],
-  'GET /api/sse': ['channel_forbidden', 'overloaded'],
+  'GET /api/sse': ['channel_forbidden', 'too_many_streams'],
+  'POST /api/sse': ['too_many_streams'],
   'GET /metrics': ['forbidden'],
 }
 
@@ -117,7 +127,7 @@ export function refusalsOf(method: string, path: string, operation: Operation): 
   if (method !== 'GET' && !ingest) codes.add('cross_site_request')
   const missing = MISSING.find(([begins]) => path.startsWith(begins))
   if (missing !== undefined) codes.add(missing[1])
-  if (takesBody) codes.add('body_too_large').add('unsupported_media_type')
+  if (takesBody) codes.add('request_timeout').add('body_too_large').add('unsupported_media_type')
   if (takesBody && !ingest) codes.add('invalid_body')
   if (path.startsWith('/api/')) codes.add('invalid_query')
   if (query.some((parameter) => parameter.name === 'cursor')) codes.add('invalid_cursor')

@@ -14,15 +14,32 @@ const PAGE_POLICY = [
   "form-action 'self'",
 ].join('; ')
 
-/** Sends with every answer what keeps browsers from guessing, and with pages what keeps them from loading. */
-export function secureAnswers(app: FastifyInstance): void {
-  app.addHook('onSend', (_request, reply, payload, done) => {
+/** One year. Not for sub-domains: they may be somebody else's. */
+const TRANSPORT_SECURITY = 'max-age=31536000'
+/** What pages of ours never use, nor anything within them. */
+const PERMISSIONS =
+  'accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(), payment=(), usb=()'
+
+/**
+ * Sends with every answer what keeps browsers from guessing, and with pages what keeps them from loading. Under TLS, which
+ * `SVC_PUBLIC_URL` or a trusted proxy tells of, with every answer what holds browsers to it and other sites out.
+ */
+export function secureAnswers(app: FastifyInstance, { publicUrl }: { publicUrl: string | undefined }): void {
+  const alwaysTls = publicUrl?.startsWith('https:') === true
+  app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-content-type-options', 'nosniff')
-    if (String(reply.getHeader('content-type')).startsWith('text/html')) {
+    const tls = alwaysTls || request.protocol === 'https'
+    if (tls) {
+      reply.header('strict-transport-security', TRANSPORT_SECURITY)
+      reply.header('cross-origin-resource-policy', 'same-origin')
+      reply.header('permissions-policy', PERMISSIONS)
+    }
+    const page = String(reply.getHeader('content-type')).startsWith('text/html')
+    if (page) {
       reply.header('content-security-policy', PAGE_POLICY)
       reply.header('referrer-policy', 'no-referrer')
-      reply.header('cross-origin-opener-policy', 'same-origin')
     }
+    if (page || tls) reply.header('cross-origin-opener-policy', 'same-origin')
     done(null, payload)
   })
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import cookie from '@fastify/cookie'
 import swagger from '@fastify/swagger'
-import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
@@ -40,7 +40,9 @@ import { secureAnswers } from './security-headers.ts'
 import { seriesRoutes } from './series.ts'
 import { sessionRoutes } from './sessions.ts'
 import { shareRoutes } from './shares.ts'
+import { limitBodyTime } from './slow-bodies.ts'
 import { sseRoutes } from './sse.ts'
+import { createStreamSlots, type StreamSlots } from './stream-slots.ts'
 import { tokenRoutes } from './tokens.ts'
 import { refuseBytes, refusePath } from './unroutable.ts'
 import { servePages } from './web.ts'
@@ -49,10 +51,11 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Every route, for tests that must know of all. */
     routeList: readonly { method: string; url: string }[]
+    streamSlots: StreamSlots
   }
 }
 
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /** The REST door: every route, and what holds for all of them (contract "General rules"). */
 export async function buildServer(services: Services): Promise<FastifyInstance> {
@@ -71,9 +74,12 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     routerOptions: { maxParamLength: 2048 },
     // Requests under way are answered when the server stops (app.ts sets the limit).
     forceCloseConnections: 'idle',
+    connectionTimeout: config.timeouts.idle * 1000,
+    http: { headersTimeout: config.timeouts.headers * 1000, connectionsCheckingInterval: 1_000 },
   })
   const routeList: { method: string; url: string }[] = []
   app.decorate('routeList', routeList)
+  app.decorate('streamSlots', createStreamSlots(config.perAddress.streams))
   app.addHook('onRoute', ({ method, url }) => {
     for (const one of [method].flat()) if (one !== 'HEAD') routeList.push({ method: one, url })
   })
@@ -86,7 +92,9 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   // It calls back, because every event passes here: a promise would cost as much as the rest.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
-    if (anyHost || allowed.has(hostName(request.headers.host))) done()
+    if (hasManyHosts(request.raw.rawHeaders)) {
+      done(new Problem('bad_request', { detail: 'The request has more than one Host header' }))
+    } else if (anyHost || allowed.has(hostName(request.headers.host))) done()
     else done(new Problem('host_not_allowed'))
   })
   app.setErrorHandler((error, request, reply) => {
@@ -94,7 +102,11 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     if (problem.code === 'body_too_large') readToItsEnd(request, reply)
     // What refuses on purpose has no cause: too much to do, migrations that are pending.
     const failed = problem.status >= 500 && (problem.code === 'internal' || problem.cause !== undefined)
-    if (failed && !wentAway(error, reply)) {
+    if (failed && hungUp(error, request, reply)) {
+      // Nobody reads the answer; its status is for the counters alone.
+      return sendProblem(reply, new Problem('bad_request'))
+    }
+    if (failed) {
       log.error(
         { err: problem.cause ?? problem, request_id: request.id, route: request.routeOptions.url },
         problem.title,
@@ -102,7 +114,11 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     }
     return sendProblem(reply, problem)
   })
-  const load = shedLoad(app)
+  const bodies = limitBodyTime(app, {
+    timeoutS: config.timeouts.body,
+    perAddress: config.perAddress.requests,
+  })
+  const load = shedLoad(app, { perAddress: config.perAddress.requests })
   const page = await servePages(app)
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
@@ -132,10 +148,10 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     transform: jsonSchemaTransform,
   })
   await app.register(cookie)
-  secureAnswers(app)
+  secureAnswers(app, config)
   identifyCallers(app, services)
 
-  opsRoutes(app, services, createCounters(app, services, load))
+  opsRoutes(app, services, createCounters(app, services, load, bodies))
   eventRoutes(app, services)
   // Only the routes after it have its hooks: an event is to pass none.
   await compressAnswers(app)
@@ -170,10 +186,24 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   return app
 }
 
-/** Whoever asked closed the connection while the answer was being compressed: nothing failed here. */
-const wentAway = (error: unknown, { raw }: FastifyReply): boolean =>
-  (error as { code?: unknown }).code === 'ERR_STREAM_PREMATURE_CLOSE' &&
-  (raw.destroyed || raw.req.socket.destroyed)
+/**
+ * Whether the client closed its connection while it sent its request or took the answer. What then fails here, often
+ * with the same codes as a lost connection to the database, is no fault of the service.
+ */
+const hungUp = (error: unknown, { raw }: FastifyRequest, reply: FastifyReply): boolean =>
+  CONNECTION_LOST.has(String((error as { code?: unknown } | null)?.code)) &&
+  (raw.errored === error || raw.socket.destroyed || reply.raw.destroyed)
+const CONNECTION_LOST = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
+
+/** Node keeps the first of them, a proxy may go by the last: whose name is checked must be the one that is meant. */
+function hasManyHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  return hosts > 1
+}
 
 /** The name in a Host header, without its port: `[::1]:8080` → `[::1]`. */
 const hostName = (header: string | undefined): string => (header ?? '').toLowerCase().replace(/:\d+$/, '')

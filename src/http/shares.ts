@@ -83,7 +83,7 @@ export function shareRoutes(app: FastifyInstance, services: Services): void {
         })
       }
       const made = await commit(writer, (tx) =>
-        createShare(tx, caller, request.params.id, { expiresAt, anonymous }, at),
+        createShare(tx, caller, request.params.id, { expiresAt, anonymous }, config.quotas.shares, at),
       )
       reply.header('cache-control', 'no-store')
       return reply.code(201).send({

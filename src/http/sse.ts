@@ -60,6 +60,7 @@ export function sseRoutes(app: FastifyInstance, services: Services): void {
       const names = [...channels.flatMap((list) => list.split(',')).filter((name) => name !== ''), ...channel]
       const after = cursorOf(headerOf(request, 'last-event-id') || last_event_id)
       const caller = await request.caller()
+      app.streamSlots.take(request, reply)
       const subscription = await live.follow(caller, names, { after, until: endOf(request, caller) })
       const headers = takeOver(reply)
       await sse.serveEvents(reply.raw, headers, subscription).catch((err) => {
@@ -93,6 +94,7 @@ export async function streamOperation(
   params: object,
 ): Promise<void> {
   const caller = await request.caller()
+  request.server.streamSlots.take(request, reply)
   const until = endOf(request, caller)
   const headers = takeOver(reply)
   await sse

@@ -19,7 +19,7 @@ const tokenShape = z.object({
 const cursor = cursorOf('tokens', shapes.creationPosition)
 
 /** Tokens for programs (contract §3): the caller's own, made and revoked in person only. */
-export function tokenRoutes(app: FastifyInstance, { sql, writer, now }: Services): void {
+export function tokenRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const tags = ['tokens']
 
@@ -61,7 +61,7 @@ export function tokenRoutes(app: FastifyInstance, { sql, writer, now }: Services
     async (request, reply) => {
       const caller = await request.person()
       const made = await commit(writer, async (tx) => ({
-        result: await createToken(tx, caller, request.body, now()),
+        result: await createToken(tx, caller, request.body, config.quotas.tokens, now()),
         changes: [],
       }))
       reply.header('cache-control', 'no-store')

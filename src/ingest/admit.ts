@@ -1,5 +1,13 @@
 import { type IgnoredValue, seriesThat } from '../domain/events/index.ts'
-import { maySee, maySendEvents } from '../domain/projects/index.ts'
+import {
+  maySee,
+  maySendEvents,
+  projectNameFault,
+  projectNameKey,
+  projectNameTaken,
+  projectQuota,
+} from '../domain/projects/index.ts'
+import { quotaExceeded } from '../domain/quotas.ts'
 import { Problem } from '../problem.ts'
 import type { Item, Outcome } from './outcome.ts'
 import type { Standing } from './standing.ts'
@@ -20,6 +28,8 @@ export interface Admission {
 export interface AdmissionRules {
   /** Whether an unknown project is created. */
   autocreate: boolean
+  /** Projects that one user may own. */
+  maxProjects: number
   /** Series that one job may have. */
   maxSeries: number
 }
@@ -36,6 +46,9 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
   const byEventId = new Map<string, Item>()
   /** Projects and batches that this group will create: slug → owner, batch_id → slug. */
   const newProjects = new Map<string, string>()
+  /** What their names look like, and how many each owner gets. */
+  const newNames = new Map<string, string>()
+  const newOwned = new Map<string, number>()
   const newBatches = new Map<string, string>()
   const bound = new Map<string, string>()
   const dictionaries = new Map<string, Set<string>>()
@@ -64,7 +77,11 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
     }
     bind(item)
     const slug = event.source.project
-    if (!standing.projects.has(slug) && !newProjects.has(slug)) newProjects.set(slug, sender.id)
+    if (!standing.projects.has(slug) && !newProjects.has(slug)) {
+      newProjects.set(slug, sender.id)
+      newNames.set(projectNameKey(slug), slug)
+      newOwned.set(sender.id, (newOwned.get(sender.id) ?? 0) + 1)
+    }
     if (!standing.batches.has(event.batch_id)) newBatches.set(event.batch_id, slug)
     byEventId.set(eventId, item)
     const left = leaveOut(item)
@@ -118,9 +135,25 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
         return new Problem(seen ? 'batch_project_mismatch' : 'project_forbidden')
       }
     }
-    if (project === undefined && owner === undefined && !options.autocreate)
-      return new Problem('unknown_project')
-    return undefined
+    return project === undefined && owner === undefined ? newProjectFault(slug, sender) : undefined
+  }
+
+  /** Whether the sender's event may create a project of that name (contract §2, §10). */
+  function newProjectFault(slug: string, sender: Item['sender']): Problem | undefined {
+    if (!options.autocreate) return new Problem('unknown_project')
+    const fault = projectNameFault(slug, 'source.project')
+    if (fault !== undefined) return fault
+    const key = projectNameKey(slug)
+    const other = standing.projectsByName.get(key)
+    if (other !== undefined) {
+      return projectNameTaken(slug, maySendEvents(other, sender) ? other.slug : undefined)
+    }
+    const newOther = newNames.get(key)
+    if (newOther !== undefined) {
+      return projectNameTaken(slug, newProjects.get(newOther) === sender.id ? newOther : undefined)
+    }
+    const owned = (standing.owned.get(sender.id) ?? 0) + (newOwned.get(sender.id) ?? 0)
+    return owned >= options.maxProjects ? quotaExceeded(projectQuota(options.maxProjects)) : undefined
   }
 
   /**

@@ -26,6 +26,7 @@ export function createIngest(options: {
   /** Minutes after which an event that arrives late is no sign of life. */
   staleAfterMin: number
   autocreate: boolean
+  maxProjects: number
   maxSeries: number
 }): Ingest {
   let heed = (_: WrittenGroup): void => {}
@@ -39,6 +40,7 @@ export function createIngest(options: {
     reception: createReceptionist(options.now, options.staleAfterMin),
     group: createGroupCommit(options.writer, options.trips, {
       autocreate: options.autocreate,
+      maxProjects: options.maxProjects,
       maxSeries: options.maxSeries,
       now: options.now,
       wrote: (group) => heed(group),

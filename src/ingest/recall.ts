@@ -60,6 +60,8 @@ export function recall(items: readonly Item[], memory: Memory): Recalled | undef
       stored: new Map(),
       projects,
       projectsByKey,
+      projectsByName: new Map(),
+      owned: new Map(),
       batches,
       jobs,
       bindings: new Map(),

@@ -3,6 +3,8 @@ import type { Fragment, Tx } from '../db/sql.ts'
 import { type LoadedBatch, lockBatches } from '../domain/batches/index.ts'
 import { type JobState, jobOf, jobsForIngest, type StandingJobRow } from '../domain/jobs/index.ts'
 import {
+  normalProjectName,
+  ownedProjects,
   type ProjectAccess,
   projectOf,
   projectsForIngest,
@@ -21,6 +23,10 @@ export interface Standing {
   stored: Map<string, number>
   projects: Map<string, ProjectAccess>
   projectsByKey: Map<number, ProjectAccess>
+  /** By what their names look like (`projectNameKey`), where events name a project that does not stand. */
+  projectsByName: Map<string, ProjectAccess>
+  /** How many projects the senders of such events own. */
+  owned: Map<string, number>
   batches: Map<string, LoadedBatch>
   /** batch_id → job_id → job; a batch without known jobs may be missing. */
   jobs: Map<string, Map<string, JobState>>
@@ -61,7 +67,11 @@ export async function loadStanding(tx: Tx, items: readonly Item[], memory: Memor
   const remembered = new Map(batchIds.map((id) => [id, memory.take(id)]))
   const named = namedJobs(items)
   const unknown = named.filter(({ batchId, jobId }) => !remembered.get(batchId)?.byId.has(jobId))
-  const slugs = [...new Set(items.map((i) => i.checked.event.source.project))]
+  const slugs = [
+    ...new Set(
+      items.map((i) => i.checked.event.source.project).flatMap((slug) => [slug, normalProjectName(slug)]),
+    ),
+  ]
   const senders = [...new Set(items.map((i) => i.sender.id))]
   const tokenIds = [...new Set(items.map((i) => i.sender.tokenId))]
   const eventIds = items.map((i) => i.checked.eventId)
@@ -96,17 +106,33 @@ export async function loadStanding(tx: Tx, items: readonly Item[], memory: Memor
   for (const job of (rows as StandingJobRow[]).map(jobOf)) put(jobs, job.batchId, job)
 
   const projects = found.projects.map(projectOf)
+  const bySlug = new Map(projects.map((p) => [p.slug, p]))
+  const toCreate = items.filter(({ checked }) => !bySlug.has(checked.event.source.project))
+  // A project that stands keeps its name, a new one gets the normal form.
+  for (const { checked } of toCreate) {
+    checked.event.source.project = normalProjectName(checked.event.source.project)
+  }
+  const owned =
+    toCreate.length === 0
+      ? new Map<string, number>()
+      : await ownedProjects(tx, [...new Set(toCreate.map(({ sender }) => sender.id))])
   memory.ids.clear()
   memory.ids.add(found.ids.map((block) => block.first))
   return {
     tokens: new Set(found.tokens.map((token) => token.id)),
     stored: new Map(found.stored.map((event) => [event.event_id, event.db_id])),
-    projects: new Map(projects.map((p) => [p.slug, p])),
+    projects: bySlug,
     read: {
       projects: found.projects.map(({ version }, i) => ({ access: projects[i] as ProjectAccess, version })),
       senders,
     },
     projectsByKey: new Map(projects.map((p) => [p.key, p])),
+    projectsByName: new Map(
+      found.projects.flatMap(({ name_key }, i) =>
+        name_key === null ? [] : [[name_key, projects[i] as ProjectAccess]],
+      ),
+    ),
+    owned,
     batches: new Map(locked.map((b) => [b.state.id, b])),
     jobs,
     bindings: new Map(bindings.map((binding) => [binding.tokenId, binding])),

@@ -210,10 +210,10 @@ describe('batches', () => {
     expect(await found('(filter: {q: "thi"})')).toEqual(['third'])
     expect(await found('(filter: {status: [RUNNING]})')).toHaveLength(3)
     expect(await found('(filter: {status: COMPLETED})')).toEqual([])
-    expect(await found('(filter: {project: "VISION"})')).toHaveLength(3)
+    expect(await found('(filter: {project: "vision"})')).toHaveLength(3)
     expect(await found('(filter: {project: "open"})')).toEqual([])
-    expect(await found('(filter: {owner: "batch-owner"})')).toHaveLength(3)
-    expect(await found('(filter: {owner: "stranger"})')).toEqual([])
+    expect(await found('(filter: {owner: "batch-owner@example.org"})')).toHaveLength(3)
+    expect(await found('(filter: {owner: "stranger@example.org"})')).toEqual([])
   })
 
   test('of projects that the caller does not see are nowhere', async () => {

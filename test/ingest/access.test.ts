@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => door?.stop())
 
 let made = 0
-const newName = (): string => `access ${++made}`
+const newName = (): string => `access-${++made}`
 const to = (project: string, batch_id: string) => makeEvent('log_line', { batch_id, source: { project } })
 const countOf = async (batchId: string): Promise<number> => {
   const [row] =

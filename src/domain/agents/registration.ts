@@ -3,6 +3,7 @@ import { Problem } from '../../problem.ts'
 import type { Change } from '../../stream/change.ts'
 import { recordAudit } from '../audit.ts'
 import { isPerson, type Known } from '../caller.ts'
+import { holdQuota } from '../quotas.ts'
 import { makeToken, tokenHash } from '../tokens/index.ts'
 import { isUuid } from '../uuid.ts'
 import { type AgentCaller, ONLINE_MS, onlineSince } from './agent.ts'
@@ -22,13 +23,26 @@ export interface Registered {
  * with a new token: the old one is refused from the next request on, and a revoked agent is back. While the agent is
  * online, only a person may do that: whoever holds a leaked reporter token must not take the agent's place.
  * @throws Problem agent_online for a reporter token while the agent is online
+ * @throws Problem quota_exceeded beyond `most` agents of the actor
  */
 export async function registerAgent(
   tx: Tx,
   actor: Known,
   wanted: { hostname: string; capabilities: unknown; version: string },
+  most: number,
   now: Date,
 ): Promise<Done<Registered>> {
+  await holdQuota(
+    tx,
+    actor.user.id,
+    { what: 'agents', most, setting: 'SVC_MAX_AGENTS_PER_USER' },
+    async () => {
+      const [row] = await tx<{ n: number }[]>`/* agents.count_others */
+      select count(*)::int n from agents
+      where user_id = ${actor.user.id} and hostname <> ${wanted.hostname} and revoked_at is null`
+      return row?.n ?? 0
+    },
+  )
   const token = makeToken('agent')
   const at = now.toISOString()
   const [standing] = await tx<{ last_seen_at: string; revoked: boolean }[]>`/* agents.lock_to_register */

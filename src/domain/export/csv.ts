@@ -16,4 +16,6 @@ export function csvCell(value: unknown): string {
 }
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^-Infinity$/i
-const guard = (text: string): string => (/^[=+\-@\t\r]/.test(text) && !NUMBER.test(text) ? `'${text}` : text)
+/** Spreadsheets read the full-width forms as they read the plain ones. */
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/
+const guard = (text: string): string => (FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text)

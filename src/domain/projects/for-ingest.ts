@@ -1,6 +1,7 @@
 import { fragment, type Piece, piece } from '../../db/piece.ts'
 import type { Fragment, Tx } from '../../db/sql.ts'
 import { enabledRules, rulesOf, type StandingRule } from '../notifications/index.ts'
+import { projectNameKey } from './name.ts'
 import type { ProjectAccess, Visibility } from './project.ts'
 
 /** A project as JSON rows bring it. */
@@ -8,6 +9,7 @@ export interface StandingProjectRow {
   key: number
   version: string
   slug: string
+  name_key: string | null
   visibility: Visibility
   owner_id: string
   roles: Record<string, 'member' | 'viewer'> | null
@@ -19,19 +21,19 @@ export const projectVersion: Piece = piece`
   (p.xmin::text || coalesce((select string_agg(' ' || r.xmin::text, '' order by r.id)
     from notification_rules r where r.project_key = p.key and r.enabled), ''))`
 
-/** The projects of these slugs, or that these batches are in, with the roles of these users. */
+/** The projects of these slugs or that look like them, or that these batches are in, with the roles of these users. */
 export const projectsForIngest = (
   tx: Tx,
   slugs: string[],
   batchIds: string[],
   userIds: string[],
 ): Fragment => tx`
-    select p.key, ${fragment(tx, projectVersion)} as version, p.slug, p.visibility, p.owner_id,
+    select p.key, ${fragment(tx, projectVersion)} as version, p.slug, p.name_key, p.visibility, p.owner_id,
       (select jsonb_object_agg(m.user_id, m.role) from project_members m
        where m.project_key = p.key and m.user_id = any (${userIds}::uuid[])) roles,
       ${enabledRules(tx)} rules
     from projects p
-    where p.slug = any (${slugs}::text[])
+    where p.slug = any (${slugs}::text[]) or p.name_key = any (${slugs.map(projectNameKey)}::text[])
       or p.key in (select b.project_key from batches b where b.id = any (${batchIds}::text[]))`
 
 export const projectOf = (row: StandingProjectRow): ProjectAccess => ({
@@ -53,11 +55,19 @@ export async function createProjects(
 ): Promise<Map<string, number>> {
   const ordered = wanted.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
   const rows = await tx<{ key: number; slug: string }[]>`/* projects.create_on_first_use */
-    insert into projects (slug, display_name, owner_id)
-    select slug, slug, owner_id::uuid
-    from unnest(${ordered.map((p) => p.slug)}::text[], ${ordered.map((p) => p.ownerId)}::text[]) with ordinality as p (slug, owner_id, n)
+    insert into projects (slug, display_name, owner_id, name_key)
+    select slug, slug, owner_id::uuid, name_key
+    from unnest(${ordered.map((p) => p.slug)}::text[], ${ordered.map((p) => p.ownerId)}::text[],
+      ${ordered.map((p) => projectNameKey(p.slug))}::text[]) with ordinality as p (slug, owner_id, name_key, n)
     order by n
-    on conflict (slug) do nothing
+    on conflict do nothing
     returning key, slug`
   return new Map(rows.map((row) => [row.slug, row.key]))
+}
+
+/** How many projects each of these users owns; who owns none is missing. */
+export async function ownedProjects(tx: Tx, userIds: string[]): Promise<Map<string, number>> {
+  const rows = await tx<{ owner_id: string; n: number }[]>`/* projects.count_by_owner */
+    select owner_id, count(*)::int n from projects where owner_id = any (${userIds}::uuid[]) group by owner_id`
+  return new Map(rows.map((row) => [row.owner_id, row.n]))
 }

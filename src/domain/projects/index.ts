@@ -1,11 +1,14 @@
 export {
   createProjects,
+  ownedProjects,
   projectOf,
   projectsForIngest,
   projectVersion,
   type StandingProjectRow,
 } from './for-ingest.ts'
-export { maySee, maySendEvents, type ProjectAccess } from './project.ts'
+export { normalProjectName, projectNameFault, projectNameKey, projectNameTaken } from './name.ts'
+export { fillNameKeys } from './name-keys.ts'
+export { maySee, maySendEvents, type ProjectAccess, projectQuota } from './project.ts'
 export {
   type CreatedPosition,
   listMembers,

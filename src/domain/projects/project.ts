@@ -1,5 +1,6 @@
 import { type ProjectFacts, type Role, userMay, type Visibility, type Who } from '../access.ts'
 import type { StandingRule } from '../notifications/index.ts'
+import type { Quota } from '../quotas.ts'
 
 export type { Role, Visibility }
 
@@ -27,3 +28,10 @@ export const maySendEvents = (project: ProjectAccess, user: Who): boolean =>
 
 export const maySee = (project: ProjectAccess, user: Who): boolean =>
   userMay('read', user, factsFor(project, user.id))
+
+/** Of those a user owns, however they were made. */
+export const projectQuota = (most: number): Quota => ({
+  what: 'projects',
+  most,
+  setting: 'SVC_MAX_PROJECTS_PER_USER',
+})

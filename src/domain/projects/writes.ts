@@ -5,8 +5,11 @@ import type { Change } from '../../stream/change.ts'
 import { type Visibility, type VisibleProject, visibleProject } from '../access.ts'
 import { type AuditEntry, recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
+import { holdQuota } from '../quotas.ts'
 import { findAccount } from '../users/index.ts'
 import { isUuid } from '../uuid.ts'
+import { normalProjectName, projectNameFault, projectNameKey, projectNameTaken } from './name.ts'
+import { projectQuota } from './project.ts'
 import type { Member } from './reads.ts'
 
 interface Done<T> {
@@ -17,20 +20,30 @@ interface Done<T> {
 /**
  * Makes a project of the actor's.
  * @returns its key
- * @throws Problem project_exists, also for one that the actor does not see: slugs are one name space
+ * @throws Problem invalid_project_name; project_exists, also for one that the actor does not see or that looks like it:
+ * slugs are one name space; quota_exceeded beyond `most` projects of the actor
  */
 export async function createProject(
   tx: Tx,
   actor: Known,
-  wanted: { slug: string; displayName: string; visibility: Visibility },
+  wanted: { slug: string; displayName: string | undefined; visibility: Visibility },
+  most: number,
   now: Date,
 ): Promise<Done<number>> {
-  const { slug, displayName, visibility } = wanted
+  const { displayName, visibility } = wanted
+  const slug = normalProjectName(wanted.slug)
+  const fault = projectNameFault(slug, 'slug')
+  if (fault !== undefined) throw fault
+  await holdQuota(tx, actor.user.id, projectQuota(most), async () => {
+    const [row] = await tx<{ n: number }[]>`/* projects.count_owned */
+      select count(*)::int n from projects where owner_id = ${actor.user.id}`
+    return row?.n ?? 0
+  })
   const [row] = await tx<{ key: number }[]>`/* projects.create */
-    insert into projects (slug, display_name, visibility, owner_id, created_at)
-    values (${slug}, ${displayName}, ${visibility}, ${actor.user.id}, ${instantOf(now)})
-    on conflict (slug) do nothing returning key`
-  if (row === undefined) throw new Problem('project_exists')
+    insert into projects (slug, display_name, visibility, owner_id, created_at, name_key)
+    values (${slug}, ${displayName ?? slug}, ${visibility}, ${actor.user.id}, ${instantOf(now)}, ${projectNameKey(slug)})
+    on conflict do nothing returning key`
+  if (row === undefined) throw projectNameTaken(slug, undefined)
   await recordAudit(
     tx,
     actor,

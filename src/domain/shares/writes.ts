@@ -5,6 +5,7 @@ import type { Change } from '../../stream/change.ts'
 import { visibleBatch } from '../access.ts'
 import { recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
+import { holdQuota } from '../quotas.ts'
 import { isUuid } from '../uuid.ts'
 import { makeShareToken, shareTokenHash } from './share.ts'
 
@@ -15,17 +16,30 @@ interface Done<T> {
 
 /**
  * Makes a public link to one batch. `token` is shown this once, kept nowhere.
- * @throws Problem batch_not_found, forbidden
+ * @throws Problem batch_not_found, forbidden; quota_exceeded beyond `most` open links of the actor
  */
 export async function createShare(
   tx: Tx,
   actor: Known,
   batchId: string,
   wanted: { expiresAt: string | null; anonymous: boolean },
+  most: number,
   now: Date,
 ): Promise<Done<{ id: string; token: string; expiresAt: string | null; anonymous: boolean }>> {
   const batch = await visibleBatch(tx, actor, batchId)
   if (!batch.may('share')) throw new Problem('forbidden')
+  await holdQuota(
+    tx,
+    actor.user.id,
+    { what: 'share links', most, setting: 'SVC_MAX_SHARES_PER_USER' },
+    async () => {
+      const [row] = await tx<{ n: number }[]>`/* shares.count */
+      select count(*)::int n from shares
+      where created_by = ${actor.user.id} and revoked_at is null
+        and (expires_at is null or expires_at > ${instantOf(now)}::timestamptz)`
+      return row?.n ?? 0
+    },
+  )
   const token = makeShareToken()
   const { anonymous } = wanted
   const [row] = await tx<{ id: string; expiresAt: string | null }[]>`/* shares.create */

@@ -2,17 +2,33 @@ import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
+import { holdQuota } from '../quotas.ts'
 import { isUuid } from '../uuid.ts'
 import type { Token } from './reads.ts'
 import { makeToken, type TokenScope, tokenHash } from './token.ts'
 
-/** Makes a token of the actor. `text` is the token itself: shown this once, kept nowhere. */
+/**
+ * Makes a token of the actor. `text` is the token itself: shown this once, kept nowhere.
+ * @throws Problem quota_exceeded beyond `most` tokens; those of commands do not count
+ */
 export async function createToken(
   tx: Tx,
   actor: Known,
   wanted: { name: string; scope: TokenScope },
+  most: number,
   now: Date,
 ): Promise<Token & { text: string }> {
+  await holdQuota(
+    tx,
+    actor.user.id,
+    { what: 'tokens', most, setting: 'SVC_MAX_TOKENS_PER_USER' },
+    async () => {
+      const [row] = await tx<{ n: number }[]>`/* tokens.count */
+      select count(*)::int n from tokens
+      where user_id = ${actor.user.id} and revoked_at is null and command_id is null`
+      return row?.n ?? 0
+    },
+  )
   const text = makeToken(wanted.scope)
   const [token] = await tx<Token[]>`/* tokens.create */
     insert into tokens (user_id, name, scope, hash, last4, created_at)

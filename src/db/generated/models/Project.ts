@@ -40,6 +40,7 @@ export type ProjectMinAggregateOutputType = {
   displayName: string | null
   visibility: string | null
   ownerId: string | null
+  nameKey: string | null
   createdAt: Date | null
 }
 
@@ -49,6 +50,7 @@ export type ProjectMaxAggregateOutputType = {
   displayName: string | null
   visibility: string | null
   ownerId: string | null
+  nameKey: string | null
   createdAt: Date | null
 }
 
@@ -59,6 +61,7 @@ export type ProjectCountAggregateOutputType = {
   visibility: number
   ownerId: number
   recipients: number
+  nameKey: number
   createdAt: number
   _all: number
 }
@@ -78,6 +81,7 @@ export type ProjectMinAggregateInputType = {
   displayName?: true
   visibility?: true
   ownerId?: true
+  nameKey?: true
   createdAt?: true
 }
 
@@ -87,6 +91,7 @@ export type ProjectMaxAggregateInputType = {
   displayName?: true
   visibility?: true
   ownerId?: true
+  nameKey?: true
   createdAt?: true
 }
 
@@ -97,6 +102,7 @@ export type ProjectCountAggregateInputType = {
   visibility?: true
   ownerId?: true
   recipients?: true
+  nameKey?: true
   createdAt?: true
   _all?: true
 }
@@ -194,6 +200,7 @@ export type ProjectGroupByOutputType = {
   visibility: string
   ownerId: string
   recipients: string[]
+  nameKey: string | null
   createdAt: Date
   _count: ProjectCountAggregateOutputType | null
   _avg: ProjectAvgAggregateOutputType | null
@@ -227,6 +234,7 @@ export type ProjectWhereInput = {
   visibility?: Prisma.StringFilter<"Project"> | string
   ownerId?: Prisma.UuidFilter<"Project"> | string
   recipients?: Prisma.StringNullableListFilter<"Project">
+  nameKey?: Prisma.StringNullableFilter<"Project"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Project"> | Date | string
   owner?: Prisma.XOR<Prisma.UserScalarRelationFilter, Prisma.UserWhereInput>
   members?: Prisma.ProjectMemberListRelationFilter
@@ -241,6 +249,7 @@ export type ProjectOrderByWithRelationInput = {
   visibility?: Prisma.SortOrder
   ownerId?: Prisma.SortOrder
   recipients?: Prisma.SortOrder
+  nameKey?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   owner?: Prisma.UserOrderByWithRelationInput
   members?: Prisma.ProjectMemberOrderByRelationAggregateInput
@@ -251,6 +260,7 @@ export type ProjectOrderByWithRelationInput = {
 export type ProjectWhereUniqueInput = Prisma.AtLeast<{
   key?: number
   slug?: string
+  nameKey?: string
   AND?: Prisma.ProjectWhereInput | Prisma.ProjectWhereInput[]
   OR?: Prisma.ProjectWhereInput[]
   NOT?: Prisma.ProjectWhereInput | Prisma.ProjectWhereInput[]
@@ -263,7 +273,7 @@ export type ProjectWhereUniqueInput = Prisma.AtLeast<{
   members?: Prisma.ProjectMemberListRelationFilter
   batches?: Prisma.BatchListRelationFilter
   jobs?: Prisma.JobListRelationFilter
-}, "key" | "slug">
+}, "key" | "slug" | "nameKey">
 
 export type ProjectOrderByWithAggregationInput = {
   key?: Prisma.SortOrder
@@ -272,6 +282,7 @@ export type ProjectOrderByWithAggregationInput = {
   visibility?: Prisma.SortOrder
   ownerId?: Prisma.SortOrder
   recipients?: Prisma.SortOrder
+  nameKey?: Prisma.SortOrderInput | Prisma.SortOrder
   createdAt?: Prisma.SortOrder
   _count?: Prisma.ProjectCountOrderByAggregateInput
   _avg?: Prisma.ProjectAvgOrderByAggregateInput
@@ -290,6 +301,7 @@ export type ProjectScalarWhereWithAggregatesInput = {
   visibility?: Prisma.StringWithAggregatesFilter<"Project"> | string
   ownerId?: Prisma.UuidWithAggregatesFilter<"Project"> | string
   recipients?: Prisma.StringNullableListFilter<"Project">
+  nameKey?: Prisma.StringNullableWithAggregatesFilter<"Project"> | string | null
   createdAt?: Prisma.DateTimeWithAggregatesFilter<"Project"> | Date | string
 }
 
@@ -298,6 +310,7 @@ export type ProjectCreateInput = {
   displayName: string
   visibility?: string
   recipients?: Prisma.ProjectCreaterecipientsInput | string[]
+  nameKey?: string | null
   createdAt?: Date | string
   owner: Prisma.UserCreateNestedOneWithoutProjectsInput
   members?: Prisma.ProjectMemberCreateNestedManyWithoutProjectInput
@@ -312,6 +325,7 @@ export type ProjectUncheckedCreateInput = {
   visibility?: string
   ownerId: string
   recipients?: Prisma.ProjectCreaterecipientsInput | string[]
+  nameKey?: string | null
   createdAt?: Date | string
   members?: Prisma.ProjectMemberUncheckedCreateNestedManyWithoutProjectInput
   batches?: Prisma.BatchUncheckedCreateNestedManyWithoutProjectInput
@@ -323,6 +337,7 @@ export type ProjectUpdateInput = {
   displayName?: Prisma.StringFieldUpdateOperationsInput | string
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   owner?: Prisma.UserUpdateOneRequiredWithoutProjectsNestedInput
   members?: Prisma.ProjectMemberUpdateManyWithoutProjectNestedInput
@@ -337,6 +352,7 @@ export type ProjectUncheckedUpdateInput = {
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   ownerId?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   members?: Prisma.ProjectMemberUncheckedUpdateManyWithoutProjectNestedInput
   batches?: Prisma.BatchUncheckedUpdateManyWithoutProjectNestedInput
@@ -350,6 +366,7 @@ export type ProjectCreateManyInput = {
   visibility?: string
   ownerId: string
   recipients?: Prisma.ProjectCreaterecipientsInput | string[]
+  nameKey?: string | null
   createdAt?: Date | string
 }
 
@@ -358,6 +375,7 @@ export type ProjectUpdateManyMutationInput = {
   displayName?: Prisma.StringFieldUpdateOperationsInput | string
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
 
@@ -368,6 +386,7 @@ export type ProjectUncheckedUpdateManyInput = {
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   ownerId?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
 
@@ -396,6 +415,7 @@ export type ProjectCountOrderByAggregateInput = {
   visibility?: Prisma.SortOrder
   ownerId?: Prisma.SortOrder
   recipients?: Prisma.SortOrder
+  nameKey?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
 
@@ -409,6 +429,7 @@ export type ProjectMaxOrderByAggregateInput = {
   displayName?: Prisma.SortOrder
   visibility?: Prisma.SortOrder
   ownerId?: Prisma.SortOrder
+  nameKey?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
 
@@ -418,6 +439,7 @@ export type ProjectMinOrderByAggregateInput = {
   displayName?: Prisma.SortOrder
   visibility?: Prisma.SortOrder
   ownerId?: Prisma.SortOrder
+  nameKey?: Prisma.SortOrder
   createdAt?: Prisma.SortOrder
 }
 
@@ -536,6 +558,7 @@ export type ProjectCreateWithoutOwnerInput = {
   displayName: string
   visibility?: string
   recipients?: Prisma.ProjectCreaterecipientsInput | string[]
+  nameKey?: string | null
   createdAt?: Date | string
   members?: Prisma.ProjectMemberCreateNestedManyWithoutProjectInput
   batches?: Prisma.BatchCreateNestedManyWithoutProjectInput
@@ -548,6 +571,7 @@ export type ProjectUncheckedCreateWithoutOwnerInput = {
   displayName: string
   visibility?: string
   recipients?: Prisma.ProjectCreaterecipientsInput | string[]
+  nameKey?: string | null
   createdAt?: Date | string
   members?: Prisma.ProjectMemberUncheckedCreateNestedManyWithoutProjectInput
   batches?: Prisma.BatchUncheckedCreateNestedManyWithoutProjectInput
@@ -590,6 +614,7 @@ export type ProjectScalarWhereInput = {
   visibility?: Prisma.StringFilter<"Project"> | string
   ownerId?: Prisma.UuidFilter<"Project"> | string
   recipients?: Prisma.StringNullableListFilter<"Project">
+  nameKey?: Prisma.StringNullableFilter<"Project"> | string | null
   createdAt?: Prisma.DateTimeFilter<"Project"> | Date | string
 }
 
@@ -598,6 +623,7 @@ export type ProjectCreateWithoutMembersInput = {
   displayName: string
   visibility?: string
   recipients?: Prisma.ProjectCreaterecipientsInput | string[]
+  nameKey?: string | null
   createdAt?: Date | string
   owner: Prisma.UserCreateNestedOneWithoutProjectsInput
   batches?: Prisma.BatchCreateNestedManyWithoutProjectInput
@@ -611,6 +637,7 @@ export type ProjectUncheckedCreateWithoutMembersInput = {
   visibility?: string
   ownerId: string
   recipients?: Prisma.ProjectCreaterecipientsInput | string[]
+  nameKey?: string | null
   createdAt?: Date | string
   batches?: Prisma.BatchUncheckedCreateNestedManyWithoutProjectInput
   jobs?: Prisma.JobUncheckedCreateNestedManyWithoutProjectInput
@@ -637,6 +664,7 @@ export type ProjectUpdateWithoutMembersInput = {
   displayName?: Prisma.StringFieldUpdateOperationsInput | string
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   owner?: Prisma.UserUpdateOneRequiredWithoutProjectsNestedInput
   batches?: Prisma.BatchUpdateManyWithoutProjectNestedInput
@@ -650,6 +678,7 @@ export type ProjectUncheckedUpdateWithoutMembersInput = {
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   ownerId?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   batches?: Prisma.BatchUncheckedUpdateManyWithoutProjectNestedInput
   jobs?: Prisma.JobUncheckedUpdateManyWithoutProjectNestedInput
@@ -660,6 +689,7 @@ export type ProjectCreateWithoutBatchesInput = {
   displayName: string
   visibility?: string
   recipients?: Prisma.ProjectCreaterecipientsInput | string[]
+  nameKey?: string | null
   createdAt?: Date | string
   owner: Prisma.UserCreateNestedOneWithoutProjectsInput
   members?: Prisma.ProjectMemberCreateNestedManyWithoutProjectInput
@@ -673,6 +703,7 @@ export type ProjectUncheckedCreateWithoutBatchesInput = {
   visibility?: string
   ownerId: string
   recipients?: Prisma.ProjectCreaterecipientsInput | string[]
+  nameKey?: string | null
   createdAt?: Date | string
   members?: Prisma.ProjectMemberUncheckedCreateNestedManyWithoutProjectInput
   jobs?: Prisma.JobUncheckedCreateNestedManyWithoutProjectInput
@@ -699,6 +730,7 @@ export type ProjectUpdateWithoutBatchesInput = {
   displayName?: Prisma.StringFieldUpdateOperationsInput | string
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   owner?: Prisma.UserUpdateOneRequiredWithoutProjectsNestedInput
   members?: Prisma.ProjectMemberUpdateManyWithoutProjectNestedInput
@@ -712,6 +744,7 @@ export type ProjectUncheckedUpdateWithoutBatchesInput = {
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   ownerId?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   members?: Prisma.ProjectMemberUncheckedUpdateManyWithoutProjectNestedInput
   jobs?: Prisma.JobUncheckedUpdateManyWithoutProjectNestedInput
@@ -722,6 +755,7 @@ export type ProjectCreateWithoutJobsInput = {
   displayName: string
   visibility?: string
   recipients?: Prisma.ProjectCreaterecipientsInput | string[]
+  nameKey?: string | null
   createdAt?: Date | string
   owner: Prisma.UserCreateNestedOneWithoutProjectsInput
   members?: Prisma.ProjectMemberCreateNestedManyWithoutProjectInput
@@ -735,6 +769,7 @@ export type ProjectUncheckedCreateWithoutJobsInput = {
   visibility?: string
   ownerId: string
   recipients?: Prisma.ProjectCreaterecipientsInput | string[]
+  nameKey?: string | null
   createdAt?: Date | string
   members?: Prisma.ProjectMemberUncheckedCreateNestedManyWithoutProjectInput
   batches?: Prisma.BatchUncheckedCreateNestedManyWithoutProjectInput
@@ -761,6 +796,7 @@ export type ProjectUpdateWithoutJobsInput = {
   displayName?: Prisma.StringFieldUpdateOperationsInput | string
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   owner?: Prisma.UserUpdateOneRequiredWithoutProjectsNestedInput
   members?: Prisma.ProjectMemberUpdateManyWithoutProjectNestedInput
@@ -774,6 +810,7 @@ export type ProjectUncheckedUpdateWithoutJobsInput = {
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   ownerId?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   members?: Prisma.ProjectMemberUncheckedUpdateManyWithoutProjectNestedInput
   batches?: Prisma.BatchUncheckedUpdateManyWithoutProjectNestedInput
@@ -785,6 +822,7 @@ export type ProjectCreateManyOwnerInput = {
   displayName: string
   visibility?: string
   recipients?: Prisma.ProjectCreaterecipientsInput | string[]
+  nameKey?: string | null
   createdAt?: Date | string
 }
 
@@ -793,6 +831,7 @@ export type ProjectUpdateWithoutOwnerInput = {
   displayName?: Prisma.StringFieldUpdateOperationsInput | string
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   members?: Prisma.ProjectMemberUpdateManyWithoutProjectNestedInput
   batches?: Prisma.BatchUpdateManyWithoutProjectNestedInput
@@ -805,6 +844,7 @@ export type ProjectUncheckedUpdateWithoutOwnerInput = {
   displayName?: Prisma.StringFieldUpdateOperationsInput | string
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
   members?: Prisma.ProjectMemberUncheckedUpdateManyWithoutProjectNestedInput
   batches?: Prisma.BatchUncheckedUpdateManyWithoutProjectNestedInput
@@ -817,6 +857,7 @@ export type ProjectUncheckedUpdateManyWithoutOwnerInput = {
   displayName?: Prisma.StringFieldUpdateOperationsInput | string
   visibility?: Prisma.StringFieldUpdateOperationsInput | string
   recipients?: Prisma.ProjectUpdaterecipientsInput | string[]
+  nameKey?: Prisma.NullableStringFieldUpdateOperationsInput | string | null
   createdAt?: Prisma.DateTimeFieldUpdateOperationsInput | Date | string
 }
 
@@ -876,6 +917,7 @@ export type ProjectSelect<ExtArgs extends runtime.Types.Extensions.InternalArgs 
   visibility?: boolean
   ownerId?: boolean
   recipients?: boolean
+  nameKey?: boolean
   createdAt?: boolean
   owner?: boolean | Prisma.UserDefaultArgs<ExtArgs>
   members?: boolean | Prisma.Project$membersArgs<ExtArgs>
@@ -891,6 +933,7 @@ export type ProjectSelectCreateManyAndReturn<ExtArgs extends runtime.Types.Exten
   visibility?: boolean
   ownerId?: boolean
   recipients?: boolean
+  nameKey?: boolean
   createdAt?: boolean
   owner?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["project"]>
@@ -902,6 +945,7 @@ export type ProjectSelectUpdateManyAndReturn<ExtArgs extends runtime.Types.Exten
   visibility?: boolean
   ownerId?: boolean
   recipients?: boolean
+  nameKey?: boolean
   createdAt?: boolean
   owner?: boolean | Prisma.UserDefaultArgs<ExtArgs>
 }, ExtArgs["result"]["project"]>
@@ -913,10 +957,11 @@ export type ProjectSelectScalar = {
   visibility?: boolean
   ownerId?: boolean
   recipients?: boolean
+  nameKey?: boolean
   createdAt?: boolean
 }
 
-export type ProjectOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"key" | "slug" | "displayName" | "visibility" | "ownerId" | "recipients" | "createdAt", ExtArgs["result"]["project"]>
+export type ProjectOmit<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = runtime.Types.Extensions.GetOmit<"key" | "slug" | "displayName" | "visibility" | "ownerId" | "recipients" | "nameKey" | "createdAt", ExtArgs["result"]["project"]>
 export type ProjectInclude<ExtArgs extends runtime.Types.Extensions.InternalArgs = runtime.Types.Extensions.DefaultArgs> = {
   owner?: boolean | Prisma.UserDefaultArgs<ExtArgs>
   members?: boolean | Prisma.Project$membersArgs<ExtArgs>
@@ -946,6 +991,7 @@ export type $ProjectPayload<ExtArgs extends runtime.Types.Extensions.InternalArg
     visibility: string
     ownerId: string
     recipients: string[]
+    nameKey: string | null
     createdAt: Date
   }, ExtArgs["result"]["project"]>
   composites: {}
@@ -1380,6 +1426,7 @@ export interface ProjectFieldRefs {
   readonly visibility: Prisma.FieldRef<"Project", 'String'>
   readonly ownerId: Prisma.FieldRef<"Project", 'String'>
   readonly recipients: Prisma.FieldRef<"Project", 'String[]'>
+  readonly nameKey: Prisma.FieldRef<"Project", 'String'>
   readonly createdAt: Prisma.FieldRef<"Project", 'DateTime'>
 }
     

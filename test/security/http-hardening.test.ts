@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ApiDocument } from '../../src/http/openapi-parts.ts'
+import { openStage, type Stage, startOf } from '../http/stage.ts'
+import { makeEvent } from '../ingest/sending.ts'
+import { startTestApp } from '../kit/app.ts'
+import { openRaw } from './raw-socket.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await openStage()
+})
+afterAll(() => stage?.stop())
+
+test('a request with two Host headers is refused, whatever they say', async () => {
+  for (const second of ['localhost', 'evil.example']) {
+    const raw = await openRaw(
+      stage.app.address,
+      `GET /livez HTTP/1.1\r\nhost: localhost\r\nHost: ${second}\r\nconnection: close\r\n\r\n`,
+    )
+    await raw.closed
+    expect(raw.said()).toMatch(/^HTTP\/1\.1 400 /)
+  }
+})
+
+test('under TLS every answer holds browsers to it and other sites out; without TLS it promises nothing', async () => {
+  const secure = await startTestApp({ publicUrl: 'https://monitor.example.org' })
+  const proxied = await startTestApp({ trustProxy: true })
+  try {
+    const tls = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '192.0.2.1' }
+    for (const path of ['/api/docs', '/livez', '/api/projects', '/api/none']) {
+      for (const { headers } of [
+        await secure.call('GET', path),
+        await proxied.call('GET', path, { headers: tls }),
+      ]) {
+        expect(headers, path).toMatchObject({
+          'strict-transport-security': expect.stringMatching(/^max-age=\d{8}/),
+          'cross-origin-resource-policy': 'same-origin',
+          'cross-origin-opener-policy': 'same-origin',
+          'permissions-policy': expect.stringContaining('camera=()'),
+        })
+      }
+      const plain = await proxied.call('GET', path)
+      expect(plain.headers['strict-transport-security']).toBeUndefined()
+      // Nobody but a trusted proxy may say so.
+      const claimed = await stage.app.call('GET', path, { headers: tls })
+      expect(claimed.headers['strict-transport-security']).toBeUndefined()
+    }
+  } finally {
+    await secure.stop()
+    await proxied.stop()
+  }
+})
+
+test('a cell that a spreadsheet would take for a formula is guarded, in full-width forms too', async () => {
+  const source = { project: 'vision' }
+  const formulas = ['=1+1', '+1+1', '-1+1', '@SUM(A1)', '\tx', '\rx', '＝1+1', '＋1+1', '－1+1', '＠SUM(A1)']
+  await stage.send(stage.batchOwner, [
+    startOf({ id: 'csv', source }),
+    ...formulas.map((model, i) =>
+      makeEvent('job_start', { batch_id: 'csv', job_id: `j${i}`, source, data: { model } }),
+    ),
+  ])
+  const { body } = await stage.get('/api/batches/csv/export.csv', stage.member.token)
+  for (const formula of formulas)
+    expect(body).toMatch(new RegExp(`,"?'${formula.replace(/[+@()]/g, '\\$&')}`))
+})
+
+test('no pattern of the OpenAPI document needs Unicode properties, and every operation tells the statuses of all routes', async () => {
+  const document: ApiDocument = (await stage.get('/api/openapi.json')).body
+  const patterns = JSON.stringify(document).match(/"pattern":"(?:[^"\\]|\\.)*"/g) ?? []
+  expect(patterns.length).toBeGreaterThan(20)
+  expect(patterns.filter((pattern) => /\\p\{/i.test(pattern))).toEqual([])
+  for (const [path, operations] of Object.entries(document.paths)) {
+    for (const [method, { responses }] of Object.entries(operations)) {
+      const told = Object.keys(responses)
+      for (const status of ['400', '404', '429', '500', '503'])
+        expect(told, `${method} ${path}`).toContain(status)
+    }
+  }
+})
+
+test('a method that a path does not take is 405, and Allow names those that it takes', async () => {
+  const document: ApiDocument = (await stage.get('/api/openapi.json')).body
+  for (const [path, operations] of Object.entries(document.paths)) {
+    const documented = Object.keys(operations).map((method) => method.toUpperCase())
+    // It is the id of a batch to every other method.
+    if (path === '/api/batches/bulk-delete') continue
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      if (documented.includes(method)) continue
+      const { status, headers } = await stage.app.call(method, path.replace(/\{\w+\}/g, 'x'))
+      expect(status, `${method} ${path}`).toBe(405)
+      expect(
+        String(headers.allow)
+          .split(', ')
+          .filter((name) => name !== 'HEAD')
+          .sort(),
+      ).toEqual(documented.sort())
+    }
+  }
+})
