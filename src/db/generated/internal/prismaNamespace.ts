@@ -2267,6 +2267,7 @@ export const ProjectScalarFieldEnum = {
   visibility: 'visibility',
   ownerId: 'ownerId',
   recipients: 'recipients',
+  nameKey: 'nameKey',
   createdAt: 'createdAt'
 } as const
 
