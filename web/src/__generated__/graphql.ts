@@ -34,7 +34,7 @@ export type BatchFilter = {
   host?: Array<string> | null | undefined;
   /** Ids of batches, as they are written */
   id?: Array<string | number> | null | undefined;
-  /** Ids or names of people; addresses where you may know them */
+  /** Ids of people, or exact addresses where you may know them */
   owner?: Array<string> | null | undefined;
   /** Slugs */
   project?: Array<string> | null | undefined;
