@@ -18,7 +18,7 @@ from svc_agent._home import Registration, save_registration
 from svc_agent._identity import Identity
 from svc_agent._oom import OomKills
 
-from .kit.fake_service import FakeService
+from .kit.fake_api import FakeService
 from .kit.wait import until
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
