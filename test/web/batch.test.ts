@@ -131,7 +131,7 @@ describe('a rerun', () => {
     await page.goto(`/b/${id}`)
     await live(page)
     await page.getByRole('button', { name: 'Stop', exact: true }).click()
-    await page.getByText('SIGKILL if it has not ended 30 seconds later').waitFor()
+    await page.getByText('SIGTERM by the agent, then SIGKILL').waitFor()
     await page.getByRole('button', { name: 'Stop it' }).click()
     await expect.poll(async () => (await rungs(page, 'Stopping')).join()).toContain('Stop requested')
     const [stop] = (await agent.jobs()).body.jobs
@@ -198,7 +198,7 @@ test('the receipt says what is missing, and is complete once it has arrived', as
   const { page, context, complaints } = await as(ada)
   await page.goto(`/b/${id}/delivery`)
   await page.locator('[data-delivery="incomplete"]').waitFor()
-  await page.getByText('1 event of this batch is not here yet').waitFor()
+  await page.getByText('1 event still to come').waitFor()
   await page.getByText('1: epochs 2', { exact: true }).waitFor()
   await send(app, reporter, [late])
   await page.locator('[data-delivery="complete"]').waitFor()

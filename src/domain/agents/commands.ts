@@ -127,7 +127,8 @@ export async function timelineOf(
         and coalesce(c.claimed_at, c.created_at) <= ${pendingSince(now)}::timestamptz
       union all
       select 0, b.started_at, null, 'began', 'batch', null, 'reporter', b.owner_id,
-        jsonb_strip_nulls(jsonb_build_object('host', b.host, 'rerun_of', b.rerun_of, 'n_total', b.n_total))
+        jsonb_strip_nulls(jsonb_build_object('host', b.host, 'rerun_of', b.rerun_of, 'n_total', b.n_total,
+          'pid', b.process -> 'pid'))
       from batch b
       union all
       select 2, b.ended_at, null, 'ended',

@@ -199,8 +199,8 @@ function sayCounts(): string {
   const since = Date.now() - DAY_MS
   const running = new Map<string, number>()
   const failed = new Map<string, number>()
-  for (const { project, status, deleted_at, ended_at, last_seen_at } of batchStore.all()) {
-    if (deleted_at || (status !== 'running' && status !== 'failed')) continue
+  for (const { project, status, stalled, deleted_at, ended_at, last_seen_at } of batchStore.all()) {
+    if (deleted_at || stalled || (status !== 'running' && status !== 'failed')) continue
     if (status === 'failed' && Date.parse(ended_at ?? last_seen_at) <= since) continue
     const of = status === 'running' ? running : failed
     of.set(project, (of.get(project) ?? 0) + 1)

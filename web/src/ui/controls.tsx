@@ -70,22 +70,39 @@ export function Choice<T extends string>(props: {
 }
 
 /** A bar with its words: 5 of 8. Once more has ended than was planned, the plan no longer says anything. */
-export function Progress({ done, failed, total }: { done: number; failed: number; total: number | null }) {
+export function Progress(props: {
+  done: number
+  failed: number
+  total: number | null
+  /** How much is done, 0 to 1, where epochs say more than jobs. */
+  part?: number | null
+}) {
+  const { done, failed, total, part = null } = props
   const ended = done + failed
   const planned = total !== null && total >= ended ? total : undefined
   const all = Math.max(planned ?? ended, 1)
   const upTo = (n: number): string => `${(100 * n) / all}%`
-  const style = { '--done': upTo(done), '--ended': upTo(ended) } as CSSProperties
+  // Part of a job that goes on is told by its epochs.
+  const more = part !== null && part < 1 && part * all > ended ? part : undefined
+  const percent = more === undefined ? undefined : `${Math.floor(100 * more)}%`
+  const style = {
+    '--done': percent ?? upTo(done),
+    '--ended': percent ?? upTo(ended),
+  } as CSSProperties
   return (
     <span className="flex items-center gap-2 whitespace-nowrap">
       <span
         role="img"
-        aria-label={planned === undefined ? `${some(ended, 'job')} ended` : `${ended} of ${planned} jobs`}
+        aria-label={`${planned === undefined ? `${some(ended, 'job')} ended` : `${ended} of ${planned} jobs`}${percent === undefined ? '' : `, ${percent} of the epochs`}`}
         className="progress h-1.5 w-16 shrink-0 rounded-full"
         style={style}
       />
       <span aria-hidden="true" className="text-ink">
-        {planned === undefined ? ended : `${ended} / ${planned}`}
+        {percent !== undefined && all === 1
+          ? percent
+          : planned === undefined
+            ? ended
+            : `${ended} / ${planned}`}
       </span>
     </span>
   )

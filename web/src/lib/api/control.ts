@@ -48,13 +48,15 @@ export const fetchAgentOf = async (id: string) => (await ask(BatchAgentDocument,
 export interface Delivery {
   state: 'open' | 'complete' | 'incomplete' | 'unknown'
   stored: number
-  reported: Record<'produced' | 'accepted' | 'duplicate' | 'spilled' | 'dropped', number> | null
+  reported: Record<'produced' | 'accepted' | 'duplicate' | 'spilled' | 'dropped' | 'rejected', number> | null
   missing: number | null
+  missing_epochs: number
 }
 export async function fetchDelivery(id: string): Promise<Delivery> {
   const { delivery } = await partOf(id, 'delivery')
   if (delivery === undefined) throw notFound('batch')
-  return delivery as Delivery
+  const { state, stored, reported, missing, missingEpochs } = delivery
+  return { state: state as Delivery['state'], stored, reported, missing, missing_epochs: missingEpochs }
 }
 export interface JobDelivery {
   job_id: string

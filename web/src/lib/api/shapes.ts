@@ -49,6 +49,9 @@ export const batchOf = (row: BatchRowFragment & Partial<BatchSelfFragment>): Bat
   started_at: row.startedAt,
   ended_at: row.endedAt,
   last_seen_at: row.lastSeenAt,
+  last_received_at: row.lastReceivedAt,
+  clock_skew_s: row.clockSkewS,
+  progress: row.progress,
   elapsed_s: row.elapsedS,
   eta_s: row.etaS,
   failure_reason: row.failureReason,
@@ -105,6 +108,8 @@ export const commandOf = (row: CommandNode): Command => ({
 
 export const hostOf = (row: HostRowFragment): Host => ({
   id: row.id,
+  agent_id: row.agentId,
+  clock_skew_s: row.clockSkewS,
   hostname: row.hostname,
   capabilities: row.capabilities,
   version: row.version,

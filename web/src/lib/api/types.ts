@@ -43,6 +43,11 @@ export interface Batch {
   started_at: string
   ended_at: string | null
   last_seen_at: string
+  last_received_at: string | null
+  /** Seconds that its host's clock is behind the service's; null where nobody says. */
+  clock_skew_s: number | null
+  /** How much of it is done, 0 to 1. */
+  progress: number | null
   elapsed_s: Numeric
   eta_s: number | null
   failure_reason: string | null
@@ -198,6 +203,9 @@ export interface Command {
 /** An agent on a host, as REST and the stream tell it. */
 export interface Host {
   id: string
+  /** Null of a host that batches reported from, without an agent. */
+  agent_id: string | null
+  clock_skew_s: number | null
   hostname: string
   capabilities: unknown
   version: string

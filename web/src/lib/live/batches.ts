@@ -10,7 +10,9 @@ export const batchStore = createRowStore<Batch>(
     // An answer may overtake a message that was told after it was read: the later sign of life wins.
     const newer = fresh.last_seen_at < old.last_seen_at ? old : fresh
     // Who may do what is not on the stream; an end takes the right to stop away, which the next read settles.
-    const can = fresh.can ?? (old.can && { ...old.can, stop: old.can.stop && newer.status === 'running' })
+    const can =
+      fresh.can ??
+      (old.can && { ...old.can, stop: old.can.stop && ['running', 'lost'].includes(newer.status) })
     // Lists leave these out; what was read of the batch itself stays until it is told anew.
     const self =
       newer.config === undefined
@@ -20,9 +22,11 @@ export const batchStore = createRowStore<Batch>(
   },
 )
 
-/** Seconds that it runs, or ran. */
+/** Seconds that it runs, or ran: what the service told, whose clock decides, and the time since then. */
 export const elapsedOf = (batch: Batch, now: number): Numeric =>
-  batch.status === 'running' ? Math.max(0, (now - Date.parse(batch.started_at)) / 1000) : batch.elapsed_s
+  batch.status === 'running' && typeof batch.elapsed_s === 'number'
+    ? batch.elapsed_s + Math.max(0, now - (batch.told_at ?? now)) / 1000
+    : batch.elapsed_s
 /** When it is expected to end: what was estimated counts from when it was told. Milliseconds; null without. */
 export const endOf = (batch: Batch): number | null =>
   batch.status !== 'running' || batch.eta_s === null

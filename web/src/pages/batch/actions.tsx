@@ -1,6 +1,8 @@
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { fetchBatch, restoreBatch, stopBatch } from '../../lib/api/batches.ts'
+import { fetchAgentOf } from '../../lib/api/control.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { deleteWithUndo } from '../../lib/delete-batches.ts'
@@ -12,7 +14,10 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { OpenLater } from '../../ui/open-later.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { useBatchContext } from './context.ts'
+import { stopPlan, useControl } from './control.ts'
 import { EditBatch } from './edit.tsx'
+import { EndBatch } from './end-dialog.tsx'
+import { Ladder } from './ladder.tsx'
 import { RerunBatch } from './rerun-dialog.tsx'
 import { ShareBatch } from './share-dialog.tsx'
 
@@ -22,7 +27,7 @@ const moreMenu = () => import('./more-menu.tsx').then((file) => file.MoreMenu)
 export function BatchActions({ batch }: { batch: Batch }) {
   const navigate = useNavigate()
   const { jobs } = useBatchContext()
-  const [open, setOpen] = useState<'stop' | 'share' | 'edit' | 'rerun' | 'delete' | null>(null)
+  const [open, setOpen] = useState<'stop' | 'share' | 'edit' | 'rerun' | 'delete' | 'end' | null>(null)
   const can = batch.can
   const close = (): void => setOpen(null)
 
@@ -50,6 +55,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
       {batch.deleted_at && <Button onClick={() => void restore()}>Restore</Button>}
       {can?.stop && !batch.stop_requested && <Button onClick={() => setOpen('stop')}>Stop</Button>}
       {can?.rerun && batch.status !== 'running' && <Button onClick={() => setOpen('rerun')}>Rerun</Button>}
+      {can?.stop && <Button onClick={() => setOpen('end')}>Mark as ended</Button>}
       {can?.edit && <Button onClick={() => setOpen('edit')}>Edit</Button>}
       {can?.share && <Button onClick={() => setOpen('share')}>Share</Button>}
       <OpenLater load={moreMenu} given={{ batch }} className={buttonLook()}>
@@ -66,10 +72,11 @@ export function BatchActions({ batch }: { batch: Batch }) {
       )}
       {open === 'stop' && (
         <Dialog title="Stop this batch?" onClose={close}>
-          <p className="text-muted">
-            The script is told at its next look, within about 10 seconds, and ends by itself. Where an agent
-            started it, the agent sends SIGTERM as well, and SIGKILL if it has not ended 30 seconds later.
-          </p>
+          {batch.status === 'lost' ? (
+            <p className="text-muted">Nothing was heard of it for long: it is stopped at once.</p>
+          ) : (
+            <StopPlan batch={batch} />
+          )}
           <p className="text-muted">
             What it reported is kept. A stop cannot be taken back; the batch can be rerun.
           </p>
@@ -81,6 +88,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
           </div>
         </Dialog>
       )}
+      {open === 'end' && <EndBatch batch={batch} onClose={close} />}
       {open === 'rerun' && <RerunBatch batch={batch} jobs={jobs} first="all" onClose={close} />}
       {open === 'delete' && (
         <Dialog title="Delete this batch?" onClose={close}>
@@ -108,4 +116,12 @@ export function BatchActions({ batch }: { batch: Batch }) {
       {open === 'share' && <ShareBatch batch={batch} onClose={close} />}
     </div>
   )
+}
+
+/** What a stop does, step by step, before it is asked for. */
+function StopPlan({ batch }: { batch: Batch }) {
+  const control = useControl(batch.id)
+  const agent = useQuery({ queryKey: ['agent of', batch.id], queryFn: () => fetchAgentOf(batch.id) })
+  if (control == null) return <p className="text-muted">The script is told within about 10 seconds.</p>
+  return <Ladder rungs={stopPlan(batch, control, agent.data?.online === true)} />
 }

@@ -80,11 +80,16 @@ export function stopLadder(batch: Batch, { commands, timeline }: Control): Rung[
   const of = (name: Step['step']): Step | undefined =>
     steps.findLast((step) => step.step === name && (step.cmd_id === null || step.cmd_id === command?.cmd_id))
   const over = batch.status !== 'running'
+  const pid = pidOf(timeline)
   const rungs = [rungOf('Stop requested', asked)]
   const seen = of('seen_by_reporter')
   if (seen || !over)
     rungs.push(
-      rungOf('Seen by the script', seen, seen ? undefined : 'it looks every 10 seconds and ends by itself'),
+      rungOf(
+        'Seen by the script',
+        seen,
+        seen ? undefined : 'it looks every 10 seconds, and raises at its next call or 10 seconds later',
+      ),
     )
   if (command !== undefined) {
     rungs.push(
@@ -104,9 +109,32 @@ export function stopLadder(batch: Batch, { commands, timeline }: Control): Rung[
       rungs.push({ ...rungOf('Process ended', exit), note: sayExit(exit), bad: exit.step === 'failed' })
     else if (!over) rungs.push({ title: 'Process ended' })
   }
+  if (command === undefined && !over) rungs.push({ title: 'Otherwise, by hand', note: byHand(batch, pid) })
   const end = timeline.find((step) => step.step === 'ended')
   rungs.push(rungOf(end ? `Batch ${end.detail.status ?? 'ended'}` : 'Batch ended', end))
   return rungs
+}
+
+const pidOf = (timeline: readonly Step[]): number | undefined => {
+  const pid = timeline.find((step) => step.step === 'began')?.detail.pid
+  return typeof pid === 'number' ? pid : undefined
+}
+
+/** What is left where no agent can stop it: the command for its host. */
+const byHand = (batch: Batch, pid: number | undefined): string =>
+  `no agent is online on ${batch.host ?? 'its host'}; run there: ${pid === undefined ? "kill -TERM <the script's pid>" : `kill -TERM ${pid}`}`
+
+/** The steps of a stop before it is asked for: what will happen, and when. */
+export function stopPlan(batch: Batch, { timeline }: Control, agentOnline: boolean): Rung[] {
+  const pid = pidOf(timeline)
+  return [
+    { title: 'Stop requested', note: 'at once' },
+    { title: 'Seen by the script', note: 'within 10 s; it raises at its next call' },
+    { title: 'Main thread interrupted', note: 'after 10 s without a call' },
+    agentOnline
+      ? { title: 'SIGTERM by the agent, then SIGKILL', note: 'within 10 s, and 30 s after that' }
+      : { title: 'By hand', note: byHand(batch, pid) },
+  ]
 }
 
 /** What became of the process: its exit code, and why. */

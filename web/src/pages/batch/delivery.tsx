@@ -108,7 +108,9 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
     ['Duplicate', reported?.duplicate, 'Sent again, and recognised'],
     ['Spilled', reported?.spilled, 'Written to disk at the end: they come with the next start of a reporter'],
     ['Dropped', reported?.dropped, 'Given up by the reporter'],
-    ['Missing', delivery.missing, 'Produced, not given up, and not here'],
+    ['Rejected', reported?.rejected, 'Refused by the service'],
+    ['Still to come', delivery.missing, 'Produced, neither dropped nor rejected, and not here'],
+    ['Epochs missing', delivery.missing_epochs, 'Missing between those that arrived'],
   ]
   return (
     <section aria-label="Receipt of the batch" className="flex flex-col gap-3">
@@ -127,17 +129,13 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
             <span className="pulse size-2 rounded-full bg-running" aria-hidden="true" /> replaying
           </span>
         )}
-        <p className="text-muted">
-          {delivery.state === 'incomplete'
-            ? `${some(delivery.missing ?? 0, 'event')} of this batch ${delivery.missing === 1 ? 'is' : 'are'} not here yet. They are on the disk of ${batch.host ?? 'the host'}, and come when a reporter starts there again or by svc-reporter sync.`
-            : why}
-        </p>
+        <p className="text-muted">{delivery.state === 'incomplete' ? saySoFar(delivery, batch) : why}</p>
       </div>
       <dl className="flex flex-wrap gap-x-8 gap-y-2">
         {facts.map(([name, value, what]) => (
           <div key={name} title={what}>
             <dt className="text-xs text-muted">{name}</dt>
-            <dd className={`text-base ${name === 'Missing' && value ? 'text-amber' : ''}`}>
+            <dd className={`text-base ${LOSSES.has(name) && value ? 'text-amber' : ''}`}>
               {value === null || value === undefined ? '–' : count(value)}
             </dd>
           </div>
@@ -145,6 +143,23 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
       </dl>
     </section>
   )
+}
+
+const LOSSES = new Set(['Dropped', 'Rejected', 'Still to come', 'Epochs missing'])
+
+/** What is not here, and whether it comes. */
+function saySoFar({ missing, missing_epochs, reported }: Delivery, batch: Batch): string {
+  const said: string[] = []
+  if (missing) {
+    said.push(
+      `${some(missing, 'event')} still to come: on the disk of ${batch.host ?? 'the host'}, sent when a reporter starts there again or by svc-reporter sync.`,
+    )
+  }
+  if (reported?.dropped)
+    said.push(`${some(reported.dropped, 'event')} dropped by the reporter: they are lost.`)
+  if (reported?.rejected) said.push(`${some(reported.rejected, 'event')} rejected by the service.`)
+  if (missing_epochs > 0) said.push(`${some(missing_epochs, 'epoch')} missing between those that arrived.`)
+  return said.join(' ')
 }
 
 /** Whether late events come in now: more are stored than a moment ago, though the batch is over. */

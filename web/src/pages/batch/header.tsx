@@ -7,6 +7,7 @@ import { links } from '../../lib/links.ts'
 import { elapsedOf } from '../../lib/live/batches.ts'
 import { useMe } from '../../lib/queries.ts'
 import { count, duration, etaText, some } from '../../lib/words.ts'
+import { ClockSkew } from '../../ui/clock-skew.tsx'
 import { Progress, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
@@ -41,7 +42,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
       {batch.traceback && !ofJob && <Traceback text={batch.traceback} of={batchName(batch)} />}
       <dl className="flex flex-wrap items-center gap-x-6 gap-y-1">
         <Fact name="Progress">
-          <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />
+          <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
         </Fact>
         {batch.n_running > 0 && <Fact name="Running">{count(batch.n_running)}</Fact>}
         {batch.n_failed > 0 && (
@@ -56,7 +57,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
         </Fact>
         {runs && (
           <Fact name="Last seen">
-            <When at={batch.last_seen_at} />
+            <When at={batch.last_received_at ?? batch.last_seen_at} />
           </Fact>
         )}
         {batch.owner && <Fact name="Owner">{batch.owner.name}</Fact>}
@@ -69,6 +70,11 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
             ) : (
               batch.host
             )}
+          </Fact>
+        )}
+        {batch.clock_skew_s !== null && Math.abs(batch.clock_skew_s) > 60 && (
+          <Fact name="Clock">
+            <ClockSkew seconds={batch.clock_skew_s} />
           </Fact>
         )}
         {batch.commit && (

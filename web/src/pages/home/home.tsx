@@ -69,7 +69,7 @@ export function Home() {
       </Notice>
     )
   }
-  const now = batches.filter((batch) => batch.status === 'running')
+  const now = batches.filter((batch) => batch.status === 'running' && !batch.stalled)
   const done = batches
     .filter((batch) => batch.status === 'completed' || batch.status === 'stopped')
     .sort((a, b) => (b.ended_at ?? '').localeCompare(a.ended_at ?? ''))
@@ -96,7 +96,14 @@ export function Home() {
           <EndedRow
             key={batch.id}
             batch={batch}
-            said={<Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />}
+            said={
+              <Progress
+                done={batch.n_done}
+                failed={batch.n_failed}
+                total={batch.n_total}
+                part={batch.progress}
+              />
+            }
           />
         ))}
       </Section>

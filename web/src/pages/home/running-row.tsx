@@ -54,7 +54,7 @@ export function RunningRow(props: {
       <span className="truncate text-muted sm:w-24">{batch.project}</span>
       <span className="flex-1" />
       {watched && <Watched id={id} />}
-      <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />
+      <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
       <span
         className="whitespace-nowrap text-muted sm:w-40 sm:shrink-0 sm:text-right"
         title={end === null ? 'Elapsed' : 'Expected end; in eight cases of ten between the two in brackets'}

@@ -224,7 +224,12 @@ function Batches({ host }: { host: Host }) {
                   />
                 </td>
                 <td>
-                  <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />
+                  <Progress
+                    done={batch.n_done}
+                    failed={batch.n_failed}
+                    total={batch.n_total}
+                    part={batch.progress}
+                  />
                 </td>
                 <td>{batch.project}</td>
                 <td>

@@ -8,6 +8,7 @@ import { createRowStore, useIds, useRow } from '../../lib/live/row-store.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { useMe } from '../../lib/queries.ts'
 import { number, some } from '../../lib/words.ts'
+import { ClockSkew } from '../../ui/clock-skew.tsx'
 import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { Spark } from '../../ui/spark.tsx'
@@ -24,7 +25,13 @@ export function Hosts() {
     if (read.data) store.put(read.data)
   }, [read.data, store])
   useChannel(read.data ? 'hosts' : null, ({ host }) => store.put([host as Host]))
-  const ids = useIds(store)
+  // Once a host has an agent, that it reported before is no row of its own.
+  const all = useIds(store).flatMap((id) => store.get(id) ?? [])
+  const hasAgent = (host: Host): boolean =>
+    all.some(
+      (one) => one.agent_id !== null && one.hostname === host.hostname && one.owner.id === host.owner.id,
+    )
+  const ids = all.filter((host) => host.agent_id !== null || !hasAgent(host)).map((host) => host.id)
   return (
     <Sheet title="Hosts">
       <p className="max-w-prose text-muted">
@@ -60,7 +67,7 @@ export function Hosts() {
               </table>
             </section>
           )}
-          {ids.length === 0 ? (
+          {all.every((host) => host.agent_id === null) ? (
             <StartAgent first />
           ) : (
             <details>
@@ -92,6 +99,11 @@ function Row(props: {
       </td>
       <td>
         <HostState host={host} />
+        {host.clock_skew_s !== null && Math.abs(host.clock_skew_s) > 60 && (
+          <span className="block text-xs">
+            clock <ClockSkew seconds={host.clock_skew_s} />
+          </span>
+        )}
       </td>
       <td>
         {host.running.length === 0 ? (

@@ -12,6 +12,15 @@ export const isOnline = (host: Host, now: number): boolean =>
 /** Online, or why not and since when; as colour, shape and word. */
 export function HostState({ host }: { host: Host }) {
   const now = useNow()
+  if (host.agent_id === null)
+    return (
+      <span
+        className="text-muted"
+        title={`Batches reported from it, the last ${since(host.last_seen_at, now)}`}
+      >
+        no agent
+      </span>
+    )
   if (host.revoked_at !== null)
     return (
       <span className="inline-flex items-center gap-1.5 text-stopped" title={exact(host.revoked_at)}>

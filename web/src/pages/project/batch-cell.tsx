@@ -17,7 +17,9 @@ export function BatchCell(props: {
   const { column, batch, fields } = props
   switch (column.id) {
     case 'progress':
-      return <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} />
+      return (
+        <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
+      )
     case 'elapsed':
       return duration(elapsedOf(batch, props.now))
     case 'eta':

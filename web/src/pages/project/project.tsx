@@ -22,7 +22,7 @@ import { useBatchList } from './use-batch-list.ts'
 
 const route = getRouteApi('/p/$slug')
 const columnChooser = () => import('./column-chooser.tsx').then((file) => file.ColumnChooser)
-const CHIPS = ['running', 'failed', 'completed', 'stopped'] as const
+const CHIPS = ['running', 'failed', 'lost', 'completed', 'stopped'] as const
 
 /** Every batch of a project. */
 export function ProjectPage() {

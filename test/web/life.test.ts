@@ -1,0 +1,82 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeEvent } from '../ingest/sending.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { seriousFindings, visit } from './visit.ts'
+
+/** What the page shows of a run whose reporter says nothing any more, and what a person can do about it. */
+let app: TestApp
+let browser: Browser
+let ada: { token: string; cookie: string }
+let reporter: string
+const process = { pid: 4711, start_time: '1', boot_id: 'b' }
+const source = { project: 'vision', host: 'box9' }
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  reporter = await app.reporterToken(ada.token)
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+/** Reported by a host whose clock is two minutes behind. */
+async function begin(batch_id: string): Promise<void> {
+  const sent = new Date(Date.now() - 120_000).toISOString()
+  const of = { batch_id, timestamp: sent, source }
+  const body = [
+    makeEvent('batch_start', { ...of, data: { process, n_total: 1 } }),
+    makeEvent('job_start', { ...of, job_id: 'a', data: { epochs: 4 } }),
+    ...[0, 1, 2].map((epoch) =>
+      makeEvent('job_epoch', { ...of, job_id: 'a', data: { epoch, train_loss: 1 } }),
+    ),
+  ]
+  const headers = { 'x-svc-sent-at': sent }
+  const answer = await app.call('POST', '/api/events/batch', { token: reporter, body, headers })
+  expect(answer.status).toBe(200)
+}
+
+test('a stop is explained before it is asked for, with the command for the host where no agent is', async () => {
+  await begin('plan')
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto('/b/plan')
+  await page.getByText('behind').first().waitFor()
+  await page.getByText('75%').first().waitFor()
+  await page.getByRole('button', { name: 'Stop', exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Main thread interrupted').waitFor()
+  await dialog.getByText('run there: kill -TERM 4711').waitFor()
+  expect(await seriousFindings(page)).toEqual([])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a run is marked as ended with a reason, which its page then shows', async () => {
+  await begin('dead')
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto('/b/dead')
+  await page.getByRole('button', { name: 'Mark as ended' }).click()
+  await page.getByLabel('Reason').fill('the host was switched off')
+  await page.getByRole('button', { name: 'Mark as failed' }).click()
+  await page.getByText('Marked as failed.').waitFor()
+  await page.locator('header').getByText('the host was switched off').first().waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a host without an agent is listed with how far its clock is off', async () => {
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto('/hosts')
+  const row = page.locator('[data-host="box9"]')
+  await row.getByText('no agent').waitFor()
+  await row.getByText('behind').waitFor()
+  await page.getByText('No agent has registered yet').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})

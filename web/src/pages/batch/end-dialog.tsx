@@ -1,0 +1,52 @@
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import { endBatch } from '../../lib/api/batches.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { batchStore } from '../../lib/live/batches.ts'
+import { Button } from '../../ui/controls.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { tell } from '../../ui/toasts.tsx'
+
+/** Marks a batch as ended that its reporter did not end. */
+export function EndBatch({ batch, onClose }: { batch: Batch; onClose: () => void }) {
+  const [reason, setReason] = useState('')
+  const end = useMutation({
+    mutationFn: (status: 'failed' | 'stopped') =>
+      endBatch(batch.id, { status, ...(reason.trim() !== '' && { reason: reason.trim() }) }),
+    onSuccess: (ended) => {
+      batchStore.put([ended])
+      tell(`Marked as ${ended.status}.`)
+      onClose()
+    },
+  })
+  return (
+    <Dialog title="Mark this batch as ended?" onClose={onClose}>
+      <p className="text-muted">
+        For a run whose process is gone. It ends nothing on its host: what its reporter still sends is kept
+        and takes this back.
+      </p>
+      <label className="flex flex-col gap-1">
+        Reason
+        <input
+          className="rounded border border-line bg-surface px-2 py-1"
+          maxLength={500}
+          value={reason}
+          onChange={(event) => setReason(event.target.value)}
+          placeholder="the host was switched off"
+        />
+      </label>
+      {end.error && <Failure>{sayWhy(end.error)}</Failure>}
+      <div className="flex justify-end gap-2">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button disabled={end.isPending} onClick={() => end.mutate('stopped')}>
+          Mark as stopped
+        </Button>
+        <Button look="danger" disabled={end.isPending} onClick={() => end.mutate('failed')}>
+          Mark as failed
+        </Button>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,11 @@
+import { duration } from '../lib/words.ts'
+
+/** By how much a host's clock is off, where that is worth knowing. */
+export const ClockSkew = ({ seconds }: { seconds: number }) => (
+  <span
+    className="text-amber"
+    title="The clock of the host. Elapsed time is put right; curves and log lines show the host's own times."
+  >
+    {duration(Math.round(Math.abs(seconds)))} {seconds > 0 ? 'behind' : 'ahead'}
+  </span>
+)
