@@ -217,7 +217,7 @@ export type BatchPartsQueryVariables = Exact<{
 }>;
 
 
-export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number } | null }, shares?: Array<{ id: string, anonymous: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, name?: string | null, projectSlug?: string, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, environment?: Record<string, unknown> | null, rerunOf?: string | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
+export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, missingEpochs: number, gaps: Record<string, unknown>, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null }, shares?: Array<{ id: string, anonymous: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, name?: string | null, projectSlug?: string, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, lastReceivedAt?: string | null, clockSkewS?: number | null, progress?: number | null, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, environment?: Record<string, unknown> | null, rerunOf?: string | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
 
 export type BatchJobsQueryVariables = Exact<{
   id: string | number;
@@ -271,7 +271,7 @@ export type BatchesQueryVariables = Exact<{
 }>;
 
 
-export type BatchesQuery = { streamCursor: string, batches: { edges: Array<{ node: { columns?: Record<string, unknown> | null, id: string, name: string | null, projectSlug: string, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, environment: Record<string, unknown> | null, rerunOf: string | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type BatchesQuery = { streamCursor: string, batches: { edges: Array<{ node: { columns?: Record<string, unknown> | null, id: string, name: string | null, projectSlug: string, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, lastReceivedAt: string | null, clockSkewS: number | null, progress: number | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, environment: Record<string, unknown> | null, rerunOf: string | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type JobsQueryVariables = Exact<{
   where?: JobFilter | null | undefined;
@@ -291,21 +291,21 @@ export type HomePartsQueryVariables = Exact<{
 }>;
 
 
-export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failed24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }> }, lost?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }> }, hosts?: { edges: Array<{ node: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failed24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }> }, lost?: { edges: Array<{ node: { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null } }> }, hosts?: { edges: Array<{ node: { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type MoreHostsQueryVariables = Exact<{
   after?: string | null | undefined;
 }>;
 
 
-export type MoreHostsQuery = { hosts: { edges: Array<{ node: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type MoreHostsQuery = { hosts: { edges: Array<{ node: { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type HostQueryVariables = Exact<{
   id: string | number;
 }>;
 
 
-export type HostQuery = { streamCursor: string, viewer: { id: string } | null, host: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } | null };
+export type HostQuery = { streamCursor: string, viewer: { id: string } | null, host: { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } | null };
 
 export type ProjectRowFragment = { slug: string, displayName: string, visibility: Visibility, role: ProjectRole | null, recipients: Array<string> | null, createdAt: string | null, owner: { id: string, name: string } | null };
 
@@ -327,13 +327,13 @@ export type ProjectPartsQueryVariables = Exact<{
 
 export type ProjectPartsQuery = { project: { slug: string, fields?: { params: Array<string>, series: Array<string>, hosts: Array<string>, owners: Array<string>, tags: Array<string> } | null, members?: Array<{ email: string, role: ProjectRole, createdAt: string, user: { id: string, name: string } }> | null, rules?: { mailConfigured: boolean, items: Array<{ id: string, name: string, trigger: string, condition: Record<string, unknown> | null, recipients: Array<string> | null, enabled: boolean, cooldownS: number, createdAt: string }> } | null } & { slug?: string, displayName?: string, visibility?: Visibility, role?: ProjectRole | null, recipients?: Array<string> | null, createdAt?: string | null, owner?: { id: string, name: string } | null } | null };
 
-export type BatchRowFragment = { id: string, name: string | null, projectSlug: string, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, environment: Record<string, unknown> | null, rerunOf: string | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } };
+export type BatchRowFragment = { id: string, name: string | null, projectSlug: string, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, lastReceivedAt: string | null, clockSkewS: number | null, progress: number | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, environment: Record<string, unknown> | null, rerunOf: string | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } };
 
 export type BatchSelfFragment = { config: Record<string, unknown> | null, summary: Record<string, unknown> | null, traceback: string | null };
 
 export type JobRowFragment = { batchId: string, jobId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, finalMetrics: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null };
 
-export type HostRowFragment = { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> };
+export type HostRowFragment = { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> };
 
 export type NextFragment = { hasNextPage: boolean, endCursor: string | null };
 
@@ -465,6 +465,9 @@ export const BatchRowFragmentDoc = new TypedDocumentString(`
   startedAt
   endedAt
   lastSeenAt
+  lastReceivedAt
+  clockSkewS
+  progress
   elapsedS
   etaS
   failureReason
@@ -512,6 +515,8 @@ export const JobRowFragmentDoc = new TypedDocumentString(`
 export const HostRowFragmentDoc = new TypedDocumentString(`
     fragment HostRow on Host {
   id
+  agentId
+  clockSkewS
   hostname
   capabilities
   version
@@ -678,8 +683,11 @@ export const BatchPartsDocument = new TypedDocumentString(`
         duplicate
         spilled
         dropped
+        rejected
       }
       missing
+      missingEpochs
+      gaps
     }
     shares @include(if: $shares) {
       id
@@ -728,6 +736,9 @@ export const BatchPartsDocument = new TypedDocumentString(`
   startedAt
   endedAt
   lastSeenAt
+  lastReceivedAt
+  clockSkewS
+  progress
   elapsedS
   etaS
   failureReason
@@ -932,6 +943,9 @@ export const BatchesDocument = new TypedDocumentString(`
   startedAt
   endedAt
   lastSeenAt
+  lastReceivedAt
+  clockSkewS
+  progress
   elapsedS
   etaS
   failureReason
@@ -1055,6 +1069,8 @@ export const HomePartsDocument = new TypedDocumentString(`
 }
 fragment HostRow on Host {
   id
+  agentId
+  clockSkewS
   hostname
   capabilities
   version
@@ -1093,6 +1109,8 @@ export const MoreHostsDocument = new TypedDocumentString(`
 }
     fragment HostRow on Host {
   id
+  agentId
+  clockSkewS
   hostname
   capabilities
   version
@@ -1128,6 +1146,8 @@ export const HostDocument = new TypedDocumentString(`
 }
     fragment HostRow on Host {
   id
+  agentId
+  clockSkewS
   hostname
   capabilities
   version
