@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { argon2id, hash, verify } from 'argon2'
 import { Problem } from '../../problem.ts'
-import { isCommonPassword } from './common-passwords.ts'
 import { createGate } from './gate.ts'
+import { isCommonPassword } from './leaked-passwords.ts'
 
 const COST = { type: argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 

@@ -1,6 +1,6 @@
 import { dictionary } from '@zxcvbn-ts/language-common'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isCommonPassword } from '../../src/domain/users/common-passwords.ts'
+import { isCommonPassword } from '../../src/domain/users/leaked-passwords.ts'
 import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 
 let app: TestApp
