@@ -119,8 +119,12 @@ function nameShared({ paths, components }: ApiDocument): ApiDocument['paths'] {
 function plainPatterns<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(plainPatterns) as T
+  const entries = Object.entries(value).filter(
+    // The pattern is what browsers take for an address; the format allows less of some and more of others.
+    ([key, inner]) => !(key === 'format' && inner === 'email' && 'pattern' in value),
+  )
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [
+    entries.map(([key, inner]) => [
       key,
       key === 'pattern' && typeof inner === 'string'
         ? inner
