@@ -32,11 +32,14 @@ const json = z.unknown().refine((value) => {
   return text.length <= 16_384 && isStorable(text) && !text.includes('\\u0000')
 }, 'must be at most 16 KiB of JSON without NUL characters')
 const reason = storable.min(1).max(500)
+const word = storable.min(1).max(128)
 const pid = z.int().min(1).max(4_194_304)
 const agoS = z.number().min(0).max(31_536_000).optional().describe('How many seconds ago')
+const endedProcesses = z
+  .array(z.object({ batch_id: word, pid, start_time: word, boot_id: word, reason: reason.optional() }))
+  .max(1_000)
 const agentAndCommand = z.object({ id: z.string(), cmd_id: z.string() })
 
-const kind = z.enum(COMMAND_KINDS)
 const state = z.object({ state: z.enum(COMMAND_STATES) })
 const text = z.string().nullable()
 
@@ -107,7 +110,7 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
             jobs: z.array(
               z.object({
                 cmd_id: z.string(),
-                kind,
+                kind: z.enum(COMMAND_KINDS),
                 batch_id: z.string(),
                 command: text,
                 cwd: text,
@@ -197,8 +200,9 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
         'failure_reason' in body
           ? { failureReason: body.failure_reason }
           : { pid: body.pid, agoS: body.ago_s }
-      const { cmd_id } = request.params
-      return { state: await commit(writer, (tx) => acknowledge(tx, agent, cmd_id, said, now())) }
+      return {
+        state: await commit(writer, (tx) => acknowledge(tx, agent, request.params.cmd_id, said, now())),
+      }
     },
   )
 
@@ -259,8 +263,7 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
       // A process writes what it likes; what no text can hold is shown as such.
       const outputTail = tail?.toWellFormed().replaceAll('\u0000', '\ufffd')
       const ending = { exitCode, failureReason, outputTail, agoS: ago_s }
-      const { cmd_id } = request.params
-      return { state: await commit(writer, (tx) => finish(tx, agent, cmd_id, ending, now())) }
+      return { state: await commit(writer, (tx) => finish(tx, agent, request.params.cmd_id, ending, now())) }
     },
   )
 
@@ -277,21 +280,7 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
               .array(z.object({ cmd_id: storable.min(1).max(64), pid }))
               .max(1_000)
               .optional(),
-            ended: z
-              .array(
-                z.object({
-                  batch_id: storable.min(1).max(128),
-                  pid,
-                  start_time: storable.min(1).max(128),
-                  boot_id: storable.min(1).max(128),
-                  reason: reason.optional(),
-                }),
-              )
-              .max(1_000)
-              .optional()
-              .describe(
-                'Processes that reported batches and are gone; those that are not known as such are ignored',
-              ),
+            ended: endedProcesses.optional(),
           })
           .nullish(),
         response: { 204: shapes.noContent },

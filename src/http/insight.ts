@@ -14,6 +14,7 @@ import { etaOf, jobIdsOf, NO_ETA, type ShownEta } from '../domain/eta/index.ts'
 import { healthOf } from '../domain/health/index.ts'
 import { clockOf, type Services } from '../services.ts'
 import { readersOnly } from './credentials.ts'
+import { delivery, jobDelivery } from './delivery-shapes.ts'
 import { words } from './filters.ts'
 import { cursorOf, pageFrom, pageOf, pageQuery } from './page.ts'
 import * as shapes from './shapes.ts'
@@ -39,48 +40,6 @@ const showEta = ({ etaS, lowS, highS, etaAt, nSamples, basis }: ShownEta) => ({
   basis,
 })
 
-const delivery = z.object({
-  batch_id: z.string(),
-  state: z
-    .enum(['open', 'complete', 'incomplete', 'unknown'])
-    .describe('`open` while it runs; `unknown` when it ended without a receipt'),
-  stored: z.int().describe('Events of the batch that are stored, each counted once'),
-  reported: z
-    .object({
-      produced: z.int(),
-      accepted: z.int(),
-      duplicate: z.int(),
-      spilled: z.int(),
-      dropped: z.int(),
-      rejected: z.int(),
-    })
-    .nullable()
-    .describe("The reporter's own count, sent with its last event"),
-  missing: z
-    .int()
-    .nullable()
-    .describe('Still to come: produced, neither dropped nor rejected, and not stored'),
-  missing_epochs: z
-    .number()
-    .describe('Epochs that the pace of their jobs leads to expect and that are not stored'),
-  gaps: z
-    .array(z.object({ job_id: z.string(), ranges: z.array(z.tuple([z.number(), z.number()])) }))
-    .describe('Where epochs are missing: first and last of each range, of the first 20 jobs that lack any'),
-})
-
-const jobDelivery = z.object({
-  job_id: z.string(),
-  status: z.string(),
-  epochs: z.int().describe('Distinct epochs that are stored'),
-  first_epoch: z.int().nullable(),
-  last_epoch: z.int().nullable(),
-  said_epochs: z.int().nullable().describe('`train_epochs` of its end; null where it said nothing'),
-  every: z.number().nullable().describe('The usual distance of its epochs'),
-  missing: z.number().describe('Epochs that its pace leads to expect and that are not stored'),
-  gaps: z
-    .array(z.tuple([z.number(), z.number()]))
-    .describe('Where they are missing: first and last epoch of each range, the first 50'),
-})
 const jobDeliveryCursor = cursorOf<number>('delivery of jobs', z.int().min(0))
 
 const activityCursor = cursorOf<ActivityPosition>(

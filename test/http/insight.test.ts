@@ -203,7 +203,7 @@ describe('dashboard', () => {
       finished_24h: 1,
       failed_24h: 0,
     })
-    expect(await get('/api/dashboard/summary?project=VISION')).toEqual(all)
+    expect(await get('/api/dashboard/summary?project=vision')).toEqual(all)
     const none = { running: 0, completed: 0, running_jobs: 0, stalled: 0, idle: 0, gpu_hours: 0 }
     expect(await get('/api/dashboard/summary', stage.stranger.token)).toMatchObject(none)
     expect(await get('/api/dashboard/summary?project=open')).toMatchObject(none)

@@ -9,14 +9,14 @@ const clock = createClock()
 let stage: Stage
 beforeAll(async () => {
   stage = await openStage({ stallTimeoutMin: 15, lostAfterMin: 60 }, { now: clock.now })
-  clock.forward({ hours: 2 })
+  clock.forward({ minutes: 61 })
 })
 afterAll(() => stage?.stop())
 
 const DAY_S = 86_400
 const now = () => clock.now().getTime()
 const watch = () => stage.app.runTask('watch')
-const get = async (path: string) => (await stage.get(path, stage.batchOwner.token)).body
+const get = async (path: string) => (await stage.get(path, stage.batchOwner.read)).body
 const post = (path: string, body?: unknown, token = stage.batchOwner.token) =>
   stage.app.call('POST', path, { token, body })
 

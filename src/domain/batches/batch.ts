@@ -3,6 +3,8 @@ import { type Event, type Incoming, numberOf } from '../events/index.ts'
 import { type Merged, mergeFields } from '../merge.ts'
 import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
 import { noteDetails } from './details.ts'
+import { type Process, processIn } from './process.ts'
+import { type Delivery, deliveryIn } from './receipt.ts'
 import { type Heard, noteHeard, provesLife } from './receipts.ts'
 
 export type BatchStatus = 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
@@ -50,13 +52,6 @@ export interface Closing {
   reason: string | null
 }
 
-/** The process that reports a batch: no other process of any host has the same three. */
-export interface Process {
-  pid: number
-  start_time: string
-  boot_id: string
-}
-
 export interface Ending {
   outcome: 'running' | 'completed' | 'failed'
   stamp: string
@@ -65,17 +60,6 @@ export interface Ending {
   n_failed?: number
   elapsed_s?: number | string
   delivery?: Delivery
-}
-
-/** The reporter's own count of its events, sent with the last of them (goals: delivery receipt). */
-export interface Delivery {
-  produced: number
-  accepted: number
-  duplicate: number
-  spilled: number
-  dropped: number
-  /** Refused by the service: they never come. */
-  rejected: number
 }
 
 /** Comes before every instant, so that what the owner's own reporter said wins over anything that others say. */
@@ -141,7 +125,7 @@ export function applyToBatch(
         n_done: event.data.n_done,
         n_failed: event.data.n_failed,
         elapsed_s: event.data.total_elapsed_s,
-        ...receiptOf(event.data),
+        ...deliveryIn(event.data),
       }
       settle(batch, ending, null)
       break
@@ -153,7 +137,7 @@ export function applyToBatch(
         stamp: incoming.stamp,
         reason: event.data.reason,
         elapsed_s: event.data.total_elapsed_s,
-        ...receiptOf(event.data),
+        ...deliveryIn(event.data),
       }
       settle(batch, ending, text(event.data.traceback) ?? null)
       break
@@ -215,25 +199,6 @@ function withoutSettled(values: Record<string, unknown>): Record<string, unknown
 
 const short = (value: unknown): string | null => text(value)?.slice(0, MOST_SHOWN).toWellFormed() ?? null
 
-/** `data.delivery` of an end event, when it counts what was produced; other counts that it lacks are 0. */
-function receiptOf(data: Record<string, unknown>): { delivery?: Delivery } {
-  const sent = record(data.delivery)
-  const count = (name: keyof Delivery): number => {
-    const value = sent?.[name]
-    if (value === undefined && name !== 'produced') return 0
-    return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : -1
-  }
-  const delivery: Delivery = {
-    produced: count('produced'),
-    accepted: count('accepted'),
-    duplicate: count('duplicate'),
-    spilled: count('spilled'),
-    dropped: count('dropped'),
-    rejected: count('rejected'),
-  }
-  return Object.values(delivery).includes(-1) ? {} : { delivery }
-}
-
 function settle(batch: BatchState, ending: Ending, traceback: string | null): void {
   if (batch.ending !== null && ending.stamp <= batch.ending.stamp) return
   batch.ending = ending
@@ -273,15 +238,6 @@ const record = (value: unknown): Record<string, unknown> | undefined =>
 
 const isFromHost = ({ start }: BatchState, { source }: Event): boolean =>
   source.host === undefined || start?.values.host === undefined || source.host === start.values.host
-
-/** `data.process` of a batch_start, when it is whole. */
-function processIn(data: Record<string, unknown>): Process | null {
-  const { pid, start_time, boot_id } = record(data.process) ?? {}
-  const isWord = (value: unknown): value is string =>
-    typeof value === 'string' && value.length > 0 && value.length <= 128
-  const isPid = typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0
-  return isPid && isWord(start_time) && isWord(boot_id) ? { pid, start_time, boot_id } : null
-}
 
 /** What one batch_start says, under the names of the columns; a field it does not mention is absent. */
 function startFields(

@@ -2,7 +2,8 @@ import { together } from '../../db/piece.ts'
 import type { Tx } from '../../db/sql.ts'
 import type { Change } from '../../stream/change.ts'
 import { type Closing, statusOf } from './batch.ts'
-import { lockBatches, saveBatchSummaries, settleJobs } from './for-ingest.ts'
+import { lockBatches, saveBatchSummaries } from './for-ingest.ts'
+import { settleJobs } from './settle-jobs.ts'
 
 /**
  * Gives batches an end that their reporters did not give (contract §10 "Lost"), by batch id; those that ended

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/sql.ts'
-import type { BatchStatus, Delivery, JobStatus } from './batch.ts'
-import { type DeliveryState, receiptOf } from './receipt.ts'
+import type { BatchStatus, JobStatus } from './batch.ts'
+import { type Delivery, type DeliveryState, receiptOf } from './receipt.ts'
 
 export interface DeliveryView {
   batch_id: string

@@ -9,12 +9,11 @@ import {
   endedAt,
   environmentOf,
   failureReasonOf,
-  type JobStatus,
-  type Process,
   startedAt,
   statusOf,
 } from './batch.ts'
 import { detailsOf } from './details.ts'
+import type { Process } from './process.ts'
 import { unheard } from './receipts.ts'
 
 /** A batch as ingest finds it, locked until the transaction ends. */
@@ -266,44 +265,4 @@ export function saveBatchProgress(batches: BatchState[]): Piece {
       string_to_table(${column((b) => `{${b.clockSkews.join(',')}}`)}, chr(10))
     ) as x (key, first, last, events, running, completed, failed, stopped, lost, gf, gl, gb, low, received, live, skews)
     where p.batch_key = x.key::bigint`
-}
-
-/**
- * When a batch ends, its jobs without an end of their own are lost; when it turns out to run on, they run again.
- * Run after the jobs of the same events were saved.
- * @returns the jobs whose status changed, and the counts of every batch
- */
-export async function settleJobs(
-  tx: Tx,
-  batches: BatchState[],
-): Promise<{
-  jobs: { batchKey: number; key: number; id: string; status: JobStatus }[]
-  counts: Map<number, BatchState['jobs']>
-}> {
-  const keys = batches.map((b) => b.key)
-  // As numbers: postgres.js takes an array of booleans for one boolean.
-  const over = batches.map((b) => (statusOf(b) === 'running' ? 0 : 1))
-  const jobs = await tx<
-    { batchKey: number; key: number; id: string; status: JobStatus }[]
-  >`/* batches.settle_jobs */
-    update jobs j set status = case when x.over = 1 then 'lost' else 'running' end
-    from unnest(${keys}::bigint[], ${over}::int[]) as x (key, over)
-    where j.batch_key = x.key and j.outcome = 'running' and j.status <> case when x.over = 1 then 'lost' else 'running' end
-    returning j.batch_key "batchKey", j.key, j.id, j.status`
-  const rows = await tx<({ batchKey: number } & BatchState['jobs'])[]>`/* batches.count_jobs */
-    with counted as (
-      select x.key,
-        count(j.key) filter (where j.status = 'running')::int n_running,
-        count(j.key) filter (where j.status = 'completed')::int n_completed,
-        count(j.key) filter (where j.status = 'failed')::int n_failed,
-        count(j.key) filter (where j.status = 'stopped')::int n_stopped,
-        count(j.key) filter (where j.status = 'lost')::int n_lost
-      from unnest(${keys}::bigint[]) as x (key) left join jobs j on j.batch_key = x.key group by x.key)
-    update batch_progress p set n_running = c.n_running, n_completed = c.n_completed, n_failed = c.n_failed,
-      n_stopped = c.n_stopped, n_lost = c.n_lost,
-      n_jobs = c.n_running + c.n_completed + c.n_failed + c.n_stopped + c.n_lost
-    from counted c where p.batch_key = c.key
-    returning p.batch_key "batchKey", p.n_running running, p.n_completed completed, p.n_failed failed,
-      p.n_stopped stopped, p.n_lost lost`
-  return { jobs, counts: new Map(rows.map(({ batchKey, ...counts }) => [batchKey, counts])) }
 }

@@ -7,7 +7,6 @@ export {
   environmentOf,
   isFromOwner,
   type JobStatus,
-  type Process,
   STOP_REASON,
   type StartConflict,
   startedAt,
@@ -34,8 +33,8 @@ export {
   type NewBatch,
   saveBatchProgress,
   saveBatchSummaries,
-  settleJobs,
 } from './for-ingest.ts'
+export type { Process } from './process.ts'
 export { type BatchFilter, EVERY_BATCH, listBatches, readBatches } from './reads.ts'
 export { clockSkewS, correctionMs } from './receipts.ts'
 export {
@@ -46,6 +45,7 @@ export {
   type FoundBatch,
   searchBatches,
 } from './search.ts'
+export { settleJobs } from './settle-jobs.ts'
 export {
   aliveAt,
   type BatchExtras,

@@ -1,4 +1,32 @@
-import type { Delivery } from './batch.ts'
+/** The reporter's own count of its events, sent with the last of them (goals: delivery receipt). */
+export interface Delivery {
+  produced: number
+  accepted: number
+  duplicate: number
+  spilled: number
+  dropped: number
+  /** Refused by the service: they never come. */
+  rejected: number
+}
+
+/** `data.delivery` of an end event, when it counts what was produced; other counts that it lacks are 0. */
+export function deliveryIn(data: Record<string, unknown>): { delivery?: Delivery } {
+  const sent = data.delivery as Record<string, unknown> | null | undefined
+  const count = (name: keyof Delivery): number => {
+    const value = sent?.[name]
+    if (value === undefined && name !== 'produced') return 0
+    return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : -1
+  }
+  const delivery: Delivery = {
+    produced: count('produced'),
+    accepted: count('accepted'),
+    duplicate: count('duplicate'),
+    spilled: count('spilled'),
+    dropped: count('dropped'),
+    rejected: count('rejected'),
+  }
+  return Object.values(delivery).includes(-1) ? {} : { delivery }
+}
 
 /**
  * Whether everything that the reporter produced has arrived. `open` while the batch runs; `unknown` when it ended

@@ -1,7 +1,8 @@
 import { type BatchCan, batchCan, callerMay, type ProjectFacts } from '../access.ts'
 import type { Caller } from '../caller.ts'
 import { type Clock, isStalled } from '../liveness.ts'
-import type { BatchStatus, Process } from './batch.ts'
+import type { BatchStatus } from './batch.ts'
+import type { Process } from './process.ts'
 import { clockSkewS, correctionMs } from './receipts.ts'
 
 /** A batch as `batchColumns` reads it. */

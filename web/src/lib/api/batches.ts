@@ -162,11 +162,6 @@ export interface BatchEdit {
   archived?: boolean
 }
 export const stopBatch = (id: string): Promise<void> => post(`${batchAt(id)}/stop`)
-/** What its reporter says later counts above it. */
-export const endBatch = (
-  id: string,
-  body: { status: 'failed' | 'stopped'; reason?: string },
-): Promise<Batch> => post(`${batchAt(id)}/end`, body)
 export const restoreBatch = (id: string): Promise<void> => post(`${batchAt(id)}/restore`)
 export const changeBatch = (id: string, body: BatchEdit): Promise<Batch> => patch(batchAt(id), body)
 export const deleteBatches = (

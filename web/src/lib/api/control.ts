@@ -9,7 +9,7 @@ import { batchAt } from './batches.ts'
 import { ask, nextOf, nodesOf, notFound } from './graphql.ts'
 import { post } from './request.ts'
 import { commandOf, stepOf } from './shapes.ts'
-import type { Command, Step } from './types.ts'
+import type { Batch, Command, Step } from './types.ts'
 
 export type { Command, Step } from './types.ts'
 
@@ -32,6 +32,12 @@ export const rerunBatch = (
 ): Promise<{ cmd_id: string; host_id: string; state: 'pending' }> => post(`${batchAt(id)}/rerun`, wish)
 export const cancelCommand = (id: string, cmdId: string): Promise<void> =>
   post(`${batchAt(id)}/commands/${encodeURIComponent(cmdId)}/cancel`)
+
+/** What its reporter says later counts above it. */
+export const endBatch = (
+  id: string,
+  body: { status: 'failed' | 'stopped'; reason?: string },
+): Promise<Batch> => post(`${batchAt(id)}/end`, body)
 
 /** When the epochs of a job were, in milliseconds; both columns rise. */
 export async function fetchEpochTimes(

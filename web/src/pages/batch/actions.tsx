@@ -14,12 +14,13 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { OpenLater } from '../../ui/open-later.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { useBatchContext } from './context.ts'
-import { stopPlan, useControl } from './control.ts'
+import { useControl } from './control.ts'
 import { EditBatch } from './edit.tsx'
 import { EndBatch } from './end-dialog.tsx'
 import { Ladder } from './ladder.tsx'
 import { RerunBatch } from './rerun-dialog.tsx'
 import { ShareBatch } from './share-dialog.tsx'
+import { stopPlan } from './stop-ladder.ts'
 
 const moreMenu = () => import('./more-menu.tsx').then((file) => file.MoreMenu)
 

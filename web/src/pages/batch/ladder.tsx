@@ -8,7 +8,8 @@ import { exact, timeOfDay } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { useNow } from '../../ui/when.tsx'
-import { type Rung, rerunLadder, stopLadder, useControl } from './control.ts'
+import { type Rung, rerunLadder, useControl } from './control.ts'
+import { stopLadder } from './stop-ladder.ts'
 
 /** What ended so long ago stands on the timeline alone. */
 const SHOWN_MS = 10 * 60_000

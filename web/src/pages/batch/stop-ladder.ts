@@ -1,0 +1,69 @@
+import type { Step } from '../../lib/api/control.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { type Control, type Rung, rungOf, sayExit } from './control.ts'
+
+/** Requested → told → SIGTERM → SIGKILL → ended, as far as it went; undefined where no stop was asked for. */
+export function stopLadder(batch: Batch, { commands, timeline }: Control): Rung[] | undefined {
+  const steps = timeline.filter((step) => step.kind === 'stop')
+  const asked = steps.find((step) => step.step === 'requested')
+  if (asked === undefined) return undefined
+  const command = commands.find((one) => one.kind === 'stop')
+  const of = (name: Step['step']): Step | undefined =>
+    steps.findLast((step) => step.step === name && (step.cmd_id === null || step.cmd_id === command?.cmd_id))
+  const over = batch.status !== 'running'
+  const pid = pidOf(timeline)
+  const rungs = [rungOf('Stop requested', asked)]
+  const seen = of('seen_by_reporter')
+  if (seen || !over)
+    rungs.push(
+      rungOf(
+        'Seen by the script',
+        seen,
+        seen ? undefined : 'it looks every 10 seconds, and raises at its next call or 10 seconds later',
+      ),
+    )
+  if (command !== undefined) {
+    rungs.push(
+      rungOf('Agent has the command', of('delivered')),
+      rungOf('Agent acknowledged', of('acknowledged')),
+    )
+    const term = of('sigterm')
+    const kill = of('sigkill')
+    const ended = steps.some((step) => ['exited', 'failed', 'cancelled'].includes(step.step))
+    if (term || !ended) rungs.push(rungOf('SIGTERM sent', term))
+    if (kill || (term && !ended))
+      rungs.push(
+        rungOf('SIGKILL sent', kill, kill ? undefined : 'if it has not ended when its grace is over'),
+      )
+    const exit = of('exited') ?? of('failed') ?? of('cancelled')
+    if (exit !== undefined)
+      rungs.push({ ...rungOf('Process ended', exit), note: sayExit(exit), bad: exit.step === 'failed' })
+    else if (!over) rungs.push({ title: 'Process ended' })
+  }
+  if (command === undefined && !over) rungs.push({ title: 'Otherwise, by hand', note: byHand(batch, pid) })
+  const end = timeline.find((step) => step.step === 'ended')
+  rungs.push(rungOf(end ? `Batch ${end.detail.status ?? 'ended'}` : 'Batch ended', end))
+  return rungs
+}
+
+const pidOf = (timeline: readonly Step[]): number | undefined => {
+  const pid = timeline.find((step) => step.step === 'began')?.detail.pid
+  return typeof pid === 'number' ? pid : undefined
+}
+
+/** What is left where no agent can stop it: the command for its host. */
+const byHand = (batch: Batch, pid: number | undefined): string =>
+  `no agent is online on ${batch.host ?? 'its host'}; run there: ${pid === undefined ? "kill -TERM <the script's pid>" : `kill -TERM ${pid}`}`
+
+/** The steps of a stop before it is asked for: what will happen, and when. */
+export function stopPlan(batch: Batch, { timeline }: Control, agentOnline: boolean): Rung[] {
+  const pid = pidOf(timeline)
+  return [
+    { title: 'Stop requested', note: 'at once' },
+    { title: 'Seen by the script', note: 'within 10 s; it raises at its next call' },
+    { title: 'Main thread interrupted', note: 'after 10 s without a call' },
+    agentOnline
+      ? { title: 'SIGTERM by the agent, then SIGKILL', note: 'within 10 s, and 30 s after that' }
+      : { title: 'By hand', note: byHand(batch, pid) },
+  ]
+}
