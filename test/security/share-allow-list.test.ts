@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { BatchView } from '../../src/domain/batches/index.ts'
 import type { JobView } from '../../src/domain/jobs/index.ts'
-import { BatchType } from '../../src/graphql/batch.ts'
-import { builder } from '../../src/graphql/builder.ts'
-import { JobType } from '../../src/graphql/job.ts'
-import { openStage, type Stage, startOf } from '../http/stage.ts'
+import type { Stage } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { openStream } from '../live/stream.ts'
 
@@ -13,24 +10,36 @@ import { openStream } from '../live/stream.ts'
 
 const PLANTED = 'planted-for-members-only'
 
-vi.mock('../../src/domain/batches/view.ts', async (original) => {
-  const view = await original<typeof import('../../src/domain/batches/view.ts')>()
-  const batchView = (...given: Parameters<typeof view.batchView>): BatchView =>
-    Object.assign(view.batchView(...given), { planted: 'planted-for-members-only' })
-  return { ...view, batchView }
-})
-vi.mock('../../src/domain/jobs/view.ts', async (original) => {
-  const view = await original<typeof import('../../src/domain/jobs/view.ts')>()
-  const jobView = (...given: Parameters<typeof view.jobView>): JobView =>
-    Object.assign(view.jobView(...given), { planted: 'planted-for-members-only' })
-  return { ...view, jobView }
-})
-builder.objectField(BatchType, 'planted', (t) => t.string({ nullable: true, resolve: () => PLANTED }))
-builder.objectField(JobType, 'planted', (t) => t.string({ nullable: true, resolve: () => PLANTED }))
+const BATCH_VIEW = '../../src/domain/batches/view.ts'
+const JOB_VIEW = '../../src/domain/jobs/view.ts'
+
+/** The service as it is with such a field. Test files share their modules, so this one loads all of them anew. */
+async function loadPlanted(): Promise<typeof import('../http/stage.ts')> {
+  vi.resetModules()
+  vi.doMock(BATCH_VIEW, async (original) => {
+    const view = await original<typeof import('../../src/domain/batches/view.ts')>()
+    const batchView = (...given: Parameters<typeof view.batchView>): BatchView =>
+      Object.assign(view.batchView(...given), { planted: PLANTED })
+    return { ...view, batchView }
+  })
+  vi.doMock(JOB_VIEW, async (original) => {
+    const view = await original<typeof import('../../src/domain/jobs/view.ts')>()
+    const jobView = (...given: Parameters<typeof view.jobView>): JobView =>
+      Object.assign(view.jobView(...given), { planted: PLANTED })
+    return { ...view, jobView }
+  })
+  const { builder } = await import('../../src/graphql/builder.ts')
+  const { BatchType } = await import('../../src/graphql/batch.ts')
+  const { JobType } = await import('../../src/graphql/job.ts')
+  builder.objectField(BatchType, 'planted', (t) => t.string({ nullable: true, resolve: () => PLANTED }))
+  builder.objectField(JobType, 'planted', (t) => t.string({ nullable: true, resolve: () => PLANTED }))
+  return import('../http/stage.ts')
+}
 
 let stage: Stage
 const links: Record<string, string> = {}
 beforeAll(async () => {
+  const { openStage, startOf } = await loadPlanted()
   stage = await openStage()
   const source = { project: 'open', host: 'gpu-box-7' }
   await stage.send(stage.batchOwner, [
@@ -48,7 +57,12 @@ beforeAll(async () => {
     links[name] = made.body.token
   }
 })
-afterAll(() => stage?.stop())
+afterAll(async () => {
+  await stage?.stop()
+  vi.doUnmock(BATCH_VIEW)
+  vi.doUnmock(JOB_VIEW)
+  vi.resetModules()
+})
 
 test('a new field is shown to members over REST, and hidden from visitors and shares', async () => {
   const paths = [
