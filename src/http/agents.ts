@@ -39,7 +39,6 @@ const endedProcesses = z
   .array(z.object({ batch_id: word, pid, start_time: word, boot_id: word, reason: reason.optional() }))
   .max(1_000)
 const agentAndCommand = z.object({ id: z.string(), cmd_id: z.string() })
-
 const state = z.object({ state: z.enum(COMMAND_STATES) })
 const text = z.string().nullable()
 
@@ -60,8 +59,7 @@ const agentOnly = { onRequest: async (request: FastifyRequest) => void (await ag
 
 /** What agents ask and say (contract §5; specification §4.3). */
 export function agentRoutes(app: FastifyInstance, services: Services): void {
-  const { writer, now } = services
-  const { config } = services
+  const { writer, now, config } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const tags = ['agents']
   const ofAgent = { tags, params: shapes.byId, querystring: shapes.nothing }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openStage, type Person, type Stage, startOf } from '../http/stage.ts'
+import { PASSWORD } from '../kit/app.ts'
 import { registerAgent, type TestAgent } from './agent.ts'
 
 /**
@@ -268,6 +269,14 @@ describe('an agent', () => {
     expect((await rerun(id, stage.owner.token)).body.code).toBe('agent_offline')
     expect((await agentOf(stage.member, 'beta').jobs()).status).toBe(401)
     await patch(false)
+    // The agent's token was revoked for good: it is back once its owner has registered it again.
+    expect((await rerun(id, stage.owner.token)).body.code).toBe('agent_offline')
+    const credentials = { email: stage.member.email, password: PASSWORD }
+    const again = await stage.app.call('POST', '/api/auth/login', { body: credentials })
+    for (const host of HOSTS) {
+      const agent = await registerAgent(stage.app, again.body.token, host)
+      agents.set(`${stage.member.name} ${host}`, agent)
+    }
     expect((await rerun(id, stage.owner.token)).status).toBe(202)
     await sweep()
   })

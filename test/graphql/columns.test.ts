@@ -218,11 +218,11 @@ test('a view that is made when it is asked for is the same view', () => {
     gpu_first_at: null,
     gpu_last_at: null,
     gpu_low_samples: 0,
-    batch_gpu_low_samples: 0,
+    batch_gpu_low_samples: 6,
     clock_skews: [],
     gpu_busy_at: null,
-    batch_gpu_first_at: '2026-03-01T10:00:00Z',
-    batch_gpu_last_at: '2026-03-01T10:05:00Z',
+    batch_gpu_first_at: '2026-03-01T23:40:00Z',
+    batch_gpu_last_at: '2026-03-01T23:59:00Z',
     batch_gpu_busy_at: null,
   }
   for (const one of [row, { ...row, status: 'completed' as const, reported_s: Number.NaN }]) {

@@ -94,7 +94,8 @@ describe('rotating the signing key', () => {
 
   test('is written down', async () => {
     const { active_kid } = await rotate()
-    const entries = await app.sql`select action, subject from audit_log`
+    const entries = await app.sql`
+      select action, subject from audit_log where subject like 'signing_key:%'`
     expect(entries).toEqual([{ action: 'signing_key.rotated', subject: `signing_key:${active_kid}` }])
   })
 })
@@ -135,7 +136,8 @@ describe('a role', () => {
     await change(user.user.id, { role: 'user' })
     expect((await app.call('GET', '/api/admin/users', { token: user.token })).status).toBe(403)
     const entries = await app.sql`
-      select action, actor_id, detail from audit_log where subject = ${`user:${user.user.id}`} order by id`
+      select action, actor_id, detail from audit_log
+      where subject = ${`user:${user.user.id}`} and action = 'user.role_changed' order by id`
     expect(entries).toEqual([
       { action: 'user.role_changed', actor_id: admin.user.id, detail: { from: 'user', to: 'admin' } },
       { action: 'user.role_changed', actor_id: admin.user.id, detail: { from: 'admin', to: 'user' } },
@@ -208,14 +210,14 @@ describe('disabling an account', () => {
     expect(await attempt('wrong password')).toMatchObject({ status: 401, body: { code: 'bad_credentials' } })
   })
 
-  test('can be undone: tokens work again, sessions stay closed', async () => {
+  test('can be undone: tokens stay revoked, sessions stay closed, and its person signs in again', async () => {
     await change(person.user.id, { disabled: true })
     await change(person.user.id, { disabled: false })
-    expect((await me(read)).status).toBe(200)
+    expect((await me(read)).status).toBe(401)
     expect((await me(person.token)).status).toBe(401)
     expect((await me(await login(person.email))).status).toBe(200)
-    const entries =
-      await app.sql`select action from audit_log where subject = ${`user:${person.user.id}`} order by id`
+    const entries = await app.sql`select action from audit_log
+      where subject = ${`user:${person.user.id}`} and action in ('user.disabled', 'user.enabled') order by id`
     expect(entries.map((entry) => entry.action)).toEqual(['user.disabled', 'user.enabled'])
   })
 })

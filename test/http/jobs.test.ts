@@ -52,6 +52,9 @@ describe('a job', () => {
       latest: { epoch: 3, train_loss: 'NaN', val_loss: '-Infinity', 'acc/top1': 0.7 },
       metrics: {},
       failure_reason: null,
+      traceback: null,
+      step_unit: null,
+      pruned: false,
       idle: false,
       eta_s: null,
     })
@@ -111,6 +114,13 @@ describe('the idle mark', () => {
       const ago = (min: number) => new Date(clock.now().getTime() - min * 60_000).toISOString()
       const send = (type: Parameters<typeof makeEvent>[0], id: string | null, min: number, data = {}) =>
         stage.send(stage.owner, [makeEvent(type, { batch_id: 'gpu', job_id: id, timestamp: ago(min), data })])
+      /** Samples of the last eleven minutes, received as they are taken. */
+      const sample = async (...samples: [id: string | null, data: object][]) => {
+        for (let minute = 0; minute <= 11; minute++) {
+          for (const [id, data] of samples) await send('resource_snapshot', id, 0, data)
+          if (minute < 11) clock.forward({ minutes: 1 })
+        }
+      }
       const idle = async () => {
         const { body } = await stage.get('/api/batches/gpu/jobs', stage.owner.token)
         return body.items
@@ -120,15 +130,13 @@ describe('the idle mark', () => {
       }
       await stage.send(stage.owner, [startOf({ id: 'gpu', timestamp: ago(60) })])
       for (const id of ['own', 'quiet', 'ended']) await send('job_start', id, 59)
-      await send('resource_snapshot', 'own', 40, { gpu_util_pct: 2 })
-      await send('resource_snapshot', 'ended', 40, { gpu_util_pct: 2 })
       await send('job_done', 'ended', 30)
       // The server has just started.
       expect(await idle()).toEqual([])
-      clock.forward({ minutes: 11 })
+      await sample(['own', { gpu_util_pct: 2 }], ['ended', { gpu_util_pct: 2 }])
       expect(await idle()).toEqual(['own'])
       // What is known of the batch's GPU speaks for the jobs without their own.
-      await send('resource_snapshot', null, 10, { gpus: [{ util_pct: 0 }, { util_pct: 4 }] })
+      await sample(['own', { gpu_util_pct: 2 }], [null, { gpus: [{ util_pct: 0 }, { util_pct: 4 }] }])
       expect(await idle()).toEqual(['own', 'quiet'])
       await send('resource_snapshot', null, 0, { gpu_util_pct: 90 })
       expect(await idle()).toEqual(['own'])
@@ -159,7 +167,8 @@ describe('the list of jobs', () => {
 
   test.each([
     ['project=jobs', ['b', 'a']],
-    ['project=JOBS&status=FAILED', ['b']],
+    ['project=JOBS', []],
+    ['project=jobs&status=FAILED', ['b']],
     ['project=jobs&status=failed&status=running', ['b', 'a']],
     ['batch=j1', ['b', 'a']],
     ['batch=j1&batch=j2', ['b', 'c', 'a']],

@@ -177,6 +177,7 @@ describe('log lines', () => {
         job_id: COMMA,
         level: 'fatal',
         line: 'line 69 100%_ÄÖ',
+        stream: null,
       },
     ])
   })

@@ -54,7 +54,7 @@ test('the timeline tells of begin and end, of what people did and who they were,
     ['ended', 'batch', 'reporter', 'batch-owner'],
   ])
   expect(steps[0]?.detail).toEqual({ host: 'box7', n_total: 2 })
-  expect(steps[1]?.detail).toEqual({ fields: ['tags', 'notes'], tags: ['night'] })
+  expect(steps[1]?.detail).toEqual({ fields: ['notes', 'tags'], tags: ['night'] })
   expect(steps[2]?.detail).toMatchObject({ anonymous: true })
   expect(JSON.stringify(steps)).not.toMatch(/secret/)
 })

@@ -61,7 +61,11 @@ test('who is signed in links an identity, and comes in by it from then on', asyn
   const { session } = await signInThrough(app)
   expect((await whoIs(app, session)).id).toBe(user.id)
   const { body } = await app.call('GET', `/api/admin/audit?subject=user:${user.id}`, { token: admin.token })
-  expect(body.items).toMatchObject([{ action: 'identity.linked', detail: { issuer: keys.issuer } }])
+  expect(body.items).toMatchObject([
+    { action: 'user.signed_in', detail: { method: 'provider', provider: 'keys' } },
+    { action: 'identity.linked', detail: { issuer: keys.issuer } },
+    { action: 'user.registered' },
+  ])
 })
 
 test('linking what is linked already changes nothing', async () => {

@@ -54,7 +54,7 @@ export async function requestRerun(
     select b.host, b.owner_id, b.start_fields, a.id agent_id, a.key agent_key
     from batches b
     left join agents a on a.user_id = b.owner_id and a.hostname = b.host and a.revoked_at is null
-      and a.last_seen_at > ${onlineSince(now)}::timestamptz
+      and a.token_hash is not null and a.last_seen_at > ${onlineSince(now)}::timestamptz
       and exists (select from users u where u.id = a.user_id and u.disabled_at is null)
     where b.key = ${batch.key}`
   const start = standing?.start_fields ?? null

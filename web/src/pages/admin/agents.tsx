@@ -24,7 +24,8 @@ export function Agents() {
   const fault = faultOf(agents)
   if (fault) return <Refused error={fault} />
   if (agents.data === undefined) return <Waiting />
-  const items = agents.data
+  // Hosts that only reported have nothing to revoke.
+  const items = agents.data.filter((host) => host.agent_id !== null)
   return (
     <Sheet title="Agents">
       <p className="max-w-prose text-muted">
