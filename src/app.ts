@@ -25,8 +25,10 @@ import { createLog } from './log.ts'
 import { clockOf } from './services.ts'
 import { createWriter } from './stream/commit.ts'
 import { pruneChanges } from './stream/prune.ts'
+import { createAccountMailTask } from './workers/account-mail.ts'
 import { createAgentMailTask } from './workers/agent-mail.ts'
 import { startBackground } from './workers/background.ts'
+import { sendDigests } from './workers/digests.ts'
 import { createMailTask } from './workers/mail.ts'
 import { startPacking } from './workers/pack.ts'
 import { createSweeper, SWEEP_TASK, type Sweeper, type SweepOptions, sweepAlone } from './workers/sweeper.ts'
@@ -127,17 +129,20 @@ export async function startApp(
     const sweeper = createSweeper({ url, log, now, days: config.retention, ...options.sweep })
     closers.push(() => sweeper.close())
     let { port } = config
+    const mailing = { config, sql, writer, now, log, port: () => port }
     const background = await startBackground({
       url,
       sql: writerSql,
       log,
       now,
       tasks: {
-        mail: createMailTask({ config, sql, writer, now, log, port: () => port }),
+        mail: createMailTask(mailing),
+        account_mail: createAccountMailTask(mailing),
         [AGENT_MAIL_TASK]: createAgentMailTask({ config, sql, now, log }),
       },
       cron: {
         prune_changes: { at: '*/10 * * * *', run: async () => void (await pruneChanges(writer)) },
+        mail_digests: { at: '*/5 * * * *', run: (signal) => sendDigests(mailing, signal) },
         [SWEEP_TASK]: { at: '7 * * * *', run: async (signal) => void (await sweeper.sweep(signal)) },
         watch: { at: '* * * * *', run: (signal) => watch({ sql, writer, log, clock }, signal) },
       },

@@ -175,6 +175,21 @@ export const CONFIG_KEYS = {
     undefined,
     'Who mail is from. Default: `svc@` and the host of `SVC_PUBLIC_URL`, else `svc@localhost`.',
   ),
+  SVC_MAIL_ALLOWED_DOMAINS: key(
+    list,
+    '',
+    'Comma-separated domains whose addresses are mailed without a confirmation by their owners. A domain means itself, not what is below it.',
+  ),
+  SVC_MAIL_PER_PROJECT_PER_HOUR: key(
+    wholeNumber(1, 1e6),
+    '100',
+    'Mails of one project in an hour; what is over is folded into a digest for each recipient.',
+  ),
+  SVC_MAIL_PER_RECIPIENT_PER_HOUR: key(
+    wholeNumber(1, 1e6),
+    '20',
+    'Mails to one recipient in an hour, of all projects; what is over is folded into one digest.',
+  ),
   SVC_STALL_TIMEOUT_MIN: key(
     positiveNumber,
     '15',
@@ -256,6 +271,8 @@ export interface Config {
   retention: { logLine: number; event: number | undefined; deleted: number; notification: number }
   /** Undefined: mail is logged, not sent. */
   smtp: { url: string; from: string } | undefined
+  /** Domains (lower case) that need no confirmation, and mails an hour. */
+  mail: { allowedDomains: string[]; perProject: number; perRecipient: number }
 }
 
 export class ConfigError extends Error {}
@@ -339,6 +356,11 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
         raw.SVC_SMTP_URL === undefined
           ? undefined
           : { url: raw.SVC_SMTP_URL, from: raw.SVC_SMTP_FROM ?? `svc@${publicHost[0] ?? 'localhost'}` },
+      mail: {
+        allowedDomains: raw.SVC_MAIL_ALLOWED_DOMAINS.map((domain) => domain.toLowerCase().replace(/^@/, '')),
+        perProject: raw.SVC_MAIL_PER_PROJECT_PER_HOUR,
+        perRecipient: raw.SVC_MAIL_PER_RECIPIENT_PER_HOUR,
+      },
     },
   }
 }

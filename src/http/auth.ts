@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { requestAccountConfirmation } from '../domain/addresses/index.ts'
 import { recordAudit } from '../domain/audit.ts'
 import { factorsOf, makeChallenge } from '../domain/factors/index.ts'
 import { closeSession, closeSessionsOf } from '../domain/sessions/index.ts'
@@ -69,6 +70,7 @@ export function authRoutes(app: FastifyInstance, services: Services, guesses: Gu
         const at = now()
         const { user, session } = await commit(writer, async (tx) => {
           const user = await createUser(tx, { email, name, passwordHash }, config.registration, at)
+          if (config.smtp !== undefined) await requestAccountConfirmation(tx, user, { again: false }, at)
           return {
             result: { user, session: await enter(tx, request, user, 'registration', at) },
             changes: [],

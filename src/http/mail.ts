@@ -16,7 +16,7 @@ const FORM = 'application/x-www-form-urlencoded'
 const named = z.object({ rule: z.string().max(100).optional(), batch: z.string().max(2_000).optional() })
 /** What the buttons of the page say, and what mail programs do by themselves (RFC 8058). */
 const wish = z.object({
-  action: z.enum(['rule', 'batch', 'project', 'resume']).optional(),
+  action: z.enum(['rule', 'batch', 'project', 'service', 'resume']).optional(),
   'List-Unsubscribe': z.literal('One-Click').optional(),
 })
 
@@ -83,6 +83,7 @@ function page({ address, project, rule, batch, ended }: MailChoice, url: string)
   const button = (action: string, label: string): string =>
     `<p><button name="action" value="${action}">${escapeHtml(label)}</button></p>`
   const said = [
+    ...(ended.service ? ['You get no mail of this service any more.'] : []),
     ...(ended.project ? [`You get no mail of the project ${project} any more.`] : []),
     ...(ended.rule && rule !== null ? [`You get no mail of the rule “${rule.name}” any more.`] : []),
     ...(ended.batch && batch !== null ? [`You get no mail of the batch ${batch.id} any more.`] : []),
@@ -90,13 +91,14 @@ function page({ address, project, rule, batch, ended }: MailChoice, url: string)
   const standing =
     said.length === 0
       ? 'Choose what is to end; nothing has changed yet.'
-      : ended.project
+      : ended.project || ended.service
         ? ''
         : 'All other mail goes on.'
   const buttons = [
     ...(rule !== null && !ended.rule ? [button('rule', `No more mail of the rule “${rule.name}”`)] : []),
     ...(batch !== null && !ended.batch ? [button('batch', `No more mail of the batch ${batch.id}`)] : []),
     ...(ended.project ? [] : [button('project', `No more mail of the project ${project}`)]),
+    ...(ended.service ? [] : [button('service', 'No more mail of this service at all, of any project')]),
     ...(said.length === 0 ? [] : [button('resume', 'Send me all mail of the project again')]),
   ]
   return `<!doctype html>

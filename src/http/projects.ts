@@ -2,7 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleProject } from '../domain/access.ts'
+import { addressesOf, requestConfirmations } from '../domain/addresses/index.ts'
 import type { Caller } from '../domain/caller.ts'
+import { inviteMember } from '../domain/invitations/index.ts'
 import {
   createProject,
   listMembers,
@@ -10,7 +12,6 @@ import {
   type Member,
   type Project,
   removeMember,
-  setMember,
   setRecipients,
   updateProject,
 } from '../domain/projects/index.ts'
@@ -39,6 +40,8 @@ const projectShape = z.object({
   created_at: shapes.instant,
 })
 const memberShape = z.object({
+  state: z.enum(['member', 'invited']).describe('invited: they have not accepted yet'),
+  invitation_id: z.uuid().optional().describe('Of somebody who is invited'),
   user_id: z.string(),
   name: z.string(),
   email: z.string(),
@@ -55,7 +58,9 @@ const show = (project: Project): z.output<typeof projectShape> => ({
   ...(project.recipients === null ? {} : { recipients: project.recipients }),
   created_at: project.createdAt,
 })
-const showMember = (member: Member): z.output<typeof memberShape> => ({
+const showMember = (member: Member, invitationId: string | null = null): z.output<typeof memberShape> => ({
+  state: invitationId === null ? 'member' : 'invited',
+  ...(invitationId !== null && { invitation_id: invitationId }),
   user_id: member.userId,
   name: member.name,
   email: member.email,
@@ -186,7 +191,7 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
         createdAt,
         id: userId,
       }))
-      return { items: rows.map(showMember), next_cursor }
+      return { items: rows.map((one) => showMember(one)), next_cursor }
     },
   )
 
@@ -196,17 +201,33 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
       ...personOnly,
       schema: {
         ...one,
-        summary: 'Let somebody in, or change what they are: 201 or 200',
-        body: z.strictObject({ email: shapes.email, role: z.enum(['member', 'viewer']) }),
+        summary:
+          'Invite somebody, who becomes a member by accepting; or change the role of a member: 201 or 200',
+        body: z.strictObject({
+          email: shapes.email,
+          role: z.enum(['member', 'viewer']),
+          confirm_unverified: z
+            .boolean()
+            .default(false)
+            .describe('I checked who owns the account; counts where no mail server can verify its address'),
+        }),
         response: { 200: memberShape, 201: memberShape },
       },
     },
     async (request, reply) => {
       const caller = await request.person()
-      const { member, created } = await commit(writer, (tx) =>
-        setMember(tx, caller, request.params.slug, request.body, now()),
+      const { email, role, confirm_unverified: confirmUnverified } = request.body
+      const { member, created, invitationId } = await commit(writer, (tx) =>
+        inviteMember(
+          tx,
+          caller,
+          request.params.slug,
+          { email, role },
+          { mailConfigured: config.smtp !== undefined, confirmUnverified },
+          now(),
+        ),
       )
-      return reply.code(created ? 201 : 200).send(showMember(member))
+      return reply.code(created ? 201 : 200).send(showMember(member, invitationId))
     },
   )
 
@@ -217,7 +238,7 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
       schema: {
         ...one,
         params: bySlug.extend({ user_id: z.string() }),
-        summary: 'Put somebody out of a project',
+        summary: 'Remove a member from a project, or withdraw an invitation',
         response: { 204: shapes.noContent },
       },
     },
@@ -235,16 +256,31 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
       ...personOnly,
       schema: {
         ...one,
-        summary: 'Set where mail of the project goes',
+        summary: 'Set where mail of the project goes; the owners of new addresses are asked to confirm them',
         body: z.strictObject({ emails: z.array(shapes.email).max(100) }),
-        response: { 200: z.object({ emails: z.array(z.string()) }) },
+        response: {
+          200: z.object({
+            emails: z.array(z.string()),
+            unconfirmed: z.array(z.string()).describe('Not mailed until their owners confirm them'),
+          }),
+        },
       },
     },
     async (request) => {
       const caller = await request.person()
       const emails = [...new Map(request.body.emails.map((email) => [email.toLowerCase(), email])).values()]
-      await commit(writer, (tx) => setRecipients(tx, caller, request.params.slug, emails, now()))
-      return { emails }
+      const domains = config.mail.allowedDomains
+      const states = await commit(writer, async (tx) => {
+        const { result: projectKey } = await setRecipients(tx, caller, request.params.slug, emails, now())
+        if (config.smtp !== undefined) {
+          await requestConfirmations(tx, { projectKey, requestedBy: caller.user.id }, domains, now())
+        }
+        return { result: await addressesOf(tx, { projectKey }, domains), changes: [] }
+      })
+      const open = new Set(
+        states.flatMap(({ address, state }) => (state === 'confirmed' ? [] : [address.toLowerCase()])),
+      )
+      return { emails, unconfirmed: emails.filter((email) => open.has(email.toLowerCase())) }
     },
   )
 }

@@ -14,8 +14,8 @@ export const EVERYWHERE = [
   'read_timeout',
 ] as const satisfies ProblemCode[]
 
-/** What only the other doors answer, GraphQL and its subscriptions; not part of the REST document. */
-export const AT_OTHER_DOORS = ['query_too_large'] as const satisfies ProblemCode[]
+/** What only the other doors answer, GraphQL, its subscriptions and the links in mail; not part of the REST document. */
+export const AT_OTHER_DOORS = ['query_too_large', 'confirmation_not_found'] as const satisfies ProblemCode[]
 
 /**
  * How a sign-in through an identity provider may end without one. No answer has their status: the browser comes back to
@@ -41,6 +41,7 @@ const MISSING: readonly [begins: string, code: ProblemCode][] = [
   ['/api/rules/{id}', 'rule_not_found'],
   ['/api/shares/{id}', 'share_not_found'],
   ['/api/shared/{token}', 'share_not_found'],
+  ['/api/invitations/{id}', 'invitation_not_found'],
   ['/api/projects/{slug}', 'project_not_found'],
   ['/api/admin/users/{id}', 'user_not_found'],
   ['/api/oauth/{idp}', 'provider_not_found'],
@@ -147,7 +148,16 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'POST /api/tokens': ['quota_exceeded'],
   'POST /api/agents/register': ['quota_exceeded', 'agent_online'],
   'POST /api/batches/{id}/shares': ['quota_exceeded'],
-  'POST /api/projects/{slug}/members': ['user_not_found', 'already_owner'],
+  'POST /api/projects/{slug}/members': ['user_not_found', 'already_owner', 'address_not_verified'],
+  'DELETE /api/projects/{slug}/invitations/{id}': ['invitation_not_found'],
+  'POST /api/projects/{slug}/confirmations': [
+    'address_not_found',
+    'address_already_verified',
+    'address_stopped',
+    'mail_not_configured',
+    'too_many_attempts',
+  ],
+  'POST /api/auth/verification': ['address_already_verified', 'mail_not_configured', 'too_many_attempts'],
   'DELETE /api/projects/{slug}/members/{user_id}': ['member_not_found'],
   'POST /api/projects/{slug}/rules': ['too_many_rules'],
   'POST /api/rules/{id}/test': ['too_many_attempts'],

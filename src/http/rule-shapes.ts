@@ -23,7 +23,7 @@ export const cooldown = z
 export const counted = {
   trigger,
   condition: condition.nullish().describe('Of a `metric` rule, and of no other'),
-  cooldown_s: cooldown.default(0).describe('After a mail, none for so many seconds'),
+  cooldown_s: cooldown.default(600).describe('After a mail, none for so many seconds'),
 }
 
 export const ruleShape = z.object({
@@ -33,6 +33,9 @@ export const ruleShape = z.object({
   trigger,
   condition: z.object({ key: z.string(), op: z.enum(OPS), value: z.number().nullable() }).nullable(),
   recipients: z.array(z.string()).nullable().describe("Null: the project's"),
+  unconfirmed: z
+    .array(z.string())
+    .describe('Own recipients that are not mailed until their owners confirm them'),
   enabled: z.boolean(),
   cooldown_s: z.int(),
   created_at: shapes.instant,
@@ -46,13 +49,15 @@ export const previewShape = z.object({
   days: z.int(),
 })
 
-export const show = (rule: Rule): z.output<typeof ruleShape> => ({
+/** @param open addresses, in lower case, that may not be mailed yet */
+export const show = (rule: Rule, open: ReadonlySet<string>): z.output<typeof ruleShape> => ({
   id: rule.id,
   project: rule.project,
   name: rule.name,
   trigger: rule.trigger,
   condition: rule.condition === null ? null : { ...rule.condition, value: rule.condition.value ?? null },
   recipients: rule.recipients,
+  unconfirmed: (rule.recipients ?? []).filter((email) => open.has(email.toLowerCase())),
   enabled: rule.enabled,
   cooldown_s: rule.cooldownS,
   created_at: rule.createdAt,

@@ -1,6 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { Db, Tx } from '../db/sql.ts'
+import { addressesOf, requestConfirmations } from '../domain/addresses/index.ts'
+import type { Known } from '../domain/caller.ts'
 import {
   administeredProject,
   administeredRule,
@@ -11,6 +14,7 @@ import {
   muteBatch,
   PREVIEW_DAYS,
   previewRule,
+  type Rule,
   type RuleFields,
   testRule,
   updateRule,
@@ -47,6 +51,20 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
   const mail = { configured: config.smtp !== undefined }
   const write = <T>(work: (tx: Parameters<Parameters<typeof commit>[1]>[0]) => Promise<T>): Promise<T> =>
     commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
+  const domains = config.mail.allowedDomains
+  /** Addresses of the project that may not be mailed yet, in lower case. */
+  async function openOf(db: Db, projectKey: number): Promise<Set<string>> {
+    const states = await addressesOf(db, { projectKey }, domains)
+    return new Set(states.flatMap((one) => (one.state === 'confirmed' ? [] : [one.address.toLowerCase()])))
+  }
+  /** New addresses of a rule are asked at once. @returns those that may not be mailed yet */
+  async function askOwners(tx: Tx, caller: Known, { project: slug }: Rule): Promise<Set<string>> {
+    const { key: projectKey } = await administeredProject(tx, caller, slug)
+    if (config.smtp !== undefined) {
+      await requestConfirmations(tx, { projectKey, requestedBy: caller.user.id }, domains, now())
+    }
+    return openOf(tx, projectKey)
+  }
   // A test mail goes to whatever addresses a rule names.
   const tests = createAttemptLimits({ account: 10, address: 30 })
 
@@ -68,7 +86,8 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
       const cursor = cursorFor(project.key)
       const found = await listRules(sql, project.key, { limit: limit + 1, after: cursor.read(text) })
       const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
-      return { items: rows.map(show), next_cursor, mail }
+      const open = await openOf(sql, project.key)
+      return { items: rows.map((rule) => show(rule, open)), next_cursor, mail }
     },
   )
 
@@ -102,8 +121,11 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
         cooldownS: body.cooldown_s,
       }
       refuseMismatch(fields)
-      const rule = await write((tx) => createRule(tx, caller, request.params.slug, fields, now()))
-      return reply.code(201).send(show(rule))
+      const done = await write(async (tx) => {
+        const rule = await createRule(tx, caller, request.params.slug, fields, now())
+        return { rule, open: await askOwners(tx, caller, rule) }
+      })
+      return reply.code(201).send(show(done.rule, done.open))
     },
   )
 
@@ -180,9 +202,11 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
         ...(enabled !== undefined && { enabled }),
         ...(cooldownS !== undefined && { cooldownS }),
       }
-      return show(
-        await write((tx) => updateRule(tx, caller, request.params.id, change, refuseMismatch, now())),
-      )
+      const done = await write(async (tx) => {
+        const rule = await updateRule(tx, caller, request.params.id, change, refuseMismatch, now())
+        return { rule, open: await askOwners(tx, caller, rule) }
+      })
+      return show(done.rule, done.open)
     },
   )
 

@@ -21,6 +21,7 @@ import { exportRoutes } from './export.ts'
 import { createGuesses } from './guesses.ts'
 import { hostRoutes } from './hosts.ts'
 import { insightRoutes } from './insight.ts'
+import { invitationRoutes } from './invitations.ts'
 import { jobAttemptRoutes } from './job-attempts.ts'
 import { jobRoutes } from './jobs.ts'
 import { shedLoad } from './load.ts'
@@ -45,6 +46,7 @@ import { sseRoutes } from './sse.ts'
 import { createStreamSlots, type StreamSlots } from './stream-slots.ts'
 import { tokenRoutes } from './tokens.ts'
 import { refuseBytes, refusePath } from './unroutable.ts'
+import { verificationRoutes } from './verification.ts'
 import { servePages } from './web.ts'
 
 declare module 'fastify' {
@@ -174,7 +176,9 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   comparedSeriesRoutes(app, services)
   jobAttemptRoutes(app, services)
   projectRoutes(app, services)
+  invitationRoutes(app, services)
   ruleRoutes(app, services)
+  verificationRoutes(app, services)
   mailRoutes(app, services)
   projectFieldRoutes(app, services)
   shareRoutes(app, services)

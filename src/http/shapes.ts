@@ -49,6 +49,7 @@ export const userShape = z.object({
   email: z.string(),
   name: z.string(),
   role: z.enum(['admin', 'user']),
+  email_verified: z.boolean().describe('Whether they proved that the address is theirs'),
   created_at: instant,
 })
 
@@ -57,5 +58,6 @@ export const showUser = (user: User): z.output<typeof userShape> => ({
   email: user.email,
   name: user.name,
   role: user.role,
+  email_verified: user.emailVerified,
   created_at: user.createdAt,
 })

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Task } from 'graphile-worker'
-import MailComposer from 'nodemailer/lib/mail-composer'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Sql, Tx } from '../db/sql.ts'
+import { giveBackMail, requestConfirmations, takeMail } from '../domain/addresses/index.ts'
 import {
   type Facts,
+  holdMail,
   type MailPayload,
   markBegun,
   markEnded,
@@ -18,10 +19,11 @@ import {
 } from '../domain/notifications/index.ts'
 import type { Change } from '../stream/change.ts'
 import { commit, type Writer } from '../stream/commit.ts'
+import { addressIn, composeMail, homeOf } from './outgoing.ts'
 import { NoAnswer, NotTaken, openSmtp, type SmtpSession } from './smtp.ts'
 
 interface Services {
-  config: Pick<Config, 'smtp' | 'publicUrl' | 'host'>
+  config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
   /** Where the service listens; that of the configuration may be 0. */
   port: () => number
   sql: Sql
@@ -39,6 +41,7 @@ export function createMailTask(services: Services): Task {
   const { sql, writer, now, log, config } = services
   const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
     commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
+  const home = (): string => homeOf(config, services.port())
   /** What the timeline of the batch shows. */
   const writeStep = <T>(facts: Facts, work: (tx: Tx) => Promise<T>): Promise<T> =>
     commit(writer, async (tx) => ({ result: await work(tx), changes: timelineOf(facts) }))
@@ -59,15 +62,47 @@ export function createMailTask(services: Services): Task {
       )
     }
     const recipients = await write((tx) =>
-      recipientsOf(tx, {
-        ruleId: facts.rule.id,
-        projectKey: facts.project.key,
-        batchKey: facts.batch?.key ?? null,
-      }),
+      recipientsOf(
+        tx,
+        {
+          ruleId: facts.rule.id,
+          projectKey: facts.project.key,
+          batchKey: facts.batch?.key ?? null,
+        },
+        config.mail.allowedDomains,
+      ),
     )
     const waiting = recipients.filter(({ address }) => !marks.has(address.toLowerCase()))
     if (config.smtp === undefined) return logInstead(facts, waiting)
-    await sendAll(facts, waiting, config.smtp)
+    if (waiting.some(({ confirmed }) => !confirmed)) await askOwners(facts)
+    await sendAll(
+      facts,
+      waiting.filter(({ confirmed }) => confirmed),
+      config.smtp,
+    )
+  }
+
+  /** Asks the owners of addresses that nobody asked yet, such as those that were set before a mail server was. */
+  async function askOwners({ project, firing }: Facts): Promise<void> {
+    await write((tx) =>
+      requestConfirmations(
+        tx,
+        { projectKey: project.key, requestedBy: null },
+        config.mail.allowedDomains,
+        now(),
+      ),
+    )
+    log.info({ firing }, 'some recipients are not mailed: their owners have not confirmed the addresses')
+  }
+
+  /** Whether the budgets of this hour have room; what they hold back waits for a digest. */
+  async function haveRoom(facts: Facts, mail: { firing: number; address: string }): Promise<boolean> {
+    const of = { projectKey: facts.project.key, address: mail.address }
+    return write(async (tx) => {
+      if (await takeMail(tx, of, config.mail, now())) return true
+      await holdMail(tx, mail, now())
+      return false
+    })
   }
 
   async function sendAll(
@@ -79,6 +114,7 @@ export function createMailTask(services: Services): Task {
     const failures: Error[] = []
     for (const recipient of waiting) {
       const mail = { firing: facts.firing, address: recipient.address }
+      if (!(await haveRoom(facts, mail))) continue
       try {
         const bytes = await compose(facts, recipient, smtp.from)
         session ??= await openSmtp(smtp.url)
@@ -101,7 +137,10 @@ export function createMailTask(services: Services): Task {
     mail: { firing: number; address: string },
     error: Error,
   ): Promise<boolean> {
-    if (error.cause instanceof NotToSend) return true
+    if (error.cause instanceof NotToSend) {
+      await write((tx) => giveBackMail(tx, { projectKey: facts.project.key, address: mail.address }, now()))
+      return true
+    }
     const about = { firing: mail.firing, to: mail.address, why: error.message }
     if (error instanceof NoAnswer) {
       await writeStep(facts, (tx) => markEnded(tx, mail, 'unknown', error.message, now()))
@@ -113,7 +152,10 @@ export function createMailTask(services: Services): Task {
       log.warn(about, 'a mail was refused for good')
       return true
     }
-    if (error instanceof NotTaken) await write((tx) => unmark(tx, mail))
+    await write(async (tx) => {
+      if (error instanceof NotTaken) await unmark(tx, mail)
+      await giveBackMail(tx, { projectKey: facts.project.key, address: mail.address }, now())
+    })
     log.warn(about, 'a mail could not be sent; it is tried again')
     return false
   }
@@ -137,39 +179,23 @@ export function createMailTask(services: Services): Task {
     const letter = writeLetter(facts, { page: pageOf(facts), end })
     const domain = addressIn(from).split('@').at(-1)
     const who = createHash('sha256').update(recipient.address.toLowerCase()).digest('hex').slice(0, 16)
-    const composer = new MailComposer({
+    return composeMail({
       from,
-      to: { name: '', address: recipient.address },
-      subject: letter.subject,
-      text: letter.text,
-      html: letter.html,
+      to: recipient.address,
+      letter,
       date: now(),
       // The same for every attempt, so that whoever keeps mail can tell that two are one.
       messageId: `<svc.${facts.firing}.${who}@${domain}>`,
       ...(facts.batch === null ? {} : { references: `<svc.batch.${facts.batch.key}@${domain}>` }),
-      headers: {
-        // Without the batch: a header line has an end, an id of a batch nearly none.
-        'List-Unsubscribe': `<${byRule}>`,
-        'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-        'Auto-Submitted': 'auto-generated',
-        'X-Auto-Response-Suppress': 'All',
-      },
-      disableFileAccess: true,
-      disableUrlAccess: true,
+      // Without the batch: a header line has an end, an id of a batch nearly none.
+      unsubscribe: byRule,
     })
-    return composer.compile().build()
   }
 
   function pageOf({ batch, project }: Facts): string {
     return batch === null
       ? `${home()}/p/${encodeURIComponent(project.slug)}`
       : `${home()}/b/${encodeURIComponent(batch.id)}`
-  }
-
-  function home(): string {
-    const { publicUrl, host } = config
-    const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
-    return publicUrl ?? `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${services.port()}`
   }
 }
 
@@ -178,6 +204,3 @@ const timelineOf = ({ batch }: Facts): Change[] =>
 
 /** Another worker has handed this mail over meanwhile, or its rule was deleted. */
 class NotToSend extends Error {}
-
-/** `Monitor <monitor@example.org>` → `monitor@example.org`. */
-const addressIn = (from: string): string => /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from

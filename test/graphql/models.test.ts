@@ -24,7 +24,11 @@ const delegateOf = (name: string) => `${name.charAt(0).toLowerCase()}${name.slic
 /** Tables that the server's own migrator and its job queue keep, and those that GraphQL has no business with. */
 const NOT_MODELLED = [
   '_prisma_migrations',
+  'address_confirmations',
   'identities',
+  'mail_addresses',
+  'mail_budgets',
+  'mail_held',
   'notification_firings',
   'notification_mails',
   'notification_mutes',
@@ -32,6 +36,7 @@ const NOT_MODELLED = [
   'notification_rules',
   'oauth_attempts',
   'passkeys',
+  'project_invitations',
   'reachable',
   'recovery_codes',
   'servers',

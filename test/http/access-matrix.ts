@@ -274,6 +274,42 @@ export const MATRIX: Row[] = [
     path: ({ stage }) => `/api/projects/vision/members/${stage.stranger.id}`,
     answers: '401 401 403 403 404 403 403 403 404 404',
   },
+  { route: 'GET /api/invitations', answers: PERSONS(200) },
+  // Whose it is not, finds none.
+  ...['accept', 'decline'].map(
+    (suffix): Row => ({
+      route: `POST /api/invitations/:id/${suffix}`,
+      path: () => `/api/invitations/00000000-0000-4000-8000-000000000000/${suffix}`,
+      answers: PERSONS(404),
+    }),
+  ),
+  {
+    route: 'GET /api/projects/:slug/invitations',
+    path: () => '/api/projects/vision/invitations',
+    answers: '401 401 403 403 404 403 403 403 200 200',
+  },
+  {
+    route: 'DELETE /api/projects/:slug/invitations/:id',
+    path: () => '/api/projects/vision/invitations/none',
+    answers: '401 401 403 403 404 403 403 403 404 404',
+  },
+  {
+    route: 'GET /api/projects/:slug/confirmations',
+    path: () => '/api/projects/vision/confirmations',
+    answers: '401 401 403 403 404 403 403 403 200 200',
+  },
+  {
+    // Without a mail server nobody can be asked: who may ask learns that.
+    route: 'POST /api/projects/:slug/confirmations',
+    path: () => '/api/projects/vision/confirmations',
+    body: () => ({ email: 'team@example.org' }),
+    answers: '401 401 403 403 404 403 403 403 409 409',
+  },
+  { route: 'GET /api/auth/verification', answers: PERSONS(200) },
+  { route: 'POST /api/auth/verification', answers: PERSONS(409) },
+  // Whoever has the link; these were never given out.
+  { route: 'GET /verify/:token', path: () => `/verify/${'x'.repeat(43)}`, answers: NOBODY_FINDS },
+  { route: 'POST /verify/:token', path: () => `/verify/${'x'.repeat(43)}`, answers: NOBODY_FINDS },
   {
     route: 'PUT /api/projects/:slug/recipients',
     path: () => '/api/projects/vision/recipients',

@@ -98,7 +98,13 @@ describe('a project', () => {
   test('shows visitors neither recipients nor members', async () => {
     const body = { emails: ['Team@example.org', 'team@example.org', 'other@example.org'] }
     const set = await call('PUT', '/api/projects/open/recipients', { token: stage.owner.token, body })
-    expect([set.status, set.body]).toEqual([200, { emails: ['team@example.org', 'other@example.org'] }])
+    expect([set.status, set.body]).toEqual([
+      200,
+      {
+        emails: ['team@example.org', 'other@example.org'],
+        unconfirmed: ['team@example.org', 'other@example.org'],
+      },
+    ])
     const shown = async (token?: string) => (await stage.get('/api/projects/open', token)).body
     expect((await shown(stage.viewer.token)).recipients).toEqual(set.body.emails)
     expect((await shown(stage.admin.token)).recipients).toEqual(set.body.emails)
@@ -113,8 +119,8 @@ describe('a project', () => {
 })
 
 describe('members', () => {
-  const set = (body: unknown, token = stage.owner.token) =>
-    call('POST', '/api/projects/team/members', { token, body })
+  const set = (body: object, token = stage.owner.token) =>
+    call('POST', '/api/projects/team/members', { token, body: { ...body, confirm_unverified: true } })
   const remove = (id: string) =>
     call('DELETE', `/api/projects/team/members/${id}`, { token: stage.owner.token })
   const sees = async () => (await stage.get('/api/projects/team', stage.stranger.token)).status
@@ -126,8 +132,19 @@ describe('members', () => {
     const made = await set({ email: email.toUpperCase(), role: 'viewer' })
     expect([made.status, made.body]).toEqual([
       201,
-      { user_id: id, name, email, role: 'viewer', created_at: expect.any(String) },
+      {
+        user_id: id,
+        name,
+        email,
+        role: 'viewer',
+        created_at: expect.any(String),
+        state: 'invited',
+        invitation_id: expect.any(String),
+      },
     ])
+    expect(await sees()).toBe(404)
+    const accept = `/api/invitations/${made.body.invitation_id}/accept`
+    expect((await call('POST', accept, { token: stage.stranger.token })).status).toBe(200)
     expect(await sees()).toBe(200)
     expect((await set({ email, role: 'member' })).status).toBe(200)
     const { body } = await stage.get('/api/projects/team/members', stage.stranger.token)
@@ -142,7 +159,8 @@ describe('members', () => {
     expect(await audited('team')).toEqual([
       'project.member_removed',
       'project.member_set',
-      'project.member_set',
+      'project.invitation_accepted',
+      'project.member_invited',
       'project.created',
     ])
   })
@@ -156,7 +174,7 @@ describe('members', () => {
 
   test('come in pages', async () => {
     for (const person of [stage.viewer, stage.member, stage.batchOwner])
-      await set({ email: person.email, role: 'viewer' })
+      await stage.app.letIn('team', stage.owner, person, 'viewer')
     const seen: string[] = []
     let cursor = ''
     do {

@@ -60,13 +60,12 @@ export async function openStage(
     ['open', 'public'],
   ]) {
     await must(201, app.call('POST', '/api/projects', { token: owner.token, body: { slug, visibility } }))
-    for (const [{ email }, role] of [
+    for (const [person, role] of [
       [batchOwner, 'member'],
       [member, 'member'],
       [viewer, 'viewer'],
     ] as const) {
-      const body = { email, role }
-      await must(201, app.call('POST', `/api/projects/${slug}/members`, { token: owner.token, body }))
+      await app.letIn(slug as string, owner, person, role)
     }
   }
   return {

@@ -69,9 +69,12 @@ export interface Door {
 }
 
 /** The real app over a fresh database, with a user and a reporter token. */
-export async function openDoor(overrides: Partial<Config> = {}): Promise<Door> {
+export async function openDoor(
+  overrides: Partial<Config> = {},
+  options: Parameters<typeof startTestApp>[1] = {},
+): Promise<Door> {
   const database = await freshDatabase()
-  const app = await startTestApp({ ...UNLIMITED, ...overrides, databaseUrl: database.url })
+  const app = await startTestApp({ ...UNLIMITED, ...overrides, databaseUrl: database.url }, options)
   const { user, token: session } = await app.register()
   const token = await app.reporterToken(session)
   return {

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { startApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
-import type { Sql } from '../../src/db/sql.ts'
+import { openSql, type Sql } from '../../src/db/sql.ts'
 import { freshDatabase } from './database.ts'
 import { type Client, createClient } from './http.ts'
 
@@ -18,6 +18,18 @@ export interface TestApp {
   register(email?: string): Promise<{ user: TestUser; token: string; cookie: string; email: string }>
   /** Makes a reporter token, as the person whose session token is given. */
   reporterToken(userToken: string, name?: string): Promise<string>
+  /**
+   * Makes somebody a member or viewer of a project: invites them as its owner, and accepts as them. Without a mail server
+   * the inviter vouches for who it is; with one the address counts as verified.
+   */
+  letIn(
+    slug: string,
+    owner: { token: string },
+    person: { email: string; token: string },
+    role: 'member' | 'viewer',
+  ): Promise<void>
+  /** Marks the address of an account as verified, as if its owner had used the link. */
+  verify(email: string): Promise<void>
   /** Runs a cron task in this server now: `watch`, `sweep`, `prune_changes`. */
   runTask(name: string): Promise<void>
   /** Everything that was logged so far (with `logLevel` other than silent). */
@@ -65,6 +77,11 @@ export async function startTestApp(
   })
   const client = createClient(running.address)
   let people = 0
+  const verify = async (email: string): Promise<void> => {
+    const sql = database?.sql ?? openSql(config.databaseUrl as string, { name: 'test', max: 1 })
+    await sql`update users set email_verified_at = now() where email_key = ${email.toLowerCase()}`
+    if (database === undefined) await sql.end()
+  }
   return {
     address: running.address,
     config,
@@ -84,6 +101,18 @@ export async function startTestApp(
       if (answer.status !== 201) throw new Error(`token: ${answer.status} ${JSON.stringify(answer.body)}`)
       return answer.body.token
     },
+    async letIn(slug, { token }, person, role) {
+      if (config.smtp !== undefined) await verify(person.email)
+      const body = { email: person.email, role, confirm_unverified: true }
+      const invited = await client.call('POST', `/api/projects/${enc(slug)}/members`, { token, body })
+      if (invited.status !== 201 || invited.body.state !== 'invited')
+        throw new Error(`invite: ${invited.status} ${JSON.stringify(invited.body)}`)
+      const path = `/api/invitations/${invited.body.invitation_id}/accept`
+      const accepted = await client.call('POST', path, { token: person.token })
+      if (accepted.status !== 200)
+        throw new Error(`accept: ${accepted.status} ${JSON.stringify(accepted.body)}`)
+    },
+    verify,
     runTask: running.runTask,
     logged: () => lines.join(''),
     async stop() {
@@ -93,6 +122,8 @@ export async function startTestApp(
     },
   }
 }
+
+const enc = encodeURIComponent
 
 /** `Cookie` from the `Set-Cookie` of an answer. */
 export const cookieOf = (setCookie: string[] | undefined): string =>

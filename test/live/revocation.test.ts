@@ -101,9 +101,8 @@ test.concurrent('whoever is no member any more loses the channels of the project
   const slug = `team-${++n}`
   const { email, token } = await newPerson()
   await call('POST', '/api/projects', stage.owner.token, { slug })
-  for (const person of [email, stage.batchOwner.email]) {
-    await call('POST', `/api/projects/${slug}/members`, stage.owner.token, { email: person, role: 'member' })
-  }
+  for (const person of [{ email, token }, stage.batchOwner])
+    await stage.app.letIn(slug, stage.owner, person, 'member')
   const id = await beginBatch(slug)
   const lost = [
     await open([`project:${slug}`], { token }),

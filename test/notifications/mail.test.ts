@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
-import { type Mailbox, mailSent, openMailbox, subjects } from './mailbox.ts'
+import { ANY_MAIL, type Mailbox, mailSent, openMailbox, subjects } from './mailbox.ts'
 
 // What a mail says and to whom it goes (contract §7). What makes it go once is in once.slow.test.ts.
 
@@ -14,6 +14,7 @@ beforeAll(async () => {
   box = await openMailbox()
   door = await openDoor({
     smtp: { url: box.url, from: 'Monitor <monitor@example.org>' },
+    mail: ANY_MAIL,
     publicUrl: HOME,
     allowedHosts: ['*'],
   })
@@ -36,7 +37,7 @@ async function must(status: number, method: string, path: string, body?: unknown
 }
 
 const makeRule = (fields: Record<string, unknown>) =>
-  must(201, 'POST', `/api/projects/${project}/rules`, { name: 'watch', ...fields })
+  must(201, 'POST', `/api/projects/${project}/rules`, { name: 'watch', cooldown_s: 0, ...fields })
 
 /** Events of this test's project, in a batch of its own name. */
 const event = (type: Parameters<typeof makeEvent>[0], fields: Parameters<typeof makeEvent>[1] = {}) =>
@@ -195,7 +196,7 @@ test('mail goes to the rule’s recipients, else the project’s, else its owner
 test('somebody who is put out of a private project, or disabled, gets no mail of it', async () => {
   const person = await door.app.register(`gone-${project}@example.org`)
   const emails = [person.email, 'outside@example.org']
-  await must(201, 'POST', `/api/projects/${project}/members`, { email: person.email, role: 'viewer' })
+  await door.app.letIn(project, { token: door.session }, person, 'viewer')
   await makeRule({ trigger: 'batch_done', recipients: emails })
   await send(event('batch_done'))
   expect(box.received.map((one) => one.to[0])).toEqual([person.email, 'outside@example.org'])
@@ -300,7 +301,11 @@ test('a mail server that asks for a password is given that of its address, and n
   const password = 'p@ss:word/of the server'
   const guarded = await openMailbox({ password })
   const url = guarded.url.replace('//', `//monitor:${encodeURIComponent(password)}@`)
-  const own = await openDoor({ smtp: { url, from: 'monitor@example.org' }, logLevel: 'debug' })
+  const own = await openDoor({
+    smtp: { url, from: 'monitor@example.org' },
+    mail: ANY_MAIL,
+    logLevel: 'debug',
+  })
   try {
     await own.send(makeEvent('batch_start'))
     const made = await own.app.call('POST', '/api/projects/vision/rules', {

@@ -9,7 +9,7 @@ import { createClock } from '../kit/clock.ts'
 import { freshDatabase } from '../kit/database.ts'
 import { patienceMs, propertyBounds } from '../kit/effort.ts'
 import { createClient } from '../kit/http.ts'
-import { type Mailbox, mailSent, openMailbox, Refusal, subjects } from './mailbox.ts'
+import { ANY_MAIL, type Mailbox, mailSent, openMailbox, Refusal, subjects } from './mailbox.ts'
 
 // Exactly one mail for an event and a rule (contract §7), whatever repeats, in whatever order, and whoever is killed.
 
@@ -25,6 +25,7 @@ beforeAll(async () => {
   const overrides = {
     rateLimit: { eventsPerS: 1e9, burst: 1e9 },
     smtp: { url: box.url, from: 'monitor@example.org' },
+    mail: ANY_MAIL,
     databaseUrl: database.url,
   }
   const app = await startTestApp(overrides, { now: clock.now })
@@ -64,6 +65,7 @@ async function watching(fields: Record<string, unknown>) {
     door.app.call(method, path, { token: door.session, body })
   await call('POST', '/api/projects', { slug: project })
   const made = await call('POST', `/api/projects/${project}/rules`, {
+    cooldown_s: 0,
     recipients: ['team@example.org'],
     ...fields,
   })
@@ -301,6 +303,9 @@ async function killable() {
     SVC_DATABASE_URL: database.url,
     SVC_SMTP_URL: box.url,
     SVC_SMTP_FROM: 'monitor@example.org',
+    SVC_MAIL_ALLOWED_DOMAINS: 'example.org',
+    SVC_MAIL_PER_PROJECT_PER_HOUR: '1000000',
+    SVC_MAIL_PER_RECIPIENT_PER_HOUR: '1000000',
   }
   let server: ServerProcess = await startServer(settings)
   const token = await firstToken(server.address)

@@ -44,6 +44,7 @@ test('a rule is made, listed, changed and deleted in the shape of the contract',
     recipients: ['me@example.org'],
     enabled: true,
     cooldown_s: 60,
+    unconfirmed: ['me@example.org'],
     created_at: expect.any(String),
   }
   expect(made.body).toEqual(rule)
@@ -54,7 +55,7 @@ test('a rule is made, listed, changed and deleted in the shape of the contract',
     condition: null,
     recipients: null,
     enabled: true,
-    cooldown_s: 0,
+    cooldown_s: 600,
   })
 
   const list = await call('GET', '/api/projects/vision/rules')
@@ -188,7 +189,7 @@ test('an alert of a run is mailed by a rule for alerts, and a plain line is not'
 
 test('a preview counts what really fired, for every trigger of events, with and without a cooldown', async () => {
   await call('POST', '/api/projects', { slug: 'counted' })
-  await call('POST', '/api/projects/counted/members', { email: stage.batchOwner.email, role: 'member' })
+  await stage.app.letIn('counted', { token: session ?? stage.owner.token }, stage.batchOwner, 'member')
   const bodies = [
     { trigger: 'batch_done' },
     { trigger: 'batch_failed' },
@@ -253,8 +254,10 @@ test('a preview counts what really fired, for every trigger of events, with and 
 
 test('a preview counts the silences that were judged', async () => {
   await call('POST', '/api/projects', { slug: 'silent' })
-  await call('POST', '/api/projects/silent/members', { email: stage.batchOwner.email, role: 'member' })
-  const rule = await call('POST', '/api/projects/silent/rules', { trigger: 'batch_stalled' })
+  const body = { email: stage.batchOwner.email, password: PASSWORD }
+  const { token } = (await stage.app.call('POST', '/api/auth/login', { body })).body
+  await stage.app.letIn('silent', { token: session ?? '' }, { email: body.email, token }, 'member')
+  const rule = await call('POST', '/api/projects/silent/rules', { trigger: 'batch_stalled', cooldown_s: 0 })
   const { sql } = stage.app
   for (let n = 0; n < 3; n++) {
     await stage.send(stage.batchOwner, [

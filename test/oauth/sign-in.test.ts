@@ -244,9 +244,10 @@ test('what a provider writes into the address is not told on', async () => {
   expect(answer.headers.location).toBe('/sign-in?error=sign_in_unverified&idp=keys')
 })
 
-test('an address that has an account is not linked silently', async () => {
+test('an address that a verified account has is not linked silently', async () => {
   const email = keys.person?.email ?? ''
   const { user } = await app.register(email.toUpperCase())
+  await app.verify(email)
   const { session, location } = await signInThrough(app)
   expect([session, reasonOf(location)]).toEqual([undefined, 'email_taken'])
   const rows = await app.sql`select from identities where user_id = ${user.id}`

@@ -37,11 +37,34 @@ const membersNow = async () =>
     (one: { name: string; role: string }) => `${one.name}: ${one.role}`,
   )
 
-test('the owner of a project lets somebody in, changes the role where it stands, and is asked before putting out', async () => {
+test('the owner of a project invites somebody who accepts, changes the role where it stands, and is asked before removing', async () => {
   const { page, context, complaints } = await as(ada)
   await page.goto('/p/digits/members')
   await page.getByLabel('Address of somebody with an account').fill('eve@example.org')
-  await page.getByRole('button', { name: 'Add' }).click()
+  await page.getByRole('button', { name: 'Invite', exact: true }).click()
+  // Nothing proves whose account it is: the page asks.
+  await page.getByRole('dialog').getByText('anybody may have registered it').waitFor()
+  await page.getByRole('button', { name: 'I checked: invite' }).click()
+  await page.getByText('member, has not accepted yet').waitFor()
+  expect(await membersNow()).toEqual(['ada: owner'])
+
+  // Withdrawn, it is gone for the person; sent again, it stands on each of their pages.
+  await page.getByRole('button', { name: 'Withdraw the invitation of eve' }).click()
+  await page.getByText('member, has not accepted yet').waitFor({ state: 'detached' })
+  const invited = await as(eve)
+  await invited.page.goto('/')
+  await page.getByLabel('Address of somebody with an account').fill('eve@example.org')
+  await page.getByRole('button', { name: 'Invite', exact: true }).click()
+  await page.getByRole('button', { name: 'I checked: invite' }).click()
+  await page.getByText('member, has not accepted yet').waitFor()
+  await invited.page.goto('/account')
+  await invited.page.getByText('ada invites you to digits as a member.').waitFor()
+  await invited.page.getByText('eve@example.org is not verified.').waitFor()
+  await invited.page.getByRole('button', { name: 'Accept the invitation to digits' }).click()
+  await invited.page.getByText('You are a member of digits now.').waitFor()
+  await invited.page.getByRole('list', { name: 'Invitations' }).waitFor({ state: 'detached' })
+  await invited.context.close()
+  await page.reload()
   const role = page.getByLabel('Role of eve')
   await expect.poll(() => role.inputValue()).toBe('member')
   await role.selectOption('viewer')

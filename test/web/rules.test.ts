@@ -2,7 +2,7 @@ import type { Browser, Page } from '@playwright/test'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
-import { type Mailbox, mailSent, openMailbox } from '../notifications/mailbox.ts'
+import { ANY_MAIL, type Mailbox, mailSent, openMailbox } from '../notifications/mailbox.ts'
 import { buildPage } from './built-page.ts'
 import { eventsOf, sendRanBatch, settled } from './ran-batch.ts'
 import { send, seriousFindings, visit } from './visit.ts'
@@ -19,16 +19,13 @@ const RULES = '/p/digits/rules'
 beforeAll(async () => {
   await buildPage()
   box = await openMailbox()
-  app = await startTestApp({ smtp: { url: box.url, from: 'Monitor <monitor@example.org>' } })
+  app = await startTestApp({ smtp: { url: box.url, from: 'Monitor <monitor@example.org>' }, mail: ANY_MAIL })
   browser = await openBrowser()
   ada = await app.register('ada@example.org')
   eve = await app.register('eve@example.org')
   reporter = await app.reporterToken(ada.token)
   await sendRanBatch(app, reporter, BATCH)
-  await app.call('POST', '/api/projects/digits/members', {
-    token: ada.token,
-    body: { email: eve.email, role: 'member' },
-  })
+  await app.letIn('digits', ada, eve, 'member')
 }, 180_000)
 afterAll(async () => {
   await browser?.close()

@@ -2,7 +2,15 @@ import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
-import { createUser, findAccount, findUser, nameFromEmail, type User } from '../users/index.ts'
+import {
+  createUser,
+  findAccount,
+  findUser,
+  markVerified,
+  nameFromEmail,
+  releaseAddress,
+  type User,
+} from '../users/index.ts'
 import { isUuid } from '../uuid.ts'
 import type { Claimed } from './identity.ts'
 
@@ -13,7 +21,9 @@ interface Owned {
 
 /**
  * The account that the identity opens; the first time, a new one. An account is never found by its address: whoever
- * has one adds the identity to it (`linkIdentity`). Throws `account_disabled`; and for a new one `email_missing`,
+ * has one adds the identity to it (`linkIdentity`). An account that never verified the address gives it up to somebody
+ * for whom the provider vouches: it may have been registered by anybody. An administrator's account does not: it came
+ * first, or an administrator vouched for it. Throws `account_disabled`; and for a new one `email_missing`,
  * `email_taken`, `registration_closed`.
  */
 export async function signInWith(
@@ -27,14 +37,29 @@ export async function signInWith(
     const user = await findUser(tx, known.userId)
     if (user === undefined || user.disabled) throw new Problem('account_disabled')
     await note(tx, known, claimed, now)
-    return user
+    return (await findUser(tx, known.userId)) ?? user
   }
   const { email } = claimed
   if (email === undefined) throw new Problem('email_missing')
-  if ((await findAccount(tx, email)) !== undefined) throw new Problem('email_taken')
+  const { emailVerified } = claimed
+  const holder = await findAccount(tx, email)
+  if (holder !== undefined) {
+    const yields = emailVerified && !holder.emailVerified && holder.role !== 'admin'
+    if (!yields || (await releaseAddress(tx, holder.id)) === undefined) throw new Problem('email_taken')
+  }
   const name = claimed.name ?? nameFromEmail(email)
-  const user = await createUser(tx, { email, name, passwordHash: null }, registration, now)
+  const user = await createUser(tx, { email, name, passwordHash: null, emailVerified }, registration, now)
   await insert(tx, user.id, claimed, now)
+  if (holder !== undefined) {
+    const actor: Known = { kind: 'known', user, via: 'session', credentialId: '' }
+    const detail = { to: user.id, issuer: claimed.issuer }
+    await recordAudit(
+      tx,
+      actor,
+      { action: 'user.address_released', subject: `user:${holder.id}`, detail },
+      now,
+    )
+  }
   return user
 }
 
@@ -46,6 +71,7 @@ export async function linkIdentity(tx: Tx, caller: Known, claimed: Claimed, now:
     return note(tx, known, claimed, now)
   }
   await insert(tx, caller.user.id, claimed, now)
+  await trustAddress(tx, caller.user.id, claimed, now)
   const detail = { issuer: claimed.issuer, email: claimed.email ?? null }
   await recordAudit(tx, caller, { action: 'identity.linked', subject: `user:${caller.user.id}`, detail }, now)
 }
@@ -86,7 +112,19 @@ async function insert(tx: Tx, userId: string, claimed: Claimed, now: Date): Prom
     values (${userId}, ${claimed.issuer}, ${claimed.subject}, ${claimed.email ?? null}, ${at}, ${at})`
 }
 
-async function note(tx: Tx, { id }: Owned, { email }: Claimed, now: Date): Promise<void> {
+/** The provider vouches for the address that the account has: then it is verified. */
+async function trustAddress(
+  tx: Tx,
+  userId: string,
+  { email, emailVerified }: Claimed,
+  now: Date,
+): Promise<void> {
+  if (email !== undefined && emailVerified) await markVerified(tx, userId, email, now)
+}
+
+async function note(tx: Tx, { id, userId }: Owned, claimed: Claimed, now: Date): Promise<void> {
+  const { email } = claimed
+  await trustAddress(tx, userId, claimed, now)
   await tx`/* identities.note */
     update identities set last_used_at = ${now.toISOString()}, email = coalesce(${email ?? null}, email)
     where id = ${id}`

@@ -1,9 +1,19 @@
 /** Rules that mail, and what they did (contract §7). */
 export { type Before, findCrossings, type SetValue } from './crossings.ts'
+export { type DigestEntry, writeDigest } from './digest.ts'
 export { type Facts, readFacts } from './facts.ts'
 export { enabledRules, rulesOf } from './for-ingest.ts'
 export { happened, type MailPayload } from './happened.ts'
-export { escapeHtml, writeLetter } from './letter.ts'
+export {
+  beginDigest,
+  digestsDue,
+  dropHeld,
+  endDigest,
+  type HeldMail,
+  heldMails,
+  holdMail,
+} from './held.ts'
+export { escapeHtml, headlineOf, type Letter, line, writeLetter } from './letter.ts'
 export { markBegun, markEnded, readMarks, unmark } from './marks.ts'
 export { PREVIEW_DAYS, previewRule } from './preview.ts'
 export { administeredProject, administeredRule, isMuted, listRules } from './reads.ts'

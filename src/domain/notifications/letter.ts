@@ -26,7 +26,7 @@ export function writeLetter(facts: Facts, links: Links): Letter {
   const jobs = facts.jobs.map(jobLine)
   if (facts.moreJobs > 0) jobs.push(`and ${facts.moreJobs} more`)
   const what = whatHappened(facts)
-  const headline = line(`${about}: ${what}`, 400)
+  const headline = headlineOf(facts)
   const why = `The rule “${line(rule.name, 200)}” of the project ${line(project.slug, 200)} sends this.`
   const held =
     facts.heldBack === 0 ? [] : [`${facts.heldBack} more since its last mail, held back by its cooldown.`]
@@ -65,6 +65,10 @@ export function writeLetter(facts: Facts, links: Links): Letter {
     ].join('\n'),
   }
 }
+
+/** `batch name: what happened`, on one line. */
+export const headlineOf = (facts: Facts): string =>
+  line(`${facts.batch?.id ?? facts.detail.host ?? facts.rule.name}: ${whatHappened(facts)}`, 400)
 
 function whatHappened({ trigger, rule, jobs, detail }: Facts): string {
   const job = jobs[0]?.id ?? 'a job'
@@ -148,7 +152,7 @@ export function duration(seconds: number): string {
 const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /** One line without control characters: nothing of it can begin a header or a line of its own. */
-function line(text: string, most: number): string {
+export function line(text: string, most: number): string {
   const flat = text
     .toWellFormed()
     .replace(TURNS, '')

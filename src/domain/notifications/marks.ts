@@ -6,12 +6,14 @@ import type { Db } from '../../db/sql.ts'
  * a mail that bears any mark is never handed over again. So a mail is sent at most once, whoever is killed when; what
  * that costs is in docs/notifications.md.
  */
-export type MailState = 'begun' | 'sent' | 'unknown' | 'refused' | 'logged'
+export type MailState = 'begun' | 'sent' | 'unknown' | 'refused' | 'logged' | 'held'
 
-/** The marks of a firing's mails by address (lower case). */
+/** The marks of a firing's mails by address (lower case); `held`: a digest tells of it. */
 export async function readMarks(db: Db, firing: number): Promise<Map<string, MailState>> {
   const rows = await db<{ address_key: string; state: MailState }[]>`/* notifications.marks */
-    select address_key, state from notification_mails where firing_id = ${firing}`
+    select address_key, state from notification_mails where firing_id = ${firing}
+    union all
+    select address_key, 'held' from mail_held where firing_id = ${firing}`
   return new Map(rows.map((row) => [row.address_key, row.state]))
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { instantOf } from '../../db/instant.ts'
 import type { Db, Tx } from '../../db/sql.ts'
+import { mayBeMailed, resumeAllMail, stopAllMail } from '../addresses/index.ts'
 import { isUuid } from '../uuid.ts'
 
 /** Somebody who is mailed, and the secret in the links of that mail. */
@@ -8,18 +9,25 @@ export interface Recipient {
   id: string
   address: string
   token: string
+  /** Whether it may be mailed: its owner confirmed it (domain/addresses). */
+  confirmed: boolean
 }
 
 /**
  * Where mail of a rule goes: its own recipients, else the project's, else the project's owner. Left out are those who
  * ended such mail, and accounts that do not see the project (any more) or are disabled.
+ * @param domains that need no confirmation
  */
 export async function recipientsOf(
   tx: Tx,
   of: { ruleId: string; projectKey: number; batchKey: number | null },
+  domains: readonly string[],
 ): Promise<Recipient[]> {
-  const wanted = await tx<{ address: string; key: string }[]>`/* notifications.addresses */
-    select distinct on (lower(a.address)) a.address, lower(a.address) as key
+  const wanted = await tx<
+    { address: string; key: string; confirmed: boolean }[]
+  >`/* notifications.addresses */
+    select distinct on (lower(a.address)) a.address, lower(a.address) as key,
+      ${mayBeMailed(tx, tx`lower(a.address)`, domains)} as confirmed
     from notification_rules r
     join projects p on p.key = r.project_key
     join users o on o.id = p.owner_id
@@ -49,12 +57,11 @@ export async function recipientsOf(
         where m.recipient_id = c.id and (m.rule_id = ${of.ruleId} or m.batch_key = ${of.batchKey}
           or (m.rule_id is null and m.batch_key is null)))
     order by c.address_key`
-  const addresses = new Map(wanted.map(({ key, address }) => [key, address]))
-  return known.map(({ id, token, address_key: key }) => ({
-    id,
-    token,
-    address: addresses.get(key) as string,
-  }))
+  const addresses = new Map(wanted.map((one) => [one.key, one]))
+  return known.flatMap(({ id, token, address_key: key }) => {
+    const { address, confirmed } = addresses.get(key) ?? {}
+    return address === undefined ? [] : [{ id, token, address, confirmed: confirmed === true }]
+  })
 }
 
 /** 192 random bits. It stands in mail that was sent, so it is kept as it is: it opens nothing but that mail's end. */
@@ -70,7 +77,7 @@ export interface MailChoice {
   rule: { id: string; name: string } | null
   batch: { key: number; id: string } | null
   /** What that person ended. */
-  ended: { project: boolean; rule: boolean; batch: boolean }
+  ended: { service: boolean; project: boolean; rule: boolean; batch: boolean }
 }
 
 /** What the link's holder may choose; undefined for a token that was never given out. */
@@ -89,6 +96,7 @@ export async function findChoice(
       (select jsonb_build_object('key', b.key, 'id', b.id) from batches b
         where b.id = ${batchId} and b.project_key = p.key and b.purged_at is null) batch,
       jsonb_build_object(
+        'service', exists (select from mail_addresses x where x.address_key = c.address_key and x.stopped_at is not null),
         'project', exists (select from notification_mutes m
           where m.recipient_id = c.id and m.rule_id is null and m.batch_key is null),
         'rule', exists (select from notification_mutes m where m.recipient_id = c.id and m.rule_id = ${ruleId}::uuid),
@@ -99,13 +107,14 @@ export async function findChoice(
   return row
 }
 
-/** Ends mail of one rule, of one batch, or of the project, for one recipient. */
+/** Ends mail of one rule, of one batch, of the project, or of the whole service, for one recipient. */
 export async function endMail(
   tx: Tx,
   choice: MailChoice,
-  of: 'rule' | 'batch' | 'project',
+  of: 'rule' | 'batch' | 'project' | 'service',
   now: Date,
 ): Promise<void> {
+  if (of === 'service') return stopAllMail(tx, choice.address, now)
   const ruleId = of === 'rule' ? (choice.rule?.id ?? null) : null
   const batchKey = of === 'batch' ? (choice.batch?.key ?? null) : null
   await tx`/* notifications.end_mail */
@@ -114,8 +123,9 @@ export async function endMail(
     on conflict do nothing`
 }
 
-/** Takes back whatever that recipient ended in the project. */
+/** Takes back whatever that recipient ended in the project, and that no mail is wanted at all. */
 export async function resumeMail(tx: Tx, choice: MailChoice): Promise<void> {
+  await resumeAllMail(tx, choice.address)
   await tx`/* notifications.resume_mail */
     delete from notification_mutes where recipient_id = ${choice.recipientId}`
 }

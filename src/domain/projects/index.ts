@@ -17,4 +17,4 @@ export {
   type MemberPosition,
   type Project,
 } from './reads.ts'
-export { createProject, removeMember, setMember, setRecipients, updateProject } from './writes.ts'
+export { createProject, removeMember, setRecipients, updateProject } from './writes.ts'

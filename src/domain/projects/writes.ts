@@ -6,11 +6,9 @@ import { type Visibility, type VisibleProject, visibleProject } from '../access.
 import { type AuditEntry, recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
 import { holdQuota } from '../quotas.ts'
-import { findAccount } from '../users/index.ts'
 import { isUuid } from '../uuid.ts'
 import { normalProjectName, projectNameFault, projectNameKey, projectNameTaken } from './name.ts'
 import { projectQuota } from './project.ts'
-import type { Member } from './reads.ts'
 
 interface Done<T> {
   result: T
@@ -80,39 +78,9 @@ export async function updateProject(
 }
 
 /**
- * Makes the person a member or viewer, or changes which.
- * @throws Problem project_not_found, forbidden, user_not_found, already_owner
+ * Puts a member out of the project, or withdraws the invitation of somebody who has not answered it.
+ * @throws Problem project_not_found, forbidden, member_not_found
  */
-export async function setMember(
-  tx: Tx,
-  actor: Known,
-  slug: string,
-  wanted: { email: string; role: 'member' | 'viewer' },
-  now: Date,
-): Promise<Done<{ member: Member; created: boolean }>> {
-  const project = await lockedProject(tx, actor, slug)
-  const account = await findAccount(tx, wanted.email)
-  if (account === undefined) throw new Problem('user_not_found', { detail: 'No account has that address' })
-  if (account.id === project.ownerId) throw new Problem('already_owner')
-  const [row] = await tx<{ createdAt: string; created: boolean }[]>`/* projects.set_member */
-    insert into project_members (project_key, user_id, role, created_at)
-    values (${project.key}, ${account.id}, ${wanted.role}, ${instantOf(now)})
-    on conflict (project_key, user_id) do update set role = excluded.role
-    returning created_at "createdAt", xmax = 0 created`
-  if (row === undefined) throw new Error('the member was not stored')
-  const detail = { user: account.id, role: wanted.role }
-  await recordAudit(tx, actor, { action: 'project.member_set', subject: `project:${slug}`, detail }, now)
-  const { id: userId, name, email } = account
-  return {
-    result: {
-      member: { userId, name, email, role: wanted.role, createdAt: row.createdAt },
-      created: row.created,
-    },
-    changes: [accessOf(project)],
-  }
-}
-
-/** @throws Problem project_not_found, forbidden, member_not_found */
 export async function removeMember(
   tx: Tx,
   actor: Known,
@@ -125,7 +93,17 @@ export async function removeMember(
     ? await tx`/* projects.remove_member */
         delete from project_members where project_key = ${project.key} and user_id = ${userId} returning user_id`
     : []
-  if (removed.length === 0) throw new Problem('member_not_found')
+  if (removed.length === 0) {
+    const withdrawn = isUuid(userId)
+      ? await tx`/* projects.withdraw_invitation */
+          delete from project_invitations where project_key = ${project.key} and user_id = ${userId} returning user_id`
+      : []
+    if (withdrawn.length === 0) throw new Problem('member_not_found')
+    const detail = { user: userId }
+    const subject = `project:${slug}` as const
+    await recordAudit(tx, actor, { action: 'project.invitation_withdrawn', subject, detail }, now)
+    return { result: undefined, changes: [] }
+  }
   const entry = {
     action: 'project.member_removed',
     subject: `project:${slug}`,
@@ -137,6 +115,7 @@ export async function removeMember(
 
 /**
  * Sets the addresses that mail of the project's rules goes to.
+ * @returns the project's key
  * @throws Problem project_not_found, forbidden
  */
 export async function setRecipients(
@@ -145,7 +124,7 @@ export async function setRecipients(
   slug: string,
   emails: string[],
   now: Date,
-): Promise<Done<void>> {
+): Promise<Done<number>> {
   const project = await lockedProject(tx, actor, slug)
   await tx`/* projects.set_recipients */ update projects set recipients = ${emails}::text[] where key = ${project.key}`
   const detail = { count: emails.length }
@@ -155,7 +134,7 @@ export async function setRecipients(
     { action: 'project.recipients_changed', subject: `project:${slug}`, detail },
     now,
   )
-  return { result: undefined, changes: [] }
+  return { result: project.key, changes: [] }
 }
 
 async function lockedProject(tx: Tx, actor: Known, slug: string): Promise<VisibleProject> {

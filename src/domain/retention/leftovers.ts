@@ -21,6 +21,13 @@ const revokedTokens = (db: Db, { deleted }: Cutoffs): Fragment => db`
 const expiredAttempts = (db: Db, { now }: Cutoffs): Fragment => db`
   select state_hash from oauth_attempts where expires_at < ${now}::timestamptz`
 
+const endedConfirmations = (db: Db, { deleted }: Cutoffs): Fragment => db`
+  select id from address_confirmations where expires_at < ${deleted}::timestamptz`
+
+/** Hours that are over: a budget is asked about the present one alone. */
+const pastBudgets = (db: Db, { now }: Cutoffs): Fragment => db`
+  select scope, hour from mail_budgets where hour < ${now}::timestamptz - interval '1 day'`
+
 /** The queue makes its own tables when a server first starts. */
 async function hasQueue(db: Db): Promise<boolean> {
   const [row] = await db<{ there: boolean }[]>`/* retention.has_queue */
@@ -90,6 +97,28 @@ export const LEFTOVERS: Leftover[] = [
       if (!(await hasQueue(db))) return 0
       return only(db`/* retention.count_failed_jobs */ select count(*) n from (${failedJobs(db, cutoffs)}) j`)
     },
+  },
+  {
+    kind: 'confirmations',
+    step: async (tx, cutoffs, rows) =>
+      (
+        await tx`/* retention.confirmations */
+          delete from address_confirmations where id in (${endedConfirmations(tx, cutoffs)} limit ${rows})`
+      ).count,
+    count: (db, cutoffs) =>
+      only(
+        db`/* retention.count_confirmations */ select count(*) n from (${endedConfirmations(db, cutoffs)}) c`,
+      ),
+  },
+  {
+    kind: 'mail_budgets',
+    step: async (tx, cutoffs, rows) =>
+      (
+        await tx`/* retention.mail_budgets */
+          delete from mail_budgets where (scope, hour) in (${pastBudgets(tx, cutoffs)} limit ${rows})`
+      ).count,
+    count: (db, cutoffs) =>
+      only(db`/* retention.count_mail_budgets */ select count(*) n from (${pastBudgets(db, cutoffs)}) b`),
   },
   {
     kind: 'notifications',

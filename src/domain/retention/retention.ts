@@ -32,6 +32,8 @@ export const KINDS = [
   'revoked_tokens',
   'sign_in_attempts',
   'failed_jobs',
+  'confirmations',
+  'mail_budgets',
   'notifications',
   'changes',
 ] as const

@@ -2,4 +2,11 @@
 export { hashPassword, PASSWORD, requireUncommonPassword, verifyPassword } from './password.ts'
 export { findAccount, findUser, listUsers } from './reads.ts'
 export { emailKey, nameFromEmail, type User } from './user.ts'
-export { administerUser, createUser, requireRegistration, updateProfile } from './writes.ts'
+export {
+  administerUser,
+  createUser,
+  markVerified,
+  releaseAddress,
+  requireRegistration,
+  updateProfile,
+} from './writes.ts'

@@ -11,7 +11,8 @@ export interface UserPosition {
 export async function findUser(db: Db, id: string): Promise<User | undefined> {
   if (!isUuid(id)) return undefined
   const [user] = await db<User[]>`/* users.find */
-    select id, email, name, role, created_at as "createdAt", disabled_at is not null as disabled
+    select id, email, name, role, created_at as "createdAt", disabled_at is not null as disabled,
+           email_verified_at is not null as "emailVerified"
     from users where id = ${id}`
   return user
 }
@@ -23,6 +24,7 @@ export async function findAccount(
 ): Promise<(User & { passwordHash: string | null }) | undefined> {
   const [account] = await db<(User & { passwordHash: string | null })[]>`/* users.find_account */
     select id, email, name, role, created_at as "createdAt", disabled_at is not null as disabled,
+           email_verified_at is not null as "emailVerified",
            password_hash as "passwordHash"
     from users where email_key = ${emailKey(email)}`
   return account
@@ -40,7 +42,8 @@ export async function listUsers(
 ): Promise<User[]> {
   const { after } = page
   return db<User[]>`/* users.list */
-    select id, email, name, role, created_at as "createdAt", disabled_at is not null as disabled
+    select id, email, name, role, created_at as "createdAt", disabled_at is not null as disabled,
+           email_verified_at is not null as "emailVerified"
     from users
     ${after ? db`where (created_at, id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)` : db``}
     order by created_at desc, id desc limit ${page.limit}`

@@ -3,6 +3,8 @@ import type { CallerUser } from '../caller.ts'
 export interface User extends CallerUser {
   createdAt: string
   disabled: boolean
+  /** Whether the account's owner proved that the address is theirs. */
+  emailVerified: boolean
 }
 
 /** What addresses are compared by: two spellings that differ in case only are one account. */

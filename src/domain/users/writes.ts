@@ -13,6 +13,8 @@ export interface NewUser {
   email: string
   name: string
   passwordHash: string | null
+  /** Whether somebody who can tell vouches for the address, such as an identity provider. */
+  emailVerified?: boolean
 }
 
 /** Throws `registration_closed`, unless nobody has an account yet: the first one may always be made (contract §3). */
@@ -34,14 +36,37 @@ export async function createUser(
   await tx`/* users.registration_lock */ select pg_advisory_xact_lock(${REGISTRATION_LOCK})`
   await requireRegistration(tx, registration)
   const [created] = await tx<User[]>`/* users.create */
-    insert into users (email, email_key, name, role, password_hash, created_at)
+    insert into users (email, email_key, name, role, password_hash, created_at, email_verified_at)
     select ${user.email}, ${emailKey(user.email)}, ${user.name},
            case when exists (select from users) then 'user' else 'admin' end,
-           ${user.passwordHash}, ${now.toISOString()}
+           ${user.passwordHash}, ${now.toISOString()}, ${user.emailVerified === true ? now.toISOString() : null}::timestamptz
     on conflict (email_key) do nothing
-    returning id, email, name, role, created_at as "createdAt", false as disabled`
+    returning id, email, name, role, created_at as "createdAt", false as disabled, email_verified_at is not null as "emailVerified"`
   if (created === undefined) throw new Problem('email_taken')
   return created
+}
+
+/** The address is that of the account: somebody who can tell says so. Without effect once it has another address. */
+export async function markVerified(tx: Tx, id: string, email: string, now: Date): Promise<void> {
+  await tx`/* users.mark_verified */
+    update users set email_verified_at = ${now.toISOString()}
+    where id = ${id} and email_key = ${emailKey(email)} and email_verified_at is null`
+}
+
+/**
+ * Takes the address off an account that never verified it, because its owner has come. The account keeps everything
+ * else: data, password, sessions, roles. It signs in by a stand-in that no mail reaches, and answers that address.
+ * Invitations that wait are withdrawn: they were meant for whoever has the address.
+ * @returns the stand-in; undefined when the account verified the address meanwhile
+ */
+export async function releaseAddress(tx: Tx, id: string): Promise<string | undefined> {
+  const standIn = `${id}@address-released.invalid`
+  const released = await tx`/* users.release_address */
+    update users set email = ${standIn}, email_key = ${standIn} where id = ${id} and email_verified_at is null
+    returning 1`
+  if (released.length === 0) return undefined
+  await tx`/* users.withdraw_invitations */ delete from project_invitations where user_id = ${id}`
+  return standIn
 }
 
 /** Changes what is given and answers the user as it is then. Throws `user_not_found`. */
@@ -84,7 +109,8 @@ export async function administerUser(
                                      when false then null
                                      else disabled_at end
     where id = ${id}
-    returning id, email, name, role, created_at as "createdAt", disabled_at is not null as disabled`
+    returning id, email, name, role, created_at as "createdAt", disabled_at is not null as disabled,
+           email_verified_at is not null as "emailVerified"`
   const [left] = await tx<{ admins: boolean }[]>`/* users.admins_left */
     select exists (select from users where role = 'admin' and disabled_at is null) as admins`
   if (after === undefined || left?.admins !== true) throw new Problem('last_admin')

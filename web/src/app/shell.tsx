@@ -8,6 +8,7 @@ import { meQuery, useMe } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
 import { Button, buttonLook } from '../ui/controls.tsx'
 import { useLater } from '../ui/use-later.ts'
+import { Invitations } from './invitations.tsx'
 import { Keyboard } from './keyboard.tsx'
 import { Rail } from './rail.tsx'
 import { Title } from './title.tsx'
@@ -51,6 +52,7 @@ export function Shell() {
       <div className="flex min-w-0 flex-1 flex-col">
         <TopBar me={me} onMenu={() => setRail(true)} onPalette={palette.open} />
         <Offline me={me} />
+        <Invitations me={me} />
         <main id="content" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
           <Outlet />
         </main>

@@ -2,6 +2,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import { fetchBatch, fetchJobs } from './api/batches.ts'
 import { fetchFactors, fetchPasskeys } from './api/factors.ts'
 import { fetchMe, fetchProviders, fetchWaysIn } from './api/identity.ts'
+import { fetchAddresses, fetchInvitations, fetchPending, fetchVerification } from './api/invitations.ts'
 import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
 import { fetchRules } from './api/rules.ts'
 import type { Batch } from './api/types.ts'
@@ -27,6 +28,19 @@ export const fieldsQuery = (slug: string) =>
   queryOptions({ queryKey: ['fields', slug], queryFn: () => fetchFields(slug), staleTime: 60_000 })
 export const membersQuery = (slug: string) =>
   queryOptions({ queryKey: ['members', slug], queryFn: () => fetchMembers(slug) })
+/** Who is invited to a project and has not answered. */
+export const pendingQuery = (slug: string) =>
+  queryOptions({ queryKey: ['pending', slug], queryFn: () => fetchPending(slug) })
+/** Mine. Nothing tells of a new one, so they are asked for now and then. */
+export const invitationsQuery = queryOptions({
+  queryKey: ['invitations'],
+  queryFn: fetchInvitations,
+  refetchInterval: 60_000,
+  staleTime: 30_000,
+})
+export const verificationQuery = queryOptions({ queryKey: ['verification'], queryFn: fetchVerification })
+export const addressesQuery = (slug: string) =>
+  queryOptions({ queryKey: ['addresses', slug], queryFn: () => fetchAddresses(slug) })
 export const rulesQuery = (slug: string) =>
   queryOptions({ queryKey: ['rules', slug], queryFn: () => fetchRules(slug) })
 /** The batch that the page was opened at: it is asked for before anything is followed, so the first answer lacks nothing. */

@@ -109,7 +109,7 @@ export async function fetchMembers(slug: string): Promise<Page<Member>> {
 }
 export const addMember = (
   slug: string,
-  body: { email: string; role: 'member' | 'viewer' },
-): Promise<Member> => post(`${at(slug)}/members`, body)
+  body: { email: string; role: 'member' | 'viewer'; confirm_unverified?: true },
+): Promise<Member & { state: 'member' | 'invited' }> => post(`${at(slug)}/members`, body)
 export const removeMember = (slug: string, userId: string): Promise<void> =>
   remove(`${at(slug)}/members/${encodeURIComponent(userId)}`)

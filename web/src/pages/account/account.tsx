@@ -5,6 +5,7 @@ import { meQuery, useMe } from '../../lib/queries.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Sheet } from '../../ui/table.tsx'
+import { Address } from './address.tsx'
 import { Done, Section } from './section.tsx'
 import { Sessions } from './sessions.tsx'
 import { WaysIn } from './ways-in.tsx'
@@ -19,6 +20,7 @@ export function Account() {
         {me.email}
         {me.role === 'admin' && ', an administrator'}
       </p>
+      <Address />
       <Name name={me.name} />
       <WaysIn />
       <Sessions />

@@ -14,16 +14,12 @@ import { Refused } from '../../ui/refused.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 import { tell } from '../../ui/toasts.tsx'
 import { When } from '../../ui/when.tsx'
+import { Invite, Pending } from './invite.tsx'
 import { ProjectTabs } from './tabs.tsx'
 
 const route = getRouteApi('/p/$slug/members')
 
 type Role = 'member' | 'viewer'
-const ROLES = [
-  ['member', 'member: reads, reports'],
-  ['viewer', 'viewer: reads'],
-] as const
-
 /** Who is in the project, and who may see it. */
 export function Members() {
   const { slug } = route.useParams()
@@ -64,7 +60,8 @@ export function Members() {
           </tr>
         ))}
       </Table>
-      {rules && <Add slug={slug} />}
+      {rules && <Pending slug={slug} />}
+      {rules && <Invite slug={slug} />}
       {rules && <Rename project={project.data} />}
       {leaving && <Remove project={project.data} member={leaving} onClose={() => setLeaving(null)} />}
     </Sheet>
@@ -115,36 +112,6 @@ function Remove({ project, member, onClose }: { project: Project; member: Member
       {member.role === 'member' && ', and events that their scripts send to it are refused'} from now on. What
       they sent is kept, and you can add them again.
     </Confirm>
-  )
-}
-
-function Add({ slug }: { slug: string }) {
-  const renew = useRenew(slug)
-  const [role, setRole] = useState<Role>('member')
-  const add = useMutation({
-    mutationFn: (email: string) => addMember(slug, { email, role }),
-    onSuccess: renew,
-  })
-  return (
-    <>
-      <form
-        className="flex flex-wrap items-end gap-2"
-        onSubmit={(event) => {
-          event.preventDefault()
-          const form = event.currentTarget
-          add.mutate(String(new FormData(form).get('email')).trim(), { onSuccess: () => form.reset() })
-        }}
-      >
-        <div className="w-72 max-w-full">
-          <Field label="Address of somebody with an account" name="email" type="email" required />
-        </div>
-        <Choice label="Role" value={role} onChange={setRole} options={ROLES} />
-        <Button look="primary" type="submit" className="h-8" disabled={add.isPending}>
-          Add
-        </Button>
-      </form>
-      {add.error && <Failure>{sayWhy(add.error)}</Failure>}
-    </>
   )
 }
 

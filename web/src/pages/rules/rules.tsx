@@ -5,7 +5,7 @@ import { sayWhy } from '../../lib/api/request.ts'
 import { type Rule, setRecipients } from '../../lib/api/rules.ts'
 import type { Project } from '../../lib/api/types.ts'
 import { faultOf } from '../../lib/away.ts'
-import { membersQuery, projectQuery, rulesQuery, useMe } from '../../lib/queries.ts'
+import { addressesQuery, membersQuery, projectQuery, rulesQuery, useMe } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
@@ -16,6 +16,7 @@ import { ProjectTabs } from '../project/tabs.tsx'
 import { Emails } from './emails.tsx'
 import { RuleForm } from './rule-form.tsx'
 import { RuleRow } from './rule-row.tsx'
+import { Unconfirmed } from './unconfirmed.tsx'
 
 const route = getRouteApi('/p/$slug/rules')
 
@@ -100,6 +101,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
         </p>
       </section>
       <Recipients slug={slug} project={project} />
+      <Unconfirmed slug={slug} />
       {open !== null && (
         <RuleForm
           slug={slug}
@@ -110,6 +112,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
             setOpen(null)
             tell(open === 'new' ? `“${rule.name}” is made, and is on.` : `“${rule.name}” is saved.`)
             void queries.invalidateQueries({ queryKey: rulesQuery(slug).queryKey })
+            void queries.invalidateQueries({ queryKey: addressesQuery(slug).queryKey })
           }}
         />
       )}
@@ -131,7 +134,10 @@ function Recipients({ slug, project }: { slug: string; project: Project }) {
       await queries.cancelQueries({ queryKey })
       put(next)
     },
-    onSuccess: ({ emails }) => put(emails),
+    onSuccess: ({ emails }) => {
+      put(emails)
+      void queries.invalidateQueries({ queryKey: addressesQuery(slug).queryKey })
+    },
     onError: (_, { before }) => put(before),
   })
   const now = project.recipients ?? []

@@ -1,0 +1,22 @@
+/** Whether an address is its account's, whether its owner agreed to mail, and how much mail it gets. */
+export { giveBackMail, type MailLimits, takeMail } from './budgets.ts'
+export {
+  type Confirmation,
+  confirmAddress,
+  findConfirmation,
+  issueToken,
+  type PendingMail,
+  pendingMail,
+  requestAccountConfirmation,
+  requestConfirmations,
+  returnToken,
+  type Verification,
+  verificationOf,
+} from './confirmations.ts'
+export {
+  type AddressState,
+  addressesOf,
+  mayBeMailed,
+  resumeAllMail,
+  stopAllMail,
+} from './state.ts'

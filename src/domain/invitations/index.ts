@@ -1,0 +1,11 @@
+/** Invitations to projects (contract §10 "Accounts"): membership begins when the invited person accepts. */
+export {
+  type Invitation,
+  type InvitationPosition,
+  listInvitations,
+  listProjectInvitations,
+  type PendingInvitation,
+  type ProjectInvitation,
+  pendingInvitation,
+} from './reads.ts'
+export { acceptInvitation, declineInvitation, inviteMember, withdrawInvitation } from './writes.ts'

@@ -1,0 +1,87 @@
+import type { Db } from '../../db/sql.ts'
+
+/** An invitation as its person sees it. */
+export interface Invitation {
+  id: string
+  project: { slug: string; displayName: string }
+  role: 'member' | 'viewer'
+  /** Null once that account is gone. */
+  invitedBy: { id: string; name: string } | null
+  createdAt: string
+}
+
+/** An invitation as those who administer the project see it. */
+export interface ProjectInvitation {
+  id: string
+  userId: string
+  name: string
+  email: string
+  role: 'member' | 'viewer'
+  invitedBy: { id: string; name: string } | null
+  createdAt: string
+}
+
+export interface InvitationPosition {
+  createdAt: string
+  id: string
+}
+
+/** What waits for the user's answer, newest first; `id` alone, when given. */
+export async function listInvitations(
+  db: Db,
+  userId: string,
+  page: { limit: number; after: InvitationPosition | undefined; id?: string },
+): Promise<Invitation[]> {
+  const { limit, after, id } = page
+  return db<Invitation[]>`/* invitations.of_user */
+    select i.id, jsonb_build_object('slug', p.slug, 'displayName', p.display_name) project, i.role,
+      case when u.id is null then null else jsonb_build_object('id', u.id, 'name', u.name) end "invitedBy",
+      i.created_at "createdAt"
+    from project_invitations i
+    join projects p on p.key = i.project_key
+    left join users u on u.id = i.invited_by
+    where i.user_id = ${userId} and ${id === undefined ? db`true` : db`i.id = ${id}::uuid`}
+      and ${after === undefined ? db`true` : db`(i.created_at, i.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}
+    order by i.created_at desc, i.id desc limit ${limit}`
+}
+
+/** Who is invited to the project and has not answered, newest first. */
+export async function listProjectInvitations(
+  db: Db,
+  projectKey: number,
+  page: { limit: number; after: InvitationPosition | undefined },
+): Promise<ProjectInvitation[]> {
+  const { limit, after } = page
+  return db<ProjectInvitation[]>`/* invitations.of_project */
+    select i.id, u.id "userId", u.name, u.email, i.role,
+      case when b.id is null then null else jsonb_build_object('id', b.id, 'name', b.name) end "invitedBy",
+      i.created_at "createdAt"
+    from project_invitations i
+    join users u on u.id = i.user_id
+    left join users b on b.id = i.invited_by
+    where i.project_key = ${projectKey}
+      and ${after === undefined ? db`true` : db`(i.created_at, i.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}
+    order by i.created_at desc, i.id desc limit ${limit}`
+}
+
+/** What the worker needs to write the mail of an invitation. */
+export interface PendingInvitation {
+  address: string
+  projectKey: number
+  project: string
+  role: 'member' | 'viewer'
+  invitedBy: string | null
+}
+
+/** Undefined once it was answered or withdrawn, and for an account that is disabled or whose address is not verified. */
+export async function pendingInvitation(db: Db, id: string): Promise<PendingInvitation | undefined> {
+  const [row] = await db<PendingInvitation[]>`/* invitations.pending */
+    select u.email address, p.key "projectKey", p.slug project, i.role, b.name "invitedBy"
+    from project_invitations i
+    join users u on u.id = i.user_id
+    join projects p on p.key = i.project_key
+    left join users b on b.id = i.invited_by
+    where i.id = ${id} and u.email_verified_at is not null and u.disabled_at is null
+      and not exists (select from mail_addresses x where x.address_key = u.email_key and x.stopped_at is not null)`
+  return row
+}

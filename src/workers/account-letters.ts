@@ -1,0 +1,71 @@
+import type { PendingMail } from '../domain/addresses/index.ts'
+import type { PendingInvitation } from '../domain/invitations/index.ts'
+import { escapeHtml, type Letter, line } from '../domain/notifications/index.ts'
+
+/** Mails about accounts. Pure: no I/O in this file. Names come from people, so each is one line of plain text. */
+
+/** Asks the owner of an address to confirm it; `link` is good once, until the request expires. */
+export function confirmationLetter(mail: PendingMail, link: string): Letter {
+  const until = mail.expiresAt.slice(0, 10)
+  if (mail.purpose === 'account') {
+    return write({
+      subject: 'Verify your address',
+      lines: [
+        `An account with the address ${mail.address} was registered on this experiment monitor.`,
+        'Open the link and confirm that it is yours. You can then be invited to projects and get notifications.',
+      ],
+      link: { label: 'Verify the address', url: link },
+      foot: `The link works once, until ${until}. If you did not register, ignore this mail.`,
+    })
+  }
+  const project = mail.project === null ? 'a project' : `the project “${line(mail.project, 128)}”`
+  const who = mail.requestedBy === null ? '' : ` (asked for by ${line(mail.requestedBy, 80)})`
+  return write({
+    subject: 'Confirm that you want notifications',
+    lines: [
+      `${capital(project)} on this experiment monitor is set up to send notifications to ${mail.address}${who}.`,
+      'Open the link and confirm if you want them. Nothing is sent to you otherwise.',
+    ],
+    link: { label: 'Confirm the address', url: link },
+    foot: `The link works once, until ${until}. If you do not want notifications, ignore this mail.`,
+  })
+}
+
+export function invitationLetter(invitation: PendingInvitation, home: string): Letter {
+  const inviter = invitation.invitedBy === null ? 'Somebody' : line(invitation.invitedBy, 80)
+  const project = line(invitation.project, 128)
+  return write({
+    subject: `Invitation to the project ${project}`,
+    lines: [
+      `${inviter} invites you to the project “${project}” as a ${invitation.role}.`,
+      'Sign in and accept or decline: the invitation is shown at the top of every page.',
+    ],
+    link: { label: 'Open the experiment monitor', url: home },
+    foot: `This mail was sent to ${invitation.address}, the address of your account.`,
+  })
+}
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+function write(mail: {
+  subject: string
+  lines: string[]
+  link: { label: string; url: string }
+  foot: string
+}): Letter {
+  const { subject, lines, link, foot } = mail
+  return {
+    subject: line(subject, 250),
+    text: [...lines, '', link.url, '', '-- ', foot, ''].join('\n'),
+    html: [
+      '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+      `<title>${escapeHtml(subject)}</title></head>`,
+      '<body style="font-family: system-ui, sans-serif; color: #1c2024; line-height: 1.5">',
+      `<h1 style="font-size: 18px">${escapeHtml(subject)}</h1>`,
+      ...lines.map((one) => `<p>${escapeHtml(one)}</p>`),
+      `<p><a href="${escapeHtml(link.url)}">${escapeHtml(link.label)}</a></p>`,
+      `<p style="color: #60646c; font-size: 13px">${escapeHtml(foot)}</p></body></html>`,
+      '',
+    ].join('\n'),
+  }
+}

@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto'
+import type { Task } from 'graphile-worker'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import type { Sql, Tx } from '../db/sql.ts'
+import { giveBackMail, issueToken, pendingMail, returnToken, takeMail } from '../domain/addresses/index.ts'
+import { pendingInvitation } from '../domain/invitations/index.ts'
+import type { Letter } from '../domain/notifications/index.ts'
+import { commit, type Writer } from '../stream/commit.ts'
+import { confirmationLetter, invitationLetter } from './account-letters.ts'
+import { addressIn, composeMail, homeOf } from './outgoing.ts'
+import { NoAnswer, NotTaken, openSmtp } from './smtp.ts'
+
+interface Services {
+  config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
+  /** Where the service listens; that of the configuration may be 0. */
+  port: () => number
+  sql: Sql
+  writer: Writer
+  now: () => Date
+  log: Logger
+}
+
+/**
+ * The task `account_mail` of graphile-worker: links that confirm addresses, and word of invitations. A token stands in
+ * its mail alone; the database holds its hash, and neither goes to the log. Throws when the server did not take a mail,
+ * and graphile-worker repeats it with growing pauses.
+ */
+export function createAccountMailTask({ config, port, sql, writer, now, log }: Services): Task {
+  const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+    commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
+  const home = (): string => homeOf(config, port())
+
+  /** @param undo what is taken back when the server did not take the mail */
+  async function send(to: string, letter: Letter, undo: () => Promise<unknown>): Promise<void> {
+    const { smtp } = config
+    if (smtp === undefined) return
+    const from = addressIn(smtp.from)
+    try {
+      const messageId = `<svc.account.${randomUUID()}@${from.split('@').at(-1)}>`
+      const bytes = await composeMail({ from: smtp.from, to, letter, date: now(), messageId })
+      const session = await openSmtp(smtp.url)
+      await session.hand({ from, to, bytes }, async () => {})
+      session.close()
+    } catch (error) {
+      const about = { to, why: (error as Error).message }
+      if (error instanceof NoAnswer || (error instanceof NotTaken && error.permanent)) {
+        log.warn(about, 'a mail about an account was refused, or its answer was lost: it is not sent again')
+        return
+      }
+      await undo()
+      log.warn(about, 'a mail about an account could not be sent; it is tried again')
+      throw error
+    }
+  }
+
+  async function confirm(id: string): Promise<void> {
+    const mail = await pendingMail(sql, id, now())
+    if (mail === undefined || config.smtp === undefined) return
+    const token = await write((tx) => issueToken(tx, id, now()))
+    await send(mail.address, confirmationLetter(mail, `${home()}/verify/${token}`), () =>
+      write((tx) => returnToken(tx, id)),
+    )
+  }
+
+  async function invite(id: string): Promise<void> {
+    const invitation = await pendingInvitation(sql, id)
+    if (invitation === undefined) return
+    if (!(await write((tx) => takeMail(tx, invitation, config.mail, now())))) {
+      log.info({ to: invitation.address }, 'an invitation is not mailed: the budget of this hour is used up')
+      return
+    }
+    await send(invitation.address, invitationLetter(invitation, `${home()}/`), () =>
+      write((tx) => giveBackMail(tx, invitation, now())),
+    )
+  }
+
+  return async (payload) => {
+    const { confirmation, invitation } = payload as { confirmation?: string; invitation?: string }
+    if (confirmation !== undefined) await confirm(confirmation)
+    if (invitation !== undefined) await invite(invitation)
+  }
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import type { Sql, Tx } from '../db/sql.ts'
+import {
+  beginDigest,
+  type DigestEntry,
+  digestsDue,
+  dropHeld,
+  endDigest,
+  type Facts,
+  type HeldMail,
+  headlineOf,
+  heldMails,
+  readFacts,
+  recipientsOf,
+  writeDigest,
+} from '../domain/notifications/index.ts'
+import { commit, type Writer } from '../stream/commit.ts'
+import { addressIn, composeMail, homeOf } from './outgoing.ts'
+import { NoAnswer, NotTaken, openSmtp } from './smtp.ts'
+
+interface Services {
+  config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
+  port: () => number
+  sql: Sql
+  writer: Writer
+  now: () => Date
+  log: Logger
+}
+
+/** What a digest tells of one by one; the rest is counted. */
+const MOST_ENTRIES = 20
+const HOUR_MS = 3_600_000
+
+/**
+ * The cron task `mail_digests`: one mail to each recipient for all that the budgets of past hours held back. A digest is
+ * marked before it is handed over, as any mail is, so it is sent at most once.
+ */
+export async function sendDigests(services: Services, signal: AbortSignal): Promise<void> {
+  const { config, sql, now } = services
+  if (config.smtp === undefined) return
+  const hour = new Date(Math.floor(now().getTime() / HOUR_MS) * HOUR_MS).toISOString()
+  for (const address of await digestsDue(sql, hour)) {
+    if (signal.aborted) return
+    await sendDigest(services, address, config.smtp)
+  }
+}
+
+async function sendDigest(
+  { config, port, sql, writer, now, log }: Services,
+  addressKey: string,
+  smtp: { url: string; from: string },
+): Promise<void> {
+  const write = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+    commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
+  const waiting = await heldMails(sql, addressKey)
+  const tokens = await write((tx) => tokensOf(tx, addressKey, waiting, config.mail.allowedDomains))
+  const gone = waiting.filter(({ ruleId }) => !tokens.has(ruleId)).map(({ firing }) => firing)
+  if (gone.length > 0) await write((tx) => dropHeld(tx, addressKey, gone))
+  const told = waiting.filter(({ ruleId }) => tokens.has(ruleId))
+  const first = told[0]
+  if (first === undefined) return
+
+  const home = homeOf(config, port())
+  const entries: DigestEntry[] = []
+  for (const { firing, project } of told.slice(0, MOST_ENTRIES)) {
+    const facts = await readFacts(sql, firing)
+    if (facts !== undefined) entries.push({ project, headline: headlineOf(facts), url: pageOf(home, facts) })
+  }
+  const firings = told.map(({ firing }) => firing)
+  const ends = [...new Map(told.map((one) => [one.project, `${home}/mail/${tokens.get(one.ruleId)}`]))]
+  const letter = writeDigest({ total: told.length, entries, ends })
+  const from = addressIn(smtp.from)
+  const about = { to: first.address, mails: told.length }
+  try {
+    const bytes = await composeMail({
+      from: smtp.from,
+      to: first.address,
+      letter,
+      date: now(),
+      messageId: `<svc.digest.${randomUUID()}@${from.split('@').at(-1)}>`,
+      unsubscribe: `${home}/mail/${tokens.get(first.ruleId)}`,
+    })
+    const session = await openSmtp(smtp.url)
+    await session.hand({ from, to: first.address, bytes }, async () => {
+      if (!(await write((tx) => beginDigest(tx, addressKey, firings)))) throw new Error('told already')
+    })
+    session.close()
+    await write((tx) => endDigest(tx, addressKey, firings, 'sent'))
+  } catch (error) {
+    const lost = error instanceof NoAnswer
+    const refused = error instanceof NotTaken && error.permanent
+    await write((tx) =>
+      endDigest(tx, addressKey, firings, lost ? 'unknown' : refused ? 'refused' : 'waiting'),
+    )
+    log.warn({ ...about, why: (error as Error).message }, 'a digest of held mail could not be sent')
+  }
+}
+
+/** The secret of the recipient's links, for each rule that may still mail them. */
+async function tokensOf(
+  tx: Tx,
+  addressKey: string,
+  waiting: readonly HeldMail[],
+  domains: readonly string[],
+): Promise<Map<string, string>> {
+  const tokens = new Map<string, string>()
+  for (const [ruleId, { projectKey }] of new Map(waiting.map((one) => [one.ruleId, one]))) {
+    const recipients = await recipientsOf(tx, { ruleId, projectKey, batchKey: null }, domains)
+    const mine = recipients.find((one) => one.address.toLowerCase() === addressKey && one.confirmed)
+    if (mine !== undefined) tokens.set(ruleId, mine.token)
+  }
+  return tokens
+}
+
+const pageOf = (home: string, { batch, project }: Facts): string =>
+  batch === null
+    ? `${home}/p/${encodeURIComponent(project.slug)}`
+    : `${home}/b/${encodeURIComponent(batch.id)}`

@@ -1,0 +1,50 @@
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { sendVerification } from '../../lib/api/invitations.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import { verificationQuery } from '../../lib/queries.ts'
+import { Button } from '../../ui/controls.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { Done, Section } from './section.tsx'
+
+/** Whether my address is verified, and another mail with the link if it is not. */
+export function Address() {
+  const { data } = useQuery(verificationQuery)
+  const send = useMutation({ mutationFn: sendVerification })
+  if (data === undefined) return null
+  const { email, verified, mail_configured: mailConfigured } = data
+  if (email.endsWith('@address-released.invalid')) {
+    return (
+      <Section title="Address">
+        <p className="max-w-prose text-amber">
+          The owner of the address that you registered with has proved that it is theirs, so it is no longer
+          this account’s. Sign in with {email} and your password from now on.
+        </p>
+      </Section>
+    )
+  }
+  return (
+    <Section title="Address">
+      {verified ? (
+        <p>{email} is verified.</p>
+      ) : (
+        <>
+          <p className="max-w-prose text-amber">
+            {email} is not verified.{' '}
+            {mailConfigured
+              ? 'Until it is, nobody can invite you to a project, and no rule mails you. Open the link in the mail that was sent to you.'
+              : 'No mail server is set, so it cannot be: whoever invites you is asked to check who you are.'}
+          </p>
+          {mailConfigured && (
+            <div>
+              <Button disabled={send.isPending} onClick={() => send.mutate()}>
+                Send the link again
+              </Button>
+            </div>
+          )}
+        </>
+      )}
+      {send.error && <Failure>{sayWhy(send.error)}</Failure>}
+      {send.isSuccess && <Done>A link is on its way to {email}. It works for 7 days.</Done>}
+    </Section>
+  )
+}

@@ -1,0 +1,131 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { type PendingInvitation, withdrawInvitation } from '../../lib/api/invitations.ts'
+import { addMember } from '../../lib/api/projects.ts'
+import { Refusal, sayWhy } from '../../lib/api/request.ts'
+import { membersQuery, pendingQuery, verificationQuery } from '../../lib/queries.ts'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Button, Choice, Field } from '../../ui/controls.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { Person } from '../../ui/person.tsx'
+import { Table } from '../../ui/table.tsx'
+import { tell } from '../../ui/toasts.tsx'
+import { When } from '../../ui/when.tsx'
+
+type Role = 'member' | 'viewer'
+const ROLES = [
+  ['member', 'member: reads, reports'],
+  ['viewer', 'viewer: reads'],
+] as const
+
+function useRenew(slug: string): () => Promise<unknown> {
+  const queries = useQueryClient()
+  return () =>
+    Promise.all([
+      queries.invalidateQueries({ queryKey: membersQuery(slug).queryKey }),
+      queries.invalidateQueries({ queryKey: pendingQuery(slug).queryKey }),
+    ])
+}
+
+/** Invites somebody who has an account, and asks who it is where nothing can verify the address. */
+export function Invite({ slug }: { slug: string }) {
+  const renew = useRenew(slug)
+  const [role, setRole] = useState<Role>('member')
+  const [unverified, setUnverified] = useState<string | null>(null)
+  const mailConfigured = useQuery(verificationQuery).data?.mail_configured === true
+  const invite = useMutation({
+    mutationFn: (email: string) => addMember(slug, { email, role }),
+    onSuccess: async ({ state, name }) => {
+      if (state === 'invited') tell(`${name} is invited, and becomes a ${role} by accepting.`)
+      await renew()
+    },
+    onError: (error, email) => {
+      if (error instanceof Refusal && error.code === 'address_not_verified' && !mailConfigured)
+        setUnverified(email)
+    },
+  })
+  return (
+    <>
+      <form
+        className="flex flex-wrap items-end gap-2"
+        onSubmit={(event) => {
+          event.preventDefault()
+          const form = event.currentTarget
+          invite.mutate(String(new FormData(form).get('email')).trim(), { onSuccess: () => form.reset() })
+        }}
+      >
+        <div className="w-72 max-w-full">
+          <Field label="Address of somebody with an account" name="email" type="email" required />
+        </div>
+        <Choice label="Role" value={role} onChange={setRole} options={ROLES} />
+        <Button look="primary" type="submit" className="h-8" disabled={invite.isPending}>
+          Invite
+        </Button>
+      </form>
+      {invite.error && unverified === null && <Failure>{sayWhy(invite.error)}</Failure>}
+      {unverified !== null && (
+        <Confirm
+          title={`Is ${unverified} who you think?`}
+          no="Do not invite"
+          yes="I checked: invite"
+          run={() =>
+            addMember(slug, { email: unverified, role, confirm_unverified: true }).then(async ({ name }) => {
+              tell(`${name} is invited, and becomes a ${role} by accepting.`)
+              await renew()
+            })
+          }
+          onClose={() => {
+            setUnverified(null)
+            invite.reset()
+          }}
+        >
+          No mail server is set, so nothing proves that this account belongs to the owner of the address:
+          anybody may have registered it. Ask them whether the account is theirs before you invite it.
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+/** Who is invited and has not answered. */
+export function Pending({ slug }: { slug: string }) {
+  const pending = useQuery(pendingQuery(slug)).data ?? []
+  if (pending.length === 0) return null
+  return (
+    <Table heads={['Invited', 'Role', 'Since', '']} wide={['Since']} label="Invitations that wait">
+      {pending.map((one) => (
+        <PendingRow key={one.id} slug={slug} invitation={one} />
+      ))}
+    </Table>
+  )
+}
+
+function PendingRow({ slug, invitation }: { slug: string; invitation: PendingInvitation }) {
+  const renew = useRenew(slug)
+  const { id, name, email, role, created_at: since } = invitation
+  const withdraw = useMutation({
+    mutationFn: () => withdrawInvitation(slug, id),
+    onSuccess: renew,
+    onError: (error) => tell(`The invitation of ${name} stands: ${sayWhy(error)}`, { bad: true }),
+  })
+  return (
+    <tr>
+      <td>
+        <Person name={name} email={email} />
+      </td>
+      <td>{role}, has not accepted yet</td>
+      <td className="max-sm:hidden">
+        <When at={since} />
+      </td>
+      <td className="text-right">
+        <Button
+          aria-label={`Withdraw the invitation of ${name}`}
+          disabled={withdraw.isPending}
+          onClick={() => withdraw.mutate()}
+        >
+          Withdraw
+        </Button>
+      </td>
+    </tr>
+  )
+}

@@ -1,0 +1,68 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { askToConfirm, type MailAddress } from '../../lib/api/invitations.ts'
+import { sayWhy } from '../../lib/api/request.ts'
+import { addressesQuery } from '../../lib/queries.ts'
+import { Button } from '../../ui/controls.tsx'
+import { tell } from '../../ui/toasts.tsx'
+import { When } from '../../ui/when.tsx'
+
+/** Addresses of the project and its rules that get no mail yet, and why. */
+export function Unconfirmed({ slug }: { slug: string }) {
+  const { data } = useQuery(addressesQuery(slug))
+  const open = (data?.items ?? []).filter((one) => one.state !== 'confirmed')
+  if (data?.mail_configured !== true || open.length === 0) return null
+  return (
+    <section aria-labelledby="unconfirmed" className="flex flex-col gap-2">
+      <h2 id="unconfirmed" className="font-semibold">
+        Not mailed yet
+      </h2>
+      <p className="max-w-prose text-muted">
+        An address gets mail once its owner has opened the link in the confirmation and agreed. The link works
+        for 7 days.
+      </p>
+      <ul aria-label="Addresses that are not confirmed" className="border-b border-line">
+        {open.map((one) => (
+          <Row key={one.email} slug={slug} address={one} />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Row({ slug, address }: { slug: string; address: MailAddress }) {
+  const { email, state, confirmation_requested_at: asked } = address
+  const queries = useQueryClient()
+  const again = useMutation({
+    mutationFn: () => askToConfirm(slug, email),
+    onSuccess: () => tell(`A confirmation is on its way to ${email}.`),
+    onError: (error) => tell(`No confirmation was sent to ${email}: ${sayWhy(error)}`, { bad: true }),
+    onSettled: () => queries.invalidateQueries({ queryKey: addressesQuery(slug).queryKey }),
+  })
+  return (
+    <li className="flex flex-wrap items-center gap-x-4 gap-y-1 border-t border-line px-2 py-1.5">
+      <span className="min-w-0 flex-1 basis-52 break-words">{email}</span>
+      {state === 'stopped' ? (
+        <span className="text-muted">Its owner wants no mail from this service.</span>
+      ) : (
+        <>
+          <span className="text-amber">
+            {asked === null ? (
+              'not asked yet'
+            ) : (
+              <>
+                unconfirmed, asked <When at={asked} />
+              </>
+            )}
+          </span>
+          <Button
+            aria-label={`Send the confirmation to ${email} again`}
+            disabled={again.isPending}
+            onClick={() => again.mutate()}
+          >
+            {asked === null ? 'Send confirmation' : 'Send confirmation again'}
+          </Button>
+        </>
+      )}
+    </li>
+  )
+}
