@@ -1,13 +1,14 @@
 import type { Task } from 'graphile-worker'
-import MailComposer from 'nodemailer/lib/mail-composer'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Sql } from '../db/sql.ts'
+import { isMailable } from '../domain/addresses/index.ts'
 import { type AgentMail, ownerOfAgent } from '../domain/agents/index.ts'
+import { addressIn, composeMail } from './outgoing.ts'
 import { NoAnswer, NotTaken, openSmtp } from './smtp.ts'
 
 interface Services {
-  config: Pick<Config, 'smtp'>
+  config: Pick<Config, 'smtp' | 'mail'>
   sql: Sql
   now: () => Date
   log: Logger
@@ -40,19 +41,17 @@ export function createAgentMailTask({ config, sql, now, log }: Services): Task {
       )
       return
     }
+    if (!(await isMailable(sql, email, config.mail.allowedDomains))) {
+      log.info({ agent }, 'the owner of an agent is not mailed: the address of the account is not verified')
+      return
+    }
     const { url, from } = config.smtp
-    const bytes = await new MailComposer({
+    const bytes = await composeMail({
       from,
-      to: { name: '', address: email },
-      subject,
-      text,
+      to: email,
+      letter: { subject, text },
       date: now(),
-      headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
-      disableFileAccess: true,
-      disableUrlAccess: true,
     })
-      .compile()
-      .build()
     try {
       const session = await openSmtp(url)
       await session.hand({ from: addressIn(from), to: email, bytes }, async () => {})
@@ -67,6 +66,3 @@ export function createAgentMailTask({ config, sql, now, log }: Services): Task {
 
 /** Without what would end a header line. */
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, 253)
-
-/** `Monitor <monitor@example.org>` → `monitor@example.org`. */
-const addressIn = (from: string): string => /<([^<>]+)>\s*$/.exec(from)?.[1] ?? from

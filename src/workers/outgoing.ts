@@ -5,9 +5,9 @@ import type { Config } from '../config.ts'
 export function composeMail(mail: {
   from: string
   to: string
-  letter: { subject: string; text: string; html: string }
+  letter: { subject: string; text: string; html?: string }
   date: Date
-  messageId: string
+  messageId?: string
   references?: string
   /** How the recipient ends mail of this kind (RFC 8058); what somebody asked for themselves has none. */
   unsubscribe?: string
@@ -18,9 +18,9 @@ export function composeMail(mail: {
     to: { name: '', address: to },
     subject: letter.subject,
     text: letter.text,
-    html: letter.html,
+    ...(letter.html === undefined ? {} : { html: letter.html }),
     date,
-    messageId,
+    ...(messageId === undefined ? {} : { messageId }),
     ...(references === undefined ? {} : { references }),
     headers: {
       ...(unsubscribe !== undefined && {

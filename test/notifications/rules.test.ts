@@ -70,7 +70,13 @@ test('a rule is made, listed, changed and deleted in the shape of the contract',
 
   const path = `/api/rules/${made.body.id}`
   const changed = await call('PATCH', path, { enabled: false, recipients: null, cooldown_s: 0 })
-  expect(changed.body).toEqual({ ...rule, enabled: false, recipients: null, cooldown_s: 0 })
+  expect(changed.body).toEqual({
+    ...rule,
+    enabled: false,
+    recipients: null,
+    unconfirmed: [],
+    cooldown_s: 0,
+  })
   const nan = await call('PATCH', path, { condition: { key: 'val_loss', op: 'is_nan' } })
   expect(nan.body.condition).toEqual({ key: 'val_loss', op: 'is_nan', value: null })
   for (const id of [made.body.id, plain.body.id])

@@ -16,6 +16,7 @@ export {
 export {
   type AddressState,
   addressesOf,
+  isMailable,
   mayBeMailed,
   resumeAllMail,
   stopAllMail,

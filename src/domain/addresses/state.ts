@@ -13,6 +13,14 @@ export const mayBeMailed = (db: Db, key: Fragment, domains: readonly string[]): 
     or exists (select from mail_addresses x where x.address_key = ${key} and x.confirmed_at is not null)
     or exists (select from users x where x.email_key = ${key} and x.email_verified_at is not null)))`
 
+/** Whether one address may be mailed. */
+export async function isMailable(db: Db, address: string, domains: readonly string[]): Promise<boolean> {
+  const key = address.toLowerCase()
+  const [row] = await db<{ may: boolean }[]>`/* addresses.is_mailable */
+    select ${mayBeMailed(db, db`${key}`, domains)} as may`
+  return row?.may === true
+}
+
 /** Where mail of a project is to go, and whether it may. */
 export interface AddressState {
   address: string

@@ -2187,6 +2187,7 @@ export const UserScalarFieldEnum = {
   name: 'name',
   role: 'role',
   passwordHash: 'passwordHash',
+  emailVerifiedAt: 'emailVerifiedAt',
   disabledAt: 'disabledAt',
   createdAt: 'createdAt'
 } as const

@@ -99,6 +99,7 @@ export const UserScalarFieldEnum = {
   name: 'name',
   role: 'role',
   passwordHash: 'passwordHash',
+  emailVerifiedAt: 'emailVerifiedAt',
   disabledAt: 'disabledAt',
   createdAt: 'createdAt'
 } as const
