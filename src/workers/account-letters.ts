@@ -2,7 +2,10 @@ import type { PendingMail } from '../domain/addresses/index.ts'
 import type { PendingInvitation } from '../domain/invitations/index.ts'
 import { escapeHtml, type Letter, line } from '../domain/notifications/index.ts'
 
-/** Mails about accounts. Pure: no I/O in this file. Names come from people, so each is one line of plain text. */
+/**
+ * Mails about accounts. Pure: no I/O in this file. Names come from people, so each is one line of plain text; a mail to
+ * an address that nobody confirmed holds none that a stranger may choose freely.
+ */
 
 /** Asks the owner of an address to confirm it; `link` is good once, until the request expires. */
 export function confirmationLetter(mail: PendingMail, link: string): Letter {
@@ -19,11 +22,10 @@ export function confirmationLetter(mail: PendingMail, link: string): Letter {
     })
   }
   const project = mail.project === null ? 'a project' : `the project “${line(mail.project, 128)}”`
-  const who = mail.requestedBy === null ? '' : ` (asked for by ${line(mail.requestedBy, 80)})`
   return write({
     subject: 'Confirm that you want notifications',
     lines: [
-      `${capital(project)} on this experiment monitor is set up to send notifications to ${mail.address}${who}.`,
+      `${capital(project)} on this experiment monitor is set up to send notifications to ${mail.address}.`,
       'Open the link and confirm if you want them. Nothing is sent to you otherwise.',
     ],
     link: { label: 'Confirm the address', url: link },

@@ -303,3 +303,28 @@ test('the rules and their form are no wider than a phone', async () => {
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
   await context.close()
 })
+
+test('the owner of a project sees which addresses are not mailed yet, and asks again', async () => {
+  const { page, context } = await as(ada)
+  await page.goto(RULES)
+  await page.getByLabel('Recipients of the project: another address').fill('team@elsewhere.example')
+  await page.keyboard.press('Enter')
+  const waiting = page
+    .getByRole('list', { name: 'Addresses that are not confirmed' })
+    .getByRole('listitem')
+    .filter({ hasText: 'team@elsewhere.example' })
+  await waiting.getByText('unconfirmed, asked').waitFor()
+  const again = page.getByRole('button', { name: 'Send the confirmation to team@elsewhere.example again' })
+  await again.click()
+  await page.getByText(/No confirmation was sent to team@elsewhere.example: Too many attempts/).waitFor()
+  const confirmations = () => box.aboutAccounts.filter((one) => one.to.includes('team@elsewhere.example'))
+  await expect.poll(() => confirmations().length).toBe(1)
+  const link = /\/verify\/[\w-]{43}/.exec(confirmations()[0]?.mail.text ?? '')?.[0] as string
+  await page.goto(link)
+  await page.getByRole('button', { name: 'Confirm this address' }).click()
+  await page.getByRole('heading', { name: 'Address confirmed' }).waitFor()
+  await page.goto(RULES)
+  await page.getByRole('heading', { name: 'Recipients of the project' }).waitFor()
+  await waiting.waitFor({ state: 'detached' })
+  await context.close()
+})

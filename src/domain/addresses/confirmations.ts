@@ -158,19 +158,16 @@ export interface PendingMail {
   /** Of the account, whose name was given by whoever registered it. */
   account: { email: string } | null
   project: string | null
-  /** Who has the project mail it. */
-  requestedBy: string | null
   expiresAt: string
 }
 
 /** Undefined once nothing is to be sent: it was used or ended, or the account is gone, or has another address. */
 export async function pendingMail(db: Db, id: string, now: Date): Promise<PendingMail | undefined> {
   const [row] = await db<PendingMail[]>`/* addresses.pending */
-    select c.id, c.purpose, c.address, p.slug project, r.name "requestedBy", c.expires_at "expiresAt",
+    select c.id, c.purpose, c.address, p.slug project, c.expires_at "expiresAt",
       case when u.id is null then null else jsonb_build_object('email', u.email) end account
     from address_confirmations c
     left join users u on u.id = c.user_id
-    left join users r on r.id = c.requested_by
     left join projects p on p.key = c.project_key
     where c.id = ${id} and c.used_at is null and c.sent_at is null and c.expires_at > ${instantOf(now)}
       and (c.user_id is null or u.email_key = c.address_key)`
