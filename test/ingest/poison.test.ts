@@ -253,11 +253,25 @@ describe('names', () => {
   })
 
   test.each([
-    ...STRANGE.filter((name) => name.trim() === name),
+    ...STRANGE.filter(
+      // Names of projects are unique without regard to case.
+      (name, i, all) =>
+        name.trim() === name && all.findIndex((one) => one.toLowerCase() === name.toLowerCase()) === i,
+    ),
     SMILEYS,
-  ])('of projects may be %j', async (project) => {
+  ])('of projects that there were before names had rules may be %j; a new one needs a plain name', async (project) => {
+    const send = (batch_id: string, name: string) =>
+      door.send(makeEvent('log_line', { batch_id, source: { project: name } }))
+    const plain = /^[\w.-]+$/.test(project)
+    const first = await send(newBatch(), project)
+    expect([first.status, first.body.code]).toEqual(plain ? [200, undefined] : [422, 'invalid_project_name'])
+    if (!plain) {
+      const slug = `old-${batches}`
+      expect((await send(newBatch(), slug)).status).toBe(200)
+      await door.sql`update projects set slug = ${project} where slug = ${slug}`
+    }
     const batch_id = newBatch()
-    expect((await door.send(makeEvent('log_line', { batch_id, source: { project } }))).status).toBe(200)
+    expect((await send(batch_id, project)).status).toBe(200)
     expect(
       await door.sql`select slug from projects p join batches b on b.project_key = p.key where b.id = ${batch_id}`,
     ).toEqual([{ slug: project }])
