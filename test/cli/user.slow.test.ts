@@ -65,9 +65,10 @@ test('a password that is made up stands alone on standard output, opens the acco
   expect(await login('forgetful@example.org', out.trim())).toBe(200)
   expect(await status(token)).toBe(401)
   expect((await app.call('GET', '/api/batches/none/stop-requested', { token: reporter })).status).toBe(404)
-  expect(await auditOf(person.id)).toMatchObject([
-    { action: 'user.password_reset', via: 'operator', actor: null, detail: {} },
-  ])
+  const resets = (await auditOf(person.id)).filter(
+    ({ action }: { action: string }) => action === 'user.password_reset',
+  )
+  expect(resets).toMatchObject([{ action: 'user.password_reset', via: 'operator', actor: null, detail: {} }])
 })
 
 test('a password from standard input is taken without its end of line, and not shown', async () => {
@@ -93,10 +94,8 @@ test('administrators are made and unmade, but the last one stays', async () => {
   expect(await role()).toBe('user')
   await expect(user(['unmake-admin', 'first@example.org'])).rejects.toThrow('last administrator must stay')
   await expect(user(['disable', 'first@example.org'])).rejects.toThrow('last administrator must stay')
-  expect((await auditOf(person.id)).map((entry: { action: string }) => entry.action)).toEqual([
-    'user.role_changed',
-    'user.role_changed',
-  ])
+  const actions = (await auditOf(person.id)).map((entry: { action: string }) => entry.action)
+  expect(actions.filter((action: string) => action === 'user.role_changed')).toHaveLength(2)
 })
 
 test('a disabled account is out at once, at the server that runs, and comes back when enabled', async () => {

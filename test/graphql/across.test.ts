@@ -133,7 +133,7 @@ test('delivery, fields and rules are those of REST', async () => {
   const rules = await rest('/api/projects/project-1/rules')
   expect(project.rules).toEqual({
     mailConfigured: rules.mail.configured,
-    items: [{ id: rules.items[0].id, trigger: 'batch_done', cooldownS: 0 }],
+    items: [{ id: rules.items[0].id, trigger: 'batch_done', cooldownS: 600 }],
   })
 })
 
