@@ -162,7 +162,7 @@ def test_registering_the_host_again_ends_the_old_daemon_and_the_new_one_adopts_i
     assert lines(host.work / "started") == [cmd_id]
 
 
-def test_a_service_whose_clock_is_hours_ahead_tells_times_of_its_own_clock_in_their_order(
+def test_a_service_whose_clock_is_hours_ahead_tells_times_of_the_databases_clock_in_their_order(
     service_folder: Path, make_host: Callable[[Service], Host], request: pytest.FixtureRequest
 ) -> None:
     folder = service_folder / "skewed"
@@ -183,7 +183,7 @@ def test_a_service_whose_clock_is_hours_ahead_tells_times_of_its_own_clock_in_th
     assert [s["step"] for s in steps] == ["requested", "delivered", "acknowledged", "started", "exited"]
     at = {s["step"]: _seconds(s["at"]) for s in steps}
     assert 0.5 < at["exited"] - at["started"] < 20
-    assert at["started"] - time.time() > 2.5 * 3600
+    assert abs(at["started"] - time.time()) < 600
 
 
 def _seconds(text: str) -> float:

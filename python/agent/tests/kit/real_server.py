@@ -47,6 +47,7 @@ class Service:
     def start(self) -> None:
         env = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
         env |= {"SVC_PORT": str(self.port), "SVC_DATA_DIR": str(self._folder / "data")}
+        env["SVC_REGISTRATIONS_PER_HOUR"] = "100000"
         with open(self._folder / "service.log", "ab") as log:
             self._process = subprocess.Popen(
                 ["node", "--import", "tsx", *self._node_options, "src/cli/main.ts", "start"],

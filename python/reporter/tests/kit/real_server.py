@@ -58,6 +58,7 @@ def real_server_process(folder: Path) -> Iterator[RealServer]:
     port = _free_port()
     env = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     env |= {"SVC_PORT": str(port), "SVC_DATA_DIR": str(folder / "data")}
+    env["SVC_REGISTRATIONS_PER_HOUR"] = "100000"
     log = open(folder / "service.log", "wb")  # noqa: SIM115 - handed to the process, closed below
     process = subprocess.Popen(
         ["node", str(entry), "start"], cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
