@@ -115,12 +115,11 @@ describe('of many lines', () => {
     expect(went).toBe((LINES / 40) * 26)
     expect(await countOf(database.sql)).toBe(LINES - went)
     expect([cost.events?.scanned, cost.log_lines?.scanned]).toEqual([0, 0])
-    // Most payloads go without a write to any index, whose cost would grow with what is stored. How many find room on
-    // their own page depends on when autovacuum passes; without that care it would be none.
+    // Most payloads go without a write to any index, whose cost would grow with what is stored.
     const [updated] = await database.sql<{ rows: number; hot: number }[]>`
       select n_tup_upd rows, n_tup_hot_upd hot from pg_stat_user_tables where relname = 'events'`
     expect(updated?.rows).toBe(went)
-    expect(updated?.hot).toBeGreaterThan(went / 2)
+    expect(updated?.hot).toBeGreaterThan(went * 0.7)
   })
 
   test('the next one looks at what is due and at the newest, at nothing else', {

@@ -112,9 +112,8 @@ test(
       ),
       propertyBounds('packing', { runs: 150, seconds: 20 }),
     )
-    // A case packs nothing, one chunk or several; a slow machine tries few cases. None packed would prove nothing.
-    expect(runs).toBeGreaterThan(0)
-    expect(packed).toBeGreaterThan(0)
+    // A slow machine tries fewer cases; most of them leave something packed.
+    expect(packed).toBeGreaterThan(runs / 2)
   },
   patienceMs(60),
 )
