@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createAttemptLimits } from '../../src/http/attempts.ts'
+import { createAttemptLimits } from '../../src/http/request/attempts.ts'
 
 const now = new Date()
 const guess = (limits: ReturnType<typeof createAttemptLimits>, account: string) => () =>

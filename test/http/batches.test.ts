@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { batchShape } from '../../src/http/batch-shapes.ts'
+import { batchShape } from '../../src/http/batches/batch-shapes.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { createClock } from '../kit/clock.ts'
 import { enc, openStage, type Stage, startOf } from './stage.ts'

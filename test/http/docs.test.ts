@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ApiDocument } from '../../src/http/openapi-parts.ts'
+import type { ApiDocument } from '../../src/http/docs/openapi-parts.ts'
 import {
   AT_OTHER_DOORS,
   EVERYWHERE,
   IN_ADDRESSES,
   ROUTES_WITH_OWN_REFUSALS,
-} from '../../src/http/refusals.ts'
+} from '../../src/http/server/refusals.ts'
 import { PROBLEMS } from '../../src/problem.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 

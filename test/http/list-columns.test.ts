@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { listedBatch } from '../../src/http/batch-shapes.ts'
+import { listedBatch } from '../../src/http/batches/batch-shapes.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { openStage, type Stage } from './stage.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ApiDocument } from '../../src/http/openapi-parts.ts'
+import type { ApiDocument } from '../../src/http/docs/openapi-parts.ts'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { startTestApp } from '../kit/app.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createGate } from '../../src/domain/users/gate.ts'
-import { createGuesses } from '../../src/http/guesses.ts'
+import { createGuesses } from '../../src/http/sign-in/guesses.ts'
 import { Problem } from '../../src/problem.ts'
 import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import fastify from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { servePages } from '../../src/http/web.ts'
+import { servePages } from '../../src/http/server/web.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { buildPage } from './built-page.ts'
 

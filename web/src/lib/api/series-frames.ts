@@ -1,6 +1,6 @@
 import type { Series } from './types.ts'
 
-/** Columns of numbers as bytes: the service's src/http/series-frames.ts tells their layout. */
+/** Columns of numbers as bytes: the service's src/http/series/series-frames.ts tells their layout. */
 export const SERIES_FRAMES = 'application/vnd.svc.series'
 
 type Column = 'values' | 'times' | 'smoothed' | 'steps'

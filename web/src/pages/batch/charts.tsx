@@ -1,7 +1,7 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { ChartsView } from '../../charts/charts-view.tsx'
 import { readChartSearch } from '../../lib/charts/search.ts'
 import { links } from '../../lib/links.ts'
-import { ChartsView } from './charts-view.tsx'
 
 const route = getRouteApi('/b/$batchId/')
 

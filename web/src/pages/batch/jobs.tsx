@@ -1,5 +1,6 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { CHART_HEIGHT } from '../../charts/plot-height.ts'
 import type { Batch, Job, Status } from '../../lib/api/types.ts'
 import { loaded } from '../../lib/away.ts'
 import { links } from '../../lib/links.ts'
@@ -7,7 +8,6 @@ import { useBatch } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
 import { Button, Choice, inputLook } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
-import { CHART_HEIGHT } from '../../ui/plot-height.ts'
 import { Board } from './board.tsx'
 import { useBatchContext } from './context.ts'
 import { JobTable } from './job-table.tsx'
@@ -17,7 +17,7 @@ import { useJobs } from './use-jobs.ts'
 
 /** After the table: what draws weighs as much as all else here. */
 const SeriesCharts = lazy(async () => ({
-  default: (await loaded(import('./series-charts.tsx'))).SeriesCharts,
+  default: (await loaded(import('../../charts/series-charts.tsx'))).SeriesCharts,
 }))
 
 const route = getRouteApi('/b/$batchId/jobs')

@@ -1,7 +1,7 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { links } from '../../lib/links.ts'
+import { LogView } from '../../logs/log-view.tsx'
 import { useBatchContext } from './context.ts'
-import { LogView } from './log-view.tsx'
 
 const route = getRouteApi('/b/$batchId/logs')
 

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
+import { SeriesCharts } from '../../charts/series-charts.tsx'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Series } from '../../lib/api/types.ts'
 import type { PointBus } from '../../lib/live/points.ts'
@@ -9,7 +10,6 @@ import { Notice, Waiting } from '../../ui/notice.tsx'
 import { useArrivingResources } from './arrivals.ts'
 import { useBatchContext } from './context.ts'
 import { IdleStretches } from './idle-stretches.tsx'
-import { SeriesCharts } from './series-charts.tsx'
 
 /** What a batch, one job of it, a share or a host used, card by card. */
 export function ResourcesView(props: {

@@ -1,0 +1,73 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { unlinkIdentity, waysIn } from '../../domain/identities/index.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { personOnly } from '../request/credentials.ts'
+import * as shapes from '../request/shapes.ts'
+import type { IdentityProvider } from '../sign-in/identity-provider.ts'
+
+export const providerShape = z.object({ id: z.string(), name: z.string() })
+const identityShape = z.object({
+  id: z.uuid(),
+  provider: providerShape.nullable().describe('Null for one that is no longer configured'),
+  issuer: z.string(),
+  email: z.string().nullable().describe('The address that the provider told last'),
+  created_at: shapes.instant,
+  last_used_at: shapes.instant,
+})
+
+/** Which identities open my account (contract §3); oauth.ts adds them. */
+export function identityRoutes(
+  app: FastifyInstance,
+  { sql, writer, now }: Services,
+  providers: readonly IdentityProvider[],
+): void {
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['identity']
+
+  routes.get(
+    '/api/auth/identities',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'The ways in which I may sign in',
+        querystring: shapes.nothing,
+        response: { 200: z.object({ items: z.array(identityShape), password: z.boolean() }) },
+      },
+    },
+    async (request) => {
+      const { identities, password } = await waysIn(sql, (await request.person()).user.id)
+      const items = identities.map(({ id, issuer, email, createdAt, lastUsedAt }) => {
+        const found = providers.find((one) => one.vouchesAs(issuer))
+        const provider = found === undefined ? null : { id: found.id, name: found.name }
+        return { id, provider, issuer, email, created_at: createdAt, last_used_at: lastUsedAt }
+      })
+      return { items, password }
+    },
+  )
+
+  routes.delete(
+    '/api/auth/identities/:id',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Take an identity off my account',
+        querystring: shapes.nothing,
+        params: shapes.byId,
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await commit(writer, async (tx) => ({
+        result: await unlinkIdentity(tx, caller, request.params.id, now()),
+        changes: [],
+      }))
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,166 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import {
+  acceptInvitation,
+  declineInvitation,
+  type Invitation,
+  listInvitations,
+  listProjectInvitations,
+  type ProjectInvitation,
+  withdrawInvitation,
+} from '../../domain/invitations/index.ts'
+import { administeredProject } from '../../domain/notifications/index.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { personOnly } from '../request/credentials.ts'
+import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+
+const role = z.enum(['member', 'viewer'])
+const inviter = z
+  .object({ id: z.string(), name: z.string() })
+  .nullable()
+  .describe('Null: the account is gone')
+const invitationShape = z.object({
+  id: z.uuid(),
+  project: z.string(),
+  project_name: z.string(),
+  role,
+  invited_by: inviter,
+  state: z.enum(['invited', 'member', 'declined']),
+  created_at: shapes.instant,
+})
+const pendingShape = z.object({
+  id: z.uuid(),
+  user_id: z.uuid(),
+  name: z.string(),
+  email: z.string(),
+  role,
+  invited_by: inviter,
+  state: z.literal('invited'),
+  created_at: shapes.instant,
+})
+
+const show = (
+  { id, project, role, invitedBy, createdAt }: Invitation,
+  state: z.output<typeof invitationShape>['state'],
+): z.output<typeof invitationShape> => ({
+  id,
+  project: project.slug,
+  project_name: project.displayName,
+  role,
+  invited_by: invitedBy,
+  state,
+  created_at: createdAt,
+})
+const showPending = (one: ProjectInvitation): z.output<typeof pendingShape> => ({
+  id: one.id,
+  user_id: one.userId,
+  name: one.name,
+  email: one.email,
+  role: one.role,
+  invited_by: one.invitedBy,
+  state: 'invited',
+  created_at: one.createdAt,
+})
+
+/** Invitations to projects: those of mine, and those of a project (contract §10 "Accounts"). */
+export function invitationRoutes(app: FastifyInstance, { sql, writer, now }: Services): void {
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['projects']
+  const answer = { tags, params: shapes.byId, querystring: shapes.nothing, body: shapes.noInput }
+
+  routes.get(
+    '/api/invitations',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'The projects that I am invited to, newest first',
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(invitationShape) },
+      },
+    },
+    async (request, reply) => {
+      const { user } = await request.person()
+      const { limit, cursor: text } = request.query
+      const cursor = cursorOf(`invitations ${user.id}`, shapes.creationPosition)
+      const found = await listInvitations(sql, user.id, { limit: limit + 1, after: cursor.read(text) })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
+      reply.header('cache-control', 'no-store')
+      return { items: rows.map((one) => show(one, 'invited')), next_cursor }
+    },
+  )
+
+  routes.post(
+    '/api/invitations/:id/accept',
+    {
+      ...personOnly,
+      schema: { ...answer, summary: 'Become a member or viewer', response: { 200: invitationShape } },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const done = await commit(writer, (tx) => acceptInvitation(tx, caller, request.params.id, now()))
+      return show(done, 'member')
+    },
+  )
+
+  routes.post(
+    '/api/invitations/:id/decline',
+    {
+      ...personOnly,
+      schema: { ...answer, summary: 'Decline an invitation', response: { 200: invitationShape } },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const done = await commit(writer, (tx) => declineInvitation(tx, caller, request.params.id, now()))
+      return show(done, 'declined')
+    },
+  )
+
+  routes.get(
+    '/api/projects/:slug/invitations',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Who is invited to the project and has not answered, newest first; for its owner',
+        params: z.object({ slug: z.string() }),
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(pendingShape) },
+      },
+    },
+    async (request) => {
+      const project = await administeredProject(sql, await request.person(), request.params.slug)
+      const { limit, cursor: text } = request.query
+      const cursor = cursorOf(`invitations of ${project.key}`, shapes.creationPosition)
+      const found = await listProjectInvitations(sql, project.key, {
+        limit: limit + 1,
+        after: cursor.read(text),
+      })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
+      return { items: rows.map(showPending), next_cursor }
+    },
+  )
+
+  routes.delete(
+    '/api/projects/:slug/invitations/:id',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Withdraw an invitation',
+        params: z.object({ slug: z.string(), id: z.string() }),
+        querystring: shapes.nothing,
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const { slug, id } = request.params
+      await commit(writer, (tx) => withdrawInvitation(tx, caller, slug, id, now()))
+      return reply.code(204).send(null)
+    },
+  )
+}

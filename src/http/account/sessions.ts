@@ -1,0 +1,117 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { recordAudit } from '../../domain/audit.ts'
+import { closeOwnSession, closeSessionsOf, listSessions } from '../../domain/sessions/index.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { personOnly } from '../request/credentials.ts'
+import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+import { clearSessionCookie } from '../sign-in/session-cookie.ts'
+import { deviceName } from './device-name.ts'
+
+const sessionShape = z.object({
+  id: z.uuid(),
+  device: z.string().describe('Browser and system, such as `Firefox on Linux`'),
+  user_agent: z.string().nullable(),
+  address: z.string().nullable().describe('The network address that used it last'),
+  method: z
+    .enum(['registration', 'password', 'totp', 'recovery_code', 'passkey', 'provider'])
+    .nullable()
+    .describe('How the person signed in'),
+  created_at: shapes.instant,
+  last_used_at: shapes.instant.describe('To the minute'),
+  current: z.boolean().describe('Whether it is the session of this request'),
+})
+const cursor = cursorOf('sessions', shapes.creationPosition)
+
+/** The places where the caller is signed in, and signing out there. */
+export function sessionRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['identity']
+
+  routes.get(
+    '/api/auth/sessions',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Where I am signed in, the newest session first',
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(sessionShape) },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const { limit } = request.query
+      const page = { limit: limit + 1, after: cursor.read(request.query.cursor) }
+      const found = await listSessions(sql, caller.user.id, page, now())
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
+      const items = rows.map((session) => ({
+        id: session.id,
+        device: deviceName(session.userAgent),
+        user_agent: session.userAgent,
+        address: session.address,
+        method: session.method,
+        created_at: session.createdAt,
+        last_used_at: session.lastUsedAt,
+        current: session.id === caller.credentialId,
+      }))
+      return { items, next_cursor }
+    },
+  )
+
+  routes.delete(
+    '/api/auth/sessions/:id',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Sign out there: its cookie and its JWT are refused from then on',
+        querystring: shapes.nothing,
+        params: shapes.byId,
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const { id } = request.params
+      await commit(writer, async (tx) => {
+        if (!(await closeOwnSession(tx, caller.user.id, id, now()))) throw new Problem('session_not_found')
+        await recordAudit(tx, caller, { action: 'session.closed', subject: `session:${id}` }, now())
+        return { result: undefined, changes: [] }
+      })
+      if (caller.via === 'cookie' && id === caller.credentialId) clearSessionCookie(reply, config)
+      return reply.code(204).send(null)
+    },
+  )
+
+  routes.delete(
+    '/api/auth/sessions',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Sign out everywhere else: all my sessions but this one',
+        querystring: shapes.nothing,
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await commit(writer, async (tx) => {
+        const others = await closeSessionsOf(tx, caller.user.id, now(), caller.credentialId)
+        const entry = {
+          action: 'session.closed',
+          subject: `user:${caller.user.id}`,
+          detail: { others },
+        } as const
+        if (others > 0) await recordAudit(tx, caller, entry, now())
+        return { result: undefined, changes: [] }
+      })
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,102 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { createToken, listTokens, revokeToken, TOKEN_SCOPES, type Token } from '../../domain/tokens/index.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { personOnly } from '../request/credentials.ts'
+import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+
+const tokenShape = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  scope: z.enum(TOKEN_SCOPES),
+  last4: z.string(),
+  created_at: shapes.instant,
+  last_used_at: shapes.instant.nullable(),
+})
+const cursor = cursorOf('tokens', shapes.creationPosition)
+
+/** Tokens for programs (contract §3): the caller's own, made and revoked in person only. */
+export function tokenRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['tokens']
+
+  routes.get(
+    '/api/tokens',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'My tokens, newest first; never the tokens themselves',
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(tokenShape) },
+      },
+    },
+    async (request) => {
+      const { user } = await request.person()
+      const { limit } = request.query
+      const found = await listTokens(sql, user.id, {
+        limit: limit + 1,
+        after: cursor.read(request.query.cursor),
+      })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
+      return { items: rows.map(show), next_cursor }
+    },
+  )
+
+  routes.post(
+    '/api/tokens',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Make a token; it is shown this once',
+        querystring: shapes.nothing,
+        body: z.strictObject({ name: shapes.label, scope: z.enum(TOKEN_SCOPES) }),
+        response: { 201: tokenShape.extend({ token: z.string() }) },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const made = await commit(writer, async (tx) => ({
+        result: await createToken(tx, caller, request.body, config.quotas.tokens, now()),
+        changes: [],
+      }))
+      reply.header('cache-control', 'no-store')
+      return reply.code(201).send({ ...show(made), token: made.text })
+    },
+  )
+
+  routes.delete(
+    '/api/tokens/:id',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Revoke one of my tokens: it is refused from then on',
+        querystring: shapes.nothing,
+        params: shapes.byId,
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await commit(writer, async (tx) => ({
+        result: await revokeToken(tx, caller, request.params.id, now()),
+        changes: [],
+      }))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+const show = (token: Token): z.output<typeof tokenShape> => ({
+  id: token.id,
+  name: token.name,
+  scope: token.scope,
+  last4: token.last4,
+  created_at: token.createdAt,
+  last_used_at: token.lastUsedAt,
+})

@@ -1,0 +1,129 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { recordAudit } from '../../domain/audit.ts'
+import { resetFactors } from '../../domain/factors/index.ts'
+import { closeSessionsOf, rotateSigningKey } from '../../domain/sessions/index.ts'
+import { administerUser, listUsers, type User } from '../../domain/users/index.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { administratorOnly } from '../request/credentials.ts'
+import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+
+const accountShape = shapes.userShape.extend({ disabled: z.boolean() })
+const show = (user: User): z.output<typeof accountShape> => ({
+  ...shapes.showUser(user),
+  disabled: user.disabled,
+})
+const cursor = cursorOf('users', shapes.creationPosition)
+
+/** What only administrators may do, in person (contract §2, §3). */
+export function adminRoutes(app: FastifyInstance, { sql, writer, now }: Services): void {
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['administration']
+
+  routes.post(
+    '/api/admin/jwt/rotate',
+    {
+      ...administratorOnly,
+      schema: {
+        tags,
+        summary: 'Sign with a new key; the newest two before it go on verifying',
+        querystring: shapes.nothing,
+        body: shapes.noInput,
+        response: {
+          200: z.object({
+            active_kid: z.string(),
+            verify_kids: z.array(z.string()).describe('Retired keys that still verify, newest first'),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const caller = await request.administrator()
+      const at = now()
+      const rotation = await commit(writer, async (tx) => {
+        const rotation = await rotateSigningKey(tx, at)
+        const subject = `signing_key:${rotation.activeKid}` as const
+        await recordAudit(tx, caller, { action: 'signing_key.rotated', subject }, at)
+        return { result: rotation, changes: [] }
+      })
+      return { active_kid: rotation.activeKid, verify_kids: rotation.verifyKids }
+    },
+  )
+
+  routes.get(
+    '/api/admin/users',
+    {
+      ...administratorOnly,
+      schema: {
+        tags,
+        summary: 'All accounts, newest first',
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(accountShape) },
+      },
+    },
+    async (request) => {
+      const { limit } = request.query
+      const found = await listUsers(sql, { limit: limit + 1, after: cursor.read(request.query.cursor) })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
+      return { items: rows.map(show), next_cursor }
+    },
+  )
+
+  routes.patch(
+    '/api/admin/users/:id',
+    {
+      ...administratorOnly,
+      schema: {
+        tags,
+        summary: "Change an account's role, or disable it: its sessions close and its tokens stop at once",
+        querystring: shapes.nothing,
+        params: shapes.byId,
+        body: z
+          .strictObject({ role: z.enum(['admin', 'user']).optional(), disabled: z.boolean().optional() })
+          .refine(
+            (body) => body.role !== undefined || body.disabled !== undefined,
+            'must change role or disabled',
+          ),
+        response: { 200: z.object({ user: accountShape }) },
+      },
+    },
+    async (request) => {
+      const caller = await request.administrator()
+      const at = now()
+      const user = await commit(writer, async (tx) => {
+        const user = await administerUser(tx, caller, request.params.id, request.body, at)
+        if (user.disabled) await closeSessionsOf(tx, user.id, at)
+        return { result: user, changes: [] }
+      })
+      return { user: show(user) }
+    },
+  )
+
+  routes.delete(
+    '/api/admin/users/:id/factors',
+    {
+      ...administratorOnly,
+      schema: {
+        tags,
+        summary: "Take an account's authenticator app, recovery codes and passkeys off; its sessions close",
+        querystring: shapes.nothing,
+        params: shapes.byId,
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.administrator()
+      const { id } = request.params
+      const at = now()
+      await commit(writer, async (tx) => {
+        await resetFactors(tx, caller, id, at)
+        await closeSessionsOf(tx, id, at)
+        return { result: undefined, changes: [] }
+      })
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,107 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { type AuditRecord, exportAudit, listAudit } from '../../domain/audit.ts'
+import { csvRow } from '../../domain/export/index.ts'
+import type { Services } from '../../services.ts'
+import { administratorOnly } from '../request/credentials.ts'
+import { filterText } from '../request/filters.ts'
+import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+import { sendFile } from '../server/file-answer.ts'
+
+const entryShape = z.object({
+  id: z.int(),
+  at: shapes.instant,
+  actor: z.object({ id: z.string(), name: z.string() }).nullable(),
+  via: z.string().describe('The kind of credential; `sign-in` for whoever is about to have one'),
+  address: z.string().nullable().describe('The network address that the request came from'),
+  action: z.string().describe('Noun and verb, such as `batch.deleted`'),
+  subject: z.string().describe('What it was done to, such as `batch:<id>`'),
+  detail: z.record(z.string(), z.unknown()),
+})
+
+const filters = {
+  subject: filterText.optional().describe('Entries about this only, such as `batch:<id>`'),
+  action: filterText.optional().describe('Such as `token.created`, or the beginning of some: `token.`'),
+  actor: filterText.optional().describe('The id or the e-mail address of an account'),
+  address: filterText.optional().describe('Requests from this network address only'),
+  from: shapes.instantText.optional().describe('From this time on'),
+  to: shapes.instantText.optional().describe('Before this time'),
+}
+const exportQuery = z.strictObject(filters)
+const COLUMNS = ['id', 'at', 'actor_id', 'actor_name', 'via', 'address', 'action', 'subject', 'detail']
+
+/** Who did what (contract §2), for administrators: as a list, and as files that are written while they are read. */
+export function auditRoutes(app: FastifyInstance, { sql }: Services): void {
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['administration']
+
+  routes.get(
+    '/api/admin/audit',
+    {
+      ...administratorOnly,
+      schema: {
+        tags,
+        summary: 'The audit log, newest first',
+        querystring: z.strictObject({ ...pageQuery, ...filters }),
+        response: { 200: pageOf(entryShape) },
+      },
+    },
+    async (request) => {
+      const { limit, cursor: text, ...filter } = request.query
+      const cursor = cursorOf(`audit ${JSON.stringify(filter)}`, z.int().min(0))
+      const { user } = await request.administrator()
+      const found = await listAudit(
+        sql,
+        { userId: user.id },
+        { limit: limit + 1, after: cursor.read(text), ...filter },
+      )
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, (entry) => entry.id)
+      return { items: [...rows], next_cursor }
+    },
+  )
+
+  const asFile = { ...administratorOnly, compress: false } as const
+
+  routes.get(
+    '/api/admin/audit.csv',
+    {
+      ...asFile,
+      schema: { tags, summary: 'The audit log as CSV, newest first', querystring: exportQuery },
+    },
+    async (request, reply) => {
+      const { user } = await request.administrator()
+      const entries = exportAudit(sql, { userId: user.id }, request.query)
+      return sendFile(reply, 'text/csv; charset=utf-8', 'audit.csv', csvOf(entries))
+    },
+  )
+
+  routes.get(
+    '/api/admin/audit.jsonl',
+    {
+      ...asFile,
+      schema: { tags, summary: 'The audit log as JSON lines, newest first', querystring: exportQuery },
+    },
+    async (request, reply) => {
+      const { user } = await request.administrator()
+      const entries = exportAudit(sql, { userId: user.id }, request.query)
+      return sendFile(reply, 'application/jsonl; charset=utf-8', 'audit.jsonl', linesOf(entries))
+    },
+  )
+}
+
+async function* csvOf(pieces: AsyncGenerator<AuditRecord[]>): AsyncGenerator<string> {
+  yield csvRow(COLUMNS)
+  for await (const entries of pieces) {
+    yield entries
+      .map(({ id, at, actor, via, address, action, subject, detail }) =>
+        csvRow([id, at, actor?.id, actor?.name, via, address, action, subject, detail]),
+      )
+      .join('')
+  }
+}
+
+async function* linesOf(pieces: AsyncGenerator<AuditRecord[]>): AsyncGenerator<string> {
+  for await (const entries of pieces) yield entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
+}

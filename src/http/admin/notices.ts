@@ -1,0 +1,27 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { openToStrangers } from '../../config.ts'
+import type { Services } from '../../services.ts'
+import { administratorOnly } from '../request/credentials.ts'
+import * as shapes from '../request/shapes.ts'
+
+/** What administrators should know about how the service is set up. */
+export function noticeRoutes(app: FastifyInstance, { config }: Services): void {
+  app.withTypeProvider<ZodTypeProvider>().get(
+    '/api/admin/notices',
+    {
+      ...administratorOnly,
+      schema: {
+        tags: ['administration'],
+        summary: 'Settings that an administrator should think about',
+        querystring: shapes.nothing,
+        response: { 200: z.object({ items: z.array(z.object({ code: z.string(), detail: z.string() })) }) },
+      },
+    },
+    async () => {
+      const detail = openToStrangers(config)
+      return { items: detail === undefined ? [] : [{ code: 'open_registration', detail }] }
+    },
+  )
+}

@@ -1,0 +1,106 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { visibleProjectKeys } from '../../domain/access.ts'
+import {
+  type BatchField,
+  type BatchFilter,
+  type BatchRow,
+  type BatchView,
+  listBatches,
+  searchBatches,
+} from '../../domain/batches/index.ts'
+import { presentBatches, presentColumns } from '../../domain/present.ts'
+import { clockOf, type Services } from '../../services.ts'
+import { readersOnly } from '../request/credentials.ts'
+import {
+  columnsQuery,
+  conditionsQuery,
+  marked,
+  oneOfStates,
+  packPosition,
+  positionIn,
+  sortCursor,
+  sortQuery,
+  startCursor,
+  words,
+} from '../request/filters.ts'
+import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { asMade, BATCH_STATES, listedBatch } from './batch-shapes.ts'
+
+/** The list of batches with its filters, orders and columns (contract §4). */
+export function batchListRoutes(app: FastifyInstance, services: Services): void {
+  const { sql } = services
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+
+  async function withColumns(
+    items: BatchView[],
+    rows: readonly BatchRow[],
+    columns: readonly (BatchField | 'eta')[],
+  ) {
+    if (columns.length === 0) return items
+    const values = await presentColumns(sql, rows, columns, clockOf(services))
+    return items.map((item, i) => ({ ...item, columns: values.get(rows[i]?.key as number) ?? {} }))
+  }
+  routes.get(
+    '/api/batches',
+    {
+      ...readersOnly,
+      ...asMade,
+      schema: {
+        tags: ['batches'],
+        summary: 'Batches, newest first',
+        description:
+          'Filters compare without case, `project` and `id` exactly: any value of one filter, and all filters together. With `sort`, numbers come before texts, then NaN, then batches without the field, in both directions; among equals the newest first.',
+        querystring: z.strictObject({
+          ...pageQuery,
+          project: words('Slug of a project'),
+          status: oneOfStates(BATCH_STATES, 'Status'),
+          host: words('Host that it ran on'),
+          owner: words('Id of its owner, or the exact address where you may know it'),
+          tag: words('Tag'),
+          group: words('Group'),
+          starred: marked('Those with a star, or those without; all without it'),
+          archived: marked(
+            'Those that are archived, those that are not, or both if given twice. Default: those that are not, unless `id` or `deleted` is given',
+          ),
+          q: words('Text in its id, name, group, experiment type, command, notes or tags'),
+          deleted: z
+            .enum(['true', 'false'])
+            .default('false')
+            .describe('The deleted batches that you may restore, instead of those that stand'),
+          id: words('Id of a batch, as it is written'),
+          where: conditionsQuery,
+          sort: sortQuery,
+          order: z.enum(['asc', 'desc']).default('desc').describe('Of `sort`'),
+          columns: columnsQuery,
+        }),
+        response: { 200: pageOf(listedBatch) },
+      },
+    },
+    async (request) => {
+      const { limit, cursor: text, deleted, sort, order, columns, ...asked } = request.query
+      const filter: BatchFilter = { ...asked, deleted: deleted === 'true' }
+      const caller = filter.deleted ? await request.known() : await request.caller()
+      const show = async (rows: readonly BatchRow[]) =>
+        withColumns(await presentBatches(sql, caller, rows, clockOf(services)), rows, columns)
+      if (sort !== 'started_at' || order === 'asc') {
+        const by = { by: sort, descending: order === 'desc' }
+        const cursor = sortCursor('batches', [filter, by])
+        const together = await visibleProjectKeys(sql, caller, filter.project)
+        const page = { limit: limit + 1, after: positionIn(cursor.read(text)) }
+        const found =
+          together?.length === 0 ? [] : await searchBatches(sql, caller, { together }, filter, by, page)
+        const { rows, next_cursor } = pageFrom(found, limit, cursor, packPosition)
+        return { items: await show(rows), next_cursor }
+      }
+      const cursor = startCursor('batches', filter)
+      const found = await listBatches(sql, caller, filter, { limit: limit + 1, after: cursor.read(text) })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, (row) => ({
+        startedAt: row.started_at,
+        key: row.key,
+      }))
+      return { items: await show(rows), next_cursor }
+    },
+  )
+}

@@ -1,0 +1,264 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { isStorable, mayRead, visibleBatch } from '../../domain/access.ts'
+import { flagSeenBefore, noteFlagSeen, queueStop, stopRequestOf } from '../../domain/agents/index.ts'
+import {
+  type BatchRow,
+  deleteBatch,
+  deleteBatches,
+  editBatch,
+  endBatch,
+  MOST_LABEL,
+  MOST_NOTES,
+  readBatches,
+  requestStop,
+  restoreBatch,
+} from '../../domain/batches/index.ts'
+import type { Caller } from '../../domain/caller.ts'
+import { listJobsOfBatch } from '../../domain/jobs/index.ts'
+import { presentBatches, presentJobs } from '../../domain/present.ts'
+import { Problem } from '../../problem.ts'
+import { clockOf, type Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { personOnly, readersOnly } from '../request/credentials.ts'
+import { startCursor } from '../request/filters.ts'
+import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+import { asMade, batchShape, jobShape } from './batch-shapes.ts'
+
+const tag = shapes.label
+const batchLabel = z
+  .string()
+  .regex(
+    new RegExp(`^(?!\\s)[^\\p{Cc}\\p{Cs}]{1,${MOST_LABEL}}(?<!\\s)$`, 'u'),
+    `must be 1 to ${MOST_LABEL} characters in one line, not beginning or ending in white space`,
+  )
+const notes = z
+  .string()
+  .max(MOST_NOTES, 'must be at most 65,536 characters')
+  .refine(isStorable, 'must be without NUL characters and lone surrogates')
+const endReason = z
+  .string()
+  .min(1)
+  .max(500, 'must be at most 500 characters')
+  .refine(isStorable, 'must be without NUL characters and lone surrogates')
+const batchIds = z.array(z.string().min(1).max(512)).min(1).max(500)
+
+/** Batches: lists, single ones, and what people do to them (contract §4). */
+export function batchRoutes(app: FastifyInstance, services: Services): void {
+  const { sql, writer, now } = services
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['batches']
+  const one = { tags, params: shapes.byId, querystring: shapes.nothing }
+
+  const present = (caller: Caller, rows: readonly BatchRow[]) =>
+    presentBatches(sql, caller, rows, clockOf(services))
+  /** The batch of this key, which the caller was found to see. */
+  async function presentOne(caller: Caller, key: number) {
+    const [view] = await present(caller, await readBatches(sql, caller, [key]))
+    if (view === undefined) throw new Problem('batch_not_found')
+    return view
+  }
+
+  routes.get(
+    '/api/batches/:id',
+    { ...readersOnly, ...asMade, schema: { ...one, summary: 'One batch', response: { 200: batchShape } } },
+    async (request) => {
+      const caller = await request.caller()
+      return presentOne(caller, (await visibleBatch(sql, caller, request.params.id)).key)
+    },
+  )
+
+  routes.get(
+    '/api/batches/:id/jobs',
+    {
+      ...readersOnly,
+      ...asMade,
+      schema: {
+        tags,
+        summary: 'The jobs of a batch, newest first',
+        params: shapes.byId,
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(jobShape) },
+      },
+    },
+    async (request) => {
+      const { limit, cursor: text } = request.query
+      const caller = await request.caller()
+      const batch = await visibleBatch(sql, caller, request.params.id)
+      const cursor = startCursor('jobs of a batch', batch.key)
+      const found = await listJobsOfBatch(sql, batch, { limit: limit + 1, after: cursor.read(text) })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, (row) => ({
+        startedAt: row.started_at,
+        key: row.key,
+      }))
+      return { items: await presentJobs(sql, caller, rows, clockOf(services)), next_cursor }
+    },
+  )
+
+  routes.patch(
+    '/api/batches/:id',
+    {
+      ...personOnly,
+      ...asMade,
+      schema: {
+        ...one,
+        summary: 'Change the name, group, tags, notes, star or archive mark of a batch',
+        description:
+          'What is absent stays. From then on the reporter no longer sets the name, group, tags or notes that were changed. `null` removes the name or the group.',
+        body: z
+          .strictObject({
+            name: batchLabel.nullish(),
+            group: batchLabel.nullish(),
+            tags: z.array(tag).max(100).optional(),
+            notes: notes.optional().describe('Markdown'),
+            starred: z.boolean().optional(),
+            archived: z.boolean().optional().describe('Leaves the lists of batches unless they ask for it'),
+          })
+          .refine(
+            (body) => Object.values(body).some((value) => value !== undefined),
+            'must change something',
+          ),
+        response: { 200: batchShape },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const { tags, ...others } = request.body
+      const change = { ...others, tags: tags && [...new Set(tags)] }
+      const key = await commit(writer, (tx) => editBatch(tx, caller, request.params.id, change, now()))
+      return presentOne(caller, key)
+    },
+  )
+
+  routes.post(
+    '/api/batches/:id/stop',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        summary: 'Ask the reporter to stop; it sees that at its next poll',
+        body: shapes.noInput,
+        response: { 200: z.object({ stop_requested: z.literal(true) }) },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      await commit(writer, async (tx) => {
+        const { result, changes } = await requestStop(tx, caller, request.params.id, now())
+        return { result, changes: [...changes, ...(await queueStop(tx, caller, request.params.id, now()))] }
+      })
+      return { stop_requested: true as const }
+    },
+  )
+
+  routes.post(
+    '/api/batches/:id/end',
+    {
+      ...personOnly,
+      ...asMade,
+      schema: {
+        ...one,
+        summary: 'Mark a batch as ended that its reporter did not end; what that says later counts above it',
+        body: z.strictObject({ status: z.enum(['failed', 'stopped']), reason: endReason.optional() }),
+        response: { 200: batchShape },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const { status, reason } = request.body
+      const { id } = request.params
+      const key = await commit(writer, (tx) => endBatch(tx, caller, id, { status, reason }, now()))
+      return presentOne(caller, key)
+    },
+  )
+
+  routes.get(
+    '/api/batches/:id/stop-requested',
+    {
+      schema: {
+        ...one,
+        summary: 'Whether a stop was asked for; also with a reporter token',
+        response: {
+          200: z.object({
+            stop_requested: z.boolean(),
+            requested_by: z.string().optional().describe('The name of who asked'),
+            requested_at: shapes.instant.optional(),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const caller = await request.caller()
+      // A batch that was asked to stop and then deleted is still to stop, so its reporter goes on being answered.
+      const options = { polling: true, deleted: !mayRead(caller) }
+      const batch = await visibleBatch(sql, caller, request.params.id, options)
+      const reporter = caller.kind === 'known' && !mayRead(caller)
+      if (batch.stopRequested && reporter && !(await flagSeenBefore(sql, batch.key))) {
+        await commit(writer, (tx) => noteFlagSeen(tx, batch, caller, now()))
+      }
+      return { stop_requested: batch.stopRequested, ...(await stopRequestOf(sql, batch)) }
+    },
+  )
+
+  routes.delete(
+    '/api/batches/:id',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        summary: 'Delete a batch; it can be restored until it is purged',
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await commit(writer, (tx) => deleteBatch(tx, caller, request.params.id, now()))
+      return reply.code(204).send(null)
+    },
+  )
+
+  routes.post(
+    '/api/batches/bulk-delete',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Delete up to 500 batches; says of each what became of it',
+        querystring: shapes.nothing,
+        body: z.strictObject({ batch_ids: batchIds }),
+        response: {
+          200: z.object({
+            deleted: z.array(z.string()),
+            not_found: z.array(z.string()),
+            forbidden: z.array(z.string()),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      return commit(writer, (tx) => deleteBatches(tx, caller, request.body.batch_ids, now()))
+    },
+  )
+
+  routes.post(
+    '/api/batches/:id/restore',
+    {
+      ...personOnly,
+      ...asMade,
+      schema: {
+        ...one,
+        summary: 'Undo a deletion',
+        body: shapes.noInput,
+        response: { 200: batchShape },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const key = await commit(writer, (tx) => restoreBatch(tx, caller, request.params.id, now()))
+      return presentOne(caller, key)
+    },
+  )
+}

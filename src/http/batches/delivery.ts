@@ -1,0 +1,55 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { visibleBatch } from '../../domain/access.ts'
+import { deliveryOf, deliveryOfJobs } from '../../domain/batches/index.ts'
+import type { Services } from '../../services.ts'
+import { readersOnly } from '../request/credentials.ts'
+import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+import { delivery, jobDelivery } from './delivery-shapes.ts'
+
+const jobDeliveryCursor = cursorOf<number>('delivery of jobs', z.int().min(0))
+
+/** The receipts of a batch and of its jobs (contract §10 "Receipt"). */
+export function deliveryRoutes(app: FastifyInstance, services: Services): void {
+  const { sql } = services
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+
+  routes.get(
+    '/api/batches/:id/delivery',
+    {
+      ...readersOnly,
+      schema: {
+        tags: ['batches'],
+        params: shapes.byId,
+        querystring: shapes.nothing,
+        summary: 'Whether everything that the reporter produced has arrived',
+        response: { 200: delivery },
+      },
+    },
+    async (request) => deliveryOf(sql, await visibleBatch(sql, await request.caller(), request.params.id)),
+  )
+
+  routes.get(
+    '/api/batches/:id/delivery/jobs',
+    {
+      ...readersOnly,
+      schema: {
+        tags: ['batches'],
+        summary: 'What has arrived of each job, and where epochs are missing; oldest job first',
+        params: shapes.byId,
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(jobDelivery) },
+      },
+    },
+    async (request) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const { limit, cursor } = request.query
+      const page = { limit: limit + 1, after: jobDeliveryCursor.read(cursor) }
+      const found = await deliveryOfJobs(sql, batch.key, page)
+      const { rows, next_cursor } = pageFrom(found, limit, jobDeliveryCursor, ({ key }) => key)
+      return { items: rows.map(({ key: _, ...job }) => job), next_cursor }
+    },
+  )
+}

@@ -1,0 +1,87 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { visibleBatch } from '../../domain/access.ts'
+import { etaOf, jobIdsOf, NO_ETA, type ShownEta } from '../../domain/eta/index.ts'
+import { clockOf, type Services } from '../../services.ts'
+import { readersOnly } from '../request/credentials.ts'
+import * as shapes from '../request/shapes.ts'
+
+const seconds = z.number().min(0)
+const etaFields = {
+  eta_s: seconds.nullable().describe('Seconds until it is done; null until there is enough to go by'),
+  low_s: seconds.nullable().describe('It takes longer in nine cases of ten'),
+  high_s: seconds.nullable().describe('It takes longer in one case of ten'),
+  eta_at: shapes.instant.nullable(),
+  n_samples: z.int().describe('Durations of epochs and of jobs that the estimate rests on'),
+  basis: z
+    .enum(['epochs', 'jobs', 'epochs+jobs', 'elapsed'])
+    .nullable()
+    .describe('`elapsed`: nothing says how long a job is, so it is taken to be half way'),
+}
+const showEta = ({ etaS, lowS, highS, etaAt, nSamples, basis }: ShownEta) => ({
+  eta_s: etaS,
+  low_s: lowS,
+  high_s: highS,
+  eta_at: etaAt,
+  n_samples: nSamples,
+  basis,
+})
+
+/** When a batch and its jobs will be done (contract §4). */
+export function etaRoutes(app: FastifyInstance, services: Services): void {
+  const { sql } = services
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const ofBatch = { tags: ['batches'], params: shapes.byId, querystring: shapes.nothing }
+
+  routes.get(
+    '/api/batches/:id/eta',
+    {
+      ...readersOnly,
+      schema: {
+        ...ofBatch,
+        summary: 'When the batch will be done, with a range',
+        response: { 200: z.object({ batch_id: z.string(), ...etaFields }) },
+      },
+    },
+    async (request) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const etas = await etaOf(sql, [batch.key], clockOf(services))
+      return { batch_id: batch.id, ...showEta(etas.get(batch.key)?.batch ?? NO_ETA) }
+    },
+  )
+
+  routes.get(
+    '/api/batches/:id/jobs/eta-all',
+    {
+      ...readersOnly,
+      schema: {
+        ...ofBatch,
+        summary: 'When each job of the batch will be done; null for those that do not run',
+        response: {
+          200: z.object({
+            items: z.array(
+              z.object({ job_id: z.string(), key: z.string(), status: z.string(), ...etaFields }),
+            ),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const [etas, jobs] = await Promise.all([
+        etaOf(sql, [batch.key], clockOf(services)),
+        jobIdsOf(sql, batch.key),
+      ])
+      const known = etas.get(batch.key)?.jobs
+      return {
+        items: jobs.map(({ key, id, status }) => ({
+          job_id: id,
+          key: String(key),
+          status,
+          ...showEta(known?.get(key) ?? NO_ETA),
+        })),
+      }
+    },
+  )
+}

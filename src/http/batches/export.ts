@@ -1,0 +1,75 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { visibleBatch } from '../../domain/access.ts'
+import { finalMetricsCsv, metricsArrow, metricsCsv } from '../../domain/export/index.ts'
+import { namesOfSeries, readTimedSeries } from '../../domain/metrics/index.ts'
+import type { Services } from '../../services.ts'
+import { readersOnly } from '../request/credentials.ts'
+import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
+import { byId, nothing } from '../request/shapes.ts'
+import { sendFile } from '../server/file-answer.ts'
+
+const historyQuery = z.strictObject({ ...keysQuery, ...jobsQuery })
+type Asked<Query> = { Params: z.output<typeof byId>; Querystring: Query }
+
+const CSV = 'text/csv; charset=utf-8'
+const ARROW = 'application/vnd.apache.arrow.stream'
+
+/** A batch as files (contract §4), written while they are read: any size in flat memory. */
+export function exportRoutes(app: FastifyInstance, { sql, now }: Services): void {
+  const tags = ['export']
+  const history = { tags, params: byId, querystring: historyQuery }
+  // Whoever downloads sees how far it is only in bytes as they are.
+  const asFile = { ...readersOnly, compress: false } as const
+  const LONG = 'One row a point: job_id, key, step, value, timestamp; running jobs included.'
+
+  app.get<Asked<z.output<typeof nothing>>>(
+    '/api/batches/:id/export.csv',
+    {
+      ...asFile,
+      schema: {
+        tags,
+        params: byId,
+        querystring: nothing,
+        summary: 'One row a job: what it was, its parameters and its final metrics, as CSV',
+      },
+    },
+    async (request, reply) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      return sendFile(reply, CSV, `${batch.id}.csv`, finalMetricsCsv(sql, batch.key, now()))
+    },
+  )
+
+  app.get<Asked<z.output<typeof historyQuery>>>(
+    '/api/batches/:id/metrics.csv',
+    {
+      ...asFile,
+      schema: { ...history, summary: 'Every point of the series, as CSV', description: LONG },
+    },
+    async (request, reply) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const series = readTimedSeries(sql, batch.key, queryOf(request.query))
+      return sendFile(reply, CSV, `${batch.id}-metrics.csv`, metricsCsv(series))
+    },
+  )
+
+  app.get<Asked<z.output<typeof historyQuery>>>(
+    '/api/batches/:id/metrics.arrow',
+    {
+      ...asFile,
+      schema: { ...history, summary: 'Every point of the series, as an Arrow IPC stream', description: LONG },
+    },
+    async (request, reply) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const query = queryOf(request.query)
+      const names = await namesOfSeries(sql, batch.key, query)
+      const series = readTimedSeries(sql, batch.key, query)
+      return sendFile(reply, ARROW, `${batch.id}-metrics.arrow`, metricsArrow(names, series))
+    },
+  )
+}
+
+const queryOf = (query: z.output<typeof historyQuery>) => ({
+  keys: namesOf(query.keys, query.key),
+  jobs: namesOf(query.jobs, query.job),
+})

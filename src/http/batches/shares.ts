@@ -1,0 +1,189 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { visibleBatch } from '../../domain/access.ts'
+import { readBatches } from '../../domain/batches/index.ts'
+import { ANONYMOUS } from '../../domain/caller.ts'
+import { listJobsOfBatch } from '../../domain/jobs/index.ts'
+import { presentBatches, presentJobs } from '../../domain/present.ts'
+import {
+  anonymous,
+  anonymousJob,
+  asShared,
+  createShare,
+  listShares,
+  openShare,
+  revokeShare,
+  type Share,
+} from '../../domain/shares/index.ts'
+import { Problem } from '../../problem.ts'
+import { clockOf, type Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { personOnly } from '../request/credentials.ts'
+import { startCursor } from '../request/filters.ts'
+import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+import { asMade, batchShape, jobShape } from './batch-shapes.ts'
+
+const shareShape = z.object({
+  id: z.uuid(),
+  anonymous: z.boolean(),
+  created_by: z.object({ id: z.string(), name: z.string() }),
+  created_at: shapes.instant,
+  expires_at: shapes.instant.nullable(),
+})
+const show = (share: Share): z.output<typeof shareShape> => ({
+  id: share.id,
+  anonymous: share.anonymous,
+  created_by: share.createdBy,
+  created_at: share.createdAt,
+  expires_at: share.expiresAt,
+})
+
+/** Public links to one batch (contract §4 "Shares"). */
+export function shareRoutes(app: FastifyInstance, services: Services): void {
+  const { config, sql, writer, now } = services
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['shares']
+  const addressOf = (request: FastifyRequest) => config.publicUrl ?? `${request.protocol}://${request.host}`
+
+  routes.post(
+    '/api/batches/:id/shares',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Make a public link to a batch; its token is shown this once',
+        params: shapes.byId,
+        querystring: shapes.nothing,
+        body: z
+          .strictObject({
+            expires_at: shapes.instantText.nullish().describe('Default: never'),
+            anonymous: z.boolean().default(false).describe('Hides user, host, paths and log lines'),
+          })
+          .nullish(),
+        response: {
+          201: z.object({
+            id: z.uuid(),
+            url: z.string(),
+            token: z.string(),
+            expires_at: shapes.instant.nullable(),
+            anonymous: z.boolean(),
+          }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const { expires_at: expiresAt = null, anonymous = false } = request.body ?? {}
+      const at = now()
+      if (expiresAt !== null && Date.parse(expiresAt) <= at.getTime()) {
+        throw new Problem('invalid_body', {
+          errors: [{ path: 'expires_at', message: 'must be in the future' }],
+        })
+      }
+      const made = await commit(writer, (tx) =>
+        createShare(tx, caller, request.params.id, { expiresAt, anonymous }, config.quotas.shares, at),
+      )
+      reply.header('cache-control', 'no-store')
+      return reply.code(201).send({
+        id: made.id,
+        url: `${addressOf(request)}/s/${made.token}`,
+        token: made.token,
+        expires_at: made.expiresAt,
+        anonymous: made.anonymous,
+      })
+    },
+  )
+
+  routes.get(
+    '/api/batches/:id/shares',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'The links to a batch, newest first; never their tokens',
+        params: shapes.byId,
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(shareShape) },
+      },
+    },
+    async (request) => {
+      const batch = await visibleBatch(sql, await request.person(), request.params.id)
+      if (!batch.may('share')) throw new Problem('forbidden')
+      const { limit, cursor: text } = request.query
+      const cursor = cursorOf(`shares ${batch.key}`, shapes.creationPosition)
+      const found = await listShares(sql, batch.key, { limit: limit + 1, after: cursor.read(text) })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
+      return { items: rows.map(show), next_cursor }
+    },
+  )
+
+  routes.delete(
+    '/api/shares/:id',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Revoke a link: it opens nothing from then on',
+        params: shapes.byId,
+        querystring: shapes.nothing,
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await commit(writer, (tx) => revokeShare(tx, caller, request.params.id, now()))
+      return reply.code(204).send(null)
+    },
+  )
+
+  routes.get(
+    '/api/shared/:token',
+    {
+      ...asMade,
+      schema: {
+        tags,
+        summary: 'The batch that a link opens, with a page of its jobs, newest first',
+        security: [],
+        params: z.object({ token: z.string() }),
+        querystring: z.strictObject(pageQuery),
+        response: {
+          200: z.object({
+            batch: batchShape,
+            jobs: pageOf(jobShape),
+            anonymous: z.boolean(),
+            expires_at: shapes.instant.nullable(),
+          }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const clock = clockOf(services)
+      const share = await openShare(sql, request.params.token, clock.now)
+      if (share === undefined) throw new Problem('share_not_found')
+      const { limit, cursor: text } = request.query
+      const cursor = startCursor('jobs of a share', share.id)
+      const page = { limit: limit + 1, after: cursor.read(text) }
+      const [batchRows, jobRows] = await Promise.all([
+        readBatches(sql, ANONYMOUS, [share.batchKey]),
+        listJobsOfBatch(sql, { key: share.batchKey }, page),
+      ])
+      const { rows, next_cursor } = pageFrom(jobRows, limit, cursor, (row) => ({
+        startedAt: row.started_at,
+        key: row.key,
+      }))
+      const [[found], items] = await Promise.all([
+        presentBatches(sql, ANONYMOUS, batchRows, clock),
+        presentJobs(sql, ANONYMOUS, rows, clock),
+      ])
+      if (found === undefined) throw new Problem('share_not_found')
+      reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
+      const open = asShared(found)
+      const shown = { anonymous: share.anonymous, expires_at: share.expiresAt }
+      if (!share.anonymous) return { batch: open, jobs: { items, next_cursor }, ...shown }
+      const { batch, text: hide } = anonymous(open)
+      return { batch, jobs: { items: items.map((job) => anonymousJob(job, hide)), next_cursor }, ...shown }
+    },
+  )
+}

@@ -1,0 +1,120 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import {
+  ACTIVITY_TYPES,
+  type ActivityPosition,
+  activityOf,
+  createDashboardMemory,
+  summaryOf,
+} from '../../domain/dashboard/index.ts'
+import { clockOf, type Services } from '../../services.ts'
+import { readersOnly } from '../request/credentials.ts'
+import { words } from '../request/filters.ts'
+import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+
+const activityCursor = cursorOf<ActivityPosition>(
+  'activity',
+  z.object({ at: shapes.instantText, rank: z.int().min(0).max(2), key: z.int().min(0) }),
+)
+
+/** Counts and recent activity over the projects that the caller sees (contract §4). */
+export function dashboardRoutes(app: FastifyInstance, services: Services): void {
+  const { sql, now } = services
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const dashboardMemory = createDashboardMemory()
+
+  routes.get(
+    '/api/dashboard/summary',
+    {
+      ...readersOnly,
+      schema: {
+        tags: ['dashboard'],
+        summary: 'Counts over the projects that the caller sees',
+        querystring: z.strictObject({ project: words('Slugs of projects; all without it') }),
+        response: {
+          200: z.object({
+            running: z.int().describe('Batches that show signs of life'),
+            completed: z.int(),
+            failed: z.int(),
+            stopped: z.int(),
+            lost: z.int().describe('Batches that ended without a word'),
+            running_jobs: z.int(),
+            finished_24h: z.int().describe('Batches that completed in the last 24 hours'),
+            failed_24h: z.int(),
+            stalled: z.int(),
+            idle: z.int().describe('Jobs'),
+            gpu_hours: z.number().describe('Hours of GPUs at 5% or more, over all time'),
+            idle_gpu_hours: z.number().describe('Hours of GPUs below 5%'),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const caller = await request.caller()
+      const {
+        finished24h,
+        failed24h,
+        runningJobs,
+        gpuHours: used,
+        idleGpuHours,
+        ...counts
+      } = await summaryOf(sql, caller, request.query.project, clockOf(services), dashboardMemory)
+      return {
+        ...counts,
+        running_jobs: runningJobs,
+        finished_24h: finished24h,
+        failed_24h: failed24h,
+        gpu_hours: used,
+        idle_gpu_hours: idleGpuHours,
+      }
+    },
+  )
+
+  routes.get(
+    '/api/dashboard/activity',
+    {
+      ...readersOnly,
+      schema: {
+        tags: ['dashboard'],
+        summary: 'What began, ended and failed, newest first',
+        description: 'Failed jobs are told of for 30 days after their start.',
+        querystring: z.strictObject({ project: words('Slugs of projects; all without it'), ...pageQuery }),
+        response: {
+          200: pageOf(
+            z.object({
+              at: shapes.instant,
+              type: z.enum(ACTIVITY_TYPES),
+              project: z.string(),
+              batch_id: z.string(),
+              job_id: z.string().nullable(),
+              reason: z.string().nullable(),
+            }),
+          ),
+        },
+      },
+    },
+    async (request) => {
+      const { project, limit, cursor } = request.query
+      const after = activityCursor.read(cursor)
+      const found = await activityOf(sql, await request.caller(), project, { limit: limit + 1, after }, now())
+      const { rows, next_cursor } = pageFrom(found, limit, activityCursor, ({ at, rank, key }) => ({
+        at,
+        rank,
+        key,
+      }))
+      return {
+        items: rows.map(({ at, type, project, batchId, jobId, reason }) => ({
+          at,
+          type,
+          project,
+          batch_id: batchId,
+          job_id: jobId,
+          reason,
+        })),
+        next_cursor,
+      }
+    },
+  )
+}

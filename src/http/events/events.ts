@@ -1,0 +1,115 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { eventSchema } from '../../domain/events/index.ts'
+import { type Outcome, receiveEvent, receiveEvents, type Sender, type Stored } from '../../ingest/index.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+
+const ignored = z
+  .array(z.object({ key: z.string(), reason: z.enum(['empty_name', 'name_too_long', 'too_many_series']) }))
+  .optional()
+  .describe('Values of a job_epoch that were left out; all else of it is stored')
+const stored = z.object({ db_id: z.int(), deduplicated: z.boolean(), ignored })
+const refused = z.object({
+  db_id: z.null(),
+  deduplicated: z.literal(false),
+  error: z.object({
+    status: z.int(),
+    code: z.string(),
+    detail: z.string(),
+    errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  }),
+})
+
+/**
+ * The only way in for telemetry (specification §4.1; contract §1). The body arrives as bytes and is checked by
+ * ingest, so the schemas here only describe.
+ */
+export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
+  const senders = new WeakMap<FastifyRequest, Sender>()
+  const admit = (request: FastifyRequest, sender: Sender): void => {
+    senders.set(request, sender)
+    if (request.url.includes('?')) refuseQuery(request.query)
+  }
+  const common = {
+    config: { rawJson: true },
+    validatorCompiler: () => () => true,
+    serializerCompiler: () => (data: unknown) => JSON.stringify(data),
+    // The token is looked at before the body is read.
+    // It calls back: a promise would cost an event more than what is done here for most of them.
+    onRequest: (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
+      const { authorization } = request.headers
+      try {
+        ingest.group.refuseIfFull()
+        const known = ingest.recognise(authorization)
+        if (known === undefined) {
+          const asked = ingest.authenticate(authorization)
+          asked.then((sender) => admit(request, sender)).then(() => done(), done)
+          return
+        }
+        admit(request, known)
+      } catch (error) {
+        done(error as Error)
+        return
+      }
+      done()
+    },
+  }
+  const senderOf = (request: FastifyRequest): Sender => senders.get(request) as Sender
+
+  app.post<{ Body: Buffer | undefined }>(
+    '/api/events',
+    {
+      ...common,
+      schema: { tags: ['ingest'], summary: 'Store one event', body: eventSchema, response: { 200: stored } },
+    },
+    async (request, reply) => {
+      const { body, headers } = await receiveEvent(ingest, senderOf(request), request.body, sentAt(request))
+      reply.headers(headers)
+      return storedOf(body)
+    },
+  )
+
+  app.post<{ Body: Buffer | undefined }>(
+    '/api/events/batch',
+    {
+      ...common,
+      schema: {
+        tags: ['ingest'],
+        summary: 'Store up to 500 events; one result each, by position',
+        body: z.array(eventSchema).max(500),
+        response: { 200: z.object({ results: z.array(z.union([stored, refused])) }) },
+      },
+    },
+    async (request, reply) => {
+      const { body, headers } = await receiveEvents(ingest, senderOf(request), request.body, sentAt(request))
+      reply.headers(headers)
+      return { results: body.map(resultOf) }
+    },
+  )
+}
+
+/** When the request was sent, by the sender's clock; by it the service knows how far that is off (contract §10 "Time"). */
+const sentAt = ({ headers }: FastifyRequest): string | undefined => {
+  const value = headers['x-svc-sent-at']
+  return typeof value === 'string' ? value : undefined
+}
+
+/** As everywhere in REST (contract "General rules"): there is nothing to ask for here. */
+function refuseQuery(query: unknown): void {
+  const errors = Object.keys(query as object).map((path) => ({ path, message: 'is not known here' }))
+  if (errors.length > 0) throw new Problem('invalid_query', { errors })
+}
+
+const storedOf = ({ dbId, deduplicated, ignored }: Stored): z.output<typeof stored> =>
+  ignored === undefined ? { db_id: dbId, deduplicated } : { db_id: dbId, deduplicated, ignored }
+
+function resultOf(outcome: Outcome) {
+  if (!('problem' in outcome)) return storedOf(outcome)
+  const { status, code, detail, title, errors } = outcome.problem
+  return {
+    db_id: null,
+    deduplicated: false,
+    error: { status, code, detail: detail ?? title, ...(errors === undefined ? {} : { errors }) },
+  }
+}

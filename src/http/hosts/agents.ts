@@ -1,0 +1,300 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { isStorable } from '../../domain/access.ts'
+import {
+  type AgentCaller,
+  acknowledge,
+  COMMAND_KINDS,
+  COMMAND_STATES,
+  claimCommand,
+  deliver,
+  finish,
+  noteAlive,
+  noteEndedProcesses,
+  noteSteps,
+  POLL_INTERVAL_S,
+  registerAgent,
+  TOLD_STEPS,
+} from '../../domain/agents/index.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import * as shapes from '../request/shapes.ts'
+
+const storable = z.string().refine(isStorable, 'must be without NUL characters and lone surrogates')
+/** As the kernel knows a host: compared with `source.host` letter by letter. */
+const hostname = z
+  .string()
+  .regex(/^[^\p{Cc}\p{Cs}]{1,253}$/u, 'must be 1 to 253 characters without control characters')
+const json = z.unknown().refine((value) => {
+  const text = JSON.stringify(value) ?? 'null'
+  return text.length <= 16_384 && isStorable(text) && !text.includes('\\u0000')
+}, 'must be at most 16 KiB of JSON without NUL characters')
+const reason = storable.min(1).max(500)
+const word = storable.min(1).max(128)
+const pid = z.int().min(1).max(4_194_304)
+const agoS = z.number().min(0).max(31_536_000).optional().describe('How many seconds ago')
+const endedProcesses = z
+  .array(z.object({ batch_id: word, pid, start_time: word, boot_id: word, reason: reason.optional() }))
+  .max(1_000)
+const agentAndCommand = z.object({ id: z.string(), cmd_id: z.string() })
+const state = z.object({ state: z.enum(COMMAND_STATES) })
+const text = z.string().nullable()
+
+/**
+ * The agent that asks, whose id the path must name: another's is not found (specification §5 rule 3).
+ * @throws Problem unauthenticated, forbidden for other credentials, agent_not_found
+ */
+async function agentOf(request: FastifyRequest): Promise<AgentCaller> {
+  const caller = await request.known()
+  if (caller.via !== 'agent' || caller.agent === undefined) {
+    throw new Problem('forbidden', { detail: 'That is for agents: it needs the token of a registered agent' })
+  }
+  if ((request.params as { id: string }).id !== caller.agent.id) throw new Problem('agent_not_found')
+  return { ...caller.agent, userId: caller.user.id }
+}
+/** Refuses before the body is read. */
+const agentOnly = { onRequest: async (request: FastifyRequest) => void (await agentOf(request)) }
+
+/** What agents ask and say (contract §5; specification §4.3). */
+export function agentRoutes(app: FastifyInstance, services: Services): void {
+  const { writer, now, config } = services
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['agents']
+  const ofAgent = { tags, params: shapes.byId, querystring: shapes.nothing }
+  const ofCommand = { tags, params: agentAndCommand, querystring: shapes.nothing }
+
+  routes.post(
+    '/api/agents/register',
+    {
+      onRequest: async (request) => {
+        const caller = await request.known()
+        if (['cookie', 'session', 'reporter'].includes(caller.via)) return
+        throw new Problem('forbidden', {
+          detail: 'An agent is registered by a person or with a reporter token',
+        })
+      },
+      schema: {
+        tags,
+        summary:
+          'Register the agent of a host; again for the same host it gets a new token, and the old one ends',
+        querystring: shapes.nothing,
+        body: z.object({ hostname, capabilities: json.default({}), version: storable.max(64).default('') }),
+        response: {
+          200: z.object({ agent_id: z.string(), agent_token: z.string(), poll_interval_s: z.number() }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.known()
+      const { agentId, token } = await commit(writer, (tx) =>
+        registerAgent(tx, caller, request.body, config.quotas.agents, now()),
+      )
+      reply.header('cache-control', 'no-store')
+      return { agent_id: agentId, agent_token: token, poll_interval_s: POLL_INTERVAL_S }
+    },
+  )
+
+  routes.get(
+    '/api/agents/:id/jobs',
+    {
+      ...agentOnly,
+      schema: {
+        ...ofAgent,
+        summary: 'The pending commands of this agent, oldest first; also a sign of life',
+        response: {
+          200: z.object({
+            jobs: z.array(
+              z.object({
+                cmd_id: z.string(),
+                kind: z.enum(COMMAND_KINDS),
+                batch_id: z.string(),
+                command: text,
+                cwd: text,
+                pid: z.number().nullable().describe('Of a stop: the process to end'),
+                target_cmd_id: text.describe('Of a stop: the command that started it'),
+                process: z
+                  .object({ pid: z.int(), start_time: z.string(), boot_id: z.string() })
+                  .nullish()
+                  .describe(
+                    'Of a stop: what the batch recorded of the process; null where it recorded nothing',
+                  ),
+                env: z.record(z.string(), z.string()),
+                authorized_by: z
+                  .enum(['record', 'owner_words'])
+                  .describe(
+                    'Of a rerun: `record`: run it only where your own record of the run agrees; `owner_words`: the owner gave the command in a session',
+                  ),
+                overridden: z.array(z.string()).describe('Which of `command` and `cwd` the owner gave'),
+                created_at: shapes.instant,
+              }),
+            ),
+          }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const agent = await agentOf(request)
+      const jobs = await commit(writer, async (tx) => {
+        const alive = await noteAlive(tx, agent, undefined, now())
+        const { result, changes } = await deliver(tx, agent, now())
+        return { result, changes: [...alive, ...changes] }
+      })
+      reply.header('cache-control', 'no-store')
+      return {
+        jobs: jobs.map((job) => ({
+          cmd_id: job.cmdId,
+          kind: job.kind,
+          batch_id: job.batchId,
+          command: job.command,
+          cwd: job.cwd,
+          pid: job.pid,
+          target_cmd_id: job.targetId,
+          ...(job.kind === 'stop' && { process: job.process }),
+          env: job.env,
+          authorized_by: job.authorizedBy,
+          overridden: job.overridden,
+          created_at: job.createdAt,
+        })),
+      }
+    },
+  )
+
+  routes.post(
+    '/api/agents/:id/jobs/:cmd_id/claim',
+    {
+      ...agentOnly,
+      schema: {
+        ...ofCommand,
+        summary:
+          'Take a rerun over, right before its process is started; gives a token for the process to report with',
+        body: shapes.noInput,
+        response: { 200: z.object({ token: z.string() }) },
+      },
+    },
+    async (request, reply) => {
+      const agent = await agentOf(request)
+      reply.header('cache-control', 'no-store')
+      return commit(writer, (tx) => claimCommand(tx, agent, request.params.cmd_id, now()))
+    },
+  )
+
+  routes.post(
+    '/api/agents/:id/jobs/:cmd_id/ack',
+    {
+      ...agentOnly,
+      schema: {
+        ...ofCommand,
+        summary: 'Say that the process was started, or why it could not be; the same again changes nothing',
+        body: z.union([z.object({ failure_reason: reason }), z.object({ pid, ago_s: agoS })]),
+        response: { 200: state },
+      },
+    },
+    async (request) => {
+      const agent = await agentOf(request)
+      const { body } = request
+      const said =
+        'failure_reason' in body
+          ? { failureReason: body.failure_reason }
+          : { pid: body.pid, agoS: body.ago_s }
+      return {
+        state: await commit(writer, (tx) => acknowledge(tx, agent, request.params.cmd_id, said, now())),
+      }
+    },
+  )
+
+  routes.post(
+    '/api/agents/:id/jobs/:cmd_id/steps',
+    {
+      ...agentOnly,
+      schema: {
+        ...ofCommand,
+        summary: 'Tell steps on the way, as they happen',
+        body: z.object({
+          steps: z
+            .array(z.object({ step: z.enum(TOLD_STEPS), ago_s: agoS }))
+            .min(1)
+            .max(20),
+        }),
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const agent = await agentOf(request)
+      const steps = request.body.steps.map(({ step, ago_s }) => ({ step, agoS: ago_s }))
+      await commit(writer, (tx) => noteSteps(tx, agent, request.params.cmd_id, steps, now()))
+      return reply.code(204).send(null)
+    },
+  )
+
+  routes.post(
+    '/api/agents/:id/jobs/:cmd_id/result',
+    {
+      ...agentOnly,
+      schema: {
+        ...ofCommand,
+        summary: 'Say how it ended; the same again changes nothing',
+        body: z.object({
+          exit_code: z
+            .int()
+            .min(-2_147_483_648)
+            .max(2_147_483_647)
+            .nullish()
+            .describe('Null when it cannot be known any more'),
+          failure_reason: reason.nullish(),
+          output_tail: z.string().max(65_536).nullish().describe('The end of what the process wrote'),
+          ago_s: agoS,
+        }),
+        response: { 200: state },
+      },
+    },
+    async (request) => {
+      const agent = await agentOf(request)
+      const { exit_code: exitCode = null, output_tail: tail, ago_s } = request.body
+      const failureReason = request.body.failure_reason ?? undefined
+      if (exitCode === null && failureReason === undefined) {
+        throw new Problem('invalid_body', {
+          errors: [{ path: 'failure_reason', message: 'must be given when there is no exit_code' }],
+        })
+      }
+      // A process writes what it likes; what no text can hold is shown as such.
+      const outputTail = tail?.toWellFormed().replaceAll('\u0000', '\ufffd')
+      const ending = { exitCode, failureReason, outputTail, agoS: ago_s }
+      return { state: await commit(writer, (tx) => finish(tx, agent, request.params.cmd_id, ending, now())) }
+    },
+  )
+
+  routes.post(
+    '/api/agents/:id/heartbeat',
+    {
+      ...agentOnly,
+      schema: {
+        ...ofAgent,
+        summary: 'A sign of life, with what runs',
+        body: z
+          .object({
+            running: z
+              .array(z.object({ cmd_id: storable.min(1).max(64), pid }))
+              .max(1_000)
+              .optional(),
+            ended: endedProcesses.optional(),
+          })
+          .nullish(),
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const agent = await agentOf(request)
+      const { running, ended = [] } = request.body ?? {}
+      await commit(writer, async (tx) => ({
+        result: undefined,
+        changes: [
+          ...(await noteAlive(tx, agent, running, now())),
+          ...(await noteEndedProcesses(tx, agent, ended, now())),
+        ],
+      }))
+      return reply.code(204).send(null)
+    },
+  )
+}

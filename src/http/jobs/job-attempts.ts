@@ -1,0 +1,128 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { visibleBatch } from '../../domain/access.ts'
+import { type Attempt, attemptsOfJobs, pointsOf, rerunsOfJobs, spanOf } from '../../domain/attempts/index.ts'
+import { findJobs, type JobRow } from '../../domain/jobs/index.ts'
+import { drawSeries } from '../../domain/metrics/index.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+import { JOB_STATES } from '../batches/batch-shapes.ts'
+import { readersOnly } from '../request/credentials.ts'
+import { keysQuery, namesOf } from '../request/names.ts'
+import { numberText } from '../request/number-text.ts'
+import * as shapes from '../request/shapes.ts'
+import { type Asked as AskedSeries, points, seriesShape } from '../series/metrics.ts'
+import { type ShownSeries, sendSeries } from '../series/series-json.ts'
+
+const attemptShape = z.object({
+  n: z.int().describe('Counted from 1 in its batch'),
+  batch_id: z.string().describe('Another one than was asked about: a rerun, or what was rerun'),
+  started_at: shapes.instant,
+  ended_at: shapes.instant.nullable().describe('Null while it runs, and where nothing told of its end'),
+  status: z
+    .enum([...JOB_STATES, 'superseded'])
+    .describe('`superseded`: the next attempt of the batch began without a word of its end'),
+  failure_reason: z.string().nullable(),
+  epochs: z.int().describe('Distinct epochs that it reported'),
+  first_epoch: z.int().nullable(),
+  last_epoch: z.int().nullable(),
+  superseded_epochs: z.int().describe('How many of them a later attempt of the batch reported again'),
+  superseded_ranges: z
+    .array(z.tuple([z.int(), z.int()]))
+    .describe('From which to which epoch: the first twenty stretches'),
+  elapsed_s: z
+    .union([z.number(), z.string()])
+    .nullable()
+    .describe(
+      'Seconds; "NaN" or "Infinity" where so reported; null when nothing was heard of it after its start',
+    ),
+  complete: z
+    .boolean()
+    .describe(
+      'False when retention purged events of it: its epochs and the reason of its failure are what is left',
+    ),
+}) satisfies z.ZodType<Attempt>
+
+const ofJob = z.object({ id: z.string(), job_id: z.string() })
+const ofAttempt = ofJob.extend({ n: numberText(z.int().min(1).max(2_147_483_647)) })
+const epoch = numberText(z.int().min(-2_147_483_648).max(2_147_483_647)).optional()
+const pointsQuery = z.strictObject({
+  ...keysQuery,
+  points,
+  from: epoch.describe('First epoch'),
+  to: epoch.describe('Last epoch'),
+})
+
+/** Attempts of a job (restarts within its batch, reruns in others), and what those that were superseded reported. */
+export function jobAttemptRoutes(app: FastifyInstance, { sql, now }: Services): void {
+  const tags = ['jobs']
+  const jobAsked = async (request: FastifyRequest, ids: z.output<typeof ofJob>): Promise<JobRow> => {
+    const caller = await request.caller()
+    const batch = await visibleBatch(sql, caller, ids.id)
+    const [found] = await findJobs(sql, caller, [{ batchId: batch.id, id: ids.job_id }])
+    if (found === undefined) throw new Problem('job_not_found')
+    return found.job
+  }
+
+  app.withTypeProvider<ZodTypeProvider>().get(
+    '/api/batches/:id/jobs/:job_id/attempts',
+    {
+      ...readersOnly,
+      schema: {
+        tags,
+        summary: 'The attempts of a job, oldest first',
+        description:
+          'Each `job_start` begins an attempt; an event belongs to the attempt whose start is the latest not after it. Epochs that a later attempt reports again supersede those before, whose points stay readable at `/attempts/{n}/metrics`. Of the job in batches that reran this one, or that it reran, the latest attempt is told of. The latest 500 attempts, and 100 batches.',
+        params: ofJob,
+        querystring: shapes.nothing,
+        response: { 200: z.object({ items: z.array(attemptShape), next_cursor: z.null() }) },
+      },
+    },
+    async (request) => {
+      const job = await jobAsked(request, request.params)
+      const at = now()
+      const [own, reruns] = await Promise.all([
+        attemptsOfJobs(sql, [job], at),
+        rerunsOfJobs(sql, await request.caller(), [job], at),
+      ])
+      const items = [...(own.get(job.key) ?? []), ...(reruns.get(job.key) ?? [])]
+      return { items: items.toSorted(byStart), next_cursor: null }
+    },
+  )
+
+  app.get<Omit<AskedSeries<z.output<typeof pointsQuery>>, 'Params'> & { Params: z.output<typeof ofAttempt> }>(
+    '/api/batches/:id/jobs/:job_id/attempts/:n/metrics',
+    {
+      ...readersOnly,
+      // The answer is written as it is read; the schema describes it.
+      serializerCompiler: () => String,
+      schema: {
+        tags,
+        summary: 'What one attempt reported, epochs that were superseded among it',
+        description:
+          'Series as in `/metrics`, from the events of this attempt alone. `complete` is false when retention purged some of them that nothing else holds.',
+        params: ofAttempt,
+        querystring: pointsQuery,
+        response: { 200: z.object({ series: z.array(seriesShape), complete: z.boolean() }) },
+      },
+    },
+    async (request, reply) => {
+      const job = await jobAsked(request, request.params)
+      const span = await spanOf(sql, job, request.params.n, now())
+      if (span === undefined) throw new Problem('attempt_not_found')
+      const { keys, key, ...drawing } = request.query
+      const { series, complete } = await pointsOf(sql, job, span, namesOf(keys, key))
+      async function* drawn(): AsyncGenerator<ShownSeries> {
+        for (const one of series) {
+          const shown = drawSeries(one, drawing)
+          if (shown !== undefined) yield { jobId: one.jobId, key: one.key, ...shown }
+        }
+      }
+      return sendSeries(reply, drawn(), () => ({ complete }))
+    },
+  )
+}
+
+const byStart = (a: Attempt, b: Attempt): number =>
+  Date.parse(a.started_at) - Date.parse(b.started_at) || (a.batch_id === b.batch_id ? a.n - b.n : 0)

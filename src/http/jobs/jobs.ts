@@ -1,0 +1,75 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { listJobs, visibleJob } from '../../domain/jobs/index.ts'
+import { presentJobs } from '../../domain/present.ts'
+import { Problem } from '../../problem.ts'
+import { clockOf, type Services } from '../../services.ts'
+import { asMade, JOB_STATES, jobShape } from '../batches/batch-shapes.ts'
+import { readersOnly } from '../request/credentials.ts'
+import { oneOfStates, startCursor, words } from '../request/filters.ts'
+import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+
+/** Jobs across batches (contract §4). */
+export function jobRoutes(app: FastifyInstance, services: Services): void {
+  const { sql } = services
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['jobs']
+
+  routes.get(
+    '/api/jobs',
+    {
+      ...readersOnly,
+      ...asMade,
+      schema: {
+        tags,
+        summary: 'Jobs of all batches, newest first',
+        description:
+          'Filters compare without case, ids of batches as they are written: any value of one filter, and all filters together.',
+        querystring: z.strictObject({
+          ...pageQuery,
+          project: words('Slug of a project'),
+          batch: words('Id of a batch'),
+          status: oneOfStates(JOB_STATES, 'Status'),
+          model: words('Model'),
+          dataset: words('Dataset'),
+        }),
+        response: { 200: pageOf(jobShape) },
+      },
+    },
+    async (request) => {
+      const { limit, cursor: text, ...filter } = request.query
+      const caller = await request.caller()
+      const cursor = startCursor('jobs', filter)
+      const found = await listJobs(sql, caller, filter, { limit: limit + 1, after: cursor.read(text) })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, (row) => ({
+        startedAt: row.started_at,
+        key: row.key,
+      }))
+      return { items: await presentJobs(sql, caller, rows, clockOf(services)), next_cursor }
+    },
+  )
+
+  routes.get(
+    '/api/jobs/:key',
+    {
+      ...readersOnly,
+      ...asMade,
+      schema: {
+        tags,
+        summary: 'One job',
+        params: z.object({ key: z.string().describe("The job's `key`") }),
+        querystring: shapes.nothing,
+        response: { 200: jobShape },
+      },
+    },
+    async (request) => {
+      const caller = await request.caller()
+      const { job } = await visibleJob(sql, caller, request.params.key)
+      const [view] = await presentJobs(sql, caller, [job], clockOf(services))
+      if (view === undefined) throw new Problem('job_not_found')
+      return view
+    },
+  )
+}

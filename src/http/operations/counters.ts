@@ -1,0 +1,168 @@
+import type { FastifyInstance } from 'fastify'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Services } from '../../services.ts'
+import type { Load } from '../server/load.ts'
+import type { SlowBodies } from '../server/slow-bodies.ts'
+import { createStock } from './stock.ts'
+
+/**
+ * What GET /metrics tells (contract §8; docs/operations.md "Monitoring"). Every label has few values that are known
+ * beforehand: routes by their pattern, never by an address.
+ */
+export function createCounters(
+  app: FastifyInstance,
+  services: Services,
+  load: Load,
+  bodies: SlowBodies,
+): Registry {
+  const registry = new Registry()
+  const registers = [registry]
+  app.addHook('onClose', () => registry.clear())
+  collectDefaultMetrics({ register: registry })
+  countRequests(app, registers)
+  countIngest(services, registers)
+
+  const { live, sse, outages } = services
+  const value = (kind: 'gauge' | 'counter', name: string, help: string, read: () => number): void => {
+    if (kind === 'gauge') {
+      new Gauge({ name, help, registers, collect: asks(read) })
+      return
+    }
+    new Counter({
+      name,
+      help,
+      registers,
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
+  }
+  value('gauge', 'svc_http_requests_in_flight', 'Requests under way, without streams', () => load.inFlight)
+  value(
+    'counter',
+    'svc_http_requests_shed_total',
+    'Requests refused because too many were under way',
+    () => load.shed,
+  )
+  value('gauge', 'svc_http_bodies_waiting', 'Requests whose body is on its way', () => bodies.waiting)
+  value(
+    'counter',
+    'svc_http_bodies_timed_out_total',
+    'Requests ended because their body did not come in time',
+    () => bodies.timedOut,
+  )
+  value('gauge', 'svc_sse_streams', 'Open streams', () => live.counts.streams)
+  value('counter', 'svc_sse_frames_total', 'Messages handed to streams', () => live.counts.frames)
+  value(
+    'counter',
+    'svc_sse_cut_off_total',
+    'Streams cut off because their client took nothing',
+    () => sse.counts.cutOff,
+  )
+  value('counter', 'svc_sse_failed_total', 'Changes that could not be told', () => live.counts.failed)
+  value(
+    'counter',
+    'svc_database_outages_total',
+    'How often the database went away',
+    () => outages.counts.outages,
+  )
+  value(
+    'counter',
+    'svc_database_faults_total',
+    'What failed because the database was away',
+    () => outages.counts.faults,
+  )
+  createStock(services, registers)
+  return registry
+}
+
+/** prom-client calls it with the gauge as `this`. */
+const asks = (read: () => number) =>
+  function (this: Gauge): void {
+    this.set(read())
+  }
+
+/** Streams last as long as somebody looks: how long says nothing. */
+const STREAMS = new Set(['/api/sse'])
+
+function countRequests(app: FastifyInstance, registers: Registry[]): void {
+  const requests = new Counter({
+    name: 'svc_http_requests_total',
+    help: 'Answers by route and status',
+    labelNames: ['method', 'route', 'status'] as const,
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'svc_http_request_seconds',
+    help: 'Time from a request to the end of its answer',
+    labelNames: ['route'] as const,
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  })
+  // Looking a counter up by its labels costs more than counting does.
+  const ofRoute = new Map<string, ReturnType<typeof seconds.labels>>()
+  const ofAnswer = new Map<string, ReturnType<typeof requests.labels>>()
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'none'
+    const { method } = request
+    const { statusCode } = reply
+    const key = `${method} ${statusCode} ${route}`
+    let answers = ofAnswer.get(key)
+    if (answers === undefined) {
+      answers = requests.labels({ method, route, status: statusCode })
+      ofAnswer.set(key, answers)
+    }
+    answers.inc()
+    if (!STREAMS.has(route)) {
+      let times = ofRoute.get(route)
+      if (times === undefined) {
+        times = seconds.labels({ route })
+        ofRoute.set(route, times)
+      }
+      times.observe(reply.elapsedTime / 1000)
+    }
+    done()
+  })
+}
+
+function countIngest({ ingest }: Services, registers: Registry[]): void {
+  new Counter({
+    name: 'svc_ingest_events_total',
+    help: 'Events by what became of them',
+    labelNames: ['result'] as const,
+    registers,
+    collect() {
+      this.reset()
+      for (const [result, n] of Object.entries(ingest.counts)) this.inc({ result }, n)
+    },
+  })
+  const groupEvents = new Histogram({
+    name: 'svc_ingest_group_events',
+    help: 'Events that one transaction stored together',
+    buckets: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
+    registers,
+  })
+  const groupSeconds = new Histogram({
+    name: 'svc_ingest_group_seconds',
+    help: 'Time that one transaction took',
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers,
+  })
+  ingest.onGroup(({ events, seconds }) => {
+    groupEvents.observe(events)
+    groupSeconds.observe(seconds)
+  })
+  new Gauge({
+    name: 'svc_ingest_waiting_events',
+    help: 'Events that wait for the transaction under way',
+    registers,
+    collect: asks(() => ingest.group.waiting.events),
+  })
+  new Gauge({
+    name: 'svc_ingest_waiting_characters',
+    help: 'Characters of the events that wait',
+    registers,
+    collect: asks(() => ingest.group.waiting.characters),
+  })
+}

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Registry } from 'prom-client'
+import { z } from 'zod'
+import { isAdmin } from '../../domain/caller.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+
+const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1'])
+
+/** For whoever operates the service (contract §8): is it alive, is it ready, what does it count. */
+export function opsRoutes(
+  app: FastifyInstance,
+  { sql, config, pendingMigrations }: Services,
+  registry: Registry,
+): void {
+  const open = { tags: ['operations'], security: [] }
+  app.get(
+    '/livez',
+    {
+      schema: {
+        ...open,
+        summary: 'The process answers',
+        response: { 200: z.object({ status: z.literal('ok') }) },
+      },
+    },
+    () => ({
+      status: 'ok' as const,
+    }),
+  )
+
+  app.get(
+    '/readyz',
+    {
+      schema: {
+        ...open,
+        summary: 'The database answers and is migrated',
+        response: { 200: z.object({ status: z.literal('ready') }) },
+      },
+    },
+    async () => {
+      const pending = await inTime(sql`/* ops.ping */ select 1`.then(() => pendingMigrations())).catch(
+        (cause) => {
+          throw new Problem('unavailable', { detail: 'The database does not answer', cause })
+        },
+      )
+      if (pending.length > 0)
+        throw new Problem('unavailable', { detail: `Migrations are pending: ${pending.join(', ')}` })
+      return { status: 'ready' as const }
+    },
+  )
+
+  app.get(
+    '/metrics',
+    {
+      schema: {
+        ...open,
+        summary: 'Counters in the Prometheus text format; from loopback, or for an administrator',
+      },
+    },
+    async (request, reply) => {
+      if (!isOnThisMachine(request, config.trustProxy) && !isAdmin(await request.caller()))
+        throw new Problem('forbidden')
+      return reply.header('content-type', registry.contentType).send(await registry.metrics())
+    },
+  )
+}
+
+/** A database that takes the question and leaves it unanswered is away as well, and a probe must say so. */
+const inTime = <T>(answer: Promise<T>): Promise<T> =>
+  Promise.race([
+    answer,
+    sleep(PATIENCE_MS, undefined, { ref: false }).then(() => {
+      throw new Error(`no answer within ${PATIENCE_MS} ms`)
+    }),
+  ])
+const PATIENCE_MS = 3_000
+
+/** A proxy on this machine passes on requests of others; one that is not trusted cannot say whose. */
+function isOnThisMachine({ ip, headers }: FastifyRequest, trustProxy: boolean): boolean {
+  const passedOn = FORWARDED.some((name) => headers[name] !== undefined)
+  return LOOPBACK.has(ip) && (trustProxy || !passedOn)
+}
+const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via']

@@ -1,0 +1,108 @@
+import { Gauge, type Registry } from 'prom-client'
+import type { Sql } from '../../db/sql.ts'
+import { stalledBefore } from '../../domain/liveness.ts'
+import { clockOf, type Services } from '../../services.ts'
+
+/** How long a scrape waits for the database; one that is away must not make the other figures come late. */
+const PATIENCE_MS = 2_000
+
+interface Stock {
+  newestChange: number
+  databaseBytes: number
+  running: number
+  connections: { pool: string; state: string; n: number }[]
+  jobs: { task: string; state: string; n: number }[]
+  crons: { task: string; at: number }[]
+}
+
+/** What the database knows, asked at each scrape: once, and by one connection. */
+export function createStock(services: Services, registers: Registry[]): void {
+  const { sql, live } = services
+  let asked: Promise<Stock | undefined> | undefined
+  const stock = (): Promise<Stock | undefined> => {
+    // All gauges of a scrape ask in one moment.
+    asked ??= inTime(readStock(sql, stalledBefore(clockOf(services)))).finally(() => {
+      asked = undefined
+    })
+    return asked
+  }
+  const gauge = <Label extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly Label[],
+    fill: (gauge: Gauge<Label>, stock: Stock) => void,
+  ): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      async collect() {
+        this.reset()
+        const known = await stock()
+        if (known !== undefined) fill(this, known)
+        // What is not known has no value; without labels, a reset would leave a zero.
+        else if (labelNames.length === 0) this.remove()
+      },
+    })
+  }
+  new Gauge({
+    name: 'svc_database_up',
+    help: 'Whether the database answered this scrape',
+    registers,
+    async collect() {
+      this.set((await stock()) === undefined ? 0 : 1)
+    },
+  })
+  gauge('svc_database_bytes', 'Size of the database on disk', [], (g, s) => g.set(s.databaseBytes))
+  gauge('svc_database_connections', 'Connections of all servers', ['pool', 'state'] as const, (g, s) => {
+    for (const { pool, state, n } of s.connections) g.set({ pool, state }, n)
+  })
+  gauge('svc_changes_lag', 'Changes that this process has yet to look at', [], (g, s) =>
+    g.set(Math.max(0, s.newestChange - live.cursor)),
+  )
+  gauge('svc_batches_running', 'Batches that run and show signs of life', [], (g, s) => g.set(s.running))
+  gauge('svc_jobs', 'Work in the background, by task and state', ['task', 'state'] as const, (g, s) => {
+    for (const { task, state, n } of s.jobs) g.set({ task, state }, n)
+  })
+  gauge(
+    'svc_cron_last_run_timestamp_seconds',
+    'When a task of the clock was last begun, at any server',
+    ['task'] as const,
+    (g, s) => {
+      for (const { task, at } of s.crons) g.set({ task }, at)
+    },
+  )
+}
+
+const inTime = (reading: Promise<Stock>): Promise<Stock | undefined> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), PATIENCE_MS)
+    reading.then(resolve, () => resolve(undefined)).finally(() => clearTimeout(timer))
+  })
+
+async function readStock(sql: Sql, silentBefore: Date | null): Promise<Stock> {
+  const [row] = await sql<Stock[]>`/* metrics.stock */
+    select
+      coalesce((select max(seq) from changes), 0) as "newestChange",
+      pg_database_size(current_database()) as "databaseBytes",
+      (select count(*) from batches b join batch_progress p on p.batch_key = b.key
+        where b.status = 'running' and b.deleted_at is null
+          and coalesce(p.last_live_at, p.last_seen_at) >= ${silentBefore?.toISOString() ?? '-infinity'}::timestamptz) as running,
+      (select coalesce(jsonb_agg(c), '[]') from (
+        select application_name as pool, coalesce(state, 'other') as state, count(*) as n
+        from pg_stat_activity
+        where datname = current_database() and application_name like 'svc %' and backend_type = 'client backend'
+        group by 1, 2) c) as connections,
+      (select coalesce(jsonb_agg(j), '[]') from (
+        select t.identifier as task,
+          case when j.locked_at is not null then 'running' when j.attempts >= j.max_attempts then 'failed'
+               when j.attempts > 0 then 'retrying' else 'waiting' end as state,
+          count(*) as n
+        from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+        group by 1, 2) j) as jobs,
+      (select coalesce(jsonb_agg(c), '[]') from (
+        select identifier as task, extract(epoch from last_execution)::float8 as at
+        from graphile_worker._private_known_crontabs where last_execution is not null) c) as crons`
+  return row as Stock
+}

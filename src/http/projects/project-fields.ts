@@ -1,0 +1,34 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { visibleProject } from '../../domain/access.ts'
+import { knownFields } from '../../domain/batches/index.ts'
+import type { Services } from '../../services.ts'
+import { readersOnly } from '../request/credentials.ts'
+import * as shapes from '../request/shapes.ts'
+
+const names = z.array(z.string())
+
+/** What a project's table can show and be filtered by; for completion, so it looks at the newest only. */
+export function projectFieldRoutes(app: FastifyInstance, { sql }: Services): void {
+  app.withTypeProvider<ZodTypeProvider>().get(
+    '/api/projects/:slug/fields',
+    {
+      ...readersOnly,
+      schema: {
+        tags: ['projects'],
+        summary:
+          'Names of parameters, series, hosts, owners and tags among its newest 2,000 batches and jobs',
+        params: z.object({ slug: z.string() }),
+        querystring: shapes.nothing,
+        response: {
+          200: z.object({ params: names, series: names, hosts: names, owners: names, tags: names }),
+        },
+      },
+    },
+    async (request) => {
+      const project = await visibleProject(sql, await request.caller(), request.params.slug)
+      return knownFields(sql, project.key)
+    },
+  )
+}

@@ -1,0 +1,286 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { visibleProject } from '../../domain/access.ts'
+import { addressesOf, requestConfirmations } from '../../domain/addresses/index.ts'
+import type { Caller } from '../../domain/caller.ts'
+import { inviteMember } from '../../domain/invitations/index.ts'
+import {
+  createProject,
+  listMembers,
+  listProjects,
+  type Member,
+  type Project,
+  removeMember,
+  setRecipients,
+  updateProject,
+} from '../../domain/projects/index.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { personOnly, readersOnly } from '../request/credentials.ts'
+import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+
+/** What no new name can be made of is refused by the domain, which says what one may hold. */
+const slug = z
+  .string()
+  .max(512)
+  .describe('1 to 128 letters, digits, `.`, `_` and `-`, after NFKC normalisation')
+const visibility = z.enum(['private', 'public'])
+const bySlug = z.object({ slug: z.string() })
+
+const projectShape = z.object({
+  slug: z.string(),
+  display_name: z.string(),
+  visibility,
+  owner: z.object({ id: z.string(), name: z.string() }),
+  role: z.enum(['owner', 'member', 'viewer']).nullable().describe('What the caller is in it'),
+  recipients: z.array(z.string()).optional().describe('Where mail goes; for those in the project'),
+  created_at: shapes.instant,
+})
+const memberShape = z.object({
+  state: z.enum(['member', 'invited']).describe('invited: they have not accepted yet'),
+  invitation_id: z.uuid().optional().describe('Of somebody who is invited'),
+  user_id: z.string(),
+  name: z.string(),
+  email: z.string(),
+  role: z.enum(['owner', 'member', 'viewer']),
+  created_at: shapes.instant,
+})
+
+const show = (project: Project): z.output<typeof projectShape> => ({
+  slug: project.slug,
+  display_name: project.displayName,
+  visibility: project.visibility,
+  owner: project.owner,
+  role: project.role,
+  ...(project.recipients === null ? {} : { recipients: project.recipients }),
+  created_at: project.createdAt,
+})
+const showMember = (member: Member, invitationId: string | null = null): z.output<typeof memberShape> => ({
+  state: invitationId === null ? 'member' : 'invited',
+  ...(invitationId !== null && { invitation_id: invitationId }),
+  user_id: member.userId,
+  name: member.name,
+  email: member.email,
+  role: member.role,
+  created_at: member.createdAt,
+})
+
+const cursor = cursorOf(
+  'projects',
+  shapes.creationPosition.omit({ id: true }).extend({ key: z.int().min(0) }),
+)
+
+/** Projects and who is in them (contract §2, §4). */
+export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['projects']
+  const one = { tags, params: bySlug, querystring: shapes.nothing }
+
+  async function showOne(caller: Caller, key: number) {
+    const [project] = await listProjects(sql, caller, { limit: 1, after: undefined, keys: [key] })
+    if (project === undefined) throw new Problem('project_not_found')
+    return show(project)
+  }
+
+  routes.get(
+    '/api/projects',
+    {
+      ...readersOnly,
+      schema: {
+        tags,
+        summary: 'The projects that I see, newest first',
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(projectShape) },
+      },
+    },
+    async (request) => {
+      const { limit } = request.query
+      const after = cursor.read(request.query.cursor)
+      const found = await listProjects(sql, await request.caller(), { limit: limit + 1, after })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, key }) => ({
+        createdAt,
+        key,
+      }))
+      return { items: rows.map(show), next_cursor }
+    },
+  )
+
+  routes.post(
+    '/api/projects',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Make a project, owned by me',
+        querystring: shapes.nothing,
+        body: z.strictObject({
+          slug,
+          display_name: shapes.label.optional().describe('Default: the slug'),
+          visibility: visibility.default('private'),
+        }),
+        response: { 201: projectShape },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const { slug, visibility, display_name: displayName } = request.body
+      const key = await commit(writer, (tx) =>
+        createProject(tx, caller, { slug, visibility, displayName }, config.quotas.projects, now()),
+      )
+      return reply.code(201).send(await showOne(caller, key))
+    },
+  )
+
+  routes.get(
+    '/api/projects/:slug',
+    { ...readersOnly, schema: { ...one, summary: 'One project', response: { 200: projectShape } } },
+    async (request) => {
+      const caller = await request.caller()
+      return showOne(caller, (await visibleProject(sql, caller, request.params.slug)).key)
+    },
+  )
+
+  routes.patch(
+    '/api/projects/:slug',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        summary: 'Rename a project, or make it public or private',
+        body: z
+          .strictObject({ display_name: shapes.label.optional(), visibility: visibility.optional() })
+          .refine(
+            (body) => body.display_name !== undefined || body.visibility !== undefined,
+            'must change display_name or visibility',
+          ),
+        response: { 200: projectShape },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const { display_name: displayName, visibility } = request.body
+      const change = { displayName, visibility }
+      const key = await commit(writer, (tx) => updateProject(tx, caller, request.params.slug, change, now()))
+      return showOne(caller, key)
+    },
+  )
+
+  routes.get(
+    '/api/projects/:slug/members',
+    {
+      ...readersOnly,
+      schema: {
+        tags,
+        summary: 'Who is in a project, newest first; for those in it',
+        params: bySlug,
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(memberShape) },
+      },
+    },
+    async (request) => {
+      const caller = await request.known()
+      const project = await visibleProject(sql, caller, request.params.slug)
+      if (!project.may('know_members')) throw new Problem('forbidden')
+      const { limit, cursor: text } = request.query
+      const cursor = cursorOf(`members ${project.key}`, shapes.creationPosition)
+      const found = await listMembers(sql, project.key, { limit: limit + 1, after: cursor.read(text) })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, userId }) => ({
+        createdAt,
+        id: userId,
+      }))
+      return { items: rows.map((one) => showMember(one)), next_cursor }
+    },
+  )
+
+  routes.post(
+    '/api/projects/:slug/members',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        summary:
+          'Invite somebody, who becomes a member by accepting; or change the role of a member: 201 or 200',
+        body: z.strictObject({
+          email: shapes.email,
+          role: z.enum(['member', 'viewer']),
+          confirm_unverified: z
+            .boolean()
+            .default(false)
+            .describe('I checked who owns the account; counts where no mail server can verify its address'),
+        }),
+        response: { 200: memberShape, 201: memberShape },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const { email, role, confirm_unverified: confirmUnverified } = request.body
+      const { member, created, invitationId } = await commit(writer, (tx) =>
+        inviteMember(
+          tx,
+          caller,
+          request.params.slug,
+          { email, role },
+          { mailConfigured: config.smtp !== undefined, confirmUnverified },
+          now(),
+        ),
+      )
+      return reply.code(created ? 201 : 200).send(showMember(member, invitationId))
+    },
+  )
+
+  routes.delete(
+    '/api/projects/:slug/members/:user_id',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        params: bySlug.extend({ user_id: z.string() }),
+        summary: 'Remove a member from a project, or withdraw an invitation',
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const { slug, user_id: userId } = request.params
+      await commit(writer, (tx) => removeMember(tx, caller, slug, userId, now()))
+      return reply.code(204).send(null)
+    },
+  )
+
+  routes.put(
+    '/api/projects/:slug/recipients',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        summary: 'Set where mail of the project goes; the owners of new addresses are asked to confirm them',
+        body: z.strictObject({ emails: z.array(shapes.email).max(100) }),
+        response: {
+          200: z.object({
+            emails: z.array(z.string()),
+            unconfirmed: z.array(z.string()).describe('Not mailed until their owners confirm them'),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const emails = [...new Map(request.body.emails.map((email) => [email.toLowerCase(), email])).values()]
+      const domains = config.mail.allowedDomains
+      const states = await commit(writer, async (tx) => {
+        const { result: projectKey } = await setRecipients(tx, caller, request.params.slug, emails, now())
+        if (config.smtp !== undefined) {
+          await requestConfirmations(tx, { projectKey, requestedBy: caller.user.id }, domains, now())
+        }
+        return { result: await addressesOf(tx, { projectKey }, domains), changes: [] }
+      })
+      const open = new Set(
+        states.flatMap(({ address, state }) => (state === 'confirmed' ? [] : [address.toLowerCase()])),
+      )
+      return { emails, unconfirmed: emails.filter((email) => open.has(email.toLowerCase())) }
+    },
+  )
+}

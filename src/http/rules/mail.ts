@@ -1,0 +1,112 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import {
+  endMail,
+  escapeHtml,
+  findChoice,
+  type MailChoice,
+  resumeMail,
+} from '../../domain/notifications/index.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+
+const FORM = 'application/x-www-form-urlencoded'
+const named = z.object({ rule: z.string().max(100).optional(), batch: z.string().max(2_000).optional() })
+/** What the buttons of the page say, and what mail programs do by themselves (RFC 8058). */
+const wish = z.object({
+  action: z.enum(['rule', 'batch', 'project', 'service', 'resume']).optional(),
+  'List-Unsubscribe': z.literal('One-Click').optional(),
+})
+
+/**
+ * Where the links at the foot of a mail lead: its recipient ends mail of a rule, of a batch or of the project, without
+ * signing in. The secret in the address is the whole of the right, so no cookie counts, and looking changes nothing:
+ * mail programs look at links by themselves.
+ */
+export function mailRoutes(app: FastifyInstance, { sql, writer, now }: Services): void {
+  app.register(async (scope) => {
+    scope.addContentTypeParser(FORM, { parseAs: 'string' }, (_request, body, done) => {
+      done(null, Object.fromEntries(new URLSearchParams(body as string)))
+    })
+    // Mail programs may send it in either form.
+    scope.addContentTypeParser('multipart/form-data', { parseAs: 'string' }, (_request, body, done) => {
+      const oneClick = /name="?List-Unsubscribe"?\s+One-Click/i.test(body as string)
+      done(null, oneClick ? { 'List-Unsubscribe': 'One-Click' } : {})
+    })
+    const routes = scope.withTypeProvider<ZodTypeProvider>()
+    const options = { config: { needsNoCaller: true } }
+    const common = { hide: true, params: z.object({ token: z.string() }), querystring: named }
+    const find = async (token: string, query: z.output<typeof named>): Promise<MailChoice> => {
+      const choice = await findChoice(sql, token, query)
+      if (choice === undefined) throw new Problem('not_found')
+      return choice
+    }
+
+    routes.get('/mail/:token', { ...options, schema: common }, async (request, reply) =>
+      show(reply, await find(request.params.token, request.query), request.url),
+    )
+
+    routes.post(
+      '/mail/:token',
+      { ...options, schema: { ...common, body: wish.nullish() } },
+      async (request, reply) => {
+        const choice = await find(request.params.token, request.query)
+        const { action, 'List-Unsubscribe': oneClick } = request.body ?? {}
+        const wanted =
+          action ?? (oneClick === undefined ? undefined : choice.rule === null ? 'project' : 'rule')
+        if (wanted === undefined) {
+          throw new Problem('invalid_body', {
+            errors: [{ path: 'action', message: 'must say what is to end' }],
+          })
+        }
+        if ((wanted === 'rule' && choice.rule === null) || (wanted === 'batch' && choice.batch === null)) {
+          throw new Problem('not_found')
+        }
+        await commit(writer, async (tx) => ({
+          result: await (wanted === 'resume' ? resumeMail(tx, choice) : endMail(tx, choice, wanted, now())),
+          changes: [],
+        }))
+        return show(reply, await find(request.params.token, request.query), request.url)
+      },
+    )
+  })
+}
+
+function show(reply: FastifyReply, choice: MailChoice, address: string): FastifyReply {
+  reply.header('cache-control', 'no-store').type('text/html; charset=utf-8')
+  return reply.send(page(choice, address))
+}
+
+function page({ address, project, rule, batch, ended }: MailChoice, url: string): string {
+  const button = (action: string, label: string): string =>
+    `<p><button name="action" value="${action}">${escapeHtml(label)}</button></p>`
+  const said = [
+    ...(ended.service ? ['You get no mail of this service any more.'] : []),
+    ...(ended.project ? [`You get no mail of the project ${project} any more.`] : []),
+    ...(ended.rule && rule !== null ? [`You get no mail of the rule “${rule.name}” any more.`] : []),
+    ...(ended.batch && batch !== null ? [`You get no mail of the batch ${batch.id} any more.`] : []),
+  ]
+  const standing =
+    said.length === 0
+      ? 'Choose what is to end; nothing has changed yet.'
+      : ended.project || ended.service
+        ? ''
+        : 'All other mail goes on.'
+  const buttons = [
+    ...(rule !== null && !ended.rule ? [button('rule', `No more mail of the rule “${rule.name}”`)] : []),
+    ...(batch !== null && !ended.batch ? [button('batch', `No more mail of the batch ${batch.id}`)] : []),
+    ...(ended.project ? [] : [button('project', `No more mail of the project ${project}`)]),
+    ...(ended.service ? [] : [button('service', 'No more mail of this service at all, of any project')]),
+    ...(said.length === 0 ? [] : [button('resume', 'Send me all mail of the project again')]),
+  ]
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Mail of ${escapeHtml(project)}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/api/docs.css"></head>
+<body class="letter"><main><h1>Mail of ${escapeHtml(project)}</h1>
+<p class="faint">To ${escapeHtml(address)}. ${standing}</p>
+${said.map((one) => `<p class="said" role="status">${escapeHtml(one)}</p>`).join('\n')}
+<form method="post" action="${escapeHtml(url)}">${buttons.join('\n')}</form></main></body></html>
+`
+}

@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import { OPS, type Rule, type RuleFields, TRIGGERS } from '../../domain/notifications/index.ts'
+import { Problem } from '../../problem.ts'
+import * as shapes from '../request/shapes.ts'
+
+/** Rules as they stand on the wire (contract §7), and what comes in as the domain has it. */
+export const trigger = z.enum(TRIGGERS)
+export const condition = z.strictObject({
+  key: z
+    .string()
+    .regex(/^\P{Cs}{1,128}$/u, 'must be 1 to 128 characters')
+    .refine((key) => !key.includes('\u0000'), 'must not hold a NUL character')
+    .describe('The series, such as `val_loss`'),
+  op: z.enum(OPS),
+  value: z.number().nullish().describe('What the series is compared with; `is_nan` has none'),
+})
+export const recipients = z.array(shapes.email).max(100)
+export const cooldown = z
+  .int()
+  .min(0)
+  .max(30 * 86_400)
+/** What previews count by. */
+export const counted = {
+  trigger,
+  condition: condition.nullish().describe('Of a `metric` rule, and of no other'),
+  cooldown_s: cooldown.default(600).describe('After a mail, none for so many seconds'),
+}
+
+export const ruleShape = z.object({
+  id: z.uuid(),
+  project: z.string(),
+  name: z.string(),
+  trigger,
+  condition: z.object({ key: z.string(), op: z.enum(OPS), value: z.number().nullable() }).nullable(),
+  recipients: z.array(z.string()).nullable().describe("Null: the project's"),
+  unconfirmed: z
+    .array(z.string())
+    .describe('Own recipients that are not mailed until their owners confirm them'),
+  enabled: z.boolean(),
+  cooldown_s: z.int(),
+  created_at: shapes.instant,
+})
+export const mailShape = z.object({
+  configured: z.boolean().describe('False: no mail server is set, so mail is only logged'),
+})
+export const previewShape = z.object({
+  fired: z.int().describe('Mails that the rule would have sent'),
+  since: shapes.instant,
+  days: z.int(),
+})
+
+/** @param open addresses, in lower case, that may not be mailed yet */
+export const show = (rule: Rule, open: ReadonlySet<string>): z.output<typeof ruleShape> => ({
+  id: rule.id,
+  project: rule.project,
+  name: rule.name,
+  trigger: rule.trigger,
+  condition: rule.condition === null ? null : { ...rule.condition, value: rule.condition.value ?? null },
+  recipients: rule.recipients,
+  unconfirmed: (rule.recipients ?? []).filter((email) => open.has(email.toLowerCase())),
+  enabled: rule.enabled,
+  cooldown_s: rule.cooldownS,
+  created_at: rule.createdAt,
+})
+
+export const conditionOf = (given: z.output<typeof condition> | null | undefined): Rule['condition'] =>
+  given == null
+    ? null
+    : {
+        key: given.key,
+        op: given.op,
+        ...(given.op === 'is_nan' || given.value == null ? {} : { value: given.value }),
+      }
+
+/** No recipients of its own is what an empty list means, too. */
+export const ownRecipients = (emails: string[] | null | undefined): string[] | null =>
+  emails == null || emails.length === 0
+    ? null
+    : [...new Map(emails.map((email) => [email.toLowerCase(), email])).values()]
+
+/** @throws Problem invalid_body when trigger and condition do not go together */
+export function refuseMismatch({ trigger, condition }: Pick<RuleFields, 'trigger' | 'condition'>): void {
+  const fault = (path: string, message: string) =>
+    new Problem('invalid_body', { detail: `${path}: ${message}`, errors: [{ path, message }] })
+  if (trigger !== 'metric') {
+    if (condition !== null) throw fault('condition', 'belongs to the trigger metric alone')
+    return
+  }
+  if (condition === null) throw fault('condition', 'is needed for the trigger metric')
+  if (condition.op !== 'is_nan' && condition.value === undefined) {
+    throw fault('condition.value', `is needed for the operator ${condition.op}`)
+  }
+}

@@ -1,0 +1,280 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import type { Db, Tx } from '../../db/sql.ts'
+import { addressesOf, requestConfirmations } from '../../domain/addresses/index.ts'
+import type { Known } from '../../domain/caller.ts'
+import {
+  administeredProject,
+  administeredRule,
+  createRule,
+  deleteRule,
+  isMuted,
+  listRules,
+  muteBatch,
+  PREVIEW_DAYS,
+  previewRule,
+  type Rule,
+  type RuleFields,
+  testRule,
+  updateRule,
+} from '../../domain/notifications/index.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { createAttemptLimits } from '../request/attempts.ts'
+import { personOnly } from '../request/credentials.ts'
+import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+import {
+  condition,
+  conditionOf,
+  cooldown,
+  counted,
+  mailShape,
+  ownRecipients,
+  previewShape,
+  recipients,
+  refuseMismatch,
+  ruleShape,
+  show,
+  trigger,
+} from './rule-shapes.ts'
+
+const bySlug = z.object({ slug: z.string() })
+const cursorFor = (projectKey: number) => cursorOf(`rules ${projectKey}`, shapes.creationPosition)
+
+/** Rules that mail (contract §4 "Projects", §7): for a project's owner and administrators. */
+export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['rules']
+  const ofRule = { tags, params: shapes.byId, querystring: shapes.nothing }
+  const mail = { configured: config.smtp !== undefined }
+  const write = <T>(work: (tx: Parameters<Parameters<typeof commit>[1]>[0]) => Promise<T>): Promise<T> =>
+    commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
+  const domains = config.mail.allowedDomains
+  /** Addresses of the project that may not be mailed yet, in lower case. */
+  async function openOf(db: Db, projectKey: number): Promise<Set<string>> {
+    const states = await addressesOf(db, { projectKey }, domains)
+    return new Set(states.flatMap((one) => (one.state === 'confirmed' ? [] : [one.address.toLowerCase()])))
+  }
+  /** New addresses of a rule are asked at once. @returns those that may not be mailed yet */
+  async function askOwners(tx: Tx, caller: Known, { project: slug }: Rule): Promise<Set<string>> {
+    const { key: projectKey } = await administeredProject(tx, caller, slug)
+    if (config.smtp !== undefined) {
+      await requestConfirmations(tx, { projectKey, requestedBy: caller.user.id }, domains, now())
+    }
+    return openOf(tx, projectKey)
+  }
+  // A test mail goes to whatever addresses a rule names.
+  const tests = createAttemptLimits({ account: 10, address: 30 })
+
+  routes.get(
+    '/api/projects/:slug/rules',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'The rules of a project, newest first, and whether mail is sent at all',
+        params: bySlug,
+        querystring: z.strictObject(pageQuery),
+        response: { 200: pageOf(ruleShape).extend({ mail: mailShape }) },
+      },
+    },
+    async (request) => {
+      const project = await administeredProject(sql, await request.person(), request.params.slug)
+      const { limit, cursor: text } = request.query
+      const cursor = cursorFor(project.key)
+      const found = await listRules(sql, project.key, { limit: limit + 1, after: cursor.read(text) })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
+      const open = await openOf(sql, project.key)
+      return { items: rows.map((rule) => show(rule, open)), next_cursor, mail }
+    },
+  )
+
+  routes.post(
+    '/api/projects/:slug/rules',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Make a rule: what it watches for is mailed from the next event on',
+        params: bySlug,
+        querystring: shapes.nothing,
+        body: z.strictObject({
+          ...counted,
+          name: shapes.label.optional().describe('Default: the trigger'),
+          recipients: recipients.nullish().describe("In place of the project's recipients"),
+          enabled: z.boolean().default(true),
+        }),
+        response: { 201: ruleShape },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const { body } = request
+      const fields: RuleFields = {
+        name: body.name ?? body.trigger,
+        trigger: body.trigger,
+        condition: conditionOf(body.condition),
+        recipients: ownRecipients(body.recipients),
+        enabled: body.enabled,
+        cooldownS: body.cooldown_s,
+      }
+      refuseMismatch(fields)
+      const done = await write(async (tx) => {
+        const rule = await createRule(tx, caller, request.params.slug, fields, now())
+        return { rule, open: await askOwners(tx, caller, rule) }
+      })
+      return reply.code(201).send(show(done.rule, done.open))
+    },
+  )
+
+  routes.post(
+    '/api/projects/:slug/rules/preview',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: `How often a rule that is not made yet would have mailed in the last ${PREVIEW_DAYS} days`,
+        params: bySlug,
+        querystring: shapes.nothing,
+        // A whole rule may be sent: what does not bear on the count is not looked at.
+        body: z.object(counted),
+        response: { 200: previewShape },
+      },
+    },
+    async (request) => {
+      const project = await administeredProject(sql, await request.person(), request.params.slug)
+      const { trigger, cooldown_s: cooldownS } = request.body
+      const rule = { trigger, cooldownS, condition: conditionOf(request.body.condition) }
+      refuseMismatch(rule)
+      return previewRule(sql, project.key, rule, now())
+    },
+  )
+
+  routes.get(
+    '/api/rules/:id/preview',
+    {
+      ...personOnly,
+      schema: {
+        ...ofRule,
+        summary: `How often the rule would have mailed in the last ${PREVIEW_DAYS} days, had it been there`,
+        response: { 200: previewShape },
+      },
+    },
+    async (request) => {
+      const { rule, project } = await administeredRule(sql, await request.person(), request.params.id)
+      return previewRule(sql, project.key, rule, now())
+    },
+  )
+
+  routes.patch(
+    '/api/rules/:id',
+    {
+      ...personOnly,
+      schema: {
+        ...ofRule,
+        summary: 'Change what is given; `enabled: false` mutes it',
+        body: z
+          .strictObject({
+            name: shapes.label.optional(),
+            trigger: trigger.optional(),
+            condition: condition.nullish(),
+            recipients: recipients.nullish(),
+            enabled: z.boolean().optional(),
+            cooldown_s: cooldown.optional(),
+          })
+          .refine(
+            (body) => Object.values(body).some((value) => value !== undefined),
+            'must change something',
+          ),
+        response: { 200: ruleShape },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const { name, trigger, enabled, cooldown_s: cooldownS, ...given } = request.body
+      const change: Partial<RuleFields> = {
+        ...(name !== undefined && { name }),
+        ...(trigger !== undefined && { trigger }),
+        ...(given.condition !== undefined && { condition: conditionOf(given.condition) }),
+        ...(given.recipients !== undefined && { recipients: ownRecipients(given.recipients) }),
+        ...(enabled !== undefined && { enabled }),
+        ...(cooldownS !== undefined && { cooldownS }),
+      }
+      const done = await write(async (tx) => {
+        const rule = await updateRule(tx, caller, request.params.id, change, refuseMismatch, now())
+        return { rule, open: await askOwners(tx, caller, rule) }
+      })
+      return show(done.rule, done.open)
+    },
+  )
+
+  routes.delete(
+    '/api/rules/:id',
+    {
+      ...personOnly,
+      schema: {
+        ...ofRule,
+        summary: 'Delete a rule; mail of it that waits is not sent',
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await write((tx) => deleteRule(tx, caller, request.params.id, now()))
+      return reply.code(204).send(null)
+    },
+  )
+
+  routes.post(
+    '/api/rules/:id/test',
+    {
+      ...personOnly,
+      schema: {
+        ...ofRule,
+        summary: 'Send a test mail to those whom the rule mails',
+        body: shapes.noInput,
+        response: { 202: z.object({ queued: z.boolean(), mail: mailShape }) },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      tests.take({ account: caller.user.id, address: request.ip }, now())
+      await write((tx) => testRule(tx, caller, request.params.id, now()))
+      return reply.code(202).send({ queued: true, mail })
+    },
+  )
+
+  routes.get(
+    '/api/batches/:id/mute',
+    {
+      ...personOnly,
+      schema: {
+        ...ofRule,
+        summary: 'Whether the batch is muted for everybody; for those who may stop it',
+        response: { 200: z.object({ muted: z.boolean() }) },
+      },
+    },
+    async (request) => ({ muted: await isMuted(sql, await request.person(), request.params.id) }),
+  )
+
+  routes.put(
+    '/api/batches/:id/mute',
+    {
+      ...personOnly,
+      schema: {
+        ...ofRule,
+        summary: 'No rule mails of the batch, to anybody, or they do again; for those who may stop it',
+        body: z.strictObject({ muted: z.boolean() }),
+        response: { 200: z.object({ muted: z.boolean() }) },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const { muted } = request.body
+      await write((tx) => muteBatch(tx, caller, request.params.id, muted, now()))
+      return { muted }
+    },
+  )
+}

@@ -1,0 +1,111 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { visibleJobKeys } from '../../domain/jobs/index.ts'
+import {
+  createPercentiles,
+  drawSeries,
+  type GroupBy,
+  groupByOf,
+  needsTimes,
+  rangeToRead,
+  readGroups,
+  readJobSeries,
+} from '../../domain/metrics/index.ts'
+import type { Services } from '../../services.ts'
+import { readersOnly } from '../request/credentials.ts'
+import { numberText } from '../request/number-text.ts'
+import { axesQuery, clipShape, drawingOf, groupShape, wholeEpochs, writeGroup } from './metrics.ts'
+
+/** As many as one comparison shows. */
+const MOST_JOBS = 1_000
+const ofJobs = {
+  job_keys: z
+    .string()
+    .regex(/^[1-9]\d{0,14}(,[1-9]\d{0,14})*$/, 'must be keys of jobs, separated by commas')
+    .transform((text) => [...new Set(text.split(',').map(Number))])
+    .refine((keys) => keys.length <= MOST_JOBS, `must be at most ${MOST_JOBS} jobs`)
+    .describe('The `key` of each job, separated by commas; what the caller does not see is left out'),
+  key: z.string().max(128).describe('Name of the series'),
+}
+const { points, ...axes } = axesQuery
+const groupsQuery = z
+  .strictObject({
+    ...ofJobs,
+    ...axes,
+    points: points.describe('Buckets of the x-axis; 1000 without it'),
+    group_by: z
+      .string()
+      .refine(
+        (text) => groupingOf(text) !== undefined,
+        'must be param.<name>, status, model, dataset or batch',
+      )
+      .describe('`param.<name>`, `status`, `model`, `dataset` or `batch`'),
+  })
+  .superRefine(wholeEpochs)
+const clipQuery = z
+  .strictObject({
+    ...ofJobs,
+    ...axes,
+    clip: numberText(z.number().gt(0).lt(0.5)).describe('Share at either end'),
+  })
+  .superRefine(wholeEpochs)
+
+const groupingOf = (text: string): GroupBy | undefined =>
+  text === 'batch' ? { field: 'batch' } : groupByOf(text)
+
+/** One series over jobs of any batches, counted as a whole: what batch by batch cannot be added up. */
+export function comparedSeriesRoutes(app: FastifyInstance, { sql }: Services): void {
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['series']
+
+  routes.get(
+    '/api/jobs/metrics/groups',
+    {
+      ...readersOnly,
+      schema: {
+        tags,
+        summary: 'One series over jobs of any batches that have a param, or their batch, in common',
+        description: 'As the groups of one batch: every point of every job is counted, nothing is sampled.',
+        querystring: groupsQuery,
+        response: { 200: z.object({ groups: z.array(groupShape) }) },
+      },
+    },
+    async (request) => {
+      const { query } = request
+      const groupBy = groupingOf(query.group_by)
+      if (groupBy === undefined) throw new TypeError('the query was not validated')
+      const jobs = await visibleJobKeys(sql, await request.caller(), query.job_keys)
+      const groups = await readGroups(sql, jobs, { ...drawingOf(query), keys: [query.key], groupBy })
+      return { groups: groups.map(writeGroup) }
+    },
+  )
+
+  routes.get(
+    '/api/jobs/metrics/clip',
+    {
+      ...readersOnly,
+      schema: {
+        tags,
+        summary:
+          'The part of the y-axis of one series, over jobs of any batches, that leaves out its outliers',
+        description:
+          'At most the share `clip` of the points at either end; `hidden` says how many are outside, of all points in the range.',
+        querystring: clipQuery,
+        response: { 200: clipShape },
+      },
+    },
+    async (request) => {
+      const { query } = request
+      const drawing = drawingOf({ ...query, points: undefined })
+      const jobs = await visibleJobKeys(sql, await request.caller(), query.job_keys)
+      const percentiles = createPercentiles()
+      const wanted = { keys: [query.key], timed: needsTimes(drawing), ...rangeToRead(drawing) }
+      for await (const series of readJobSeries(sql, jobs, wanted)) {
+        const drawn = drawSeries(series, drawing)
+        if (drawn !== undefined) percentiles.add(drawn.inRange)
+      }
+      return { key: query.key, ...percentiles.clip(query.clip) }
+    },
+  )
+}

@@ -1,0 +1,260 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { visibleBatch } from '../../domain/access.ts'
+import { writeNumber } from '../../domain/events/index.ts'
+import {
+  type Clip,
+  createPercentiles,
+  type Drawing,
+  drawSeries,
+  type Group,
+  groupByOf,
+  MIN_POINTS,
+  needsTimes,
+  type Percentiles,
+  rangeToRead,
+  readGroups,
+  readJobSeries,
+} from '../../domain/metrics/index.ts'
+import type { Services } from '../../services.ts'
+import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
+import { numberText } from '../request/number-text.ts'
+import { byId } from '../request/shapes.ts'
+import { answerSeries } from './series-frames.ts'
+import type { ShownSeries } from './series-json.ts'
+
+export const number = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])])
+export const seriesShape = z.object({
+  job_id: z.string(),
+  key: z.string(),
+  steps: z.array(z.int()).describe('Epochs, increasing'),
+  values: z.array(number),
+  total_points: z.int().describe('Points in the range'),
+  returned_points: z.int(),
+  sampled: z.boolean(),
+  non_finite: z.int().describe('How many of all points in the range are NaN or infinite'),
+})
+const metricShape = seriesShape.extend({
+  times: z
+    .array(z.number())
+    .optional()
+    .describe('On a time axis, seconds, never decreasing; the epochs then come in the order of their times'),
+  smoothed: z
+    .array(number)
+    .optional()
+    .describe('With `smooth`, the mean at each point; "NaN" where there is none'),
+  smoothing: z
+    .object({ mean: number, mass: number })
+    .optional()
+    .describe(
+      'Where the mean stands after the last point: a next value v makes mean·w + v·(1−w) and mass·w + (1−w), and the smoothed value is mean ÷ mass',
+    ),
+})
+export const points = numberText(z.int().min(MIN_POINTS).max(1_000_000))
+  .optional()
+  .describe('Longer series are sampled to at most so many points; every point without it')
+const scale = z.enum(['linear', 'log']).default('linear')
+const place = numberText(z.number().min(-2_147_483_648).max(253_402_300_799)).optional()
+
+/** Which axes, which part of them, how smooth: what the charts of one batch and of many are asked alike. */
+export const axesQuery = {
+  points,
+  from: place.describe('First epoch; on a time axis the first second'),
+  to: place.describe('Last epoch, or second, likewise'),
+  x: z
+    .enum(['epoch', 'relative', 'wall'])
+    .default('epoch')
+    .describe("The x-axis: epochs, seconds since the job's start, or Unix seconds"),
+  x_scale: scale.describe(
+    'log: buckets are equally wide on a logarithmic x-axis, and what is not above 0 is left out',
+  ),
+  y_scale: scale.describe('log: of each bucket the least value above 0 stays, besides the first that is not'),
+  smooth: numberText(z.number().min(0).max(0.9999))
+    .optional()
+    .describe('Weight of the past in a debiased exponential mean over every point'),
+}
+/** Epochs are whole and have 32 bits; seconds may have fractions. */
+export function wholeEpochs(
+  query: { x: string; from?: number | undefined; to?: number | undefined },
+  issues: z.core.$RefinementCtx,
+): void {
+  if (query.x !== 'epoch') return
+  for (const path of ['from', 'to'] as const) {
+    const value = query[path]
+    if (value !== undefined && (!Number.isInteger(value) || value > 2_147_483_647))
+      issues.addIssue({ code: 'custom', path: [path], message: 'is no epoch' })
+  }
+}
+
+/** Series whose percentiles are counted at once: two megabytes each. */
+const MOST_CLIPPED = 16
+const metricsQuery = z
+  .strictObject({
+    ...keysQuery,
+    ...jobsQuery,
+    ...axesQuery,
+    clip: numberText(z.number().gt(0).lt(0.5))
+      .optional()
+      .describe(
+        'Share of the points that may be left out at either end of the y-axis: `clips` tells the range',
+      ),
+  })
+  .superRefine(wholeEpochs)
+const groupsQuery = z
+  .strictObject({
+    ...keysQuery,
+    ...jobsQuery,
+    ...axesQuery,
+    points: points.describe(
+      'Buckets of the x-axis; 1000 without it. While there are no more epochs, one epoch each',
+    ),
+    group_by: z
+      .string()
+      .refine((text) => groupByOf(text) !== undefined, 'must be param.<name>, status, model or dataset')
+      .describe('`param.<name>`, `status`, `model` or `dataset`'),
+  })
+  .superRefine(wholeEpochs)
+export const clipShape = z.object({
+  key: z.string(),
+  low: number.nullable(),
+  high: number.nullable(),
+  hidden: z.int().describe('Finite points below `low` or above `high`, of all points in the range'),
+})
+export const groupShape = z.object({
+  group: z.string().nullable().describe('The common value as text; null for jobs without one'),
+  key: z.string(),
+  jobs: z.int(),
+  steps: z.array(z.number()).describe('First epoch of each bucket; the first second on a time axis'),
+  ends: z.array(z.number()).describe('Its last one'),
+  mean: z.array(number),
+  std: z.array(number).describe('Standard deviation of the population'),
+  min: z.array(number),
+  max: z.array(number),
+  n: z.array(z.int()).describe('Finite values in the bucket'),
+  total_points: z.int(),
+  non_finite: z.int(),
+})
+export type Asked<Query> = { Params: z.output<typeof byId>; Querystring: Query }
+
+type Axes = z.output<z.ZodObject<typeof axesQuery>>
+export const drawingOf = (query: Axes): Drawing => ({
+  points: query.points,
+  from: query.from,
+  to: query.to,
+  x: query.x,
+  xLog: query.x_scale === 'log',
+  yLog: query.y_scale === 'log',
+  smooth: query.smooth,
+})
+
+/** What jobs reported of their epochs: series by job, or put together by what the jobs have in common. */
+export function metricsRoutes(app: FastifyInstance, { sql }: Services): void {
+  const tags = ['series']
+
+  app.get<Asked<z.output<typeof metricsQuery>>>(
+    '/api/batches/:id/metrics',
+    {
+      // The answer is written as it is read; the schema describes it.
+      serializerCompiler: () => String,
+      schema: {
+        tags,
+        summary: 'Series of the jobs, in full or sampled so that no spike is lost',
+        description:
+          'With `points`, a longer series is cut into buckets of its x-axis (from `from` to `to`, else from its first epoch to its last), and of each bucket the first, last, least and greatest point stay; where a series has NaN or infinite values, the first of each kind in a bucket stays too. With `smooth`, the least and greatest of the mean stay as well. With `Accept: application/vnd.svc.series` the same as columns of bytes (docs/api.md).',
+        params: byId,
+        querystring: metricsQuery,
+        response: {
+          200: z.object({
+            series: z.array(metricShape),
+            clips: z.array(clipShape).optional().describe('With `clip`, for each key'),
+          }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const { query } = request
+      const drawing = drawingOf(query)
+      const counted = new Map<string, Percentiles>()
+      async function* drawn(): AsyncGenerator<ShownSeries> {
+        const wanted = {
+          keys: namesOf(query.keys, query.key),
+          jobs: namesOf(query.jobs, query.job),
+          timed: needsTimes(drawing),
+          ...rangeToRead(drawing),
+        }
+        for await (const series of readJobSeries(sql, batch.key, wanted)) {
+          const shown = drawSeries(series, drawing)
+          if (shown === undefined) continue
+          if (query.clip !== undefined) count(counted, series.key, shown.inRange)
+          yield { jobId: series.jobId, key: series.key, ...shown }
+        }
+      }
+      const { clip } = query
+      return answerSeries(
+        request,
+        reply,
+        drawn(),
+        clip === undefined ? undefined : () => ({ clips: clipsOf(counted, clip) }),
+      )
+    },
+  )
+
+  app.withTypeProvider<ZodTypeProvider>().get(
+    '/api/batches/:id/metrics/groups',
+    {
+      schema: {
+        tags,
+        summary: 'Series over all jobs that have a param in common',
+        description:
+          'Of each bucket of the x-axis the mean, deviation, least and greatest over every point of every job of the group: nothing is sampled. With `smooth`, of each job its smoothed values.',
+        params: byId,
+        querystring: groupsQuery,
+        response: { 200: z.object({ groups: z.array(groupShape) }) },
+      },
+    },
+    async (request) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const { query } = request
+      const groupBy = groupByOf(query.group_by)
+      if (groupBy === undefined) throw new TypeError('the query was not validated')
+      const groups = await readGroups(sql, batch.key, {
+        ...drawingOf(query),
+        keys: namesOf(query.keys, query.key),
+        jobs: namesOf(query.jobs, query.job),
+        groupBy,
+      })
+      return { groups: groups.map(writeGroup) }
+    },
+  )
+}
+
+export const writeGroup = (one: Group): z.output<typeof groupShape> => ({
+  group: one.group,
+  key: one.key,
+  jobs: one.jobs,
+  steps: Array.from(one.starts),
+  ends: Array.from(one.ends),
+  mean: Array.from(one.mean, writeNumber),
+  std: Array.from(one.std, writeNumber),
+  min: Array.from(one.min, writeNumber),
+  max: Array.from(one.max, writeNumber),
+  n: Array.from(one.n),
+  total_points: one.totalPoints,
+  non_finite: one.nonFinite,
+})
+
+/** Percentiles of the first keys that come; the others are shown whole. */
+function count(counted: Map<string, Percentiles>, key: string, values: Float64Array): void {
+  let percentiles = counted.get(key)
+  if (percentiles === undefined) {
+    if (counted.size >= MOST_CLIPPED) return
+    percentiles = createPercentiles()
+    counted.set(key, percentiles)
+  }
+  percentiles.add(values)
+}
+
+const clipsOf = (counted: ReadonlyMap<string, Percentiles>, share: number): (Clip & { key: string })[] =>
+  [...counted].map(([key, percentiles]) => ({ key, ...percentiles.clip(share) }))

@@ -1,0 +1,89 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { writeNumber } from '../../domain/events/index.ts'
+import { createPieces, MOST_NUMBERS, type Pieces, ROOM } from '../../domain/export/index.ts'
+import type { Sampled } from '../../domain/metrics/index.ts'
+
+export interface ShownSeries extends Sampled {
+  jobId: string | null
+  key: string
+  /** ISO times of the points, where the x-axis is time. */
+  timestamps?: string[]
+  /** Seconds, where that was asked for. */
+  times?: Float64Array
+  smoothed?: Float64Array
+  smoothing?: { mean: number; mass: number }
+}
+
+/** The answer is written while it is read: neither side holds it whole. `more` is asked for after the last series. */
+export const sendSeries = (
+  reply: FastifyReply,
+  series: AsyncIterable<ShownSeries>,
+  more?: () => Record<string, unknown>,
+): FastifyReply =>
+  reply
+    .type('application/json; charset=utf-8')
+    .send(Readable.from(seriesJson(series, more), { objectMode: false }))
+
+/** `{"series": [...]}` piece by piece, so that the size of the answer does not matter. */
+async function* seriesJson(
+  series: AsyncIterable<ShownSeries>,
+  more?: () => Record<string, unknown>,
+): AsyncGenerator<Buffer> {
+  const pieces = createPieces()
+  const { ascii } = pieces
+  ascii('{"series":[')
+  let between = '\n'
+  for await (const { jobId, key, steps, values, timestamps, times, smoothed, ...rest } of series) {
+    const { totalPoints, returnedPoints, sampled, nonFinite, smoothing } = rest
+    const head = `${between}{"job_id":${JSON.stringify(jobId)},"key":${JSON.stringify(key)},"steps":[`
+    between = ',\n'
+    // The name of a GPU may be of any length.
+    if (Buffer.byteLength(head) > ROOM) yield Buffer.concat([pieces.take(), Buffer.from(head)])
+    else pieces.text(head)
+    if (pieces.full) yield pieces.take()
+    yield* written(pieces, steps, pieces.wholeNumbers)
+    if (timestamps !== undefined) {
+      ascii('],"timestamps":[')
+      for (let at = 0; at < timestamps.length; at++) {
+        ascii(`${at === 0 ? '' : ','}"${timestamps[at]}"`)
+        if (pieces.full) yield pieces.take()
+      }
+    }
+    for (const [name, column, finite] of [
+      ['times', times, true],
+      ['values', values, nonFinite === 0],
+      ['smoothed', smoothed, nonFinite === 0],
+    ] as const) {
+      if (column === undefined) continue
+      ascii(`],"${name}":[`)
+      yield* written(pieces, column, finite ? pieces.numbers : (some) => ascii(withNonFinite(some)))
+    }
+    ascii(
+      `],"total_points":${totalPoints},"returned_points":${returnedPoints},"sampled":${sampled},"non_finite":${nonFinite}`,
+    )
+    if (smoothing !== undefined) {
+      const { mean, mass } = smoothing
+      ascii(`,"smoothing":${JSON.stringify({ mean: writeNumber(mean), mass: writeNumber(mass) })}`)
+    }
+    ascii('}')
+  }
+  yield pieces.take()
+  yield Buffer.from(more === undefined ? ']}\n' : `],${JSON.stringify(more()).slice(1)}\n`)
+}
+
+/** The numbers of a column, so many at a time. */
+function* written<A extends Int32Array | Float64Array>(
+  pieces: Pieces,
+  column: A,
+  write: (some: A) => void,
+): Generator<Buffer> {
+  for (let at = 0; at < column.length; at += MOST_NUMBERS) {
+    if (at > 0) pieces.ascii(',')
+    write(column.subarray(at, at + MOST_NUMBERS) as A)
+    if (pieces.full) yield pieces.take()
+  }
+}
+
+const withNonFinite = (values: Float64Array): string =>
+  JSON.stringify(Array.from(values, (v) => (Number.isFinite(v) ? v : String(v)))).slice(1, -1)

@@ -1,0 +1,147 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { visibleBatch } from '../../domain/access.ts'
+import { LOG_STREAMS, readLogLines } from '../../domain/logs/index.ts'
+import { sample } from '../../domain/metrics/index.ts'
+import { readResources } from '../../domain/resources/index.ts'
+import type { Services } from '../../services.ts'
+import { repeatable } from '../request/filters.ts'
+import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
+import { numberText } from '../request/number-text.ts'
+import { byId, instant } from '../request/shapes.ts'
+import { type Asked, metricsRoutes, points, seriesShape } from './metrics.ts'
+import { type ShownSeries, sendSeries } from './series-json.ts'
+
+const second = numberText(
+  z.union([
+    z.int().min(-62_135_596_800).max(253_402_300_799),
+    z.iso.datetime().transform((text) => Math.floor(Date.parse(text) / 1000)),
+  ]),
+).optional()
+const resourcesQuery = z.strictObject({
+  ...keysQuery,
+  ...jobsQuery,
+  points,
+  from: second.describe('First second: Unix seconds, or an instant'),
+  to: second.describe('Last second, likewise'),
+})
+const storable = z
+  .string()
+  .refine((text) => !text.includes('\u0000') && text.isWellFormed(), 'holds what no text may hold')
+const dbId = numberText(z.int().min(0).max(Number.MAX_SAFE_INTEGER)).optional()
+const logQuery = z.strictObject({
+  job_id: storable.optional(),
+  level: storable
+    .optional()
+    .describe(
+      'The least severity: debug, info, warning, error or critical; any other word means that word alone',
+    ),
+  stream: repeatable(z.enum(LOG_STREAMS)).describe(
+    'Lines that the process printed there; repeat it for both. Without it also what was logged otherwise',
+  ),
+  q: storable.max(1_000).optional().describe('Part of the line, in any case'),
+  after: dbId.describe('Lines past this db_id'),
+  before: dbId.describe('Lines before this db_id; the last of them, unless `after` is given too'),
+  limit: numberText(z.int().min(1).max(500).default(50)),
+  tail: numberText(z.int().min(1).max(1_000)).optional().describe('The last so many lines; wins over limit'),
+})
+const logShape = z.object({
+  db_id: z.int(),
+  timestamp: instant,
+  job_id: z.string(),
+  level: z.string(),
+  stream: z.enum(LOG_STREAMS).nullable().describe('Null for what was logged otherwise than by printing'),
+  line: z.string(),
+})
+
+/** What a batch recorded: the series of its epochs and of its resources, its log (contract §4, §6 "M4"). */
+export function seriesRoutes(app: FastifyInstance, services: Services): void {
+  const { sql } = services
+  const tags = ['series']
+
+  metricsRoutes(app, services)
+
+  app.get<Asked<z.output<typeof resourcesQuery>>>(
+    '/api/batches/:id/resources',
+    {
+      serializerCompiler: () => String,
+      schema: {
+        tags,
+        summary: 'Resource snapshots as series over time',
+        description:
+          'As metrics, with whole Unix seconds for steps. A GPU of a snapshot is `gpus/<its uuid or index>/<field>`. `job_id` is null for what belongs to the batch as a whole.',
+        params: byId,
+        querystring: resourcesQuery,
+        response: {
+          200: z.object({
+            series: z.array(
+              seriesShape.extend({
+                job_id: z.string().nullable(),
+                steps: z.array(z.int()).describe('Unix seconds'),
+                timestamps: z.array(instant),
+              }),
+            ),
+          }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const { query } = request
+      const series = await readResources(sql, batch.key, {
+        keys: namesOf(query.keys, query.key),
+        jobs: namesOf(query.jobs, query.job),
+        from: query.from,
+        to: query.to,
+      })
+      async function* sampled(): AsyncGenerator<ShownSeries> {
+        for (const { jobId, key, steps, values, timestamps } of series) {
+          const shown = sample(steps, values, query.points, query)
+          const times = shown.positions
+            ? Array.from(shown.positions, (i) => timestamps[i] as string)
+            : timestamps
+          yield { jobId, key, ...shown, timestamps: times }
+        }
+      }
+      return sendSeries(reply, sampled())
+    },
+  )
+
+  app.withTypeProvider<ZodTypeProvider>().get(
+    '/api/batches/:id/log-lines',
+    {
+      schema: {
+        tags,
+        summary: 'Log lines in the order in which they arrived',
+        description:
+          'Pages run forward from `after`. `next_after` is the last db_id of the page and null when the page is empty.',
+        params: byId,
+        querystring: logQuery,
+        response: { 200: z.object({ items: z.array(logShape), next_after: z.int().nullable() }) },
+      },
+    },
+    async (request) => {
+      const batch = await visibleBatch(sql, await request.caller(), request.params.id)
+      const { job_id: jobId, tail, limit, stream: streams, ...query } = request.query
+      const lines = await readLogLines(sql, batch.key, {
+        ...query,
+        jobId,
+        streams,
+        limit: tail ?? limit,
+        tail: tail !== undefined,
+      })
+      return {
+        items: lines.map(({ dbId, timestamp, jobId, level, stream, line }) => ({
+          db_id: dbId,
+          timestamp,
+          job_id: jobId,
+          level,
+          stream,
+          line,
+        })),
+        next_after: lines.at(-1)?.dbId ?? null,
+      }
+    },
+  )
+}

@@ -1,0 +1,78 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../../problem.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The handler parses the JSON itself: the body arrives as bytes. */
+    rawJson?: boolean
+  }
+}
+
+const unzip = promisify(gunzip)
+
+/** How much of a refused body is still taken off the wire, in bytes and milliseconds. */
+const MOST_LEFT_BYTES = 64 * 1024 * 1024
+const MOST_LEFT_MS = 30_000
+
+/**
+ * Lets the client send what is left of a body that was refused for its length. Most clients send all of it before they
+ * look at the answer: were the connection cut at once, they would see a broken pipe in place of 413.
+ */
+export function readToItsEnd({ raw }: FastifyRequest, reply: FastifyReply): void {
+  if (raw.complete) return
+  reply.removeHeader('connection')
+  let left = MOST_LEFT_BYTES
+  const late = setTimeout(() => raw.socket.destroy(), MOST_LEFT_MS).unref()
+  raw.on('data', (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) raw.socket.destroy()
+  })
+  raw.once('close', () => clearTimeout(late))
+}
+
+/**
+ * Bodies are JSON, plain or gzip, at most `maxBodyBytes` before and after decompression. An empty body is
+ * undefined, so that an action without input needs none.
+ */
+export function acceptJson(app: FastifyInstance, maxBodyBytes: number): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer', bodyLimit: maxBodyBytes },
+    (request: FastifyRequest, wire: Buffer, done: Parsed) => {
+      const encoding = request.headers['content-encoding']
+      // It calls back: nearly every event comes plain, and a promise would cost it more than this does.
+      if (encoding === undefined || encoding === 'identity') parse(request, wire, done)
+      else decode(wire, encoding, maxBodyBytes).then((body) => parse(request, body, done), done)
+    },
+  )
+}
+
+type Parsed = (error: Error | null, body?: unknown) => void
+
+function parse(request: FastifyRequest, body: Buffer, done: Parsed): void {
+  let value: unknown = body
+  if (request.routeOptions.config.rawJson !== true) {
+    try {
+      value = body.length === 0 ? undefined : JSON.parse(body.toString('utf8'))
+    } catch {
+      done(new Problem('invalid_json'))
+      return
+    }
+  }
+  done(null, value)
+}
+
+async function decode(wire: Buffer, encoding: string, maxOutputLength: number): Promise<Buffer> {
+  if (encoding.toLowerCase() !== 'gzip') {
+    throw new Problem('unsupported_media_type', { detail: 'Content-Encoding may be gzip or absent' })
+  }
+  try {
+    return await unzip(wire, { maxOutputLength })
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw new Problem('body_too_large')
+    throw new Problem('invalid_body', { detail: 'The body is not valid gzip' })
+  }
+}

@@ -1,0 +1,192 @@
+import type { ProblemCode } from '../../problem.ts'
+import type { Operation } from '../docs/openapi-parts.ts'
+
+/** What any route may answer; told once for all of them. */
+export const EVERYWHERE = [
+  'bad_request',
+  'host_not_allowed',
+  'not_found',
+  'method_not_allowed',
+  'too_many_requests',
+  'internal',
+  'unavailable',
+  'overloaded',
+  'read_timeout',
+] as const satisfies ProblemCode[]
+
+/** What only the other doors answer, GraphQL, its subscriptions and the links in mail; not part of the REST document. */
+export const AT_OTHER_DOORS = ['query_too_large', 'confirmation_not_found'] as const satisfies ProblemCode[]
+
+/**
+ * How a sign-in through an identity provider may end without one. No answer has their status: the browser comes back to
+ * the page with the code in its address.
+ */
+export const IN_ADDRESSES = [
+  'sign_in_cancelled',
+  'sign_in_expired',
+  'sign_in_unverified',
+  'sign_in_not_allowed',
+  'sign_in_not_linked',
+  'email_missing',
+  'identity_taken',
+] as const satisfies ProblemCode[]
+
+/** What the thing that a path names may not be: the first that fits. */
+const MISSING: readonly [begins: string, code: ProblemCode][] = [
+  ['/api/batches/{id}', 'batch_not_found'],
+  ['/api/agents/{id}', 'agent_not_found'],
+  ['/api/hosts/{id}', 'agent_not_found'],
+  ['/api/jobs/{key}', 'job_not_found'],
+  ['/api/tokens/{id}', 'token_not_found'],
+  ['/api/rules/{id}', 'rule_not_found'],
+  ['/api/shares/{id}', 'share_not_found'],
+  ['/api/shared/{token}', 'share_not_found'],
+  ['/api/invitations/{id}', 'invitation_not_found'],
+  ['/api/projects/{slug}', 'project_not_found'],
+  ['/api/admin/users/{id}', 'user_not_found'],
+  ['/api/oauth/{idp}', 'provider_not_found'],
+  ['/api/auth/identities/{id}', 'identity_not_found'],
+]
+
+const EVENT: ProblemCode[] = [
+  'project_forbidden',
+  'token_bound_to_batch',
+  'unknown_project',
+  'invalid_project_name',
+  'project_exists',
+  'quota_exceeded',
+  'batch_purged',
+  'batch_project_mismatch',
+  'event_too_large',
+  'unsupported_schema_version',
+  'invalid_envelope',
+  'invalid_event_data',
+  'invalid_text',
+  'too_deep',
+]
+const BUSY: ProblemCode[] = ['rate_limited']
+
+/** What one route answers beyond what follows from its input and its door. */
+const OWN: Record<string, readonly ProblemCode[]> = {
+  'POST /api/events': [...EVENT, ...BUSY],
+  'POST /api/events/batch': [
+    'too_many_events',
+    'unsupported_schema_version',
+    'invalid_envelope',
+    'invalid_text',
+    'too_deep',
+    ...BUSY,
+  ],
+  'POST /api/auth/register': [
+    'registration_closed',
+    'email_taken',
+    'too_many_registrations',
+    'password_too_common',
+  ],
+  'POST /api/auth/login': [
+    'bad_credentials',
+    'account_disabled',
+    'too_many_attempts',
+    'second_factor_required',
+  ],
+  'POST /api/auth/login/totp': ['bad_code', 'challenge_expired', 'account_disabled', 'too_many_attempts'],
+  'POST /api/auth/login/passkey/options': ['passkeys_unavailable', 'too_many_attempts'],
+  'POST /api/auth/login/passkey': [
+    'passkeys_unavailable',
+    'passkey_refused',
+    'challenge_expired',
+    'account_disabled',
+    'too_many_attempts',
+  ],
+  'POST /api/auth/passkeys/options': [
+    'passkeys_unavailable',
+    'wrong_password',
+    'too_many_passkeys',
+    'too_many_attempts',
+  ],
+  'POST /api/auth/passkeys': [
+    'passkeys_unavailable',
+    'passkey_refused',
+    'challenge_expired',
+    'passkey_exists',
+    'too_many_passkeys',
+  ],
+  'PATCH /api/auth/passkeys/{id}': ['passkey_not_found'],
+  'DELETE /api/auth/passkeys/{id}': ['passkey_not_found', 'wrong_password', 'too_many_attempts'],
+  'POST /api/auth/totp': ['wrong_password', 'totp_enabled', 'too_many_attempts'],
+  'POST /api/auth/totp/confirm': ['wrong_code', 'totp_not_enabled', 'totp_enabled', 'too_many_attempts'],
+  'POST /api/auth/totp/disable': ['wrong_password', 'wrong_code', 'totp_not_enabled', 'too_many_attempts'],
+  'POST /api/auth/recovery-codes': ['wrong_password', 'wrong_code', 'totp_not_enabled', 'too_many_attempts'],
+  'DELETE /api/auth/sessions/{id}': ['session_not_found'],
+  'GET /api/auth/me': ['forbidden'],
+  'PATCH /api/auth/me': ['wrong_password', 'too_many_attempts', 'password_too_common'],
+  'GET /api/oauth/{idp}/start': ['provider_unavailable', 'too_many_attempts'],
+  'POST /api/oauth/{idp}/link': ['wrong_password', 'provider_unavailable', 'too_many_attempts'],
+  'DELETE /api/auth/identities/{id}': ['last_sign_in'],
+  'PATCH /api/admin/users/{id}': ['last_admin'],
+  'POST /api/batches/{id}/stop': ['batch_finished'],
+  'POST /api/batches/{id}/rerun': [
+    'agent_offline',
+    'command_unknown',
+    'nothing_to_rerun',
+    'too_many_jobs',
+    'command_changed',
+  ],
+  'POST /api/batches/{id}/commands/{cmd_id}/cancel': ['command_not_found', 'command_not_pending'],
+  'POST /api/agents/{id}/jobs/{cmd_id}/claim': ['command_not_found', 'command_not_pending'],
+  'POST /api/agents/{id}/jobs/{cmd_id}/ack': ['command_not_found', 'command_not_pending'],
+  'POST /api/agents/{id}/jobs/{cmd_id}/steps': ['command_not_found'],
+  'POST /api/agents/{id}/jobs/{cmd_id}/result': ['command_not_found', 'command_not_in_flight'],
+  'GET /api/batches/{id}/jobs/{job_id}/attempts': ['job_not_found'],
+  'GET /api/batches/{id}/jobs/{job_id}/attempts/{n}/metrics': [
+    'job_not_found',
+    'attempt_not_found',
+    'too_many_points',
+  ],
+  'POST /api/batches/{id}/restore': ['batch_purged'],
+  'POST /api/projects': ['project_exists', 'invalid_project_name', 'quota_exceeded'],
+  'POST /api/tokens': ['quota_exceeded'],
+  'POST /api/agents/register': ['quota_exceeded', 'agent_online'],
+  'POST /api/batches/{id}/shares': ['quota_exceeded'],
+  'POST /api/projects/{slug}/members': ['user_not_found', 'already_owner', 'address_not_verified'],
+  'DELETE /api/projects/{slug}/invitations/{id}': ['invitation_not_found'],
+  'POST /api/projects/{slug}/confirmations': [
+    'address_not_found',
+    'address_already_verified',
+    'address_stopped',
+    'mail_not_configured',
+    'too_many_attempts',
+  ],
+  'POST /api/auth/verification': ['address_already_verified', 'mail_not_configured', 'too_many_attempts'],
+  'DELETE /api/projects/{slug}/members/{user_id}': ['member_not_found'],
+  'POST /api/projects/{slug}/rules': ['too_many_rules'],
+  'POST /api/rules/{id}/test': ['too_many_attempts'],
+  'GET /api/sse': ['channel_forbidden', 'too_many_streams'],
+  'POST /api/sse': ['too_many_streams'],
+  'GET /metrics': ['forbidden'],
+}
+
+/** The routes that `OWN` speaks of: a test holds them against those there are. */
+export const ROUTES_WITH_OWN_REFUSALS = Object.keys(OWN)
+
+/** The refusals of a route beyond those of every route, in the order of their status. */
+export function refusalsOf(method: string, path: string, operation: Operation): ProblemCode[] {
+  const codes = new Set<ProblemCode>()
+  const open = operation.security?.length === 0
+  const takesBody = operation.requestBody !== undefined
+  const ingest = path.startsWith('/api/events')
+  const query = operation.parameters?.filter((parameter) => parameter.in === 'query') ?? []
+
+  if (takesBody) codes.add('invalid_json')
+  if (!open) codes.add('unauthenticated').add('forbidden')
+  // Telemetry comes with a token, never with a cookie.
+  if (method !== 'GET' && !ingest) codes.add('cross_site_request')
+  const missing = MISSING.find(([begins]) => path.startsWith(begins))
+  if (missing !== undefined) codes.add(missing[1])
+  if (takesBody) codes.add('request_timeout').add('body_too_large').add('unsupported_media_type')
+  if (takesBody && !ingest) codes.add('invalid_body')
+  if (path.startsWith('/api/')) codes.add('invalid_query')
+  if (query.some((parameter) => parameter.name === 'cursor')) codes.add('invalid_cursor')
+  for (const code of OWN[`${method} ${path}`] ?? []) codes.add(code)
+  return [...codes]
+}

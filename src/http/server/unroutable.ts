@@ -1,0 +1,34 @@
+import type { Socket } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../../problem.ts'
+import { problemBody, sendProblem, toProblem } from './respond.ts'
+
+/** A path that cannot be decoded or holds too long a name: no hook of ours runs before Fastify gives up on it. */
+export function refusePath(error: Error, request: FastifyRequest, reply: FastifyReply): void {
+  sendProblem(reply.header('x-request-id', request.id), toProblem(error))
+}
+
+/**
+ * Bytes that are no HTTP, or headers without end: there is no request yet to answer, so the answer is written by hand,
+ * in the form of all others (contract "General rules").
+ */
+export function refuseBytes(error: Error & { code?: string }, socket: Socket, id: string): void {
+  if (error.code !== 'ECONNRESET' && socket.writable) {
+    const tooSlow = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+    const body = JSON.stringify(problemBody(new Problem('bad_request'), { id, url: '/' }))
+    const head = [
+      'HTTP/1.1 400 Bad Request',
+      'content-type: application/problem+json; charset=utf-8',
+      `content-length: ${Buffer.byteLength(body)}`,
+      `x-request-id: ${id}`,
+      'connection: close',
+    ]
+    // A connection that waited for a request in vain is no fault: clients may try again on another.
+    socket.write(
+      tooSlow
+        ? 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n'
+        : `${head.join('\r\n')}\r\n\r\n${body}`,
+    )
+  }
+  socket.destroy(error)
+}

@@ -1,0 +1,219 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { requestAccountConfirmation } from '../../domain/addresses/index.ts'
+import { recordAudit } from '../../domain/audit.ts'
+import { factorsOf, makeChallenge } from '../../domain/factors/index.ts'
+import { closeSession, closeSessionsOf } from '../../domain/sessions/index.ts'
+import {
+  createUser,
+  emailKey,
+  findAccount,
+  findUser,
+  hashPassword,
+  nameFromEmail,
+  requireRegistration,
+  requireUncommonPassword,
+  updateProfile,
+  verifyPassword,
+} from '../../domain/users/index.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { createAttemptLimits } from '../request/attempts.ts'
+import { personOnly } from '../request/credentials.ts'
+import * as shapes from '../request/shapes.ts'
+import { toProblem } from '../server/respond.ts'
+import { confirmPassword, fromKnownPlace } from './confirm-password.ts'
+import type { Guesses } from './guesses.ts'
+import { clearSessionCookie } from './session-cookie.ts'
+import { enter, noteFailure, signedIn, welcome } from './signed-in.ts'
+
+const me = z.object({ user: shapes.userShape })
+
+/** Accounts and sessions of people (contract §3). */
+export function authRoutes(app: FastifyInstance, services: Services, guesses: Guesses): void {
+  const { config, sql, writer, now } = services
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const open = { tags: ['identity'], security: [], querystring: shapes.nothing }
+  const own = { tags: ['identity'], querystring: shapes.nothing }
+
+  const registrations = createAttemptLimits(
+    { account: 0, address: config.registrationsPerHour },
+    { windowS: 3600, code: 'too_many_registrations' },
+  )
+
+  routes.post(
+    '/api/auth/register',
+    {
+      config: { opensSession: true },
+      schema: {
+        ...open,
+        summary: 'Make an account and sign in; the first one is an administrator',
+        body: z.strictObject({
+          email: shapes.email,
+          password: shapes.newPassword,
+          name: shapes.label.optional().describe('Default: the part of the address before the @'),
+        }),
+        response: { 201: signedIn },
+      },
+    },
+    async (request, reply) => {
+      const { email, password, name = nameFromEmail(email) } = request.body
+      requireUncommonPassword(password)
+      // Before the hash is paid for; createUser decides.
+      await requireRegistration(sql, config.registration)
+      const forgive = registrations.take({ address: request.ip }, now())
+      try {
+        if ((await findAccount(sql, email)) !== undefined) throw new Problem('email_taken')
+        const passwordHash = await hashPassword(password, 'new-account')
+        const at = now()
+        const { user, session } = await commit(writer, async (tx) => {
+          const user = await createUser(tx, { email, name, passwordHash }, config.registration, at)
+          if (config.smtp !== undefined) await requestAccountConfirmation(tx, user, { again: false }, at)
+          return {
+            result: { user, session: await enter(tx, request, user, 'registration', at) },
+            changes: [],
+          }
+        })
+        return reply.code(201).send(welcome(reply, services, user, session, at))
+      } catch (error) {
+        // A service that is busy or broken counts against nobody.
+        if (toProblem(error).status >= 500) forgive()
+        throw error
+      }
+    },
+  )
+
+  routes.post(
+    '/api/auth/login',
+    {
+      config: { opensSession: true },
+      schema: {
+        ...open,
+        summary: 'Sign in; 5 wrong attempts a minute at one account from one address, 20 from one address',
+        description:
+          'An account with an authenticator app gets 401 `second_factor_required` with `challenge`, `expires_at` and `factors`: send the challenge with a code to `POST /api/auth/login/totp`.',
+        body: z.strictObject({ email: z.string().max(1024), password: shapes.triedPassword }),
+        response: { 200: signedIn },
+      },
+    },
+    async (request, reply) => {
+      const { email, password } = request.body
+      const account = shapes.email.safeParse(email).success ? await findAccount(sql, email) : undefined
+      const right = await guesses.check(
+        { account: emailKey(email), address: request.ip },
+        now(),
+        fromKnownPlace(services, request, email),
+        () => verifyPassword(account?.passwordHash, password),
+      )
+      if (account === undefined || !right) {
+        const reason = account === undefined ? 'unknown_account' : 'wrong_password'
+        await noteFailure(services, request, account?.id, { method: 'password', reason })
+        throw new Problem('bad_credentials')
+      }
+      if (account.disabled) {
+        await noteFailure(services, request, account.id, { method: 'password', reason: 'account_disabled' })
+        throw new Problem('account_disabled')
+      }
+      const at = now()
+      if ((await factorsOf(sql, account.id)).totpSince !== null) {
+        const { challenge, expiresAt } = await commit(writer, async (tx) => ({
+          result: await makeChallenge(tx, 'second_factor', account.id, at),
+          changes: [],
+        }))
+        reply.header('cache-control', 'no-store')
+        throw new Problem('second_factor_required', {
+          members: { challenge, expires_at: expiresAt.toISOString(), factors: ['totp', 'recovery_code'] },
+        })
+      }
+      const session = await commit(writer, async (tx) => ({
+        result: await enter(tx, request, account, 'password', at),
+        changes: [],
+      }))
+      return welcome(reply, services, account, session, at)
+    },
+  )
+
+  routes.post(
+    '/api/auth/logout',
+    {
+      ...personOnly,
+      schema: {
+        ...own,
+        summary: 'Close the session: its cookie and its JWT are refused from then on',
+        body: shapes.noInput,
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await commit(writer, async (tx) => {
+        await closeSession(tx, caller.credentialId, now())
+        const subject = `user:${caller.user.id}` as const
+        await recordAudit(tx, caller, { action: 'user.signed_out', subject }, now())
+        return { result: undefined, changes: [] }
+      })
+      if (caller.via === 'cookie') clearSessionCookie(reply, config)
+      return reply.code(204).send(null)
+    },
+  )
+
+  routes.get(
+    '/api/auth/me',
+    { schema: { ...own, summary: 'Who I am', response: { 200: me } } },
+    async (request, reply) => {
+      const caller = await request.known()
+      if (['reporter', 'agent', 'rerun'].includes(caller.via)) throw new Problem('forbidden')
+      const user = await findUser(sql, caller.user.id)
+      if (user === undefined) throw new Problem('unauthenticated')
+      reply.header('cache-control', 'no-store')
+      return { user: shapes.showUser(user) }
+    },
+  )
+
+  routes.patch(
+    '/api/auth/me',
+    {
+      ...personOnly,
+      schema: {
+        ...own,
+        summary: 'Change my name or my password; a new password closes my other sessions',
+        body: z
+          .strictObject({
+            name: shapes.label.optional(),
+            password: shapes.newPassword.optional(),
+            current_password: shapes.triedPassword.optional().describe('Required with `password`'),
+          })
+          .refine(
+            (body) => body.name !== undefined || body.password !== undefined,
+            'must change name or password',
+          )
+          .refine((body) => body.password === undefined || body.current_password !== undefined, {
+            path: ['current_password'],
+            error: 'is required to change the password',
+          }),
+        response: { 200: me },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const { name, password, current_password: current } = request.body
+      if (current !== undefined) {
+        await confirmPassword(services, guesses, { request, caller, password: current })
+      }
+      if (password !== undefined) requireUncommonPassword(password)
+      const passwordHash = password === undefined ? undefined : await hashPassword(password)
+      const user = await commit(writer, async (tx) => {
+        const user = await updateProfile(tx, caller.user.id, { name, passwordHash })
+        if (passwordHash !== undefined) {
+          await closeSessionsOf(tx, user.id, now(), caller.credentialId)
+          const subject = `user:${user.id}` as const
+          await recordAudit(tx, caller, { action: 'user.password_changed', subject }, now())
+        }
+        return { result: user, changes: [] }
+      })
+      return { user: shapes.showUser(user) }
+    },
+  )
+}

@@ -1,0 +1,273 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { recordAudit } from '../../domain/audit.ts'
+import type { Known } from '../../domain/caller.ts'
+import {
+  beginTotp,
+  confirmTotp,
+  disableTotp,
+  factorsOf,
+  renewRecoveryCodes,
+  takeChallenge,
+  tryChallenge,
+  useFactor,
+} from '../../domain/factors/index.ts'
+import { waysIn } from '../../domain/identities/index.ts'
+import { findUser } from '../../domain/users/index.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { personOnly } from '../request/credentials.ts'
+import * as shapes from '../request/shapes.ts'
+import { confirmPassword, fromKnownPlace } from './confirm-password.ts'
+import { createGuesses, type Guesses } from './guesses.ts'
+import { enter, noteFailure, signedIn, visitorOf, welcome } from './signed-in.ts'
+
+/** Wrong codes at one account in an hour, from all unknown places together: of a million, three are right at a time. */
+const CODES_PER_HOUR = 20
+
+const code = z.string().min(1).max(64)
+const proof = z.strictObject({
+  current_password: shapes.triedPassword.optional(),
+  code: code.optional().describe('Of the authenticator app, or a recovery code'),
+})
+const codesShape = z.object({ recovery_codes: z.array(z.string()).describe('Shown this once') })
+
+/** An authenticator app as the second factor, with recovery codes (docs/api.md "Second factors and passkeys"). */
+export function secondFactorRoutes(app: FastifyInstance, services: Services, passwords: Guesses): void {
+  const { config, sql, writer, now } = services
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['identity']
+  const own = { tags, querystring: shapes.nothing }
+  const codes = createGuesses({ perHour: CODES_PER_HOUR })
+  const { encryptionKey } = config
+
+  /** Checks a code of a signed-in person. Throws `wrong_code`, `too_many_attempts`. */
+  async function confirmCode(request: FastifyRequest, caller: Known, given: string): Promise<void> {
+    const { id, email } = caller.user
+    const right = await codes.check(
+      { account: id, address: request.ip },
+      now(),
+      fromKnownPlace(services, request, email),
+      async () => (await spend(id, given)) !== undefined,
+    )
+    if (!right) throw new Problem('wrong_code')
+  }
+
+  const spend = (userId: string, given: string) =>
+    commit(writer, async (tx) => ({
+      result: await useFactor(tx, userId, given, encryptionKey, now()),
+      changes: [],
+    }))
+
+  /** An open session alone must not weaken the account: its password, or a code, is asked for again. */
+  async function prove(request: FastifyRequest, caller: Known, given: z.output<typeof proof>): Promise<void> {
+    const { current_password: password } = given
+    if (password !== undefined) await confirmPassword(services, passwords, { request, caller, password })
+    else if (given.code !== undefined) await confirmCode(request, caller, given.code)
+    else {
+      const errors = [{ path: 'current_password', message: 'is required, or a code' }]
+      throw new Problem('invalid_body', { errors })
+    }
+  }
+
+  routes.get(
+    '/api/auth/factors',
+    {
+      ...personOnly,
+      schema: {
+        ...own,
+        summary: 'What protects my account beside its password',
+        response: {
+          200: z.object({
+            totp: z.object({ enabled: z.boolean(), since: shapes.instant.nullable() }),
+            recovery_codes_left: z.int(),
+            passkeys: z.int(),
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const found = await factorsOf(sql, (await request.person()).user.id)
+      return {
+        totp: { enabled: found.totpSince !== null, since: found.totpSince },
+        recovery_codes_left: found.recoveryCodesLeft,
+        passkeys: found.passkeys,
+      }
+    },
+  )
+
+  routes.post(
+    '/api/auth/totp',
+    {
+      ...personOnly,
+      schema: {
+        ...own,
+        summary: 'Begin to set up an authenticator app; it counts once a code of it is confirmed',
+        body: z.strictObject({
+          current_password: shapes.triedPassword
+            .optional()
+            .describe('Required for an account that has a password'),
+        }),
+        response: {
+          201: z.object({
+            secret: z.string().describe('In base32, to type in'),
+            uri: z.string().describe('`otpauth://…`, to show as a QR code'),
+          }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const { current_password: password } = request.body
+      if (password !== undefined || (await waysIn(sql, caller.user.id)).password)
+        await prove(request, caller, { current_password: password })
+      const begun = await commit(writer, async (tx) => ({
+        result: await beginTotp(tx, caller, encryptionKey, now()),
+        changes: [],
+      }))
+      reply.header('cache-control', 'no-store')
+      return reply.code(201).send(begun)
+    },
+  )
+
+  routes.post(
+    '/api/auth/totp/confirm',
+    {
+      ...personOnly,
+      schema: {
+        ...own,
+        summary: 'Confirm the authenticator app by a code of it: from then on signing in asks for one',
+        body: z.strictObject({ code }),
+        response: { 200: codesShape },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const made: string[] = []
+      // A wrong code is a guess as well.
+      const right = await codes.check(
+        { account: caller.user.id, address: request.ip },
+        now(),
+        fromKnownPlace(services, request, caller.user.email),
+        async () => {
+          try {
+            const given = request.body.code.replace(/\s/g, '')
+            made.push(
+              ...(await commit(writer, async (tx) => ({
+                result: await confirmTotp(tx, caller, given, encryptionKey, now()),
+                changes: [],
+              }))),
+            )
+            return true
+          } catch (error) {
+            if (error instanceof Problem && error.code === 'wrong_code') return false
+            throw error
+          }
+        },
+      )
+      if (!right) throw new Problem('wrong_code')
+      reply.header('cache-control', 'no-store')
+      return { recovery_codes: made }
+    },
+  )
+
+  routes.post(
+    '/api/auth/totp/disable',
+    {
+      ...personOnly,
+      schema: {
+        ...own,
+        summary: 'Remove the authenticator app and its recovery codes; needs the password or a code',
+        body: proof,
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await prove(request, caller, request.body)
+      await commit(writer, async (tx) => ({ result: await disableTotp(tx, caller, now()), changes: [] }))
+      return reply.code(204).send(null)
+    },
+  )
+
+  routes.post(
+    '/api/auth/recovery-codes',
+    {
+      ...personOnly,
+      schema: {
+        ...own,
+        summary: 'Make new recovery codes in the place of the old ones; needs the password or a code',
+        body: proof,
+        response: { 200: codesShape },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await prove(request, caller, request.body)
+      const made = await commit(writer, async (tx) => ({
+        result: await renewRecoveryCodes(tx, caller, now()),
+        changes: [],
+      }))
+      reply.header('cache-control', 'no-store')
+      return { recovery_codes: made }
+    },
+  )
+
+  routes.post(
+    '/api/auth/login/totp',
+    {
+      config: { opensSession: true },
+      schema: {
+        tags,
+        security: [],
+        querystring: shapes.nothing,
+        summary: 'The second step of signing in: the challenge of the first, and a code',
+        body: z.strictObject({
+          challenge: z.string().min(1).max(128),
+          code: code.describe('Of the authenticator app, or a recovery code'),
+        }),
+        response: { 200: signedIn },
+      },
+    },
+    async (request, reply) => {
+      const { challenge, code: given } = request.body
+      const userId = await commit(writer, async (tx) => ({
+        result: await tryChallenge(tx, 'second_factor', challenge, now()),
+        changes: [],
+      }))
+      const user = userId === undefined ? undefined : await findUser(sql, userId)
+      if (user === undefined) throw new Problem('challenge_expired')
+      if (user.disabled) throw new Problem('account_disabled')
+      const at = now()
+      const answer: { session?: Awaited<ReturnType<typeof enter>> } = {}
+      const right = await codes.check(
+        { account: user.id, address: request.ip },
+        at,
+        fromKnownPlace(services, request, user.email),
+        async () => {
+          const session = await commit(writer, async (tx) => {
+            const method = await useFactor(tx, user.id, given, encryptionKey, at)
+            if (method === undefined) return { result: undefined, changes: [] }
+            // Two right codes at once open one session.
+            if ((await takeChallenge(tx, 'second_factor', challenge, at)) === undefined)
+              throw new Problem('challenge_expired')
+            if (method === 'recovery_code') {
+              const entry = { action: 'user.recovery_code_used', subject: `user:${user.id}` } as const
+              await recordAudit(tx, visitorOf(request, user), entry, at)
+            }
+            return { result: await enter(tx, request, user, method, at), changes: [] }
+          })
+          if (session !== undefined) answer.session = session
+          return session !== undefined
+        },
+      )
+      if (!right || answer.session === undefined) {
+        await noteFailure(services, request, user.id, { method: 'totp', reason: 'bad_code' })
+        throw new Problem('bad_code')
+      }
+      return welcome(reply, services, user, answer.session, at)
+    },
+  )
+}

@@ -1,0 +1,80 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { Tx } from '../../db/sql.ts'
+import { recordAudit } from '../../domain/audit.ts'
+import type { Visitor } from '../../domain/caller.ts'
+import { type OpenedSession, openSession, type SignInMethod } from '../../domain/sessions/index.ts'
+import type { User } from '../../domain/users/index.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import * as shapes from '../request/shapes.ts'
+import { setSessionCookie } from './session-cookie.ts'
+
+/** What every way to sign in answers. */
+export const signedIn = z.object({
+  user: shapes.userShape,
+  token: z.string().describe('A JWT for `Authorization: Bearer`'),
+  expires_at: shapes.instant.describe('When the JWT ends'),
+})
+
+/** Whoever signs in, for the audit log. */
+export const visitorOf = (request: FastifyRequest, user?: { id: string }): Visitor => ({
+  kind: 'visitor',
+  address: request.ip,
+  ...(user && { user: { id: user.id } }),
+})
+
+/** Opens a session of the user, in the transaction of what proved who it is, and writes the sign-in down. */
+export async function enter(
+  tx: Tx,
+  request: FastifyRequest,
+  user: { id: string },
+  method: SignInMethod,
+  now: Date,
+  detail: Record<string, unknown> = {},
+): Promise<OpenedSession> {
+  const { ip: address, headers } = request
+  const session = await openSession(tx, user.id, { address, userAgent: headers['user-agent'], method }, now)
+  const action = method === 'registration' ? 'user.registered' : 'user.signed_in'
+  await recordAudit(
+    tx,
+    visitorOf(request, user),
+    { action, subject: `user:${user.id}`, detail: { method, ...detail } },
+    now,
+  )
+  return session
+}
+
+/** The answer to whoever signed in, with the browser's cookie. */
+export function welcome(
+  reply: FastifyReply,
+  { config }: Pick<Services, 'config'>,
+  user: User,
+  session: OpenedSession,
+  at: Date,
+): z.output<typeof signedIn> {
+  setSessionCookie(reply, config, session.cookie, at.toISOString(), at)
+  reply.header('cache-control', 'no-store')
+  return { user: shapes.showUser(user), token: session.token, expires_at: session.expiresAt }
+}
+
+/**
+ * Writes down that a sign-in failed. What was typed as an address is not kept where no account has it: people type
+ * passwords there.
+ */
+export async function noteFailure(
+  { writer, now }: Pick<Services, 'writer' | 'now'>,
+  request: FastifyRequest,
+  userId: string | undefined,
+  detail: { method: SignInMethod; reason: string },
+): Promise<void> {
+  await commit(writer, async (tx) => ({
+    result: await recordAudit(
+      tx,
+      visitorOf(request),
+      { action: 'user.sign_in_failed', subject: `user:${userId ?? 'unknown'}`, detail },
+      now(),
+    ),
+    changes: [],
+  }))
+}

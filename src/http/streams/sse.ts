@@ -1,0 +1,133 @@
+import type { OutgoingHttpHeaders } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { decodeJwt } from 'jose'
+import { z } from 'zod'
+import type { Caller } from '../../domain/caller.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+import { readersOnly } from '../request/credentials.ts'
+
+const repeatable = z
+  .union([z.string(), z.array(z.string())])
+  .transform((given) => [given].flat())
+  .optional()
+
+const eventsQuery = z.strictObject({
+  channels: repeatable.describe('Names of channels, separated by commas; repeatable'),
+  channel: repeatable.describe('One channel as it is, for ids that hold commas; repeatable'),
+  last_event_id: z
+    .string()
+    .optional()
+    .describe('Cursor to go on from; the header Last-Event-ID, which EventSource sends by itself, wins'),
+})
+
+const operation = z.looseObject({
+  query: z.string(),
+  variables: z.record(z.string(), z.unknown()).nullish(),
+  operationName: z.string().nullish(),
+  extensions: z.record(z.string(), z.unknown()).nullish(),
+})
+/** What both answer with: it never ends by itself. */
+const eventStream = (description: string) => ({
+  200: { description, content: { 'text/event-stream': { schema: z.string() } } },
+})
+const MOST_OPERATION_BYTES = 100 * 1024
+
+/** The live stream (contract §6). Whatever is refused is refused before it begins, as problem+json. */
+export function sseRoutes(app: FastifyInstance, services: Services): void {
+  const { live, sse, log } = services
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['stream']
+  // Streams end before the server closes, so that clients come back elsewhere at once.
+  app.addHook('preClose', async () => sse.stop())
+
+  routes.get(
+    '/api/sse',
+    {
+      exposeHeadRoute: false,
+      schema: {
+        tags,
+        summary: 'Changes as they happen, as server-sent events',
+        description:
+          'Channels: project:{slug}, batch:{id}, metrics:{batch_id}, logs:{batch_id}, resources:{batch_id}, host:{agent_id}, hosts, dashboard, share:{token}; at most 100. Each message has `id` (a cursor), `event` (the kind of the channel) and `data` {channel, type, at, payload}. `event: reset` says that the cursor is of no use and what is shown must be read anew.',
+        querystring: eventsQuery,
+        response: eventStream('Messages, and a comment every 15 seconds'),
+      },
+    },
+    async (request, reply) => {
+      const { channels = [], channel = [], last_event_id } = request.query
+      const names = [...channels.flatMap((list) => list.split(',')).filter((name) => name !== ''), ...channel]
+      const after = cursorOf(headerOf(request, 'last-event-id') || last_event_id)
+      const caller = await request.caller()
+      app.streamSlots.take(request, reply)
+      const subscription = await live.follow(caller, names, { after, until: endOf(request, caller) })
+      const headers = takeOver(reply)
+      await sse.serveEvents(reply.raw, headers, subscription).catch((err) => {
+        log.warn({ err, request_id: request.id }, 'a stream failed; its client comes back with its cursor')
+      })
+    },
+  )
+
+  routes.post(
+    '/api/sse',
+    {
+      ...readersOnly,
+      bodyLimit: MOST_OPERATION_BYTES,
+      schema: {
+        tags,
+        summary: 'A GraphQL subscription, for clients of graphql-sse',
+        querystring: z.strictObject({}),
+        body: operation,
+        response: eventStream('`next` with each result; errors of the operation as well'),
+      },
+    },
+    (request, reply) => streamOperation(services, request, reply, request.body),
+  )
+}
+
+/** Answers with the stream of a subscription; for /graphql too. What is wrong with it is said within the stream. */
+export async function streamOperation(
+  { sse, log }: Pick<Services, 'sse' | 'log'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  params: object,
+): Promise<void> {
+  const caller = await request.caller()
+  request.server.streamSlots.take(request, reply)
+  const until = endOf(request, caller)
+  const headers = takeOver(reply)
+  await sse
+    .serveOperation(reply.raw, headers, { ...params }, caller, until)
+    .catch((err) => log.warn({ err, request_id: request.id }, 'a stream failed'))
+}
+
+/** From here on the answer is written by the stream; the headers that were set so far go with it. */
+function takeOver(reply: FastifyReply): OutgoingHttpHeaders {
+  reply.hijack()
+  return reply.getHeaders() as OutgoingHttpHeaders
+}
+
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+/** @throws Problem invalid_query for what cannot be a cursor; whether it is one that was given is for the log to say */
+function cursorOf(text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  const message = 'must be the id of a message'
+  throw new Problem('invalid_query', {
+    detail: `last_event_id: ${message}`,
+    errors: [{ path: 'last_event_id', message }],
+  })
+}
+
+/** When the credential ends by itself: a JWT says so, and was verified before. */
+function endOf(request: FastifyRequest, caller: Caller): Date | undefined {
+  if (caller.kind === 'anonymous' || caller.via !== 'session') return undefined
+  const token = request.headers.authorization?.split(' ').at(-1)
+  const { exp } = token === undefined ? {} : decodeJwt(token)
+  return exp === undefined ? undefined : new Date(exp * 1000)
+}

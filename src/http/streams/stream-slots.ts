@@ -1,0 +1,36 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../../problem.ts'
+
+/** Open streams by client address, which `SVC_TRUST_PROXY` decides. */
+export interface StreamSlots {
+  /**
+   * Takes a slot until the answer is closed.
+   * @throws Problem too_many_streams
+   */
+  take(request: FastifyRequest, reply: FastifyReply): void
+}
+
+/** Seconds after which a client that was refused may ask again. */
+const RETRY_AFTER_S = 15
+
+export function createStreamSlots(perAddress: number): StreamSlots {
+  const open = new Map<string, number>()
+  return {
+    take({ ip }, reply) {
+      const standing = open.get(ip) ?? 0
+      if (standing >= perAddress) {
+        throw new Problem('too_many_streams', {
+          retryAfterS: RETRY_AFTER_S,
+          detail: `One client address may have ${perAddress} streams open (SVC_MAX_STREAMS_PER_ADDRESS)`,
+        })
+      }
+      if (reply.raw.closed) return
+      open.set(ip, standing + 1)
+      reply.raw.once('close', () => {
+        const left = (open.get(ip) ?? 1) - 1
+        if (left === 0) open.delete(ip)
+        else open.set(ip, left)
+      })
+    },
+  }
+}

@@ -1,0 +1,181 @@
+import { useCallback, useEffect, useRef, useState } from 'react'
+import { sayWhy } from '../lib/api/request.ts'
+import { useColourChoice } from '../lib/charts/colours.ts'
+import { createDrawer } from '../lib/charts/draw-queue.ts'
+import type { Line } from '../lib/charts/line.ts'
+import type { Point } from '../lib/live/points.ts'
+import { EPOCH } from '../lib/step-unit.ts'
+import { useTheme } from '../lib/theme.ts'
+import { count, some } from '../lib/words.ts'
+import { arrive, useClip, useLines } from '../logs/use-lines.ts'
+import { ChartMenu, YRange } from './chart-menu.tsx'
+import type { ChartView } from './chart-view.ts'
+import { createPlot, type Plot } from './plot.ts'
+import { PLOT_HEIGHT } from './plot-height.ts'
+import { saveCsv, saveDrawing, savePicture } from './save-chart.ts'
+
+/** One series over all chosen jobs, or over groups of them. Mounted only while it can be seen. */
+export function ChartCard(props: ChartView & { name: string; jobs: readonly string[]; whole: boolean }) {
+  const { name, jobs, view } = { ...props, view: props }
+  const theme = useTheme()
+  const choice = useColourChoice()
+  const root = useRef<HTMLDivElement>(null)
+  const plot = useRef<Plot | null>(null)
+  const [width, setWidth] = useState(0)
+  const [said, setSaid] = useState({ drawn: 0, total: 0, unshown: 0, nonFinite: 0, beyond: 0 })
+  const query = useLines(props, width)
+  const clip = useClip(props)
+  const lines = query.data
+  const typed = view.y?.[name]
+  const [low, high] = typed ?? [clip?.low ?? null, clip?.high ?? null]
+
+  const draw = useCallback(() => {
+    if (plot.current === null || lines === undefined) return
+    const shown = shownOf(lines, jobs)
+    const { unshown } = plot.current.draw(shown, { x: view.zoom, y: [low, high] })
+    const sum = (of: (line: Line) => number): number => shown.reduce((n, line) => n + of(line), 0)
+    setSaid({
+      drawn: sum((line) => line.steps.length),
+      total: sum((line) => line.total),
+      nonFinite: sum((line) => line.nonFinite),
+      unshown,
+      beyond: clip?.later() ?? 0,
+    })
+  }, [lines, jobs, view.zoom, low, high, clip])
+
+  useEffect(() => {
+    const at = root.current
+    if (at === null) return
+    const watcher = new ResizeObserver(() => {
+      setWidth(at.clientWidth)
+      plot.current?.resize(at.clientWidth)
+    })
+    watcher.observe(at)
+    return () => watcher.disconnect()
+  }, [])
+
+  // The handlers may change at every render; the plot is made anew only for what it is made of.
+  const latest = useRef(view)
+  useEffect(() => {
+    latest.current = view
+  })
+  const names = lines === undefined ? '' : madeOf(shownOf(lines, jobs))
+  const linesNow = useRef(lines)
+  linesNow.current = lines
+  const jobsNow = useRef(jobs)
+  jobsNow.current = jobs
+  const { x, xLog = false, log, of, focus, colourOf } = view
+  const unit = view.unitOf?.(name) ?? view.unit ?? EPOCH
+  const band = view.group?.band ?? 'none'
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a chosen colour shows in what colourOf answers
+  useEffect(() => {
+    const at = root.current
+    if (at === null || names === '' || linesNow.current === undefined) return
+    const made = createPlot(at, shownOf(linesNow.current, jobsNow.current), {
+      title: name,
+      x,
+      unit,
+      xLog,
+      log,
+      band,
+      theme,
+      colourOf,
+      sync: `${of} ${x}`,
+      onZoom: (range) => latest.current.onZoom(range),
+      onZoomOut: () => latest.current.onZoomOut(),
+      onNear: (job) => latest.current.focus.set(job),
+      focused: () => latest.current.focus.get(),
+    })
+    plot.current = made
+    const unlight = focus.on(() => made.light(focus.get()))
+    return () => {
+      unlight()
+      made.destroy()
+      plot.current = null
+    }
+  }, [names, name, x, unit, xLog, log, band, of, focus, colourOf, theme, choice])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a plot that was made anew is drawn
+  useEffect(draw, [draw, names, x, unit, xLog, log, band, theme, choice])
+
+  useEffect(() => {
+    if (lines === undefined || view.group !== undefined) return
+    const drawer = createDrawer(draw)
+    const chosen = new Set(jobs)
+    const off = view.bus.on((arrived: readonly Point[]) => {
+      let changed = false
+      for (const point of arrived) {
+        const value = point.values[name]
+        if (!chosen.has(point.job) || value === undefined) continue
+        if (!arrive(lines, point, value, latest.current)) continue
+        changed = true
+        clip?.note(Number(value))
+      }
+      if (changed) drawer.request()
+    })
+    return () => {
+      off()
+      drawer.stop()
+    }
+  }, [lines, jobs, name, view.bus, view.group, draw, clip])
+
+  const hidden = typed === undefined && clip ? clip.hidden + said.beyond : 0
+  return (
+    <figure
+      aria-label={name}
+      data-chart={name}
+      data-unit={unit}
+      className="min-w-0 rounded-md border border-line bg-bg p-2"
+    >
+      <figcaption className="flex items-baseline gap-1 px-1 pb-1">
+        <span className="truncate font-medium" title={name}>
+          {props.kept?.has(name) && <span className="text-accent">◆ </span>}
+          {name}
+        </span>
+        <span data-points className="flex-1 truncate text-right text-xs text-muted">
+          {said.total > 0 &&
+            (view.group
+              ? `${count(said.total)} points, all counted`
+              : `${count(said.drawn)} of ${count(said.total)} points`)}
+          {hidden > 0 && (
+            <span className="text-amber" data-hidden>
+              , {some(hidden, 'outlier')} outside
+            </span>
+          )}
+          {said.nonFinite > 0 && `, ${count(said.nonFinite)} not finite`}
+          {said.unshown > 0 && `, ${count(said.unshown)} not above 0`}
+        </span>
+        {props.onY && <YRange name={name} range={typed} onRange={(range) => props.onY?.(name, range)} />}
+        <ChartMenu
+          name={name}
+          kept={props.kept?.has(name) ?? false}
+          onKeep={props.onKeep && (() => props.onKeep?.(name))}
+          onPicture={() => plot.current && savePicture(name, plot.current.picture())}
+          onDrawing={() => plot.current && saveDrawing(name, plot.current.svg())}
+          onCsv={() => lines && saveCsv(name, shownOf(lines, jobs))}
+        />
+      </figcaption>
+      <div
+        ref={root}
+        className={`relative w-full text-muted transition-opacity delay-150 ${query.isPlaceholderData ? 'dimmed' : ''}`}
+        style={{ height: PLOT_HEIGHT }}
+      >
+        {query.isLoading && (
+          <p className="p-4 transition-[visibility] delay-300 starting:invisible">Reading …</p>
+        )}
+        {query.error && <p className="p-4 text-failed">{sayWhy(query.error)}</p>}
+        {lines !== undefined && names === '' && !query.error && (
+          <p className="p-4 text-muted">None of the chosen jobs has it{view.zoom && ' in this range'}.</p>
+        )}
+      </div>
+    </figure>
+  )
+}
+
+/** Curves in the order of the jobs; groups stand by themselves. */
+const shownOf = (lines: ReadonlyMap<string, Line>, jobs: readonly string[]): Line[] => {
+  const all = [...lines.values()]
+  return all.some((line) => line.band) ? all : jobs.flatMap((job) => lines.get(job) ?? [])
+}
+/** What a plot must be made anew for. */
+const madeOf = (lines: readonly Line[]): string =>
+  lines.map((line) => line.name).join('\n') + (lines.some((line) => line.mean) ? '\n\n~' : '')

@@ -1,0 +1,184 @@
+import { Popover } from 'radix-ui'
+import { useEffect, useRef, useState } from 'react'
+import type { ChartSearch } from '../lib/charts/search.ts'
+import { EPOCH, unitsOf } from '../lib/step-unit.ts'
+import { duration, number } from '../lib/words.ts'
+import { Button, buttonLook, Choice, inputLook } from '../ui/controls.tsx'
+import { Copy } from '../ui/copy.tsx'
+import { RangeForm } from './chart-menu.tsx'
+import { placeOf } from './plot-axes.ts'
+
+const X = [
+  ['relative', 'time since start'],
+  ['wall', 'wall time'],
+] as const
+const CLIPS = [
+  ['0', 'with outliers'],
+  ['0.01', 'without outer 1 %'],
+  ['0.05', 'without outer 5 %'],
+] as const
+const BANDS = [
+  ['std', 'mean ± std'],
+  ['range', 'mean, least to greatest'],
+  ['none', 'mean alone'],
+] as const
+
+/** What holds for all charts of the tab. */
+export function ChartControls(props: {
+  search: ChartSearch
+  /** What jobs can be put together by. */
+  groupings: readonly string[]
+  onChange: (part: ChartSearch) => void
+  onZoom: (range: [number, number] | undefined) => void
+  /** Without it: which series are drawn is chosen otherwise. */
+  finds?: boolean
+  /** What the steps count. */
+  unit?: string
+}) {
+  const { search, onChange, finds = true, unit = EPOCH } = props
+  const groupings = [...new Set([...props.groupings, ...(search.group ? [search.group] : [])])]
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-2" role="toolbar" aria-label="Charts">
+      {finds && (
+        <input
+          data-search
+          type="search"
+          aria-label="Find series by regular expression"
+          placeholder="series, such as loss|acc"
+          className={`${inputLook} max-w-52`}
+          value={search.series ?? ''}
+          onChange={(event) => onChange({ series: event.target.value })}
+        />
+      )}
+      <Choice
+        label="The x-axis"
+        hideLabel
+        value={search.x ?? 'epoch'}
+        options={[['epoch', unitsOf(unit)], ...X]}
+        onChange={(x) => onChange({ x: x === 'epoch' ? undefined : x, zoom: undefined })}
+      />
+      <Check label="log x" on={search.xlog} onChange={(xlog) => onChange({ xlog })} />
+      <Check label="log y" on={search.log} onChange={(log) => onChange({ log })} />
+      <Smoothing value={search.smooth ?? 0} onChange={(smooth) => onChange({ smooth })} />
+      <Choice
+        label="Outliers"
+        hideLabel
+        value={String(search.clip ?? 0) as (typeof CLIPS)[number][0]}
+        options={
+          CLIPS.some(([share]) => Number(share) === (search.clip ?? 0))
+            ? CLIPS
+            : [...CLIPS, [String(search.clip) as '0', `without outer ${number(100 * (search.clip ?? 0))} %`]]
+        }
+        onChange={(share) => onChange({ clip: Number(share) || undefined })}
+      />
+      <Choice
+        label="Group by"
+        hideLabel
+        value={search.group ?? ''}
+        options={[
+          ['', 'each job'],
+          ...groupings.map((one) => [one, `by ${one.replace(/^param\./, '')}`] as const),
+        ]}
+        onChange={(group) => onChange({ group: group || undefined })}
+      />
+      {search.group && (
+        <Choice
+          label="Band"
+          hideLabel
+          value={search.band ?? 'std'}
+          options={BANDS}
+          onChange={(band) => onChange({ band: band === 'std' ? undefined : band })}
+        />
+      )}
+      <Zoom {...props} unit={unit} />
+      <Copy text={location.href} label="Copy link" />
+    </div>
+  )
+}
+
+const Check = (props: { label: string; on: boolean | undefined; onChange: (on: boolean) => void }) => (
+  <label className="flex items-center gap-1.5 whitespace-nowrap">
+    <input
+      type="checkbox"
+      checked={props.on ?? false}
+      onChange={(event) => props.onChange(event.target.checked)}
+    />
+    {props.label}
+  </label>
+)
+
+/** One slider for all charts. The service smooths, so it is asked when the slider rests. */
+function Smoothing({ value, onChange }: { value: number; onChange: (value: number) => void }) {
+  const [now, setNow] = useState(value)
+  const timer = useRef<ReturnType<typeof setTimeout> | null>(null)
+  useEffect(() => setNow(value), [value])
+  useEffect(() => () => void (timer.current !== null && clearTimeout(timer.current)), [])
+  return (
+    <label className="flex items-center gap-1.5">
+      smoothing
+      <input
+        type="range"
+        min="0"
+        max="0.99"
+        step="0.01"
+        className="w-24 accent-accent"
+        value={now}
+        onChange={(event) => {
+          const next = Number(event.target.value)
+          setNow(next)
+          if (timer.current !== null) clearTimeout(timer.current)
+          timer.current = setTimeout(() => onChange(next), 120)
+        }}
+      />
+      <span className="w-8">{now ? number(now) : 'off'}</span>
+    </label>
+  )
+}
+
+/** The shown part of the x-axis: dragged, or typed. */
+function Zoom({
+  search,
+  onZoom,
+  unit: step,
+}: {
+  search: ChartSearch
+  unit: string
+  onZoom: (range: [number, number] | undefined) => void
+}) {
+  const [open, setOpen] = useState(false)
+  const { zoom, x } = search
+  const said = (at: number): string =>
+    x === 'relative' ? duration(at) : x === 'wall' ? placeOf('wall', at) : String(at)
+  const unit = x === 'relative' ? 'Seconds since the start' : x === 'wall' ? 'Unix seconds' : unitsOf(step)
+  return (
+    <span className="flex items-center gap-1">
+      <Popover.Root open={open} onOpenChange={setOpen}>
+        <Popover.Trigger className={buttonLook()} title="Drag in a chart, or type; a double click steps out">
+          {zoom ? `${x ? '' : `${unitsOf(step)} `}${said(zoom[0])} to ${said(zoom[1])}` : 'Range…'}
+        </Popover.Trigger>
+        <Popover.Portal>
+          <Popover.Content
+            align="start"
+            aria-label="Range of the x-axis"
+            className="z-30 w-64 rounded-md border border-line bg-raised p-3 shadow-lg"
+          >
+            <p className="pb-2 text-xs text-muted">{unit}</p>
+            <RangeForm
+              label={unit}
+              range={zoom}
+              onRange={(range) => {
+                onZoom(range)
+                setOpen(false)
+              }}
+            />
+          </Popover.Content>
+        </Popover.Portal>
+      </Popover.Root>
+      {zoom && (
+        <Button look="quiet" aria-label="Show the whole range" onClick={() => onZoom(undefined)}>
+          ×
+        </Button>
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,39 @@
+import { useEffect, useRef, useState } from 'react'
+import { ChartCard } from './chart-card.tsx'
+import type { ChartView } from './chart-view.ts'
+import { CHART_HEIGHT } from './plot-height.ts'
+
+/** All charts of a page in columns; those out of sight are only their places. */
+export function ChartGrid(
+  props: ChartView & { keys: readonly string[]; jobs: readonly string[]; whole: boolean },
+) {
+  const { keys, ...rest } = props
+  return (
+    <div className="grid gap-3 [grid-template-columns:repeat(auto-fit,minmax(min(100%,380px),1fr))]">
+      {keys.map((key) => (
+        <Place key={key}>
+          <ChartCard name={key} {...rest} />
+        </Place>
+      ))}
+    </div>
+  )
+}
+
+function Place({ children }: { children: React.ReactNode }) {
+  const ref = useRef<HTMLDivElement>(null)
+  const [seen, setSeen] = useState(false)
+  useEffect(() => {
+    const at = ref.current
+    if (at === null) return
+    const watcher = new IntersectionObserver(([entry]) => setSeen(entry?.isIntersecting ?? false), {
+      rootMargin: '240px',
+    })
+    watcher.observe(at)
+    return () => watcher.disconnect()
+  }, [])
+  return (
+    <div ref={ref} className="min-w-0" style={{ minHeight: CHART_HEIGHT }}>
+      {seen && children}
+    </div>
+  )
+}

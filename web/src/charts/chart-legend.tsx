@@ -1,0 +1,170 @@
+import { Popover } from 'radix-ui'
+import {
+  COLOURS,
+  type ColourOf,
+  chooseColour,
+  colourAt,
+  isChosen,
+  useColourChoice,
+} from '../lib/charts/colours.ts'
+import type { JobStore } from '../lib/live/batches.ts'
+import { type Focus, useFocused } from '../lib/live/focus.ts'
+import { useRow } from '../lib/live/row-store.ts'
+import { useTheme } from '../lib/theme.ts'
+import { number, some } from '../lib/words.ts'
+import { useBatchContext } from '../pages/batch/context.ts'
+import { Button } from '../ui/controls.tsx'
+import { StatusShape } from '../ui/status.tsx'
+
+interface Choices {
+  store: JobStore
+  focus: Focus
+  hidden: ReadonlySet<string>
+  pinned: ReadonlySet<string>
+  solo: string | undefined
+  onToggle: (job: string) => void
+  onSolo: (job: string) => void
+  onPin: (job: string) => void
+}
+
+/** The legend of all charts: each job with its colour, to show, hide, pin or see alone. */
+export function ChartLegend({ jobs, ...choices }: Choices & { jobs: readonly string[] }) {
+  return (
+    <ul className="flex flex-col">
+      {jobs.map((job) => (
+        <Entry key={job} job={job} {...choices} />
+      ))}
+    </ul>
+  )
+}
+
+function Entry(props: Choices & { job: string }) {
+  const { job, focus } = props
+  const row = useRow(props.store, job)
+  const lit = useFocused(focus, job)
+  useColourChoice()
+  const colour = useBatchContext().colourOf(job, useTheme())
+  const off = props.solo !== undefined ? props.solo !== job : props.hidden.has(job)
+  if (row === undefined) return null
+  const kept = props.pinned.has(job) || props.solo === job
+  const loss = row.latest.val_loss ?? row.latest.train_loss
+  return (
+    <li
+      className={`group relative flex items-center gap-1 rounded px-1 py-0.5 ${lit ? 'bg-hover' : ''}`}
+      onPointerEnter={() => focus.set(job)}
+      onPointerLeave={() => focus.set(null)}
+    >
+      <Swatch name={job} colour={colour} off={off} />
+      <button
+        type="button"
+        aria-pressed={!off}
+        title={off ? `Show ${job}` : `Hide ${job}`}
+        className={`min-w-0 flex-1 truncate text-left ${off ? 'text-muted line-through' : ''}`}
+        onClick={() => props.onToggle(job)}
+      >
+        {job}
+      </button>
+      <span className="text-xs text-muted">{loss === undefined || loss === null ? '' : number(loss)}</span>
+      <StatusShape status={row.status} />
+      <span
+        className={`flex shrink-0 items-center ${kept ? '' : 'lg:absolute lg:right-0 lg:rounded lg:bg-hover lg:opacity-0 lg:group-hover:opacity-100 lg:group-focus-within:opacity-100'}`}
+      >
+        <Act on={props.pinned.has(job)} label={`Pin ${job}`} onClick={() => props.onPin(job)}>
+          pin
+        </Act>
+        <Act on={props.solo === job} label={`Only ${job}`} onClick={() => props.onSolo(job)}>
+          only
+        </Act>
+      </span>
+    </li>
+  )
+}
+
+const Act = (props: { on: boolean; label: string; onClick: () => void; children: string }) => (
+  <button
+    type="button"
+    aria-pressed={props.on}
+    aria-label={props.label}
+    className={`rounded px-1 text-xs hover:text-ink ${props.on ? 'bg-accent-soft text-ink' : 'text-muted'}`}
+    onClick={props.onClick}
+  >
+    {props.children}
+  </button>
+)
+
+/** The colour of a job on every page; a click chooses another one. */
+function Swatch({ name, colour, off }: { name: string; colour: string; off: boolean }) {
+  const theme = useTheme()
+  return (
+    <Popover.Root>
+      <Popover.Trigger aria-label={`Colour of ${name}`} className="flex size-5 items-center justify-center">
+        <span
+          className="size-2.5 shrink-0 rounded-full border-2"
+          style={{ borderColor: colour, background: off ? 'transparent' : colour }}
+        />
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content
+          align="start"
+          aria-label={`Colours for ${name}`}
+          className="z-30 rounded-md border border-line bg-raised p-2 shadow-lg"
+        >
+          <div className="grid grid-cols-8 gap-1">
+            {Array.from({ length: COLOURS }, (_, place) => (
+              <Popover.Close
+                // biome-ignore lint/suspicious/noArrayIndexKey: the places of a palette are its names
+                key={place}
+                aria-label={`Colour ${place + 1}`}
+                className="size-6 rounded border border-line"
+                style={{ background: colourAt(place, theme) }}
+                onClick={() => chooseColour(name, place)}
+              />
+            ))}
+          </div>
+          <p className="max-w-56 py-1 text-xs text-muted">Kept in this browser, for every page.</p>
+          {isChosen(name) && (
+            <Popover.Close asChild>
+              <Button onClick={() => chooseColour(name, null)}>As its name says</Button>
+            </Popover.Close>
+          )}
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  )
+}
+
+/** Groups in place of jobs: what they have in common, and how many they are. */
+export function GroupLegend(props: {
+  groups: readonly { name: string; jobs: number }[]
+  focus: Focus
+  colourOf: ColourOf
+  /** In lines of text rather than one below the other. */
+  flat?: boolean
+}) {
+  return (
+    <ul aria-label="Groups" className={props.flat ? 'flex flex-wrap gap-x-3' : 'flex flex-col'}>
+      {props.groups.map((group) => (
+        <GroupEntry key={group.name} {...group} focus={props.focus} colourOf={props.colourOf} />
+      ))}
+    </ul>
+  )
+}
+
+function GroupEntry(props: { name: string; jobs: number; focus: Focus; colourOf: ColourOf }) {
+  const { name, jobs, focus } = props
+  const lit = useFocused(focus, name)
+  useColourChoice()
+  const colour = props.colourOf(name, useTheme())
+  return (
+    <li
+      data-group={name}
+      className={`flex items-center gap-1 rounded px-1 py-0.5 ${lit ? 'bg-hover' : ''}`}
+      onPointerEnter={() => focus.set(name)}
+      onPointerLeave={() => focus.set(null)}
+    >
+      <Swatch name={name} colour={colour} off={false} />
+      <span className="min-w-0 flex-1 truncate">{name}</span>
+      <span className="text-xs text-muted">{some(jobs, 'job')}</span>
+    </li>
+  )
+}

@@ -1,0 +1,229 @@
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import type { BandKind } from '../lib/charts/columns.ts'
+import { type ChartSearch, matcher } from '../lib/charts/search.ts'
+import type { JobStore } from '../lib/live/batches.ts'
+import { useIds } from '../lib/live/row-store.ts'
+import { stepUnit } from '../lib/step-unit.ts'
+import { some } from '../lib/words.ts'
+import { useBatchContext } from '../pages/batch/context.ts'
+import { Button, inputLook } from '../ui/controls.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { ChartControls } from './chart-controls.tsx'
+import { ChartGrid } from './chart-grid.tsx'
+import { groupName, groupsOf, useGroupColours, useGroupings } from './chart-groups.ts'
+import { ChartLegend, GroupLegend } from './chart-legend.tsx'
+
+const FIRST_JOBS = 20
+const FIRST = ['val_loss', 'train_loss']
+const LAST = ['lr', 'batch_time_ms']
+
+/** All series of a batch. What is chosen stands in the address. */
+export function ChartsView({
+  search,
+  onSearch,
+}: {
+  search: ChartSearch
+  onSearch: (next: ChartSearch) => void
+}) {
+  const { of, jobs: store, source, bus, focus, colourOf } = useBatchContext()
+  const ids = useIds(store)
+  const keys = useKeys(store)
+  const groupings = useGroupings(store)
+  const zooms = useRef<([number, number] | undefined)[]>([])
+  const [legend, setLegend] = useState(false)
+
+  const chosen = useChosen(ids, search)
+  const { drawn, listed, found, hidden, pinned } = chosen
+  const kept = useMemo(() => new Set(search.keep), [search.keep])
+  const shownKeys = useMemo(() => {
+    const finds = matcher(search.series)
+    return [...keys.filter((key) => kept.has(key)), ...keys.filter((key) => !kept.has(key) && finds(key))]
+  }, [keys, search.series, kept])
+  const latest = useRef(search)
+  useEffect(() => {
+    latest.current = search
+  })
+  const change = useCallback(
+    (part: ChartSearch): void => {
+      // The address follows in a moment: what is chosen meanwhile adds to this.
+      latest.current = { ...latest.current, ...part }
+      onSearch(latest.current)
+    },
+    [onSearch],
+  )
+  const zoomTo = (range: [number, number] | undefined): void => {
+    if (range === undefined) zooms.current = []
+    else zooms.current.push(search.zoom)
+    change({ zoom: range })
+  }
+  const flip = (name: 'pin' | 'keep', one: string): void => {
+    const next = new Set(search[name])
+    if (!next.delete(one)) next.add(one)
+    change({ [name]: [...next] })
+  }
+  const grouped = search.group !== undefined && source.groups !== undefined ? search.group : undefined
+  const band: BandKind = search.band ?? 'std'
+  const group = useMemo(
+    () =>
+      grouped === undefined
+        ? undefined
+        : { by: grouped, band, nameOf: (value: string | null) => groupName(grouped, value) },
+    [grouped, band],
+  )
+  const startOf = useCallback(
+    (job: string) => {
+      const at = store.get(job)?.started_at
+      return at === undefined ? undefined : Date.parse(at) / 1000
+    },
+    [store],
+  )
+  // Groups are over every job that filters leave, however many.
+  const counted = group === undefined ? drawn : chosen.all
+  const groups =
+    grouped === undefined
+      ? []
+      : groupsOf(
+          counted.flatMap((job) => store.get(job) ?? []),
+          grouped,
+        )
+  const unit = stepUnit(counted.map((job) => store.get(job)))
+  const colourOfGroup = useGroupColours(groups)
+  if (ids.length === 0 || keys.length === 0) {
+    return (
+      <Notice title={ids.length === 0 ? 'No job has started yet' : 'No epoch has been reported yet'}>
+        <p>Curves appear here with the first epoch.</p>
+      </Notice>
+    )
+  }
+  const capped = group === undefined && search.solo === undefined && found.length > listed.length
+  return (
+    <div className="flex min-h-0 flex-1 flex-col gap-3 p-3 lg:flex-row">
+      <aside aria-label="Jobs" className="shrink-0 lg:w-72">
+        <div className="lg:sticky lg:top-3 lg:max-h-[calc(100vh-8rem)] lg:overflow-y-auto">
+          <div className="flex gap-2 pb-1">
+            <input
+              type="search"
+              aria-label="Find jobs by regular expression"
+              placeholder="jobs, such as seed[01]"
+              className={inputLook}
+              value={search.jobs ?? ''}
+              onChange={(event) => change({ jobs: event.target.value })}
+            />
+            <Button className="h-8 lg:hidden" aria-expanded={legend} onClick={() => setLegend(!legend)}>
+              {some(counted.length, 'job')}
+            </Button>
+          </div>
+          <div className={legend ? '' : 'max-lg:hidden'}>
+            {grouped !== undefined ? (
+              <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} />
+            ) : (
+              <ChartLegend
+                store={store}
+                focus={focus}
+                jobs={listed}
+                hidden={hidden}
+                pinned={pinned}
+                solo={search.solo}
+                onToggle={(job) => {
+                  const next = new Set(hidden)
+                  if (search.solo !== undefined) return change({ solo: undefined, hide: [] })
+                  if (!next.delete(job)) next.add(job)
+                  change({ hide: [...next] })
+                }}
+                onSolo={(job) => change({ solo: search.solo === job ? undefined : job })}
+                onPin={(job) => flip('pin', job)}
+              />
+            )}
+            {(hidden.size > 0 || search.solo !== undefined) && (
+              <Button look="quiet" onClick={() => change({ hide: [], solo: undefined })}>
+                Show every curve
+              </Button>
+            )}
+          </div>
+        </div>
+      </aside>
+      <div className="flex min-w-0 flex-1 flex-col gap-2">
+        <ChartControls search={search} unit={unit} groupings={groupings} onChange={change} onZoom={zoomTo} />
+        {(capped || (search.all && found.length > FIRST_JOBS && group === undefined)) && (
+          <p data-cap className="flex flex-wrap items-center gap-2 text-xs text-muted">
+            {capped
+              ? `The first ${listed.length} of ${some(found.length, 'job')} are drawn.`
+              : `All ${some(found.length, 'job')} are drawn.`}
+            <Button onClick={() => change({ all: !search.all })}>
+              {search.all ? `Show the first ${FIRST_JOBS}` : `Show all ${found.length}`}
+            </Button>
+          </p>
+        )}
+        {shownKeys.length === 0 && <p className="p-4 text-muted">No series is called that.</p>}
+        <ChartGrid
+          x={search.x ?? 'epoch'}
+          unit={unit}
+          unitOf={(name) =>
+            stepUnit(
+              counted.map((job) => store.get(job)),
+              name,
+            )
+          }
+          xLog={search.xlog ?? false}
+          of={of}
+          source={source}
+          bus={bus}
+          focus={focus}
+          colourOf={group === undefined ? colourOf : colourOfGroup}
+          startOf={startOf}
+          keys={shownKeys}
+          jobs={counted}
+          whole={counted.length === ids.length || counted.length > 100}
+          log={search.log ?? false}
+          smooth={search.smooth ?? 0}
+          clip={search.clip}
+          y={search.y}
+          group={group}
+          kept={kept}
+          zoom={search.zoom}
+          onZoom={zoomTo}
+          onZoomOut={() => change({ zoom: zooms.current.pop() })}
+          onY={(name, range) => {
+            const { [name]: _, ...rest } = search.y ?? {}
+            change({ y: range === undefined ? rest : { ...rest, [name]: range } })
+          }}
+          onKeep={(name) => flip('keep', name)}
+        />
+      </div>
+    </div>
+  )
+}
+
+/** Which jobs are found, listed and drawn: pinned ones always, others as filters and the cap say. */
+function useChosen(ids: readonly string[], search: ChartSearch) {
+  const { jobs, all, hide, pin, solo } = search
+  const hidden = useMemo(() => new Set(hide), [hide])
+  const pinned = useMemo(() => new Set(pin), [pin])
+  return useMemo(() => {
+    const finds = matcher(jobs)
+    const found = ids.filter((job) => finds(job) || pinned.has(job))
+    const first = [...found.filter((job) => pinned.has(job)), ...found.filter((job) => !pinned.has(job))]
+    const listed = all ? first : first.slice(0, Math.max(FIRST_JOBS, pinned.size))
+    const seen = (job: string): boolean => !hidden.has(job)
+    const drawn =
+      solo === undefined
+        ? listed.filter(seen)
+        : ids.filter((job) => job === solo || (pinned.has(job) && seen(job)))
+    return { found, listed, drawn, all: found.filter(seen), hidden, pinned }
+  }, [ids, jobs, all, solo, hidden, pinned])
+}
+
+/** Every series that any job has, the losses first. */
+function useKeys(store: JobStore): readonly string[] {
+  const last = useRef<readonly string[]>([])
+  return useSyncExternalStore(store.onAny, () => {
+    const all = new Set<string>()
+    for (const id of store.ids()) for (const key of Object.keys(store.get(id)?.latest ?? {})) all.add(key)
+    all.delete('epoch')
+    const rank = (key: string): number =>
+      FIRST.includes(key) ? FIRST.indexOf(key) - 9 : LAST.includes(key) ? 9 : /loss/i.test(key) ? 0 : 1
+    const keys = [...all].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
+    if (keys.join('\n') !== last.current.join('\n')) last.current = keys
+    return last.current
+  })
+}

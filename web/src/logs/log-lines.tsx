@@ -1,0 +1,174 @@
+import { Link, type LinkProps } from '@tanstack/react-router'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { useEffect, useRef } from 'react'
+import { piecesOf } from '../lib/ansi.ts'
+import type { LogLine } from '../lib/api/types.ts'
+import { EPOCH } from '../lib/step-unit.ts'
+import { exact, number, timeOfDay } from '../lib/words.ts'
+import { Button } from '../ui/controls.tsx'
+
+const LINE_PX = 20
+const LEVEL_COLOUR: Record<string, string> = {
+  warning: 'text-amber',
+  warn: 'text-amber',
+  error: 'text-failed',
+  critical: 'text-failed font-semibold',
+  fatal: 'text-failed font-semibold',
+  debug: 'text-muted',
+}
+
+/** Lines as text, only those in sight: whatever they hold stays text (lib/ansi.ts). */
+export function LogLines(props: {
+  lines: readonly LogLine[]
+  follow: boolean
+  onFollow: (on: boolean) => void
+  load: (end: 'before' | 'after') => Promise<number>
+  marked: number | undefined
+  showJob: boolean
+  addressOf?: (line: LogLine) => LinkProps
+  /** Where the line stands in the log of its job, beside the epoch that it fell in. */
+  jobOf?: (line: LogLine) => LinkProps
+  epochOf?: (line: LogLine) => number | undefined
+  unit?: string
+  onEpoch?: (epoch: number) => void
+  height?: string
+}) {
+  const { lines, follow, marked } = props
+  const scroller = useRef<HTMLDivElement>(null)
+  const rows = useVirtualizer({
+    count: lines.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => LINE_PX,
+    overscan: 30,
+    getItemKey: (i) => lines[i]?.db_id ?? i,
+  })
+  useEffect(() => {
+    if (follow && lines.length > 0) rows.scrollToIndex(lines.length - 1, { align: 'end' })
+  }, [follow, lines, rows])
+  const at = marked === undefined ? -1 : lines.findIndex((line) => line.db_id === marked)
+  const there = at >= 0
+  // biome-ignore lint/correctness/useExhaustiveDependencies: to the marked line once it is there, not when others come
+  useEffect(() => {
+    if (there) rows.scrollToIndex(at, { align: 'center' })
+  }, [there, marked])
+  return (
+    <div className="relative">
+      <div
+        ref={scroller}
+        role="log"
+        aria-label="Log lines"
+        aria-live="off"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+        tabIndex={0}
+        className={`${props.height ?? 'h-[calc(100vh-16rem)] min-h-72'} overflow-auto border-t border-line bg-surface font-mono text-xs`}
+        onWheel={(event) => event.deltaY < 0 && follow && props.onFollow(false)}
+        onKeyDown={(event) =>
+          ['PageUp', 'ArrowUp', 'Home'].includes(event.key) && follow && props.onFollow(false)
+        }
+        onScroll={(event) => {
+          const box = event.currentTarget
+          if (follow) return
+          if (box.scrollTop < 200)
+            void props.load('before').then((n) => {
+              // What was at the top stays where it is.
+              if (n > 0) rows.scrollToIndex(n, { align: 'start' })
+            })
+          else if (box.scrollHeight - box.scrollTop - box.clientHeight < 200) void props.load('after')
+        }}
+      >
+        <div className="relative min-w-max" style={{ height: rows.getTotalSize() }}>
+          {rows.getVirtualItems().map(({ index, start, key }) => {
+            const line = lines[index]
+            if (line === undefined) return null
+            return (
+              <div
+                key={key}
+                data-line={line.db_id}
+                aria-current={line.db_id === marked || undefined}
+                className={`absolute top-0 left-0 flex min-w-full gap-3 px-3 leading-5 whitespace-pre hover:bg-hover ${line.db_id === marked ? 'bg-accent-soft' : ''}`}
+                style={{ height: LINE_PX, transform: `translateY(${start}px)` }}
+              >
+                <Time line={line} address={props.addressOf?.(line)} />
+                {props.epochOf && (
+                  <Epoch epoch={props.epochOf(line)} unit={props.unit ?? EPOCH} onEpoch={props.onEpoch} />
+                )}
+                <span
+                  className={`w-14 shrink-0 truncate ${LEVEL_COLOUR[line.level.toLowerCase()] ?? 'text-muted'}`}
+                >
+                  {line.stream ?? line.level}
+                </span>
+                {props.showJob && (
+                  <span className="w-40 shrink-0 truncate text-muted max-md:hidden" title={line.job_id}>
+                    <OfJob line={line} address={props.jobOf?.(line)} />
+                  </span>
+                )}
+                <span>
+                  {piecesOf(line.line).map((piece, i) => (
+                    // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of a line do not move
+                    <span key={i} className={piece.className}>
+                      {piece.text}
+                    </span>
+                  ))}
+                </span>
+              </div>
+            )
+          })}
+        </div>
+      </div>
+      {!follow && (
+        <div className="absolute right-4 bottom-4">
+          <Button look="primary" onClick={() => props.onFollow(true)}>
+            Follow the newest
+          </Button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** When, as a link to the line where lines have addresses. */
+function Time({ line, address }: { line: LogLine; address: LinkProps | undefined }) {
+  const time = (
+    <time className="text-muted" dateTime={line.timestamp} title={exact(line.timestamp)}>
+      {timeOfDay(line.timestamp)}
+    </time>
+  )
+  if (address === undefined) return time
+  return (
+    <Link {...address} tabIndex={-1} className="hover:underline">
+      {time}
+    </Link>
+  )
+}
+
+const OfJob = ({ line, address }: { line: LogLine; address: LinkProps | undefined }) =>
+  address === undefined ? (
+    line.job_id
+  ) : (
+    <Link {...address} tabIndex={-1} className="hover:underline">
+      {line.job_id}
+    </Link>
+  )
+
+function Epoch(props: {
+  epoch: number | undefined
+  unit: string
+  onEpoch: ((epoch: number) => void) | undefined
+}) {
+  const { epoch, unit, onEpoch } = props
+  return (
+    <span className="w-20 shrink-0 truncate text-right">
+      {epoch !== undefined && (
+        <button
+          type="button"
+          tabIndex={-1}
+          className="text-accent hover:underline"
+          title={`Show this ${unit} in the charts`}
+          onClick={() => onEpoch?.(epoch)}
+        >
+          {unit} {number(epoch)}
+        </button>
+      )}
+    </span>
+  )
+}
