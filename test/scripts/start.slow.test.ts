@@ -28,12 +28,13 @@ beforeEach(() => {
   )
   write(
     'src/main.js',
-    `console.log(process.argv.slice(2).join(' '))
-    if (process.argv.includes('--wait')) {
+    // It listens before it speaks: the tests send signals as soon as they have read its line.
+    `if (process.argv.includes('--wait')) {
       setInterval(() => {}, 1000)
       let signals = 0
       process.on('SIGTERM', () => { signals++; setTimeout(() => { console.log('signals ' + signals); process.exit(7) }, 300) })
-    }`,
+    }
+    console.log(process.argv.slice(2).join(' '))`,
   )
 })
 afterEach(() => {
