@@ -4,7 +4,7 @@ import statics from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 /** Where `npm run build` puts the page: beside the compiled service, and in the same place seen from the sources. */
-const BUILT = join(import.meta.dirname, '../../dist/web')
+const BUILT = join(import.meta.dirname, '../../../dist/web')
 
 /** Addresses that are never a page: what is not found there is not found. */
 const NO_PAGE = /^\/(api|graphql|livez|readyz|metrics|assets)(\/|$)/

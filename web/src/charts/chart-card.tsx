@@ -7,12 +7,12 @@ import type { Point } from '../lib/live/points.ts'
 import { EPOCH } from '../lib/step-unit.ts'
 import { useTheme } from '../lib/theme.ts'
 import { count, some } from '../lib/words.ts'
-import { arrive, useClip, useLines } from '../logs/use-lines.ts'
 import { ChartMenu, YRange } from './chart-menu.tsx'
 import type { ChartView } from './chart-view.ts'
 import { createPlot, type Plot } from './plot.ts'
 import { PLOT_HEIGHT } from './plot-height.ts'
 import { saveCsv, saveDrawing, savePicture } from './save-chart.ts'
+import { arrive, useClip, useLines } from './use-lines.ts'
 
 /** One series over all chosen jobs, or over groups of them. Mounted only while it can be seen. */
 export function ChartCard(props: ChartView & { name: string; jobs: readonly string[]; whole: boolean }) {

@@ -1,9 +1,9 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
-import type { ChartView } from '../charts/chart-view.ts'
 import type { Numeric } from '../lib/api/types.ts'
 import { addPoint, type Line, lineOf, lineOfGroup } from '../lib/charts/line.ts'
 import type { Point } from '../lib/live/points.ts'
+import type { ChartView } from './chart-view.ts'
 
 type Wish = ChartView & { name: string; jobs: readonly string[]; whole: boolean }
 
