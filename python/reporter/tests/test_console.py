@@ -6,11 +6,15 @@ import io
 import logging
 import os
 import sys
+import threading
+import time
 from typing import Any
 
 import pytest
 
 from svc_reporter._console import ConsoleCapture
+
+from .kit.wait import until
 
 
 class Terminal(io.StringIO):
@@ -33,7 +37,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def captured(write: Any) -> list[str]:
     lines: list[str] = []
-    capture = ConsoleCapture(lambda stream, line: lines.append(f"{stream}: {line}"))
+    capture = ConsoleCapture(lambda stream, line, _at: lines.append(f"{stream}: {line}"))
     capture.start()
     try:
         write()
@@ -108,7 +112,7 @@ def test_what_sending_prints_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) 
     terminal = on_terminal(monkeypatch)
     lines: list[str] = []
 
-    def send(_stream: str, line: str) -> None:
+    def send(_stream: str, line: str, _at: float) -> None:
         lines.append(line)
         print("sent", line)
         logging.getLogger("other").warning("sent too")
@@ -124,7 +128,7 @@ def test_what_sending_prints_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) 
 def test_a_sender_that_fails_does_not_reach_print(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = on_terminal(monkeypatch)
 
-    def send(_stream: str, _line: str) -> None:
+    def send(_stream: str, _line: str, _at: float) -> None:
         raise RuntimeError("away")
 
     capture = ConsoleCapture(send)
@@ -137,7 +141,7 @@ def test_a_sender_that_fails_does_not_reach_print(monkeypatch: pytest.MonkeyPatc
 def test_streams_keep_their_answers_and_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = on_terminal(monkeypatch)
     before = sys.stdout.write
-    capture = ConsoleCapture(lambda _stream, _line: None)
+    capture = ConsoleCapture(lambda _stream, _line, _at: None)
     capture.start()
     assert sys.stdout is terminal
     assert sys.stdout.isatty()
@@ -150,7 +154,7 @@ def test_streams_keep_their_answers_and_are_given_back(monkeypatch: pytest.Monke
 def test_somebody_elses_wrapper_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = on_terminal(monkeypatch)
     lines: list[str] = []
-    capture = ConsoleCapture(lambda _stream, line: lines.append(line))
+    capture = ConsoleCapture(lambda _stream, line, _at: lines.append(line))
     capture.start()
     inner = sys.stdout.write
     theirs: list[str] = []
@@ -184,10 +188,37 @@ def test_a_very_long_line_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) ->
     assert line.endswith("x … (3,616 characters left out)")
 
 
+def test_lines_are_sent_while_the_capture_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_terminal(monkeypatch)
+    lines: list[tuple[str, float]] = []
+    capture = ConsoleCapture(lambda _stream, line, at: lines.append((line, at)))
+    capture.start()
+    for part in ("one\n", "two\nthr"):
+        before = len(lines)
+        printed = time.monotonic()
+        print(part, end="")
+        until(lambda before=before: len(lines) > before)  # type: ignore[misc]  # mypy infers no type for the default
+        assert abs(lines[-1][1] - printed) < 1
+    capture.stop()
+    assert [line for line, _ in lines] == ["one", "two", "thr"]
+
+
+def test_a_thread_of_its_own_sends_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_terminal(monkeypatch)
+    senders: list[str] = []
+    capture = ConsoleCapture(lambda _stream, _line, _at: senders.append(threading.current_thread().name))
+    capture.start()
+    for n in range(100):
+        print(n)
+    until(lambda: len(senders) == 100)
+    capture.stop()
+    assert set(senders) == {"svc-reporter-console"}
+
+
 def test_a_forked_child_prints_and_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = on_terminal(monkeypatch)
     lines: list[str] = []
-    capture = ConsoleCapture(lambda _stream, line: lines.append(line))
+    capture = ConsoleCapture(lambda _stream, line, _at: lines.append(line))
     capture.start()
     with capture._lock:  # held at the fork, as by another thread
         child = os.fork()

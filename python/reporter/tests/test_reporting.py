@@ -114,6 +114,18 @@ def test_an_event_after_a_pause_goes_at_once_and_what_follows_it_waits_for_the_n
     assert time.monotonic() - begin < 50
 
 
+def test_arrays_that_are_not_full_keep_a_distance(make: Make, server: FakeIngest, quick: Callable[..., None]) -> None:
+    quick(array_gap_s=60.0)
+    with make() as run, run.job("a") as job:
+        for epoch in range(100):
+            job.epoch(epoch, train_loss=1.0)
+            time.sleep(0.002)
+        assert [path for path, _ in server.requests].count("/api/events/batch") <= 1
+        assert len(server.of("job_epoch")) < 100
+        assert run.flush(30)
+        assert len(server.of("job_epoch")) == 100
+
+
 def test_rounds_follow_each_other_without_anybody_waiting(make: Make, server: FakeIngest) -> None:
     with make() as run, run.job("a") as job:
         for epoch in range(3):

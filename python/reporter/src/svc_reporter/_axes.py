@@ -15,6 +15,8 @@ from ._plain import plain
 
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _MOST = 2**31 - 1
+_EXACT = 2**53
+_MOST_NAMES = 10_000
 RESERVED = {"epoch": "axis/epoch"}
 """The service's own name for the step cannot name a series, so a metric of that name is called otherwise."""
 
@@ -36,11 +38,14 @@ class Axes:
         self._metrics: list[Metric] = []
         self._last_of: dict[str, float] = {}
         self._at = -1
+        self._simple: set[str] = set()
+        """Names of metrics that stand at the main step under their own name."""
         self._lock = threading.RLock()
 
     def define(self, metric: Metric) -> None:
         """A later definition wins over an earlier one that matches as well."""
         self._metrics.insert(0, metric)
+        self._simple = set()
 
     def units(self) -> dict[str, str]:
         """What the steps of metrics with steps of their own count, by pattern, the one that wins first."""
@@ -52,7 +57,31 @@ class Axes:
     def rows(self, data: Mapping[str, Any], step: Any) -> dict[int, dict[str, Any]]:
         """Step → what stands there. What is no number is kept beside the numbers of the main step."""
         with self._lock:
-            return self._rows(data, step)
+            return self._simple_row(data, step) or self._rows(data, step)
+
+    def _simple_row(self, data: Mapping[str, Any], step: Any) -> dict[int, dict[str, Any]] | None:
+        """The row of finite numbers under known names, which most calls log; None where it needs the careful way."""
+        if type(data) is not dict or not data:
+            return None
+        if step is None:
+            at = self._at + 1
+        elif type(step) is int:
+            at = step
+        else:
+            return None
+        if not -_MOST <= at <= _MOST:
+            return None
+        simple = self._simple
+        for name, value in data.items():
+            kind = type(value)
+            if (
+                not ((kind is float and value - value == 0.0) or (kind is int and -_EXACT < value < _EXACT))
+                or name not in simple
+            ):
+                return None
+        self._at = at
+        self._last_of.update(data)
+        return {at: data.copy()}
 
     def _rows(self, data: Mapping[str, Any], step: Any) -> dict[int, dict[str, Any]]:
         main, fraction = self._main_step(step)
@@ -70,7 +99,10 @@ class Axes:
         self._last_of.update({name: value for name, value in numbers.items() if math.isfinite(value)})
         for name, value in numbers.items():
             shown = RESERVED.get(name, name)
-            rows.setdefault(self._step_of(name, main), {})[shown] = plain(value)
+            at = self._step_of(name, main)
+            rows.setdefault(at, {})[shown] = plain(value)
+            if name in data and shown == name and self._axis_of(name) is None and len(self._simple) < _MOST_NAMES:
+                self._simple.add(name)
         return {at: row for at, row in rows.items() if row}
 
     def _main_step(self, step: Any) -> tuple[int, float | None]:
@@ -94,8 +126,8 @@ class Axes:
         return self._at, fraction
 
     def _step_of(self, name: str, main: int) -> int:
-        axis = next((m.step for m in self._metrics if m.step and fnmatch.fnmatchcase(name, m.pattern)), None)
-        if axis is None or axis == name:
+        axis = self._axis_of(name)
+        if axis is None:
             return main
         value = self._last_of.get(axis)
         at = None if value is None else whole(value)
@@ -103,6 +135,10 @@ class Axes:
             self._complain(f"axis {axis}", f"{name} stands at the steps of {axis}, which has no whole number yet")
             return main
         return at
+
+    def _axis_of(self, name: str) -> str | None:
+        axis = next((m.step for m in self._metrics if m.step and fnmatch.fnmatchcase(name, m.pattern)), None)
+        return None if axis == name else axis
 
 
 def flattened(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -17,6 +17,10 @@ SCHEMA_VERSION = "1.1"
 _CUT_LINE = 60_000
 """Characters kept of a log line that makes its event too large; at most 4 bytes each, under 256 KiB."""
 _NEEDED = ("experiment_type", "n_total", "n_total_jobs", "epoch", "line", "level", "model", "dataset", "reason")
+_FREQUENT = ("job_epoch", "log_line")
+_MOST_TEMPLATES = 1_000
+_STEP_LIMIT = 2**31
+_LEVEL_LIMIT = 32
 _NAMED_CUTS = 20
 _NAMED_LENGTH = 80
 """At most so many names of cut values are sent along, each at most so long."""
@@ -41,6 +45,8 @@ class Sealer:
         self._ids = ids
         self._voice = voice
         self._limit = tuning.event_limit_bytes
+        self._templates: dict[tuple[str, str | None], tuple[str, str]] = {}
+        """By event type and job: the envelope's text between id and timestamp, and between timestamp and data."""
 
     def seal(self, event: Pending) -> Sealed | None:
         """The event ready to post; None when it can never be accepted (said in the log, once a minute)."""
@@ -52,6 +58,11 @@ class Sealer:
 
     def _seal(self, event: Pending) -> Sealed | None:
         data = event.data() if callable(event.data) else event.data
+        template = self._templates.get((event.event_type, event.job_id))
+        if template is not None and _fits_schema(event.event_type, data):
+            sealed = self._fill(template, event, data)
+            if sealed is not None:
+                return sealed
         source: dict[str, str] = {"project": self._project}
         if event.event_type == "batch_start":
             source.update(self._source)
@@ -89,7 +100,29 @@ class Sealer:
                 f"{event.event_type} dropped: {len(line):,} bytes, the service takes at most {self._limit:,}",
             )
             return None
+        if event.event_type in _FREQUENT and len(self._templates) < _MOST_TEMPLATES:
+            self._learn(envelope)
         return Sealed(event_id, event.event_type, line)
+
+    def _learn(self, envelope: dict[str, Any]) -> None:
+        """Keep the text of an envelope that was valid, for further events of its type and job."""
+        first = encode({key: envelope[key] for key in ("schema_version", "event_type")}).decode("utf-8")[1:-1]
+        second = encode({key: envelope[key] for key in ("batch_id", "job_id", "source")}).decode("utf-8")[1:-1]
+        self._templates[envelope["event_type"], envelope["job_id"]] = (first, second)
+
+    def _fill(self, template: tuple[str, str], event: Pending, data: dict[str, Any]) -> Sealed | None:
+        """The event from a template, at a quarter of the cost; None where it needs the careful way."""
+        try:
+            text = _to_json(data)
+            if "\\u0000" in text:
+                return None
+            event_id = self._ids.make(event.ms)
+            line = (
+                f'{{"event_id":"{event_id}",{template[0]},"timestamp":"{timestamp(event.ms)}",{template[1]},"data":{text}}}'
+            ).encode()
+        except (ValueError, TypeError):  # not finite, not JSON, or a lone surrogate
+            return None
+        return Sealed(event_id, event.event_type, line) if len(line) <= self._limit else None
 
     def _cut(self, envelope: dict[str, Any]) -> dict[str, Any]:
         """Shorten an event over the size limit instead of losing it: the start of a batch above all.
@@ -115,17 +148,30 @@ class Sealer:
         return {**envelope, "data": data}
 
 
+_to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def _fits_schema(event_type: str, data: dict[str, Any]) -> bool:
+    """Whether the data of a frequent event are surely valid; a test holds this against the validator."""
+    if event_type == "job_epoch":
+        epoch = data.get("epoch")
+        if type(epoch) is not int or not -_STEP_LIMIT <= epoch < _STEP_LIMIT:
+            return False
+        return all(type(value) is float or type(value) is int for value in data.values())
+    line, level = data.get("line"), data.get("level")
+    return type(line) is str and type(level) is str and 0 < len(level) <= _LEVEL_LIMIT
+
+
 def encode(envelope: dict[str, Any]) -> bytes:
     """One line of JSON in UTF-8, free of the text that the service refuses."""
-    text = json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = _to_json(envelope)
     if "\\u0000" not in text:
         try:
             return text.encode("utf-8")
         except UnicodeEncodeError:
             pass  # a lone surrogate, as in a file name that is not UTF-8
     envelope.update(clean_text(envelope))
-    text = json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8")
+    return _to_json(envelope).encode("utf-8")
 
 
 def _drop_largest(data: dict[str, Any], excess: int) -> list[str]:

@@ -45,10 +45,18 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+_formatted: tuple[int, str] = (-1, "")
+"""The second that was formatted last, and its text: thousands of events a second share it."""
+
+
 def timestamp(ms: int) -> str:
     """Unix milliseconds → `2026-01-31T12:00:00.123Z` (specification §2.1, fractional form of contract §1)."""
+    global _formatted
     seconds, fraction = divmod(ms, 1000)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{fraction:03d}Z"
+    known = _formatted
+    if known[0] != seconds:
+        known = _formatted = (seconds, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)))
+    return f"{known[1]}.{fraction:03d}Z"
 
 
 def new_batch_id(experiment_type: str, ms: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import operator
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
@@ -31,6 +32,8 @@ class Job:
         self._params = dict(params)
         self._began: float | None = None
         self._ended = False
+        self._lock = threading.RLock()
+        """Printed lines may begin the job from a thread of their own."""
         self._in_context = False
         self._epochs = 0
         self._metrics: dict[str, Any] = {}
@@ -209,9 +212,10 @@ class Job:
         self._run.emit_job_end("job_failed", self, data)
 
     def _start(self) -> None:
-        if self._began is not None or self.skipped:
-            return
-        self._began = time.monotonic()
+        with self._lock:
+            if self._began is not None or self.skipped:
+                return
+            self._began = time.monotonic()
         data = fields(self._params)
         for key in ("model", "dataset"):
             if key in data and not isinstance(data[key], str):

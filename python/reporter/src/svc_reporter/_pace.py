@@ -2,7 +2,8 @@
 
 Each time the worker has something to do it takes the interpreter away from the training, so a fast training is not
 followed event by event. An event after a pause goes at once; those that come within `round_s` of it wait for the next
-round, unless they become enough for an array or somebody waits for them.
+round, unless they become enough for an array or somebody waits for them. Arrays follow each other `array_gap_s` apart,
+or sooner where one is full.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Pace:
         self._left = 0
         """Events of this round that are still to be sent, one by one."""
         self._next_round = 0.0
+        self._next_array = 0.0
         self._awaited = 0
         """Of all events that were ever put: the first so many are waited for."""
         self._enough = _NEVER
@@ -58,7 +60,10 @@ class Pace:
             self._left = 0
             return 0
         if pending >= self._tuning.array_threshold:
+            if pending < self._tuning.array_limit and self.until_array_s() > 0:
+                return 0
             self._begin(0)
+            self._next_array = time.monotonic() + self._tuning.array_gap_s
             return self._tuning.array_limit
         if self._left == 0:
             if self.until_round_s() > 0:
@@ -68,9 +73,14 @@ class Pace:
         return 1
 
     def until_round_s(self) -> float:
-        if self._shutdown.closing or self._awaited > self._queue.produced - len(self._queue):
-            return 0.0
-        return max(0.0, self._next_round - time.monotonic())
+        return self._until(self._next_round)
+
+    def until_due_s(self) -> float:
+        """Until what is pending may go: as an array where it is enough for one, else with the next round."""
+        return self.until_array_s() if len(self._queue) >= self._tuning.array_threshold else self.until_round_s()
+
+    def until_array_s(self) -> float:
+        return self._until(self._next_array)
 
     def sleep(self, wait_s: float, enough: int, *, heed_pending: bool) -> None:
         """Until so many events are pending, `hurry`, or the time is over."""
@@ -87,6 +97,11 @@ class Pace:
         """Until then nothing is due, unless somebody waits for it."""
         self._left = 0
         self._next_round = time.monotonic() + seconds
+
+    def _until(self, due: float) -> float:
+        if self._shutdown.closing or self._awaited > self._queue.produced - len(self._queue):
+            return 0.0
+        return max(0.0, due - time.monotonic())
 
     def _begin(self, events: int) -> None:
         self._left = events

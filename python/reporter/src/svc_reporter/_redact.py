@@ -104,8 +104,12 @@ def redact_text(text: str, values: Sequence[str] = ()) -> str:
         if value in text:
             text = text.replace(value, MASK)
     text = _SHAPES.sub(MASK, text)
-    text = _USERINFO.sub(MASK, text)
-    return _BEARER.sub(lambda m: f"{m[1]} {MASK}", text)
+    if "://" in text:
+        text = _USERINFO.sub(MASK, text)
+    lower = text.lower()
+    if "bearer" in lower or "basic" in lower:
+        text = _BEARER.sub(lambda m: f"{m[1]} {MASK}", text)
+    return text
 
 
 def is_secret_name(name: str, value: str = "") -> bool:

@@ -86,6 +86,8 @@ class Reporter:
         """Further fields of its env_snapshot."""
         self.end_extras: Callable[[], dict[str, Any]] = dict
         """Further fields of the batch's last event, asked for when it is made."""
+        self.catch_up: Callable[[], None] = lambda: None
+        """Takes what is still on its way to this Reporter, such as printed lines; called before a flush and the end."""
         self.voice = Voice()
         self.host = hostname()
         self._pid = os.getpid()
@@ -182,6 +184,7 @@ class Reporter:
         pipeline = self._live()
         if pipeline is None:
             return True
+        self.catch_up()
         return pipeline.flush(self._close_timeout_s if timeout is None else max(0.0, timeout))
 
     def close(self, timeout: float | None = None) -> None:
@@ -277,8 +280,8 @@ class Reporter:
         except Exception as error:
             self.voice.say(logging.ERROR, "emit", f"an event was lost: {error!r}")
 
-    def emit_log(self, job_id: str | None, line: object, level: str | int, **more: Any) -> None:
-        """`more`: further fields of the event, such as `stream`."""
+    def emit_log(self, job_id: str | None, line: object, level: str | int, ms: int | None = None, **more: Any) -> None:
+        """`more`: further fields of the event, such as `stream`; `ms` as for `emit`."""
         if self._is_elsewhere():
             return
         try:
@@ -289,9 +292,13 @@ class Reporter:
             return  # an object whose __str__ fails has nothing to log
         target = job_id or self._job_for_lines()
         if target is not None:
-            self.emit("log_line", target, data)
-        elif self._open() and len(self._early) < _EARLY_LINES:
-            self._early.append(data)
+            self.emit("log_line", target, data, ms)
+        elif self._open():
+            if len(self._early) < _EARLY_LINES:
+                self._early.append(data)
+            else:
+                many = f"more than {_EARLY_LINES:,} log lines before the first job: the rest is not reported"
+                self.voice.once(logging.WARNING, "early lines", many)
 
     def emit_job_start(self, job: Job, data: dict[str, Any]) -> None:
         if self._is_elsewhere():
@@ -406,6 +413,7 @@ class Reporter:
         try:
             for periodic in self._periodics:
                 periodic.stop()
+            self.catch_up()
             if failure is None and self.stop_honoured:
                 failure = STOPPED
             if self._watched is not None:

@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
@@ -18,6 +19,7 @@ from ._axes import Axes, Metric
 from ._config import Config, config_of, plain_config
 from ._console import ConsoleCapture
 from ._failure import reason_of, trace_of
+from ._ids import now_ms
 from ._job import Job
 from ._redact import redact_text
 from ._reporter import Reporter
@@ -26,7 +28,7 @@ from ._summary import Summary
 _CONFIG_LIMIT = 150 * 1024
 """Bytes of JSON: the start of the batch has 256 KiB, and environment and command stand in it as well."""
 _LINES_BEFORE_JOB = 200
-"""Printed lines that wait for the first job; with the next one the run's own job begins."""
+"""Lines that wait for the first job; with the next one the run's own job begins."""
 _DIFF_PATIENCE_S = 2.0
 """For how long the end waits until the git diff was read."""
 MAIN = "main"
@@ -85,15 +87,16 @@ class Run:
         self._reporter = reporter
         self.name = name
         self.config = Config(config, self._tell_config)
-        self.summary = Summary()
+        self._axes = Axes(self._complain)
+        self.summary = Summary(self._axes.goal_of)
         self._job_id = job
         self._step_unit = step_unit
         self._quiet = quiet
-        self._axes = Axes(self._complain)
         self._main: Job | None = None
         self._console: ConsoleCapture | None = None
         self._diff: threading.Thread | None = None
-        self._printed = 0
+        self._lines = 0
+        """Lines that came before the run's own job."""
         self._finished = False
         self._lock = threading.RLock()
 
@@ -149,6 +152,7 @@ class Run:
     def text(self, line: object, level: str | int = "info") -> None:
         """Send a line to the log without printing it."""
         if not self._finished:
+            self._begin_for_lines()
             self._reporter.emit_log(None, line, level)
 
     def alert(self, title: str, text: str = "", level: str | int = "warning") -> None:
@@ -215,6 +219,7 @@ class Run:
         if console:
             self._console = ConsoleCapture(self._print)
             self._console.start()
+            reporter.catch_up = self._console.catch_up
 
     def _finish(self, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._lock:
@@ -290,9 +295,7 @@ class Run:
             return
         job.begin()
         for at, row in self._axes.rows(data, step).items():
-            for name, value in row.items():
-                if isinstance(value, (int, float)) or value in ("NaN", "Infinity", "-Infinity"):
-                    self.summary.note(name, float(value), self._axes.goal_of(name))
+            self.summary.note(row)
             job._record(at, row)
 
     def _tell_config(self, changed: dict[str, Any]) -> None:
@@ -303,12 +306,17 @@ class Run:
         data = {"experiment_type": reporter.experiment_type, "n_total": reporter.n_total, "update": True}
         reporter.emit("batch_start", None, {**data, "config": self._fitting("configuration", changed)})
 
-    def _print(self, stream: str, line: str) -> None:
+    def _print(self, stream: str, line: str, at: float) -> None:
+        self._begin_for_lines()
+        ms = now_ms() - int((time.monotonic() - at) * 1000)
+        self._reporter.emit_log(None, redact_text(line), "info", ms, stream=stream)
+
+    def _begin_for_lines(self) -> None:
+        """A line needs a job to belong to: the run's own begins where many lines wait for one."""
         if self._main is None:
-            self._printed += 1
-            if self._printed > _LINES_BEFORE_JOB and self._reporter._last_job_id is None:
+            self._lines += 1
+            if self._lines > _LINES_BEFORE_JOB and self._reporter._last_job_id is None:
                 self._own_job().begin()
-        self._reporter.emit_log(None, redact_text(line), "info", stream=stream)
 
     def _send_diff(self) -> None:
         try:

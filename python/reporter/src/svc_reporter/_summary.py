@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 from ._plain import plain
@@ -21,16 +21,16 @@ class Summary(MutableMapping[str, Any]):
     greatest as `define_metric(goal=...)` says, else as its name suggests (`loss`, `acc`), else missing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, goal_of: Callable[[str], str | None] = lambda _metric: None) -> None:
+        self._goal_of = goal_of
         self._set: dict[str, Any] = {}
-        self._seen: dict[str, dict[str, Any]] = {}
-        self._goals: dict[str, str] = {}
+        self._seen: dict[str, _Seen] = {}
         self._lock = threading.RLock()
 
     def __getitem__(self, key: str) -> Any:
         if key in self._set:
             return self._set[key]
-        return self._seen[key]["last"]
+        return plain(self._seen[key].last)
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._set[str(key)] = plain(value)
@@ -50,23 +50,31 @@ class Summary(MutableMapping[str, Any]):
     def of(self, metric: str) -> dict[str, Any]:
         """`{"last", "min", "max", "best"}`, as far as there is one; KeyError for what was never logged."""
         seen = self._seen[metric]
-        goal = self._goals.get(metric) or guessed_goal(metric)
-        return seen if goal is None or goal not in seen else {**seen, "best": seen[goal]}
+        found = {"last": plain(seen.last)}
+        if seen.least <= seen.greatest:
+            found.update(min=seen.least, max=seen.greatest)
+        goal = self._goal_of(metric) or guessed_goal(metric)
+        return found if goal is None or goal not in found else {**found, "best": found[goal]}
 
-    def note(self, metric: str, value: float, goal: str | None = None) -> None:
-        """A value that was logged."""
+    def note(self, row: Mapping[str, Any]) -> None:
+        """Values that were logged; what is neither a number nor the word for one is passed over."""
         with self._lock:
-            if goal is not None:
-                self._goals[metric] = goal
-            seen = self._seen.get(metric)
-            if seen is None:
-                if len(self._seen) >= MOST_METRICS:
-                    return
-                seen = self._seen[metric] = {}
-            seen["last"] = plain(value)
-            if math.isfinite(value):
-                seen["min"] = min(value, seen.get("min", value))
-                seen["max"] = max(value, seen.get("max", value))
+            for metric, value in row.items():
+                if type(value) is not float:
+                    value = _number(value)
+                    if value is None:
+                        continue
+                seen = self._seen.get(metric)
+                if seen is None:
+                    if len(self._seen) >= MOST_METRICS:
+                        continue
+                    seen = self._seen[metric] = _Seen()
+                seen.last = value
+                if value - value == 0.0:  # finite
+                    if value < seen.least:
+                        seen.least = value
+                    if value > seen.greatest:
+                        seen.greatest = value
 
     def as_set(self) -> dict[str, Any]:
         """What the run set itself."""
@@ -76,6 +84,22 @@ class Summary(MutableMapping[str, Any]):
         """What the service keeps: `{"loss": {"last": ..., "min": ..., "max": ..., "best": ...}, "best_acc": 0.93}`."""
         with self._lock:
             return {**{metric: self.of(metric) for metric in self._seen}, **self._set}
+
+
+class _Seen:
+    """Of one metric. `least` is above `greatest` until a finite value was logged."""
+
+    __slots__ = ("greatest", "last", "least")
+
+    def __init__(self) -> None:
+        self.last = math.nan
+        self.least, self.greatest = math.inf, -math.inf
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, (int, float)):
+        return float(value)
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else None
 
 
 def guessed_goal(metric: str) -> str | None:

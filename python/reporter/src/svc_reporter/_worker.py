@@ -134,9 +134,10 @@ class Worker(threading.Thread):
             wait_s = self.breaker.until_probe_s()
         if self._parked:
             wait_s = min(max(0.0, self._parked_until - time.monotonic()), _LOOK_FOR_ENDS_S)
-        elif self.pace.until_round_s() > 0:
-            wait_s = min(wait_s, self.pace.until_round_s())
-            enough = self._tuning.array_limit if away else self._tuning.array_threshold
+        elif self.pace.until_due_s() > 0:
+            wait_s = min(wait_s, self.pace.until_due_s())
+            full = away or self.pace.until_array_s() > 0
+            enough = self._tuning.array_limit if full else self._tuning.array_threshold
         elif not away and self._own_spill.waiting:
             wait_s = max(0.0, self._drain_after - time.monotonic())
         self.pace.sleep(wait_s, enough, heed_pending=not self._held)
@@ -277,7 +278,11 @@ class Worker(threading.Thread):
         unknown: list[Sealed] = []
         refused: list[Sealed] = []
         why = ""
-        for position, (event, fate) in enumerate(zip(events, sent.fates, strict=True)):
+        fates = sent.fates
+        if fates.count(Fate.ACCEPTED) == len(fates):
+            self._counts.add(accepted=len(fates))
+            fates = []
+        for position, (event, fate) in enumerate(zip(events, fates, strict=False)):
             reason = sent.reasons.get(position, "")
             if fate is None:
                 unknown.append(event)
