@@ -20,6 +20,7 @@ describe('registering', () => {
     expect(first.body.user).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       email: 'Ada.L@Example.org',
+      email_verified: false,
       name: 'Ada.L',
       role: 'admin',
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/),

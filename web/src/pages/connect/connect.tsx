@@ -30,7 +30,8 @@ export function Connect() {
     const fresh = (batches as Batch[]).find(
       (batch) =>
         batchStore.get(batch.id)?.can === undefined &&
-        Date.parse(batch.last_seen_at) > opened.current - 600_000,
+        // By receipt: a script may send runs of long ago. The reader's clock may be a few minutes off.
+        Date.parse(batch.last_received_at ?? batch.last_seen_at) > opened.current - 600_000,
     )
     if (fresh === undefined || make.data === undefined) return
     void readAnew({ queryKey: projectsQuery.queryKey })
