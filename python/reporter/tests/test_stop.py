@@ -134,13 +134,14 @@ run = svc.Reporter("vision", batch_id="b", url=os.environ["URL"], token="em_live
 """
 
 
-def _stopped(server: FakeIngest, body: str, options: str = "dict()") -> tuple[int, str, str]:
+def _stopped(server: FakeIngest, body: str, options: str = "dict()", *, timeout_s: float = 20) -> tuple[int, str, str]:
     server.stop_requested = True
     server.stop_answer = {"requested_by": "ada@example.org", "requested_at": "2026-11-23T12:00:00Z"}
-    quick = "_tuning.DEFAULT = dataclasses.replace(_tuning.DEFAULT, interrupt_s=0.3, interrupt_ranks_s=0.3)\n"
+    quick = "_tuning.DEFAULT = dataclasses.replace(_tuning.DEFAULT, interrupt_s=0.3, interrupt_ranks_s=0.3,\n"
+    quick += "    stuck_rank_s=0.3)\n"
     running = process.script(f"OPTIONS = {options}\n" + quick + LONG + body, {"URL": server.url})
     try:
-        out, err = running.communicate(timeout=20)
+        out, err = running.communicate(timeout=timeout_s)
     except TimeoutExpired:
         running.kill()
         running.communicate()
@@ -223,6 +224,38 @@ with run, run.job("a") as job:
 """
     status, _, _ = _stopped(server, body)
     assert status == 143
+
+
+STUCK = """
+import ctypes
+with run, run.job("a") as job:
+    job.epoch(0, train_loss=1.0)
+    lock = ctypes.create_string_buffer(128)
+    library = ctypes.CDLL(None)
+    library.pthread_mutex_lock(lock)
+    library.pthread_mutex_lock(lock)  # waits for ever, as a collective does whose other rank never comes
+"""
+
+
+def test_a_rank_that_waits_in_c_code_ends_its_run_as_stopped_and_itself_with_143(
+    server: FakeIngest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    status, _, err = _stopped(server, STUCK)
+    assert status == 143
+    assert err == "svc-reporter: stop of batch b was requested by ada@example.org at 2026-11-23T12:00:00Z\n"
+    assert [e["data"]["reason"] for e in (*server.of("job_failed"), *server.of("batch_failed"))] == [
+        "stop_requested"
+    ] * 2
+    assert [e["data"]["epoch"] for e in server.of("job_epoch")] == [0]
+
+
+def test_a_run_of_one_rank_is_not_ended_inside_c_code(server: FakeIngest) -> None:
+    """It may be writing a checkpoint, and no other rank waits for it."""
+    with pytest.raises(TimeoutExpired):
+        _stopped(server, STUCK, timeout_s=4)
+    assert server.of("batch_failed") == []
 
 
 def test_a_stop_that_the_training_answers_is_not_followed_by_an_interrupt(server: FakeIngest) -> None:

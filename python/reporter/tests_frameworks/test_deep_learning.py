@@ -230,33 +230,6 @@ def test_lightning_with_two_ranks_of_its_own_making_is_one_run(make: Make, servi
     assert len(batch.curve("fit", "train_loss")) == 6
 
 
-def test_a_stop_ends_every_rank_of_lightning_within_20_seconds(make: Make, service: Any, stored: Any) -> None:
-    import time
-
-    make()
-    script = Path("ddp.py")
-    script.write_text(DDP.format(tests=str(Path(__file__).resolve().parents[1]), epochs=1_000_000))
-    before = {b["id"] for b in service.call("GET", "/api/batches?limit=500")["items"]}
-    training = subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        deadline = time.monotonic() + 120
-        batch = None
-        while batch is None or not batch.jobs or not batch.curve("fit", "train_loss"):
-            assert time.monotonic() < deadline and training.poll() is None
-            made = [b for b in service.call("GET", "/api/batches?limit=500")["items"] if b["id"] not in before]
-            batch = stored(made[0]["id"]) if made else None
-            time.sleep(0.3)
-        service.call("POST", f"/api/batches/{batch.id}/stop", {})
-        begun = time.monotonic()
-        training.communicate(timeout=60)
-        assert time.monotonic() - begun < 20
-        assert batch.wait(lambda b: b.status not in ("running", "stopping")).status == "stopped"
-    finally:
-        training.kill()
-
-
 def test_accelerates_tracker_records_what_the_accelerator_logs(make: Make, stored: Any) -> None:
     with make() as run:
         accelerator = accelerate.Accelerator(cpu=True, log_with=SvcTracker(run))

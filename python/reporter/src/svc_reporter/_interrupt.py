@@ -67,6 +67,11 @@ def interrupt(batch_id: str) -> None:
         _by_exception(ident, StopRequested)
 
 
+def is_unheard() -> bool:
+    """The main thread was interrupted by signal and has not come back to Python since: it waits inside C code."""
+    return bool(_pending)
+
+
 def _is_ready() -> bool:
     return _number is not None and signal.getsignal(_number) is _on_signal
 

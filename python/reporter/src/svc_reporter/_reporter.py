@@ -23,7 +23,7 @@ from ._pipeline import Pipeline
 from ._plain import plain
 from ._settings import read_rerun, read_settings
 from ._snapshot import Snapshot, hostname, user_name
-from ._stop import Stop
+from ._stop import STUCK_STATUS, Stop
 from ._watch import Sampler, StopPoll, load_modules
 from ._watchdog import Watched
 
@@ -79,7 +79,7 @@ class Reporter:
         """Reports jobs of a batch that another process starts and ends."""
         self.batch_id: str = own or joined or new_batch_id(self.experiment_type, now_ms())
         self._inert = _ranks.rank() > 0
-        self._stop = Stop(self.batch_id, stop, alone=_ranks.world_size() == 1)
+        self._stop = Stop(self.batch_id, stop)
         self.start_extras: dict[str, Any] = {}
         """Further fields of batch_start."""
         self.environment_extras: dict[str, Any] = {}
@@ -481,6 +481,9 @@ class Reporter:
         self._stop.interrupt_if_unanswered(
             self._ended, tuning.interrupt_s if self._stop.alone else tuning.interrupt_ranks_s
         )
+        if self._stop.is_stuck(self._ended, tuning.stuck_rank_s):
+            self._end(tuning.stuck_close_s, STOPPED, None)
+            os._exit(STUCK_STATUS)
 
     def _job_for_lines(self) -> str | None:
         jobs = self._open_jobs

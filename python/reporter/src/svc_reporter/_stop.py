@@ -2,9 +2,12 @@
 
 1. The poll sees the flag.
 2. The next call of `epoch`, `log`, `job` or `check_stop` raises StopRequested.
-3. If no such call comes for 10 s (5 s under several ranks, where `epoch` does not raise), the main thread is
+3. If no such call comes for 10 s (4 s under several ranks, where `epoch` does not raise), the main thread is
    interrupted wherever it is, as Ctrl-C would do it, and StopRequested is raised there. `stop="cooperative"`
    leaves this step out.
+4. Under several ranks the main thread may wait in a collective (a C++ call, up to 30 min for gloo) where no
+   exception reaches it. If it has not come back to Python 2 s later, the reporter ends the run as stopped, sends
+   what it has for 2 s and ends the process with status 143. The launcher and the lost connections end the others.
 """
 
 from __future__ import annotations
@@ -13,22 +16,22 @@ import sys
 import threading
 from typing import Any
 
-from . import _interrupt
+from . import _interrupt, _ranks
 from ._errors import StopRequested
 
 MODES = ("interrupt", "cooperative")
+STUCK_STATUS = 143
+"""Exit status of a rank that was stuck in a collective: 128 + SIGTERM, as launchers expect of a stopped process."""
 
 
 class Stop:
     """The state of one reporter's stop. Plain attributes: a signal handler may read them at any moment."""
 
-    def __init__(self, batch_id: str, mode: str, *, alone: bool) -> None:
+    def __init__(self, batch_id: str, mode: str) -> None:
         if mode not in MODES:
             raise ValueError(f'stop must be "interrupt" or "cooperative", got {mode!r}')
         self._batch_id = batch_id
         self.mode = mode
-        self.alone = alone
-        """The only rank. One of several that leaves the loop would hang the others in their next collective."""
         self.seen = False
         self.honoured = False
         """The training was told to stop, by exception or through a library's early end."""
@@ -36,6 +39,14 @@ class Stop:
         """The main thread was told, so that it need not be interrupted."""
         self._announced = False
         self._who = ""
+
+    @property
+    def alone(self) -> bool:
+        """The only rank. One of several that leaves the loop would hang the others in their next collective.
+
+        Asked each time: Lightning, for one, makes the other ranks long after the script made its Reporter.
+        """
+        return _ranks.world_size() == 1
 
     def see(self, answer: dict[str, Any]) -> None:
         """The service's answer says that a stop was requested."""
@@ -84,3 +95,7 @@ class Stop:
         self.honoured = True
         self.announce()
         _interrupt.interrupt(self._batch_id)
+
+    def is_stuck(self, ended: threading.Event, stuck_s: float) -> bool:
+        """In the polling thread, after the interruption: whether this rank's main thread did not hear it in time."""
+        return not self.alone and self.mode == "interrupt" and not ended.wait(stuck_s) and _interrupt.is_unheard()

@@ -32,8 +32,12 @@ class Tuning:
     """close() with an open breaker asks the server once more for at most this long."""
     interrupt_s: float = 10.0
     """From seeing the stop flag to interrupting a training that made no call meanwhile."""
-    interrupt_ranks_s: float = 5.0
+    interrupt_ranks_s: float = 4.0
     """The same under several ranks: the others end after this one, and all should within 20 s."""
+    stuck_rank_s: float = 2.0
+    """From that interruption to ending a rank whose main thread waits in a collective."""
+    stuck_close_s: float = 2.0
+    """How long such a rank sends its last events; the rest stays on disk."""
     stop_check_s: float = 1.0
     """On SIGTERM: how long to ask whether somebody pressed stop, which is then what ended the run."""
     foreign_claim_stale_s: float = 3600.0
