@@ -1,0 +1,172 @@
+"""Endings and stops of runs that people start themselves, seen by the real agent, reporter and service together.
+
+The column "with agent" of the matrix; the column without is python/reporter/tests/test_endings.py.
+"""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .kit.host import Host
+from .kit.real_server import Service
+from .kit.wait import until
+
+REPORTER = Path(__file__).resolve().parents[2] / "reporter" / "src"
+MOST_S = 20.0
+"""So long after an end the service shows it."""
+WAIT = "time.sleep(600)"
+TRAIN = """
+import os, sys, time
+import svc_reporter as svc
+options = {"stop_poll_s": 2, "heartbeat_s": 0, "resources_s": 0, "stop": os.environ.get("STOP", "interrupt")}
+with svc.Reporter(os.environ["BATCH"], batch_id=os.environ["BATCH"], **options) as run, run.job("a") as job:
+    job.epoch(0, train_loss=1.0)
+    assert run.flush(30)
+    print("ready", flush=True)
+    END
+"""
+
+
+class Run:
+    """A training that someone started on the host, past its first epoch, in a project of its own."""
+
+    def __init__(self, host: Host, end: str, **env: str) -> None:
+        self._host = host
+        self.batch = f"end-{secrets.token_hex(6)}"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", TRAIN.replace("END", end)],
+            env={
+                **host.env(SVC_URL=host.service.url, SVC_TOKEN=host.person.reporter, BATCH=self.batch),
+                "PYTHONPATH": str(REPORTER),
+                **env,
+            },
+            cwd=host.work,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=open(host.home / f"{self.batch}.err", "wb"),  # noqa: SIM115 - the process keeps it
+            text=True,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "ready\n", self.said()
+
+    def said(self) -> str:
+        return (self._host.home / f"{self.batch}.err").read_text("utf-8", "replace")[-3000:]
+
+    def shown(self) -> dict[str, Any]:
+        found = self._host.service.ok("GET", f"/api/batches/{self.batch}", self._host.person.session)
+        assert isinstance(found, dict)
+        return found
+
+    def until_over(self) -> dict[str, Any]:
+        """The batch, once the service does not show it as running; at most MOST_S from now."""
+        until(lambda: self.shown()["status"] != "running", f"for {self.batch} to be over; {self.said()}", MOST_S)
+        return self.shown()
+
+    def kill(self) -> None:
+        self.process.kill()
+        assert self.process.wait(30) == -signal.SIGKILL
+
+
+@pytest.fixture
+def this_host(tmp_path: Path, shared_service: Service) -> Iterator[Host]:
+    """Registered under the name by which reporters call this machine; its agent does not run yet."""
+    host = Host(socket.gethostname(), tmp_path / "host", shared_service, shared_service.person())
+    host.register()
+    yield host
+    host.close()
+
+
+@pytest.fixture
+def start(this_host: Host) -> Iterator[Callable[..., Run]]:
+    started: list[Run] = []
+
+    def begin(end: str, **env: str) -> Run:
+        run = Run(this_host, end, **env)
+        started.append(run)
+        return run
+
+    yield begin
+    for run in started:
+        run.process.kill()
+        run.process.wait()
+        assert run.process.stdout is not None
+        run.process.stdout.close()
+
+
+def test_a_killed_run_without_a_watchdog_is_lost_and_its_process_is_named(
+    this_host: Host, start: Callable[..., Run]
+) -> None:
+    this_host.run()
+    run = start(WAIT, SVC_WATCHDOG="0")
+    run.kill()
+    shown = run.until_over()
+    assert shown["status"] == "lost"
+    assert shown["failure_reason"].startswith(f"process {run.process.pid} ended without a word")
+
+
+@pytest.mark.parametrize("end", [WAIT, "os._exit(0)", "os.kill(os.getpid(), 11)"])
+def test_the_watchdogs_word_stands_beside_an_agent(this_host: Host, start: Callable[..., Run], end: str) -> None:
+    this_host.run()
+    run = start(end, SVC_WATCHDOG="1")
+    if end == WAIT:
+        run.kill()
+    run.process.wait(30)
+    shown = run.until_over()
+    assert shown["status"] == "failed"
+    assert f"process {run.process.pid}" in shown["failure_reason"]
+
+
+def test_ordinary_ends_are_not_made_lost_by_the_agent(this_host: Host, start: Callable[..., Run]) -> None:
+    this_host.run()
+    ends = {"pass": "completed", "raise RuntimeError('no more data')": "failed", "sys.exit(2)": "failed"}
+    runs = {end: start(end, SVC_WATCHDOG="0") for end in ends}
+    for run in runs.values():
+        run.process.wait(30)
+    # When the agent has reported one that died after all of them, it has judged them, too.
+    killed = start(WAIT, SVC_WATCHDOG="0")
+    killed.kill()
+    assert killed.until_over()["status"] == "lost"
+    assert {end: run.shown()["status"] for end, run in runs.items()} == ends
+
+
+@pytest.mark.parametrize("loop", [WAIT, "while True: sum(range(1000))"])
+def test_a_stop_ends_a_cooperative_run_that_never_calls_through_the_agent(
+    this_host: Host, start: Callable[..., Run], loop: str
+) -> None:
+    this_host.run()
+    run = start(loop, STOP="cooperative")
+    this_host.service.ok("POST", f"/api/batches/{run.batch}/stop", this_host.person.session, {})
+    run.process.wait(MOST_S)
+    shown = run.until_over()
+    assert shown["status"] == "stopped"
+    until(lambda: "exited" in _steps(this_host, run), "for the agent's result")
+    assert [step for step in _steps(this_host, run) if step in ("sigterm", "sigkill")] == ["sigterm"]
+
+
+@pytest.mark.slow
+def test_a_run_whose_host_is_gone_stays_running_until_its_agent_is_back(
+    this_host: Host, start: Callable[..., Run]
+) -> None:
+    """What only silence can say then, and after how long, is in test/life/life.test.ts."""
+    this_host.run()
+    run = start(WAIT, SVC_WATCHDOG="0")
+    this_host.kill()
+    run.kill()
+    time.sleep(6)  # twice what an agent waits before it reports a process as gone
+    assert run.shown()["status"] == "running"
+    this_host.run()
+    assert run.until_over()["status"] == "lost"
+
+
+def _steps(host: Host, run: Run) -> list[str]:
+    return [item["step"] for item in host.service.timeline(host.person, run.batch) if item["kind"] == "stop"]
