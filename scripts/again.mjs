@@ -15,7 +15,7 @@ const SLOW = '.slow.test.'
  * Every test file of one tier of `root` by vitest, on a checkout that is built.
  * @param run runs a command to its end: (command, args, { cwd, env }) to its exit code
  * @param slow whether it is the slow tier: files named `*.slow.test.ts`, all others otherwise
- * @returns counts; `why` of a failure that is no test's; `notes`, what failed at first
+ * @returns counts; `names` of the tests that failed; `why` of a failure that is no test's; `notes`, what failed at first
  */
 export async function vitest(run, { root, scratch, slow }) {
   const once = async (report, ...more) => {
@@ -48,7 +48,14 @@ export async function vitest(run, { root, scratch, slow }) {
   // A file that cannot be loaded has no tests that could fail.
   const failures = sum(all.filter((one) => !one.ok).map((one) => one.failures.length || 1))
   if (code !== 0 && failures === 0) return { passed, failed: 1, why: `vitest ended with ${code}`, notes }
-  return { passed, failed: failures, notes }
+  const names = all
+    .filter((one) => !one.ok)
+    .flatMap(({ file, failures }) =>
+      (failures.length > 0 ? failures : ['a hook, or the file itself']).map(
+        (name) => `${relative(root, file)}: ${name}`,
+      ),
+    )
+  return { passed, failed: failures, names, notes }
 }
 
 /** pytest's exit code where a package has no test of that tier. */
@@ -77,7 +84,7 @@ export async function pytest(run, { cwd, python, env, scratch, name, slow }) {
 
 function told({ code, failures }, passed) {
   if (code !== 0 && failures.length === 0) return { passed, failed: 1, why: `pytest ended with ${code}` }
-  return { passed, failed: failures.length }
+  return { passed, failed: failures.length, names: failures.map(({ file, name }) => `${file}: ${name}`) }
 }
 
 /** What pytest wrote: a `<testcase>` each, with `<failure>`, `<error>` or `<skipped>` within. */

@@ -48,7 +48,7 @@ async function run([title, command, ...args]) {
     console.log(
       `FAILED  ${title} (${time}): ${failure}\n\n${Buffer.concat(output).toString('utf8').trimEnd()}\n`,
     )
-  return failure === null
+  return failure === null ? null : title
 }
 
 const waiting = [...STEPS]
@@ -57,7 +57,10 @@ async function work() {
   for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) results.push(await run(step))
 }
 await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, work))
-const failed = results.filter((good) => !good).length
+const failing = results.filter((title) => title !== null)
+const failed = failing.length
+// Last, because a long log is read from its end; .ci/run repeats these lines.
+for (const title of failing) console.log(`FAILED check: ${title}`)
 console.log(
   failed === 0
     ? `check: all ${results.length} steps passed`

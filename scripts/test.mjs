@@ -94,6 +94,7 @@ async function python(folder, bin, server) {
     passed: passed + tests.passed,
     failed: steps.length - passed + tests.failed,
     why: why.join(', ') || undefined,
+    names: tests.names,
     notes: tests.notes,
   }
 }
@@ -188,6 +189,11 @@ async function main() {
     console.log(
       `${name}: ${passed} passed, ${failed} failed (${seconds} s)${why === undefined ? '' : `: ${why}`}`,
     )
+  }
+  // Last, because a long log is read from its end; .ci/run repeats these lines.
+  for (const { name, names = [], why } of results) {
+    for (const one of names) console.log(`FAILED ${name}: ${one}`)
+    if (why !== undefined) console.log(`FAILED ${name}: ${why.split('\n')[0]}`)
   }
   const sum = (key) => results.reduce((total, result) => total + result[key], 0)
   console.log(`${sum('passed')} passed, ${sum('failed')} failed`)
