@@ -32,7 +32,7 @@ export async function preparePython(folders) {
     .digest('hex')
   if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === stamp && existsSync(PYTHON)) return { bin: BIN }
   rmSync(VENV, { recursive: true, force: true })
-  await makeEnvironment(python.path)
+  await makeEnvironment(python.path, VENV)
   const needed = folders.flatMap((folder) => {
     const file = join(folder, 'requirements-test.txt')
     return [...(existsSync(join(ROOT, file)) ? ['-r', file] : []), '-e', folder]
@@ -40,6 +40,15 @@ export async function preparePython(folders) {
   await say(PYTHON, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...needed])
   writeFileSync(STAMP, stamp)
   return { bin: BIN }
+}
+
+/**
+ * Makes an empty environment, with pip and nothing else, for tests of installing.
+ * @returns the folder of its programs
+ */
+export async function freshEnvironment(folder) {
+  await makeEnvironment((await findPython()).path, folder)
+  return join(folder, process.platform === 'win32' ? 'Scripts' : 'bin')
 }
 
 /** python3 if it is new enough, else the newest that has a name of its own. A shim may be there and still not run. */
@@ -56,13 +65,13 @@ async function findPython() {
 }
 
 /** Some systems ship Python without ensurepip, and then venv fails after half of its work; virtualenv brings a pip. */
-async function makeEnvironment(python) {
-  const first = await exec(python, ['-m', 'venv', VENV], OPTIONS).then(
+async function makeEnvironment(python, folder) {
+  const first = await exec(python, ['-m', 'venv', folder], OPTIONS).then(
     () => undefined,
     (error) => error,
   )
   if (first === undefined) return
-  rmSync(VENV, { recursive: true, force: true })
+  rmSync(folder, { recursive: true, force: true })
   const apart = mkdtempSync(join(tmpdir(), 'svc-virtualenv-'))
   try {
     const args = [
@@ -76,7 +85,7 @@ async function makeEnvironment(python) {
       'virtualenv',
     ]
     await say(python, args)
-    await say(python, ['-m', 'virtualenv', '--quiet', VENV], { PYTHONPATH: apart })
+    await say(python, ['-m', 'virtualenv', '--quiet', folder], { PYTHONPATH: apart })
   } catch (error) {
     throw new Error(
       `no virtual environment could be made.\n${first.stdout ?? ''}${first.stderr ?? ''}\n${error.message}`,

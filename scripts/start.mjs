@@ -34,6 +34,15 @@ const SOURCES = [
   'src',
   'web',
   'prisma',
+  'python/agent/src',
+  'python/agent/pyproject.toml',
+  'python/agent/README.md',
+  'python/reporter/src',
+  'python/reporter/pyproject.toml',
+  'python/reporter/README.md',
+  'scripts/wheels.mjs',
+  'scripts/zip.mjs',
+  'LICENSE',
   'package.json',
   'package-lock.json',
   'tsconfig.json',
@@ -126,7 +135,7 @@ function addToHash(hash, path) {
   if (!existsSync(full)) return
   if (statSync(full).isDirectory()) {
     const names = readdirSync(full).filter(
-      (name) => !['node_modules', 'dist'].includes(name) && !name.startsWith('.'),
+      (name) => !['node_modules', 'dist', '__pycache__'].includes(name) && !name.startsWith('.'),
     )
     for (const name of names.sort()) addToHash(hash, `${path}/${name}`)
     return

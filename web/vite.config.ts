@@ -5,6 +5,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import tailwindcss from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
+import { linkPreviews } from './link-previews.ts'
 
 /** Below this, what is saved is less than a packet. */
 const WORTH_BYTES = 1024
@@ -44,7 +45,7 @@ const compressed = (): Plugin => ({
 /** The page, built into dist/web, which the service serves. `npm run dev` proxies everything else to it. */
 export default defineConfig({
   root: import.meta.dirname,
-  plugins: [react(), tailwindcss(), compressed()],
+  plugins: [react(), tailwindcss(), linkPreviews(), compressed()],
   build: {
     outDir: '../dist/web',
     emptyOutDir: true,

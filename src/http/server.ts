@@ -29,6 +29,7 @@ import { jobAttemptRoutes } from './jobs/job-attempts.ts'
 import { jobRoutes } from './jobs/jobs.ts'
 import { createCounters } from './operations/counters.ts'
 import { opsRoutes } from './operations/ops.ts'
+import { pipRoutes } from './pip/pip.ts'
 import { projectFieldRoutes } from './projects/project-fields.ts'
 import { projectRoutes } from './projects/projects.ts'
 import { identifyCallers } from './request/credentials.ts'
@@ -158,6 +159,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
 
   opsRoutes(app, services, createCounters(app, services, load, bodies))
   eventRoutes(app, services)
+  pipRoutes(app)
   // Only the routes after it have its hooks: an event is to pass none.
   await compressAnswers(app)
   openapiRoutes(app)

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildWheels } from '../../scripts/wheels.mjs'
 import { PASSWORD } from '../kit/app.ts'
 import { CALLERS, type CallerName, MATRIX, type Row, setScene } from './access-matrix.ts'
 import { openStage, type Stage } from './stage.ts'
 
 let stage: Stage
 beforeAll(async () => {
+  buildWheels()
   stage = await openStage()
 })
 afterAll(() => stage?.stop())

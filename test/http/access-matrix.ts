@@ -95,6 +95,16 @@ export const MATRIX: Row[] = [
   { route: 'GET /readyz', answers: EVERYONE },
   // From loopback, where the tests run.
   { route: 'GET /metrics', answers: EVERYONE },
+  // The clients of the service are no secret.
+  { route: 'GET /pip/simple', path: () => '/pip/simple', answers: EVERYONE.replaceAll('200', '308') },
+  { route: 'GET /pip/simple/', path: () => '/pip/simple/', answers: EVERYONE },
+  {
+    route: 'GET /pip/simple/:project',
+    path: () => '/pip/simple/svc-agent',
+    answers: EVERYONE.replaceAll('200', '308'),
+  },
+  { route: 'GET /pip/simple/:project/', path: () => '/pip/simple/svc-agent/', answers: EVERYONE },
+  { route: 'GET /pip/files/:file', path: () => '/pip/files/unknown.whl', answers: NOBODY_FINDS },
   { route: 'GET /api/openapi.json', answers: EVERYONE },
   { route: 'GET /api/docs', answers: EVERYONE },
   { route: 'GET /api/docs.css', answers: EVERYONE },

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { get, type IncomingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { servePages } from '../../src/http/server/web.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { buildPage } from './built-page.ts'
+import { recordedSweep, send } from './visit.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -26,6 +28,72 @@ test('every address of the page answers with the page under the strict policy, n
       "default-src 'none'; script-src 'self'; style-src 'self'",
     )
     expect(answer.headers['cache-control']).toBe('no-cache')
+  }
+})
+
+test.each([
+  ['nothing', {}],
+  ['*/*, as curl', { accept: '*/*' }],
+  ['images, as some link previews', { accept: 'image/*' }],
+  ['HTML above JSON', { accept: 'text/html, application/json;q=0.9' }],
+])('the page answers who accepts %s', async (_, headers) => {
+  for (const path of [
+    '/',
+    '/b/some',
+    '/s/token',
+    '/p/vision',
+    '/sign-in',
+    '/admin/users',
+    '/hosts',
+    '/compare',
+  ]) {
+    const { status, headers: got } = await app.call('GET', path, { headers })
+    expect([path, status, got['content-type']]).toEqual([path, 200, 'text/html; charset=utf-8'])
+  }
+})
+
+test.each([
+  'application/json',
+  'application/json, text/plain, */*',
+  'application/problem+json',
+  'text/html;q=0.5, application/json',
+])('who prefers JSON (%s) gets no page', async (accept) => {
+  for (const path of ['/', '/b/some', '/s/token']) {
+    const answer = await app.call('GET', path, { headers: { accept } })
+    expect([path, answer.status, answer.body.code]).toEqual([path, 404, 'not_found'])
+  }
+})
+
+test('every address of the router is a page for curl', async () => {
+  const router = await readFile(join(import.meta.dirname, '../../web/src/app/router.tsx'), 'utf8')
+  const paths = [...router.matchAll(/path: '(\/[^']+)'/g)].map(([, path]) => path as string)
+  // Below /b/… and /admin the paths are relative to it.
+  const below = /^\/(jobs|logs|resources|environment|timeline|delivery|j\/\$jobId|users|agents|keys|audit)$/
+  const whole = paths.filter((path) => !below.test(path)).map((path) => path.replace(/\$\w+/g, 'x'))
+  expect(whole.length).toBeGreaterThan(10)
+  for (const path of whole) expect([path, (await app.call('GET', path)).status]).toEqual([path, 200])
+})
+
+test('a link preview tells the kind of page, and the same whether it exists or not', async () => {
+  const ada = await app.register('ada@example.org')
+  const reporter = await app.reporterToken(ada.token)
+  await send(app, reporter, recordedSweep('secret-plan').slice(0, 10))
+  const tag = (body: string, name: string) =>
+    new RegExp(`property="og:${name}" content="([^"]*)"`).exec(body)?.[1]
+  const there = (await app.call('GET', '/b/secret-plan')).body
+  expect(there).toBe((await app.call('GET', '/b/no-such-batch')).body)
+  expect(there).not.toContain('secret-plan')
+  expect(/<title>(.*)<\/title>/.exec(there)?.[1]).toBe('Batch · Experiment monitor')
+  for (const [path, title] of [
+    ['/', 'Experiment monitor'],
+    ['/b/x', 'Batch · Experiment monitor'],
+    ['/p/x', 'Project · Experiment monitor'],
+    ['/s/x', 'Shared batch · Experiment monitor'],
+  ] as const) {
+    const { body } = await app.call('GET', path)
+    expect([path, tag(body, 'title')]).toEqual([path, title])
+    expect(tag(body, 'description')).toMatch(/training runs/i)
+    expect(tag(body, 'site_name')).toBe('Experiment monitor')
   }
 })
 
@@ -60,7 +128,9 @@ test('what is not a page is not answered with one', async () => {
       'application/problem+json; charset=utf-8',
     ])
   }
-  expect((await app.call('GET', '/p/vision')).status).toBe(404)
+  const json = { headers: { accept: 'application/json' } }
+  expect((await app.call('GET', '/p/vision', json)).status).toBe(404)
+  expect((await app.call('GET', '/no-such-page')).status).toBe(404)
   expect((await app.call('POST', '/p/vision', html)).status).toBe(404)
 })
 

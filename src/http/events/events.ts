@@ -22,6 +22,13 @@ const refused = z.object({
 })
 
 /**
+ * The oldest svc-reporter that reports everything as this service expects it. An older one is served as ever, and tells
+ * its user to upgrade. Raise it with a release whose events an older reporter gets wrong.
+ */
+export const OLDEST_REPORTER = '0.1.0'
+const NEEDS = 'x-svc-reporter-needed'
+
+/**
  * The only way in for telemetry (specification §4.1; contract §1). The body arrives as bytes and is checked by
  * ingest, so the schemas here only describe.
  */
@@ -66,6 +73,7 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
     async (request, reply) => {
       const { body, headers } = await receiveEvent(ingest, senderOf(request), request.body, sentAt(request))
       reply.headers(headers)
+      sayVersion(request, reply)
       return storedOf(body)
     },
   )
@@ -84,9 +92,15 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
     async (request, reply) => {
       const { body, headers } = await receiveEvents(ingest, senderOf(request), request.body, sentAt(request))
       reply.headers(headers)
+      sayVersion(request, reply)
       return { results: body.map(resultOf) }
     },
   )
+}
+
+/** The reporter compares it with its own version (python/reporter, _needed_version.py). */
+function sayVersion({ headers }: FastifyRequest, reply: FastifyReply): void {
+  if (headers['user-agent']?.startsWith('svc-reporter/')) reply.header(NEEDS, OLDEST_REPORTER)
 }
 
 /** When the request was sent, by the sender's clock; by it the service knows how far that is off (contract §10 "Time"). */

@@ -2,12 +2,15 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import statics from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import Negotiator from 'negotiator'
 
 /** Where `npm run build` puts the page: beside the compiled service, and in the same place seen from the sources. */
 const BUILT = join(import.meta.dirname, '../../../dist/web')
 
 /** Addresses that are never a page: what is not found there is not found. */
-const NO_PAGE = /^\/(api|graphql|livez|readyz|metrics|assets)(\/|$)/
+const NO_PAGE = /^\/(api|graphql|livez|readyz|metrics|pip|assets)(\/|$)/
+/** What the page has an address for (web/src/app/router.tsx). Browsers get the page for any other, and it says so there. */
+const PAGE = /^\/(|sign-in|register|connect|account|tokens|compare|(hosts|admin)(\/.*)?|[bps]\/.+)$/
 const ASSET = /^\/assets\/[\w.-]+$/
 const FILE = /^\/[\w-]+\.(svg|png|ico|txt|webmanifest)$/
 
@@ -41,15 +44,30 @@ export async function servePages(app: FastifyInstance, root: string = BUILT): Pr
     if (FILE.test(path)) {
       return existsSync(join(root, path)) ? reply.sendFile(path.slice(1), { maxAge: '1h' }) : undefined
     }
-    if (!wantsHtml(request)) return undefined
+    if (prefersJson(request) || !(PAGE.test(path) || wantsHtml(request))) return undefined
     if (!existsSync(join(root, 'index.html')))
       return reply.code(503).type('text/html; charset=utf-8').send(UNBUILT)
     return reply
       .headers({ vary: 'accept', 'cache-control': 'no-cache' })
-      .sendFile('index.html', { cacheControl: false })
+      .sendFile(documentOf(path), { cacheControl: false })
   }
 }
 
-/** Whether a person at a browser asks, who can read a page and no JSON. */
+/**
+ * The document for an address. They differ in title and link preview only, which tell the kind of page and nothing of
+ * what is there: whoever shows a preview has not signed in (web/link-previews.ts).
+ */
+const documentOf = (path: string): string => {
+  const kind = /^\/([bps])\//.exec(path)?.[1]
+  return kind === undefined ? 'index.html' : `index-${kind}.html`
+}
+
+/** Whether a browser asks: only they name `text/html`. */
 export const wantsHtml = (request: FastifyRequest): boolean =>
   /\btext\/html\b/.test(request.headers.accept ?? '')
+
+/** Whether a program asks that reads JSON; everybody else gets a page: browsers, link previews, curl (contract §10 "Pages"). */
+export const prefersJson = (request: FastifyRequest): boolean =>
+  /json$/.test(new Negotiator(request.raw).mediaTypes(READABLE)[0] ?? '')
+/** What wins where a client has no preference stands first. */
+const READABLE = ['text/html', 'application/json', 'application/problem+json']

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from . import _ranks
 from ._ids import now_ms
+from ._needed_version import is_older, upgrade_advice
 from ._replay import in_order
 from ._settings import Settings
 from ._snapshot import git_state, hostname
@@ -117,6 +118,11 @@ def _service(found: _Findings, settings: Settings) -> None:
 def _token(found: _Findings, transport: Transport, token: str) -> None:
     """An empty array is authenticated like any other and stores nothing."""
     answer = transport.post("/api/events/batch", b"[]")
+    needed = answer.headers.get("x-svc-reporter-needed", "0")
+    if is_older(__version__, needed):
+        found.fault(
+            f"svc-reporter {__version__} is older than the service needs", upgrade_advice(needed, transport.target)
+        )
     if answer.status == 200:
         found.good(f"the token …{token[-4:]} may report")
     elif answer.status == 401:

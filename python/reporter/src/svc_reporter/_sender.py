@@ -11,6 +11,7 @@ from enum import Enum
 
 from ._answers import Fate, Step, judge
 from ._envelope import Sealed
+from ._needed_version import warn_if_older
 from ._transport import Answer, Transport, Unreachable
 from ._tuning import Tuning
 
@@ -72,6 +73,7 @@ class Sender:
             wait_s: float | None = None
             try:
                 answer = self._request([events[p] for p in positions], as_array)
+                warn_if_older(answer, self._transport.target)
                 verdict = judge(answer, len(positions), as_array, self._tuning)
                 why = verdict.reason
                 if verdict.step is Step.UNAUTHORISED:

@@ -4,6 +4,7 @@ import { useRef, useState } from 'react'
 import { makeToken } from '../../lib/api/identity.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
+import { installCommand } from '../../lib/install-command.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
@@ -83,6 +84,16 @@ export function Connect() {
                 </Button>
               ))}
             </div>
+            {kind === 'python' && (
+              <>
+                <p className="text-muted">
+                  Install the reporter, which this service hands out itself (Python 3.10 or newer, no
+                  dependencies):
+                </p>
+                <Code label="Command that installs the reporter" text={installCommand('svc-reporter', url)} />
+                <p className="text-muted">Then run this script:</p>
+              </>
+            )}
             <Code
               label={`Snippet for ${kind}`}
               text={kind === 'python' ? pythonSnippet(url, token) : shellSnippet(url, token)}

@@ -1,6 +1,5 @@
 /** What is pasted into a training script, with the address and the token filled in. */
-export const pythonSnippet = (url: string, token: string): string => `# pip install svc-reporter
-import math, time
+export const pythonSnippet = (url: string, token: string): string => `import math, time
 import svc_reporter as svc
 
 with svc.Reporter(project="first-steps", n_total=1, url="${url}", token="${token}") as run:

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { installCommand } from '../../lib/install-command.ts'
 import { links } from '../../lib/links.ts'
 import { Code } from '../../ui/copy.tsx'
 
@@ -17,7 +18,7 @@ export function StartAgent({ first = false }: { first?: boolean }) {
       </p>
       <Code
         label="Commands that start an agent"
-        text={`pip install svc-agent
+        text={`${installCommand('svc-agent', location.origin)}
 svc-agent register --svc-url ${location.origin} --hostname "$(hostname)" --token em_live_…
 svc-agent run
 `}

@@ -1,0 +1,42 @@
+"""Tells once when the service needs a newer reporter than this one."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+from ._log import Voice
+from ._transport import Answer, Target
+from ._version import __version__
+
+_HEADER = "x-svc-reporter-needed"
+_warnings = Voice()
+"""Shared by all reporters of the process: one line is enough."""
+
+
+def is_older(version: str, needed: str) -> bool:
+    """Whether release `version` (1.2.3) comes before `needed`. A pre-release counts as its release."""
+    return _release(version) < _release(needed)
+
+
+def warn_if_older(answer: Answer, target: Target) -> None:
+    """Log one line with the command that upgrades, if the service named a version above this one's."""
+    needed = answer.headers.get(_HEADER)
+    if needed is None or not is_older(__version__, needed):
+        return
+    _warnings.once(logging.WARNING, f"{target} needs {needed}", upgrade_advice(needed, target))
+
+
+def upgrade_advice(needed: str, target: Target) -> str:
+    """What to do about it, in one line."""
+    trusted = f" --trusted-host {target.netloc}" if target.shows_token else ""
+    return (
+        f"{target} needs svc-reporter {needed} or newer, and this is {__version__}: what is reported may be shown "
+        f"incompletely. Upgrade with: pip install --upgrade --index-url {target}/pip/simple/{trusted} svc-reporter"
+    )
+
+
+def _release(version: str) -> tuple[int, ...]:
+    found = re.match(r"\d+(\.\d+)*", version.strip())
+    numbers = [int(part) for part in found.group().split(".")] if found else []
+    return (*numbers, 0, 0, 0)[:3]

@@ -1,0 +1,3 @@
+/** What scripts/python.mjs exports. */
+export function preparePython(folders: string[]): Promise<{ bin: string }>
+export function freshEnvironment(folder: string): Promise<string>
