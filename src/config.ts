@@ -132,7 +132,7 @@ export const CONFIG_KEYS = {
   SVC_MAX_REQUESTS_PER_ADDRESS: key(
     wholeNumber(1, 1_000_000),
     '500',
-    'Requests of one client address that are worked on at a time; a server process takes 1,000 in all. Behind a proxy that is not trusted (`SVC_TRUST_PROXY`) all clients are one address.',
+    'Requests of one client address that are worked on at a time, besides events; a server process takes 1,000 in all. Events count for the user of their token. Behind a proxy that is not trusted (`SVC_TRUST_PROXY`) all clients are one address.',
   ),
   SVC_MAX_STREAMS_PER_ADDRESS: key(
     wholeNumber(1, 1_000_000),

@@ -4,12 +4,16 @@ import { Problem } from '../problem.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import type { AdmissionRules } from './admit.ts'
 import { applyGroup } from './apply.ts'
+import { createFairShare } from './fair-share.ts'
 import { createMemory } from './memory.ts'
 import { createOneTrip } from './one-trip.ts'
 import type { Item, Outcome } from './outcome.ts'
 import { createQueue, type Submission } from './queue.ts'
 
-/** Past this much waiting work new requests are told to come back (503), so that memory stays bounded. */
+/**
+ * Past this much waiting work new requests are told to come back (503), so that memory stays bounded: at once those of
+ * users who take more than their share, everybody at twice as much.
+ */
 const MOST_WAITING_CHARACTERS = 64 * 1024 * 1024
 /**
  * The same for time: what would wait for longer is refused before it is read. A burst of so many events is always let
@@ -33,12 +37,13 @@ export interface WrittenGroup {
 export interface GroupCommit {
   /**
    * Stores events. Answers once they are durable.
+   * @param items of one sender, at least one
    * @returns an outcome per item, by position
    * @throws Problem overloaded; unavailable (then it is unknown whether they were kept: repeat with the same ids)
    */
   submit(items: Item[]): Promise<Outcome[]>
-  /** Whether there is too much to do to begin with another request: @throws Problem overloaded */
-  refuseIfFull(): void
+  /** Whether there is too much to do to begin with another request of this user: @throws Problem overloaded */
+  refuseIfFull(userId: string): void
   /** Waits until nothing is waiting or being written. */
   drain(): Promise<void>
   readonly waiting: { readonly events: number; readonly characters: number }
@@ -74,6 +79,19 @@ export function createGroupCommit(
   const lately = { events: PER_S_AT_FIRST, seconds: 1 }
   /** When the last group was over, on the clock of `performance`. */
   let overAt = 0
+  const mostEvents = (): number => Math.max(BURST_EVENTS, (lately.events / lately.seconds) * MOST_WAITING_S)
+  /** Events and characters that wait, by user. */
+  const events = createFairShare(mostEvents)
+  const characters = createFairShare(() => MOST_WAITING_CHARACTERS)
+
+  function next(): Submission[] {
+    const group = queue.take()
+    for (const s of group) {
+      events.giveBack(s.userId, s.items.length)
+      characters.giveBack(s.userId, s.characters)
+    }
+    return group
+  }
 
   /** Two groups at most are under way: one that the database works on, and one sent behind it. */
   async function writeAll(): Promise<void> {
@@ -81,7 +99,7 @@ export function createGroupCommit(
     while (first !== undefined || queue.length > 0) {
       if (first === undefined) {
         await queue.gathered(GATHER_MS)
-        first = await send(queue.take())
+        first = await send(next())
       }
       const second = first.answer && (await follow(first.answer))
       await finish(first, second)
@@ -105,7 +123,7 @@ export function createGroupCommit(
   /** Sends a group behind the one that is under way, if it is there before that one is over. */
   async function follow(answer: Promise<unknown>): Promise<Flight | undefined> {
     const over = answer.then(nothing, nothing)
-    return (await queue.gathered(over)) ? send(queue.take()) : undefined
+    return (await queue.gathered(over)) ? send(next()) : undefined
   }
 
   /** Gives a group its outcomes, written the long way if it has to be. */
@@ -164,22 +182,22 @@ export function createGroupCommit(
   return {
     waiting: queue.waiting,
     submit(items) {
-      const characters = items.reduce((sum, i) => sum + i.checked.json.length, 0)
-      const { waiting } = queue
-      if (waiting.characters > 0 && waiting.characters + characters > MOST_WAITING_CHARACTERS) {
+      const userId = (items[0] as Item).sender.id
+      const size = items.reduce((sum, i) => sum + i.checked.json.length, 0)
+      if (characters.refuses(userId, size) || events.refuses(userId, items.length)) {
         return Promise.reject(new Problem('overloaded', { retryAfterS: 1 }))
       }
+      events.take(userId, items.length)
+      characters.take(userId, size)
       return new Promise((resolve, reject) => {
-        queue.push({ items, characters, resolve, reject })
+        queue.push({ items, userId, characters: size, resolve, reject })
         writing ??= writeAll().finally(() => {
           writing = null
         })
       })
     },
-    refuseIfFull() {
-      const perS = lately.events / lately.seconds
-      if (queue.waiting.events >= Math.max(BURST_EVENTS, perS * MOST_WAITING_S))
-        throw new Problem('overloaded', { retryAfterS: 1 })
+    refuseIfFull(userId) {
+      if (events.refuses(userId, 1)) throw new Problem('overloaded', { retryAfterS: 1 })
     },
     async drain() {
       while (writing !== null) await writing

@@ -7,6 +7,7 @@ import { createLimiter, type RateLimit } from './limit.ts'
 import type { Receiver } from './receive.ts'
 import { createReceptionist } from './reception.ts'
 
+export { createFairShare } from './fair-share.ts'
 export type { Outcome, Sender, Stored } from './outcome.ts'
 export { receiveEvent, receiveEvents } from './receive.ts'
 

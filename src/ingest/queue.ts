@@ -10,6 +10,8 @@ const KEPT = 0.75
 /** A request's events, which are stored together. */
 export interface Submission {
   items: Item[]
+  /** Who sent them. */
+  userId: string
   characters: number
   resolve: (outcomes: Outcome[]) => void
   reject: (error: unknown) => void

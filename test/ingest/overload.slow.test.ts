@@ -27,6 +27,7 @@ interface Service {
   server: ServerProcess
   database: TestDatabase
   http: Client
+  token: string
   sendAll(events: TestEvent[]): Promise<Answer>
 }
 
@@ -49,6 +50,7 @@ async function openService(): Promise<Service> {
     server,
     database,
     http,
+    token,
     sendAll: (body) => http.call('POST', '/api/events/batch', { token, body }),
   }
 }
@@ -146,6 +148,81 @@ describe('a writer that cannot keep up', () => {
     for (const answer of await Promise.all(answers)) {
       expect(answer).toMatchObject({ status: 200, body: { results: [{ deduplicated: false }] } })
     }
+  })
+})
+
+describe('a client that floods the service', () => {
+  /** Sends arrays or single events as fast as it is answered, from `streams` connections, until it is told to end. */
+  function flood(service: Service, streams: number, size: number) {
+    const seen = { stored: 0, refused: 0 }
+    let over = false
+    const clients = Array.from({ length: streams }, async (_, n) => {
+      while (!over) {
+        const events = Array.from({ length: size }, () =>
+          makeEvent('log_line', { batch_id: `flood ${n % 4}` }),
+        )
+        const answer = await service.sendAll(events)
+        if (answer.status === 200) seen.stored += size
+        else {
+          expect(answer).toMatchObject({ status: 503, body: { code: 'overloaded' } })
+          expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/)
+          seen.refused++
+          await sleep(200)
+        }
+      }
+    })
+    return {
+      seen,
+      end: () => {
+        over = true
+        return Promise.all(clients)
+      },
+    }
+  }
+
+  /** Another person's token. */
+  async function smallClient({ http }: Service) {
+    const body = { email: 'small@example.org', password: 'a small client of the service' }
+    const { body: session } = await http.call('POST', '/api/auth/register', { body })
+    const made = await http.call('POST', '/api/tokens', {
+      token: session.token,
+      body: { name: 'small', scope: 'reporter' },
+    })
+    const token: string = made.body.token
+    return (i: number) =>
+      http.call('POST', '/api/events', {
+        token,
+        body: makeEvent('log_line', {
+          batch_id: 'small',
+          source: { project: 'small' },
+          job_id: `job ${i % 3}`,
+        }),
+      })
+  }
+
+  test.each([
+    ['in arrays', 60, 500],
+    ['one by one, over many connections', 950, 1],
+  ])('%s is refused; a small one beside it never is', { timeout: 120_000 }, async (_name, streams, size) => {
+    const service = await openService()
+    const send = await smallClient(service)
+    expect((await send(0)).status).toBe(200)
+    // The service takes nothing for a while, so that it is certainly full.
+    const writer = await holdWriter(service)
+    const { seen, end } = flood(service, streams, size)
+    await until(() => seen.refused > 20)
+    const whileFull = Array.from({ length: 30 }, (_, i) => send(i))
+    await sleep(500)
+    await writer.release()
+    const statuses = (await Promise.all(whileFull)).map(({ status }) => status)
+    // And while it works as fast as it can: each waits for its turn behind what was let in before it.
+    for (let i = 0; i < 5; i++) {
+      const answers = await Promise.all([1, 2, 3, 4].map((n) => send(n)))
+      statuses.push(...answers.map(({ status }) => status))
+    }
+    await end()
+    expect(statuses).toEqual(statuses.map(() => 200))
+    expect(seen.stored).toBeGreaterThan(0)
   })
 })
 

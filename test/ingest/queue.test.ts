@@ -5,6 +5,7 @@ import { createQueue, type Queue } from '../../src/ingest/queue.ts'
 const submit = (queue: Queue, events = 1, characters = 100): void =>
   queue.push({
     items: Array.from({ length: events }, () => ({}) as Item),
+    userId: 'a',
     characters,
     resolve: () => {},
     reject: () => {},

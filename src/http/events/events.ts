@@ -4,6 +4,7 @@ import { eventSchema } from '../../domain/events/index.ts'
 import { type Outcome, receiveEvent, receiveEvents, type Sender, type Stored } from '../../ingest/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
+import { countForUser } from '../server/load.ts'
 
 const ignored = z
   .array(z.object({ key: z.string(), reason: z.enum(['empty_name', 'name_too_long', 'too_many_series']) }))
@@ -35,7 +36,9 @@ const NEEDS = 'x-svc-reporter-needed'
 export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
   const senders = new WeakMap<FastifyRequest, Sender>()
   const admit = (request: FastifyRequest, sender: Sender): void => {
+    ingest.group.refuseIfFull(sender.id)
     senders.set(request, sender)
+    countForUser(request, sender.id)
     if (request.url.includes('?')) refuseQuery(request.query)
   }
   const common = {
@@ -47,7 +50,6 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
     onRequest: (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
       const { authorization } = request.headers
       try {
-        ingest.group.refuseIfFull()
         const known = ingest.recognise(authorization)
         if (known === undefined) {
           const asked = ingest.authenticate(authorization)

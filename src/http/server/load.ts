@@ -1,14 +1,24 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { createFairShare } from '../../ingest/index.ts'
 import { Problem } from '../../problem.ts'
 
 /** Requests that one process works on at a time. More than that would only wait, and be answered too late. */
 const MOST_REQUESTS = 1_000
+/** Of those, what users who send events share; the rest is kept for those who hold less than their part of it. */
+const SHARED = 0.8
 
 export interface Load {
   /** Requests that are worked on: those whose body is still on its way are not among them. */
   readonly inFlight: number
   /** How many were refused. */
   readonly shed: number
+}
+
+/** Whose share a request takes, where that is known before its body is here. */
+const userOf = new WeakMap<FastifyRequest, string>()
+/** Counts the request for its user instead of for its client address: many users may share one, and one many. */
+export const countForUser = (request: FastifyRequest, userId: string): void => {
+  userOf.set(request, userId)
 }
 
 /** What must answer at any time: probes, and whoever looks for what is wrong. */
@@ -18,13 +28,15 @@ const ALWAYS = new Set(['/livez', '/readyz', '/metrics'])
  * Refuses what is too much before anything is done for it, at the price of a few microseconds, so that what was begun is
  * finished: 503 `overloaded` beyond what the process can take, 429 `too_many_requests` beyond what one client address
  * may have at a time. A request counts from the moment at which its body is here: sockets that send theirs slowly take
- * nothing from others (slow-bodies.ts ends them). Streams have bounds of their own.
+ * nothing from others (slow-bodies.ts ends them). Streams have bounds of their own. Requests of known users share most of
+ * what the process can take fairly: when that is full, whoever has more than an equal part of it waits.
  * @param limits.perAddress requests at a time of one client address, which `SVC_TRUST_PROXY` decides
  */
 export function shedLoad(app: FastifyInstance, limits: { perAddress: number; most?: number }): Load {
   const { perAddress, most = MOST_REQUESTS } = limits
   const load = { inFlight: 0, shed: 0 }
   const ofAddress = new Map<string, number>()
+  const ofUsers = createFairShare(() => most * SHARED)
 
   function refuse(problem: Problem, done: (error: Error) => void): void {
     load.shed++
@@ -39,15 +51,21 @@ export function shedLoad(app: FastifyInstance, limits: { perAddress: number; mos
   app.addHook('preValidation', (request, reply, done) => {
     if (isExempt(request)) return done()
     if (load.inFlight >= most) return refuse(new Problem('overloaded', { retryAfterS: 1 }), done)
+    const user = userOf.get(request)
     const address = request.ip
     const standing = ofAddress.get(address) ?? 0
-    if (standing >= perAddress) return refuse(new Problem('too_many_requests', { retryAfterS: 1 }), done)
+    if (user !== undefined ? ofUsers.refuses(user, 1) : standing >= perAddress) {
+      const code = user !== undefined ? 'overloaded' : 'too_many_requests'
+      return refuse(new Problem(code, { retryAfterS: 1 }), done)
+    }
     // Its connection is lost already: nothing would tell when the answer is over.
     if (reply.raw.closed) return done()
     load.inFlight++
-    ofAddress.set(address, standing + 1)
+    if (user !== undefined) ofUsers.take(user, 1)
+    else ofAddress.set(address, standing + 1)
     reply.raw.once('close', () => {
       load.inFlight--
+      if (user !== undefined) return ofUsers.giveBack(user, 1)
       const left = (ofAddress.get(address) ?? 1) - 1
       if (left === 0) ofAddress.delete(address)
       else ofAddress.set(address, left)
