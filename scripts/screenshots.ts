@@ -181,7 +181,7 @@ async function allPages(scene: Scene): Promise<Picture[]> {
     { name: 'timeline', path: `${batch}/timeline` },
     { name: 'delivery', path: `${batch}/delivery` },
     { name: 'environment', path: `${batch}/environment` },
-    { name: 'more', path: batch, before: press('More ▾') },
+    { name: 'more', path: batch, before: press('More') },
     { name: 'rerun', path: batch, before: press('Rerun') },
     { name: 'share-dialog', path: batch, before: press('Share') },
     { name: 'failed', path: '/b/digits-steps' },

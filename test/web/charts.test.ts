@@ -67,7 +67,7 @@ async function saved(page: Page, chart: string, how: string): Promise<string> {
   return file.path()
 }
 async function csv(page: Page, chart: string): Promise<Record<string, string>[]> {
-  const [heads = '', ...rows] = readFileSync(await saved(page, chart, 'Save what is shown as CSV'), 'utf8')
+  const [heads = '', ...rows] = readFileSync(await saved(page, chart, 'Save as CSV'), 'utf8')
     .trim()
     .split('\r\n')
   const names = heads.split(',')
@@ -296,14 +296,14 @@ describe('which curves', () => {
       await said(loss, '240 of 240 points')
       await page.getByRole('button', { name: 'Pin lr0.01-seed4' }).click()
       await said(loss, '120 of 120 points')
-      await page.getByRole('button', { name: 'Show every curve' }).click()
+      await page.getByRole('button', { name: 'Show all curves' }).click()
       await said(loss, '240 of 240 points')
     }))
 
   test('charts are found by their series, and pinned ones stay first', () =>
     onCharts('', async (page) => {
       await page.getByRole('button', { name: 'Menu of acc' }).click()
-      await page.getByRole('menuitem', { name: /^Pin the chart/ }).click()
+      await page.getByRole('menuitem', { name: 'Pin to top' }).click()
       await page.getByLabel('Find series by regular expression').fill('^lr$')
       await page.locator('[data-chart="loss"]').waitFor({ state: 'detached' })
       const names = () =>
@@ -380,16 +380,16 @@ test('a colour that was chosen holds on every page of this browser', () =>
     const before = await ink()
     await page.getByRole('button', { name: 'Colour of lr0.1-seed0', exact: true }).click()
     await page.getByRole('button', { name: 'Colour 9', exact: true }).click()
-    await expect.poll(ink).toBe('rgb(194, 47, 61)')
-    expect(before).not.toBe('rgb(194, 47, 61)')
+    await expect.poll(ink).toBe('rgb(111, 134, 232)')
+    expect(before).not.toBe('rgb(111, 134, 232)')
     await expect
       .poll(async () => readFileSync(await saved(page, 'loss', 'Save as SVG'), 'utf8'))
-      .toMatch(/stroke="#c22f3d"/)
+      .toMatch(/stroke="#6f86e8"/)
     await page.reload()
     await said(loss, 'points')
-    await expect.poll(ink).toBe('rgb(194, 47, 61)')
+    await expect.poll(ink).toBe('rgb(111, 134, 232)')
     await page.getByRole('button', { name: 'Colour of lr0.1-seed0', exact: true }).click()
-    await page.getByRole('button', { name: 'As its name says' }).click()
+    await page.getByRole('button', { name: 'Reset colour' }).click()
     await expect.poll(ink).toBe(before)
   }))
 

@@ -54,7 +54,7 @@ test('a silent host is offline, with since when', async () => {
   await page.goto('/hosts')
   await page
     .locator('[data-host="box8"]')
-    .getByText(/offline, not seen for 10 m/)
+    .getByText(/offline, not seen for 10 min/)
     .waitFor()
   await context.close()
 })

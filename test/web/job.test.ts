@@ -35,11 +35,11 @@ test('a job shows its numbers, its params, its curves, and why it failed', async
   const { page, context, complaints } = await open(`/b/${RAN}/j/bad`)
   await page.getByText('CUDA out of memory').first().waitFor()
   await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '8 of 8 points' }).waitFor()
-  const params = async () => (await page.getByRole('region', { name: 'Params' }).innerText()).split('\n')
+  const params = async () => (await page.getByRole('region', { name: 'Parameters' }).innerText()).split('\n')
   await expect.poll(async () => (await params()).slice(1, 3)).toEqual(['lr', '0.2'])
   await page.getByRole('link', { name: 'Previous job: good' }).click()
   await page.waitForURL(`/b/${RAN}/j/good`)
-  await page.getByRole('region', { name: 'Final metrics' }).getByText('0.91').waitFor()
+  await page.getByRole('region', { name: 'Results' }).getByText('0.91').waitFor()
   expect(complaints).toEqual([])
   await context.close()
 })
@@ -99,7 +99,7 @@ test('a job that runs grows while one looks', async () => {
   await page.locator('[data-chart="val_loss"] [data-points]', { hasText: '3 of 3 points' }).waitFor()
   await page.getByText('going well').waitFor()
   await send(app, reporter, [of('job_done', 0, { metrics: { acc: 0.5 } }, 'one')])
-  await page.getByRole('region', { name: 'Final metrics' }).getByText('0.5').waitFor()
+  await page.getByRole('region', { name: 'Results' }).getByText('0.5').waitFor()
   expect(complaints).toEqual([])
   await context.close()
 })
@@ -131,7 +131,7 @@ test('a job that was started again lists its attempts, and draws one behind, fad
       .map((cells) => cells.filter((cell) => !/ago|just now/.test(cell)))
   await expect.poll(rows).toEqual([
     ['1', 'superseded', '18 s', '10 (0 to 9)', 'epochs 6 to 9', 'Show attempt 1'],
-    ['2', 'completed', '1 m 40 s', '6 (6 to 11)', 'none', 'current'],
+    ['2', 'completed', '1 min 40 s', '6 (6 to 11)', 'none', 'current'],
     ['1 in rerun of it', 'running', expect.any(String), 'none', 'none', ''],
   ])
   /** The plot as it is drawn. */
@@ -159,7 +159,7 @@ test('a job that was started again lists its attempts, and draws one behind, fad
 test('a job that is not there says so, with the way to those that are', async () => {
   const { page, context } = await open(`/b/${RAN}/j/never`)
   await page.getByText('There is no job never in this batch').waitFor()
-  await page.getByRole('link', { name: 'All its jobs' }).click()
+  await page.getByRole('link', { name: 'All jobs' }).click()
   await page.waitForURL(`/b/${RAN}/jobs`)
   await context.close()
 })

@@ -138,7 +138,7 @@ test('a batch is renamed, starred and archived in the page', async () => {
   const row = page.locator('[data-row]', { hasText: 'the one that diverged' })
   await row.getByRole('img', { name: 'Starred' }).waitFor()
   await page.goto(`/b/${ID}`)
-  await page.getByRole('button', { name: 'More ▾' }).click()
+  await page.getByRole('button', { name: 'More' }).click()
   await page.getByRole('menuitemcheckbox', { name: 'Archived: out of the lists' }).click()
   await page.locator('header').getByText('archived').waitFor()
   await page.goto('/p/digits')

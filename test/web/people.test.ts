@@ -180,7 +180,7 @@ test('what is shown once is no longer offered after it was revoked: a token, a l
   await dialog.getByText('The link above').waitFor()
   await dialog.getByRole('button', { name: /^Revoke the link made/ }).click()
   // Asked, with the answer that changes nothing at hand.
-  await dialog.getByText('Whoever has it is cut off at once').waitFor()
+  await dialog.getByText('Open pages lose access immediately').waitFor()
   expect(await seriousFindings(page)).toEqual([])
   await page.keyboard.press('Enter')
   await dialog.getByRole('button', { name: /^Revoke the link made/ }).click()

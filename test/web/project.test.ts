@@ -159,7 +159,7 @@ test('conditions filter, chips take them away, completion offers words, what is 
   await page.keyboard.press('Enter')
   await shows(page, ['best', 'middle'])
   await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('lr<0.05 tag:night')
-  await page.getByRole('link', { name: 'Take away the filter tag:night' }).click()
+  await page.getByRole('link', { name: 'Remove the filter tag:night' }).click()
   await shows(page, ['live', 'best', 'middle'])
   await field.fill('hots:box8 worst')
   await page.getByText('There is no filter hots:').waitFor()

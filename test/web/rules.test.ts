@@ -191,11 +191,11 @@ test('a batch is muted from its header, and by Undo it is not', async () => {
   await page.goto(`/b/${BATCH}`)
   const muted = async () =>
     (await app.call('GET', `/api/batches/${BATCH}/mute`, { token: ada.token })).body.muted
-  await page.getByRole('button', { name: 'More ▾' }).click()
+  await page.getByRole('button', { name: 'More' }).click()
   await page.getByRole('menuitemcheckbox', { name: /^Mute/, checked: false }).click()
   await page.getByText('Muted: no rule mails of this batch, to anybody.').waitFor()
   await expect.poll(muted).toBe(true)
-  await page.getByRole('button', { name: 'More ▾' }).click()
+  await page.getByRole('button', { name: 'More' }).click()
   await page.getByRole('menuitemcheckbox', { name: /^Mute/, checked: true }).waitFor()
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'Undo' }).click()

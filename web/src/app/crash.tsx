@@ -16,7 +16,7 @@ export function Crash({ error, reset }: { error: unknown; reset?: () => void }) 
       <p>Nothing of your data was changed.</p>
       <div className="flex gap-2">
         {reset && <Button onClick={reset}>Try again</Button>}
-        <Button onClick={() => location.reload()}>Load the page anew</Button>
+        <Button onClick={() => location.reload()}>Reload</Button>
       </div>
     </Notice>
   )
@@ -40,7 +40,7 @@ function NotYet() {
     <Notice title="This page could not be loaded" bad>
       <p>The server cannot be reached just now. The page opens by itself once it answers.</p>
       <p>Nothing of your data was changed.</p>
-      <Button onClick={() => location.reload()}>Load the page anew</Button>
+      <Button onClick={() => location.reload()}>Reload</Button>
     </Notice>
   )
 }

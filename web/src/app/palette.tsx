@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect, useId, useMemo, useRef, useState } from 'react'
+import { Command } from 'cmdk'
+import { useEffect, useMemo, useState } from 'react'
 import { fetchBatches } from '../lib/api/batches.ts'
 import { type FoundJob, findJobs } from '../lib/api/find-jobs.ts'
 import type { Job, Page, Status } from '../lib/api/types.ts'
@@ -28,9 +29,6 @@ const LOOKED_AT = 2_000
 /** Everything that has an address or can be done, found by some of its letters. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
-  const [at, setAt] = useState(0)
-  const id = useId()
-  const list = useRef<HTMLDivElement>(null)
   const wanted = useLate(text.trim())
   const found = useQuery({
     queryKey: ['palette', wanted],
@@ -53,67 +51,42 @@ export function Palette({ onClose }: { onClose: () => void }) {
     () => bestFuzzy(all, text, (entry) => `${entry.title} ${entry.note ?? ''} ${entry.kind}`, MOST_SHOWN),
     [all, text],
   )
-  const now = Math.min(at, Math.max(0, shown.length - 1))
-  useEffect(() => {
-    list.current?.children[now]?.scrollIntoView({ block: 'nearest' })
-  }, [now])
-  const run = (entry: Entry | undefined): void => {
-    if (entry === undefined) return
+  const run = (entry: Entry): void => {
     onClose()
     entry.run()
   }
   return (
     <Dialog title="Go to" onClose={onClose} wide>
-      <input
-        autoFocus
-        role="combobox"
-        aria-label="Search projects, batches, jobs, pages and actions"
-        aria-expanded="true"
-        aria-controls={id}
-        aria-activedescendant={shown.length > 0 ? `${id}-${now}` : undefined}
-        autoComplete="off"
-        spellCheck={false}
-        placeholder="A project, batch, job, page or action"
-        className="h-9 w-full rounded border border-line-strong bg-bg px-2"
-        value={text}
-        onChange={(event) => {
-          setText(event.target.value)
-          setAt(0)
-        }}
-        onKeyDown={(event) => {
-          if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
-            event.preventDefault()
-            const step = event.key === 'ArrowDown' ? 1 : -1
-            setAt((now + step + shown.length) % Math.max(1, shown.length))
-          } else if (event.key === 'Enter') {
-            event.preventDefault()
-            run(shown[now])
-          }
-        }}
-      />
-      <div id={id} ref={list} role="listbox" aria-label="Found" className="max-h-[50vh] overflow-y-auto">
-        {shown.map((entry, i) => (
-          <button
-            type="button"
-            key={`${entry.kind} ${entry.title} ${entry.note}`}
-            id={`${id}-${i}`}
-            role="option"
-            tabIndex={-1}
-            aria-selected={i === now}
-            className={`flex w-full items-center gap-2 rounded px-2 py-1.5 text-left ${i === now ? 'bg-accent-soft' : ''}`}
-            onMouseMove={() => setAt(i)}
-            onClick={() => run(entry)}
-          >
-            {entry.status && <StatusShape status={entry.status} />}
-            <span className="min-w-0 truncate">{entry.title}</span>
-            <span className="min-w-0 flex-1 truncate text-xs text-muted">{entry.note}</span>
-            <span className="text-xs text-muted">{entry.kind}</span>
-          </button>
-        ))}
-      </div>
+      <Command shouldFilter={false} loop label="Search projects, batches, jobs, pages and actions">
+        <Command.Input
+          autoFocus
+          placeholder="A project, batch, job, page or action"
+          className="h-9 w-full rounded-md border border-line-strong bg-bg px-2"
+          value={text}
+          onValueChange={setText}
+        />
+        <Command.List label="Found" className="max-h-[50vh] overflow-y-auto py-2">
+          {shown.map((entry) => {
+            const value = `${entry.kind} ${entry.title} ${entry.note ?? ''}`
+            return (
+              <Command.Item
+                key={value}
+                value={value}
+                className="flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 data-[selected=true]:bg-accent-soft"
+                onSelect={() => run(entry)}
+              >
+                {entry.status && <StatusShape status={entry.status} />}
+                <span className="min-w-0 truncate">{entry.title}</span>
+                <span className="min-w-0 flex-1 truncate text-xs text-muted">{entry.note}</span>
+                <span className="text-xs text-muted">{entry.kind}</span>
+              </Command.Item>
+            )
+          })}
+        </Command.List>
+      </Command>
       {shown.length === 0 && (
         <p role="status" className="px-2 text-muted">
-          {found.isFetching || jobs.isFetching ? 'Searching …' : 'Nothing is called that.'}
+          {found.isFetching || jobs.isFetching ? 'Searching …' : 'No results.'}
         </p>
       )}
       <p className="text-xs text-muted">↑ ↓ to choose, Enter to open, Esc to close</p>
@@ -158,9 +131,9 @@ function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Ent
     }
     const act = (title: string, run: () => void): Entry => ({ kind: 'action', title, run })
     const actions = [
-      act('Dark colours', () => chooseTheme('dark')),
-      act('Light colours', () => chooseTheme('light')),
-      act('Colours of the system', () => chooseTheme('system')),
+      act('Dark theme', () => chooseTheme('dark')),
+      act('Light theme', () => chooseTheme('light')),
+      act('System theme', () => chooseTheme('system')),
       ...(me ? [act('Sign out', () => void leave(queries, () => navigate(links.signIn())))] : []),
     ]
     const known = [...new Set([...batchIds, ...[...batchStore.ids()].reverse().slice(0, LOOKED_AT)])]

@@ -1,5 +1,6 @@
 import { useIsFetching, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
+import { KeyRound, type LucideIcon, Plug, Plus, Server, X } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { fetchBatches } from '../lib/api/batches.ts'
 import type { User } from '../lib/api/types.ts'
@@ -11,8 +12,9 @@ import { StatusShape } from '../ui/status.tsx'
 import { useLater } from '../ui/use-later.ts'
 
 const loadNewProject = () => import('./new-project.tsx').then((file) => file.NewProject)
-const item = 'flex items-center gap-2 rounded px-2 py-1 text-ink hover:bg-hover'
-const active = { className: 'bg-accent-soft font-medium' }
+const item = 'flex min-h-7 items-center gap-2 rounded-md px-2 py-1 text-muted hover:bg-hover hover:text-ink'
+const active = { className: '!text-ink bg-bg font-medium ring-1 ring-line' }
+const heading = 'px-2 pt-3 pb-1 text-2xs font-semibold text-muted'
 
 /** The projects, each with what runs in it now. On a phone it comes in from the side. */
 export function Rail({ me, open, onClose }: { me: User | null; open: boolean; onClose: () => void }) {
@@ -52,18 +54,18 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
         <Link {...links.home()} className={item} activeProps={active} activeOptions={{ exact: true }}>
           <img src="/favicon.svg" alt="" className="size-4" /> Home
         </Link>
-        <div className="flex items-end justify-between pt-2">
-          <p className="px-2 pt-1 pb-1 text-xs text-muted">Projects</p>
+        <div className="flex items-end justify-between">
+          <p className={heading}>Projects</p>
           {me && (
             <button
               type="button"
               aria-label="New project"
               title="New project"
               aria-haspopup="dialog"
-              className="rounded px-2 text-base leading-6 text-muted hover:bg-hover hover:text-ink"
+              className="rounded-sm p-1 text-muted hover:bg-hover hover:text-ink"
               onClick={making.open}
             >
-              +
+              <Plus className="size-3.5" aria-hidden="true" />
             </button>
           )}
         </div>
@@ -75,7 +77,7 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
             <Count status="failed" n={counts.failed.get(project.slug)} said="failed within a day" />
           </Link>
         ))}
-        {pins.length > 0 && <p className="px-2 pt-3 pb-1 text-xs text-muted">Pinned views</p>}
+        {pins.length > 0 && <p className={heading}>Pinned views</p>}
         {pins.map(({ title, href }) => (
           <span key={title} className="group flex items-center rounded hover:bg-hover">
             <a
@@ -95,27 +97,27 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
               className="px-2 py-1 text-muted opacity-60 hover:text-ink group-hover:opacity-100 focus:opacity-100"
               onClick={() => unpin(title)}
             >
-              ×
+              <X className="size-3.5" aria-hidden="true" />
             </button>
           </span>
         ))}
         {me && (
           <>
-            <p className="px-2 pt-3 pb-1 text-xs text-muted">Set up</p>
+            <p className={heading}>Set up</p>
             <Link {...links.connect()} className={item} activeProps={active}>
-              Connect a script
+              <Icon of={Plug} /> Connect a script
             </Link>
             <Link {...links.tokens()} className={item} activeProps={active}>
-              Tokens
+              <Icon of={KeyRound} /> Tokens
             </Link>
             <Link {...links.hosts()} className={item} activeProps={active}>
-              Hosts
+              <Icon of={Server} /> Hosts
             </Link>
           </>
         )}
         {me?.role === 'admin' && (
           <>
-            <p className="px-2 pt-3 pb-1 text-xs text-muted">Administration</p>
+            <p className={heading}>Administration</p>
             <Link {...links.users()} className={item} activeProps={active}>
               Users
             </Link>
@@ -135,6 +137,8 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
     </>
   )
 }
+
+const Icon = ({ of: Shape }: { of: LucideIcon }) => <Shape className="size-3.5" aria-hidden="true" />
 
 function Count({
   status,

@@ -1,4 +1,5 @@
 import { Link, useParams, useRouterState } from '@tanstack/react-router'
+import { Menu, Search } from 'lucide-react'
 import type { User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
@@ -16,16 +17,16 @@ export function TopBar(props: { me: User | null | undefined; onMenu: () => void;
   const { me, onMenu, onPalette } = props
   const path = useRouterState({ select: (state) => state.location.href })
   return (
-    <header className="flex h-11 shrink-0 items-center gap-2 border-b border-line px-3">
+    <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line px-3">
       <Button look="quiet" className="md:hidden" aria-label="Open the menu" onClick={onMenu}>
-        ☰
+        <Menu className="size-4" aria-hidden="true" />
       </Button>
       <Breadcrumb />
       <span className="flex-1" />
       <Button onClick={onPalette} title="Search everything" className="text-muted">
-        <span aria-hidden="true">⌕</span>
+        <Search className="size-3.5" aria-hidden="true" />
         <span className="max-sm:sr-only">Search</span>
-        <span aria-hidden="true" className="rounded border border-line px-1 font-mono text-xs max-sm:hidden">
+        <span aria-hidden="true" className="rounded-sm border border-line px-1 text-2xs max-sm:hidden">
           Ctrl K
         </span>
       </Button>

@@ -1,3 +1,4 @@
+import { ChevronDown } from 'lucide-react'
 import type { User } from '../lib/api/types.ts'
 import { buttonLook } from '../ui/controls.tsx'
 
@@ -8,7 +9,7 @@ export const userButton = (me: User) => ({
   children: (
     <>
       <span className="max-w-32 truncate">{me.name}</span>
-      <span aria-hidden="true">▾</span>
+      <ChevronDown className="size-3.5" aria-hidden="true" />
     </>
   ),
 })

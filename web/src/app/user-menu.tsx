@@ -33,9 +33,7 @@ export function UserMenu({ me }: { me: User }) {
           <DropdownMenu.RadioGroup value={theme} onValueChange={(value) => chooseTheme(value as Choice)}>
             {CHOICES.map((choice) => (
               <DropdownMenu.RadioItem key={choice} value={choice} className={entry}>
-                {choice === 'system'
-                  ? 'Colours of the system'
-                  : `${choice === 'dark' ? 'Dark' : 'Light'} colours`}
+                {choice === 'system' ? 'System theme' : `${choice === 'dark' ? 'Dark' : 'Light'} theme`}
                 <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
               </DropdownMenu.RadioItem>
             ))}

@@ -1,3 +1,4 @@
+import { Pin } from 'lucide-react'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { sayWhy } from '../lib/api/request.ts'
 import { useColourChoice } from '../lib/charts/colours.ts'
@@ -124,11 +125,11 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
       aria-label={name}
       data-chart={name}
       data-unit={unit}
-      className="min-w-0 rounded-md border border-line bg-bg p-2"
+      className="min-w-0 rounded-lg border border-line bg-bg p-2"
     >
-      <figcaption className="flex items-baseline gap-1 px-1 pb-1">
+      <figcaption className="flex items-center gap-1 px-1 pb-1">
         <span className="truncate font-medium" title={name}>
-          {props.kept?.has(name) && <span className="text-accent">◆ </span>}
+          {props.kept?.has(name) && <Pin className="inline size-3 text-accent" aria-hidden="true" />}
           {name}
         </span>
         <span data-points className="flex-1 truncate text-right text-xs text-muted">
@@ -160,11 +161,17 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
         style={{ height: PLOT_HEIGHT }}
       >
         {query.isLoading && (
-          <p className="p-4 transition-[visibility] delay-300 starting:invisible">Reading …</p>
+          <div
+            role="status"
+            aria-label="Loading"
+            className="pulse absolute inset-2 rounded-md bg-surface transition-[visibility] delay-300 starting:invisible"
+          />
         )}
         {query.error && <p className="p-4 text-failed">{sayWhy(query.error)}</p>}
         {lines !== undefined && names === '' && !query.error && (
-          <p className="p-4 text-muted">None of the chosen jobs has it{view.zoom && ' in this range'}.</p>
+          <p className="p-4 text-muted">
+            None of the selected jobs reports this series{view.zoom && ' in this range'}.
+          </p>
         )}
       </div>
     </figure>

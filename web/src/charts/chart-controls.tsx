@@ -1,5 +1,6 @@
+import { X as Cross } from 'lucide-react'
 import { Popover } from 'radix-ui'
-import { useEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import type { ChartSearch } from '../lib/charts/search.ts'
 import { EPOCH, unitsOf } from '../lib/step-unit.ts'
 import { duration, number } from '../lib/words.ts'
@@ -9,18 +10,18 @@ import { RangeForm } from './chart-menu.tsx'
 import { placeOf } from './plot-axes.ts'
 
 const X = [
-  ['relative', 'time since start'],
-  ['wall', 'wall time'],
+  ['relative', 'Relative time'],
+  ['wall', 'Wall time'],
 ] as const
 const CLIPS = [
-  ['0', 'with outliers'],
-  ['0.01', 'without outer 1 %'],
-  ['0.05', 'without outer 5 %'],
+  ['0', 'All values'],
+  ['0.01', 'Hide outer 1%'],
+  ['0.05', 'Hide outer 5%'],
 ] as const
 const BANDS = [
-  ['std', 'mean ± std'],
-  ['range', 'mean, least to greatest'],
-  ['none', 'mean alone'],
+  ['std', 'Mean ± std'],
+  ['range', 'Min–max'],
+  ['none', 'Mean only'],
 ] as const
 
 /** What holds for all charts of the tab. */
@@ -34,18 +35,26 @@ export function ChartControls(props: {
   finds?: boolean
   /** What the steps count. */
   unit?: string
+  /** Stands before the rest. */
+  lead?: ReactNode
 }) {
   const { search, onChange, finds = true, unit = EPOCH } = props
   const groupings = [...new Set([...props.groupings, ...(search.group ? [search.group] : [])])]
   return (
-    <div className="flex flex-wrap items-center gap-x-3 gap-y-2" role="toolbar" aria-label="Charts">
+    <div
+      role="toolbar"
+      aria-label="Charts"
+      // One line that scrolls where there is little room, at most two elsewhere.
+      className="relative flex items-center gap-2 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0 lg:flex-wrap"
+    >
+      {props.lead}
       {finds && (
         <input
           data-search
           type="search"
           aria-label="Find series by regular expression"
-          placeholder="series, such as loss|acc"
-          className={`${inputLook} max-w-52`}
+          placeholder="Filter series: loss|acc"
+          className={`${inputLook} w-44!`}
           value={search.series ?? ''}
           onChange={(event) => onChange({ series: event.target.value })}
         />
@@ -57,8 +66,8 @@ export function ChartControls(props: {
         options={[['epoch', unitsOf(unit)], ...X]}
         onChange={(x) => onChange({ x: x === 'epoch' ? undefined : x, zoom: undefined })}
       />
-      <Check label="log x" on={search.xlog} onChange={(xlog) => onChange({ xlog })} />
-      <Check label="log y" on={search.log} onChange={(log) => onChange({ log })} />
+      <Check label="Log x" on={search.xlog} onChange={(xlog) => onChange({ xlog })} />
+      <Check label="Log y" on={search.log} onChange={(log) => onChange({ log })} />
       <Smoothing value={search.smooth ?? 0} onChange={(smooth) => onChange({ smooth })} />
       <Choice
         label="Outliers"
@@ -67,7 +76,7 @@ export function ChartControls(props: {
         options={
           CLIPS.some(([share]) => Number(share) === (search.clip ?? 0))
             ? CLIPS
-            : [...CLIPS, [String(search.clip) as '0', `without outer ${number(100 * (search.clip ?? 0))} %`]]
+            : [...CLIPS, [String(search.clip) as '0', `Hide outer ${number(100 * (search.clip ?? 0))}%`]]
         }
         onChange={(share) => onChange({ clip: Number(share) || undefined })}
       />
@@ -76,8 +85,8 @@ export function ChartControls(props: {
         hideLabel
         value={search.group ?? ''}
         options={[
-          ['', 'each job'],
-          ...groupings.map((one) => [one, `by ${one.replace(/^param\./, '')}`] as const),
+          ['', 'No grouping'],
+          ...groupings.map((one) => [one, `By ${one.replace(/^param\./, '')}`] as const),
         ]}
         onChange={(group) => onChange({ group: group || undefined })}
       />
@@ -115,13 +124,13 @@ function Smoothing({ value, onChange }: { value: number; onChange: (value: numbe
   useEffect(() => () => void (timer.current !== null && clearTimeout(timer.current)), [])
   return (
     <label className="flex items-center gap-1.5">
-      smoothing
+      <span className="text-muted">Smoothing</span>
       <input
         type="range"
         min="0"
         max="0.99"
         step="0.01"
-        className="w-24 accent-accent"
+        className="w-20 accent-accent"
         value={now}
         onChange={(event) => {
           const next = Number(event.target.value)
@@ -130,7 +139,7 @@ function Smoothing({ value, onChange }: { value: number; onChange: (value: numbe
           timer.current = setTimeout(() => onChange(next), 120)
         }}
       />
-      <span className="w-8">{now ? number(now) : 'off'}</span>
+      <span className="w-7">{now ? number(now) : 'off'}</span>
     </label>
   )
 }
@@ -176,7 +185,7 @@ function Zoom({
       </Popover.Root>
       {zoom && (
         <Button look="quiet" aria-label="Show the whole range" onClick={() => onZoom(undefined)}>
-          ×
+          <Cross className="size-3.5" aria-hidden="true" />
         </Button>
       )}
     </span>

@@ -124,7 +124,7 @@ function Swatch({ name, colour, off }: { name: string; colour: string; off: bool
           <p className="max-w-56 py-1 text-xs text-muted">Kept in this browser, for every page.</p>
           {isChosen(name) && (
             <Popover.Close asChild>
-              <Button onClick={() => chooseColour(name, null)}>As its name says</Button>
+              <Button onClick={() => chooseColour(name, null)}>Reset colour</Button>
             </Popover.Close>
           )}
         </Popover.Content>

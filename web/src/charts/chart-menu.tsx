@@ -1,3 +1,4 @@
+import { Ellipsis } from 'lucide-react'
 import { DropdownMenu, Popover } from 'radix-ui'
 import { type FormEvent, useState } from 'react'
 import { Button, buttonLook, inputLook } from '../ui/controls.tsx'
@@ -18,13 +19,13 @@ export function ChartMenu(props: {
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger className={`${buttonLook('quiet')} h-5 px-1`} aria-label={`Menu of ${name}`}>
-        ⋯
+        <Ellipsis className="size-4" aria-hidden="true" />
       </DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content align="end" className={box}>
           {props.onKeep && (
             <DropdownMenu.Item className={entry} onSelect={props.onKeep}>
-              {props.kept ? 'Unpin the chart' : 'Pin the chart: first, whatever is searched'}
+              {props.kept ? 'Unpin' : 'Pin to top'}
             </DropdownMenu.Item>
           )}
           <DropdownMenu.Item className={entry} onSelect={props.onPicture}>
@@ -34,7 +35,7 @@ export function ChartMenu(props: {
             Save as SVG
           </DropdownMenu.Item>
           <DropdownMenu.Item className={entry} onSelect={props.onCsv}>
-            Save what is shown as CSV
+            Save as CSV
           </DropdownMenu.Item>
         </DropdownMenu.Content>
       </DropdownMenu.Portal>

@@ -97,98 +97,108 @@ export function ChartsView({
   }
   const capped = group === undefined && search.solo === undefined && found.length > listed.length
   return (
-    <div className="flex min-h-0 flex-1 flex-col gap-3 p-3 lg:flex-row">
-      <aside aria-label="Jobs" className="shrink-0 lg:w-72">
-        <div className="lg:sticky lg:top-3 lg:max-h-[calc(100vh-8rem)] lg:overflow-y-auto">
-          <div className="flex gap-2 pb-1">
+    <div className="flex min-h-0 flex-1 flex-col gap-3 p-3">
+      <ChartControls
+        search={search}
+        unit={unit}
+        groupings={groupings}
+        onChange={change}
+        onZoom={zoomTo}
+        lead={
+          <>
+            <Button className="lg:hidden" aria-expanded={legend} onClick={() => setLegend(!legend)}>
+              {some(counted.length, 'job')}
+            </Button>
             <input
               type="search"
               aria-label="Find jobs by regular expression"
-              placeholder="jobs, such as seed[01]"
-              className={inputLook}
+              placeholder="Filter jobs: seed[01]"
+              className={`${inputLook} w-44! lg:w-52!`}
               value={search.jobs ?? ''}
               onChange={(event) => change({ jobs: event.target.value })}
             />
-            <Button className="h-8 lg:hidden" aria-expanded={legend} onClick={() => setLegend(!legend)}>
-              {some(counted.length, 'job')}
-            </Button>
+          </>
+        }
+      />
+      <div className="flex flex-col gap-3 lg:flex-row">
+        <aside aria-label="Jobs" className={`shrink-0 lg:w-56 xl:w-64 ${legend ? '' : 'max-lg:hidden'}`}>
+          <div className="lg:sticky lg:top-3 lg:max-h-[calc(100vh-8rem)] lg:overflow-y-auto">
+            <div>
+              {grouped !== undefined ? (
+                <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} />
+              ) : (
+                <ChartLegend
+                  store={store}
+                  focus={focus}
+                  jobs={listed}
+                  hidden={hidden}
+                  pinned={pinned}
+                  solo={search.solo}
+                  onToggle={(job) => {
+                    const next = new Set(hidden)
+                    if (search.solo !== undefined) return change({ solo: undefined, hide: [] })
+                    if (!next.delete(job)) next.add(job)
+                    change({ hide: [...next] })
+                  }}
+                  onSolo={(job) => change({ solo: search.solo === job ? undefined : job })}
+                  onPin={(job) => flip('pin', job)}
+                />
+              )}
+              {(hidden.size > 0 || search.solo !== undefined) && (
+                <Button look="quiet" onClick={() => change({ hide: [], solo: undefined })}>
+                  Show all curves
+                </Button>
+              )}
+            </div>
           </div>
-          <div className={legend ? '' : 'max-lg:hidden'}>
-            {grouped !== undefined ? (
-              <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} />
-            ) : (
-              <ChartLegend
-                store={store}
-                focus={focus}
-                jobs={listed}
-                hidden={hidden}
-                pinned={pinned}
-                solo={search.solo}
-                onToggle={(job) => {
-                  const next = new Set(hidden)
-                  if (search.solo !== undefined) return change({ solo: undefined, hide: [] })
-                  if (!next.delete(job)) next.add(job)
-                  change({ hide: [...next] })
-                }}
-                onSolo={(job) => change({ solo: search.solo === job ? undefined : job })}
-                onPin={(job) => flip('pin', job)}
-              />
-            )}
-            {(hidden.size > 0 || search.solo !== undefined) && (
-              <Button look="quiet" onClick={() => change({ hide: [], solo: undefined })}>
-                Show every curve
+        </aside>
+        <div className="flex min-w-0 flex-1 flex-col gap-2">
+          {(capped || (search.all && found.length > FIRST_JOBS && group === undefined)) && (
+            <p data-cap className="flex flex-wrap items-center gap-2 text-xs text-muted">
+              {capped
+                ? `The first ${listed.length} of ${some(found.length, 'job')} are drawn.`
+                : `All ${some(found.length, 'job')} are drawn.`}
+              <Button onClick={() => change({ all: !search.all })}>
+                {search.all ? `Show the first ${FIRST_JOBS}` : `Show all ${found.length}`}
               </Button>
-            )}
-          </div>
+            </p>
+          )}
+          {shownKeys.length === 0 && <p className="p-4 text-muted">No series matches this filter.</p>}
+          <ChartGrid
+            x={search.x ?? 'epoch'}
+            unit={unit}
+            unitOf={(name) =>
+              stepUnit(
+                counted.map((job) => store.get(job)),
+                name,
+              )
+            }
+            xLog={search.xlog ?? false}
+            of={of}
+            source={source}
+            bus={bus}
+            focus={focus}
+            colourOf={group === undefined ? colourOf : colourOfGroup}
+            startOf={startOf}
+            keys={shownKeys}
+            jobs={counted}
+            whole={counted.length === ids.length || counted.length > 100}
+            log={search.log ?? false}
+            smooth={search.smooth ?? 0}
+            clip={search.clip}
+            y={search.y}
+            group={group}
+            kept={kept}
+            zoom={search.zoom}
+            onZoom={zoomTo}
+            onZoomOut={() => change({ zoom: zooms.current.pop() })}
+            onY={(name, range) => {
+              const { [name]: _, ...rest } = search.y ?? {}
+              change({ y: range === undefined ? rest : { ...rest, [name]: range } })
+            }}
+            onKeep={(name) => flip('keep', name)}
+          />
         </div>
-      </aside>
-      <div className="flex min-w-0 flex-1 flex-col gap-2">
-        <ChartControls search={search} unit={unit} groupings={groupings} onChange={change} onZoom={zoomTo} />
-        {(capped || (search.all && found.length > FIRST_JOBS && group === undefined)) && (
-          <p data-cap className="flex flex-wrap items-center gap-2 text-xs text-muted">
-            {capped
-              ? `The first ${listed.length} of ${some(found.length, 'job')} are drawn.`
-              : `All ${some(found.length, 'job')} are drawn.`}
-            <Button onClick={() => change({ all: !search.all })}>
-              {search.all ? `Show the first ${FIRST_JOBS}` : `Show all ${found.length}`}
-            </Button>
-          </p>
-        )}
-        {shownKeys.length === 0 && <p className="p-4 text-muted">No series is called that.</p>}
-        <ChartGrid
-          x={search.x ?? 'epoch'}
-          unit={unit}
-          unitOf={(name) =>
-            stepUnit(
-              counted.map((job) => store.get(job)),
-              name,
-            )
-          }
-          xLog={search.xlog ?? false}
-          of={of}
-          source={source}
-          bus={bus}
-          focus={focus}
-          colourOf={group === undefined ? colourOf : colourOfGroup}
-          startOf={startOf}
-          keys={shownKeys}
-          jobs={counted}
-          whole={counted.length === ids.length || counted.length > 100}
-          log={search.log ?? false}
-          smooth={search.smooth ?? 0}
-          clip={search.clip}
-          y={search.y}
-          group={group}
-          kept={kept}
-          zoom={search.zoom}
-          onZoom={zoomTo}
-          onZoomOut={() => change({ zoom: zooms.current.pop() })}
-          onY={(name, range) => {
-            const { [name]: _, ...rest } = search.y ?? {}
-            change({ y: range === undefined ? rest : { ...rest, [name]: range } })
-          }}
-          onKeep={(name) => flip('keep', name)}
-        />
       </div>
     </div>
   )

@@ -5,6 +5,9 @@ import { dayOfMonth, duration, exact, minuteOfDay, number, timeOfDay } from '../
 /** What stands along the x-axis: epochs; Unix seconds; seconds since each job's start. */
 export type XKind = 'epoch' | 'time' | 'wall' | 'relative'
 
+/** Of numbers on axes, on the canvas. */
+export const CHART_FONT = '11px "Inter Variable", "Inter Fallback", sans-serif'
+
 export const isClock = (x: XKind): boolean => x === 'time' || x === 'wall'
 
 const TENS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7]
@@ -18,8 +21,7 @@ export function xAxisOf(x: XKind, log: boolean, unit: string): Partial<uPlot.Axi
   const said = (at: number, step: number): string =>
     isClock(x) ? timeOf(at, step) : x === 'relative' ? (at === 0 ? '0' : duration(at)) : number(at)
   return {
-    ...(x === 'epoch' &&
-      unit !== EPOCH && { label: unit, labelSize: 16, labelFont: '11px system-ui, sans-serif' }),
+    ...(x === 'epoch' && unit !== EPOCH && { label: unit, labelSize: 16, labelFont: CHART_FONT }),
     ...(!log && x === 'epoch' && { incrs: WHOLE }),
     ...(!log && x === 'relative' && { incrs: [0.001, 0.01, 0.1, 0.5, ...SECONDS] }),
     values: (_, splits, __, ___, step) =>

@@ -100,7 +100,7 @@ export function svgOf(u: uPlot, lines: readonly Line[], look: Look): string {
   })
   const ground = getComputedStyle(document.body).backgroundColor
   const whole = { width: u.width, height: top + height + 36 + names.length * 16 }
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${whole.width} ${whole.height}" width="${whole.width}" height="${whole.height}" font-family="system-ui, sans-serif" font-size="11" fill="${look.ink}">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${whole.width} ${whole.height}" width="${whole.width}" height="${whole.height}" font-family="Inter, Arial, sans-serif" font-size="11" fill="${look.ink}">
 <rect width="100%" height="100%" fill="${ground}"/>
 <text x="${left}" y="14" font-size="13" font-weight="600">${text(look.title)}</text>
 ${axes.join('\n')}

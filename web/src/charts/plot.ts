@@ -5,7 +5,7 @@ import { type BandKind, columnsOf } from '../lib/charts/columns.ts'
 import { type Line, lowerBound } from '../lib/charts/line.ts'
 import type { Theme } from '../lib/theme.ts'
 import { number } from '../lib/words.ts'
-import { isClock, type XKind, xAxisOf } from './plot-axes.ts'
+import { CHART_FONT, isClock, type XKind, xAxisOf } from './plot-axes.ts'
 import { PLOT_HEIGHT } from './plot-height.ts'
 import { markNonFinite } from './plot-marks.ts'
 import { svgOf } from './plot-svg.ts'
@@ -101,7 +101,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
     stroke: ink,
     grid: { stroke: grid, width: 1 },
     ticks: { stroke: grid, width: 1, size: 4 },
-    font: '11px system-ui, sans-serif',
+    font: CHART_FONT,
   }
   const xRange = (min: number, max: number): [number, number] => {
     if (ranges.x) return options.xLog && ranges.x[0] <= 0 ? [min, ranges.x[1]] : ranges.x
@@ -202,6 +202,12 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
     ] as unknown as uPlot.AlignedData,
     root,
   )
+  // A canvas does not draw its text again by itself when the font arrives.
+  let gone = false
+  if (document.fonts.status === 'loading')
+    void document.fonts.ready.then(() => {
+      if (!gone) plot.redraw(false, true)
+    })
   plot.over.addEventListener('mousedown', () => {
     dragged = true
   })
@@ -239,6 +245,9 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
     },
     picture: () => plot.ctx.canvas,
     svg: () => svgOf(plot, shown, { ...options, ink, grid, width, colour }),
-    destroy: () => plot.destroy(),
+    destroy: () => {
+      gone = true
+      plot.destroy()
+    },
   }
 }

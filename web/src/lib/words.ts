@@ -53,7 +53,7 @@ export const count = (value: number): string =>
 export const some = (n: number, one: string, many = `${one}s`): string =>
   `${count(n)} ${n === 1 ? one : many}`
 
-/** `3 h 12 m`, `42 s`, `2 d 4 h`: the two greatest units. */
+/** `3 h 12 min`, `42 s`, `2 d 4 h`: the two greatest units. */
 export function duration(seconds: Numeric | null | undefined): string {
   if (seconds === null || seconds === undefined) return '–'
   if (typeof seconds === 'string' || !Number.isFinite(seconds)) return number(seconds)
@@ -62,7 +62,7 @@ export function duration(seconds: Numeric | null | undefined): string {
   const parts = [
     [Math.floor(whole / 86_400), 'd'],
     [Math.floor(whole / 3600) % 24, 'h'],
-    [Math.floor(whole / 60) % 60, 'm'],
+    [Math.floor(whole / 60) % 60, 'min'],
     [whole % 60, 's'],
   ] as const
   const first = parts.findIndex(([n]) => n > 0)
@@ -77,7 +77,7 @@ export function duration(seconds: Numeric | null | undefined): string {
 export function ago(iso: string, now: number = Date.now()): string {
   const seconds = Math.max(0, (now - Date.parse(iso)) / 1000)
   if (seconds < 45) return 'just now'
-  if (seconds < 3600) return `${Math.round(seconds / 60)} m ago`
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`
   if (seconds < 86_400) return `${Math.round(seconds / 3600)} h ago`
   if (seconds < 30 * 86_400) return `${Math.round(seconds / 86_400)} d ago`
   return day(iso)

@@ -107,7 +107,7 @@ export function LogView(props: {
       ) : log.lines.length === 0 ? (
         <Notice title={filtered ? 'No line matches' : 'Nothing has been logged'}>
           {filtered ? (
-            <Button onClick={() => props.onSearch({})}>Show every line</Button>
+            <Button onClick={() => props.onSearch({})}>Show all lines</Button>
           ) : (
             <p>Lines appear here as the script logs them. They are kept for 14 days unless set otherwise.</p>
           )}

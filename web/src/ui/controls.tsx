@@ -3,14 +3,14 @@ import { useId } from 'react'
 import { some } from '../lib/words.ts'
 
 const LOOK = {
-  plain: 'border border-line bg-raised text-ink hover:bg-hover',
-  primary: 'bg-accent text-accent-ink hover:opacity-90',
+  plain: 'border border-line bg-bg font-medium text-ink hover:bg-hover',
+  primary: 'bg-accent font-medium text-accent-ink hover:opacity-90',
   quiet: 'text-muted hover:bg-hover hover:text-ink',
-  danger: 'border border-line bg-raised text-failed hover:bg-failed-soft',
+  danger: 'border border-line bg-bg font-medium text-failed hover:bg-failed-soft',
 }
 
 export const buttonLook = (look: keyof typeof LOOK = 'plain'): string =>
-  `inline-flex h-7 items-center justify-center gap-1.5 whitespace-nowrap rounded px-2.5 text-sm disabled:cursor-not-allowed disabled:opacity-50 ${LOOK[look]}`
+  `inline-flex h-7 items-center justify-center gap-1.5 whitespace-nowrap rounded-md px-2.5 text-sm disabled:cursor-not-allowed disabled:opacity-50 ${LOOK[look]}`
 
 export function Button({
   look = 'plain',
@@ -21,7 +21,7 @@ export function Button({
 }
 
 export const inputLook =
-  'h-8 w-full rounded border border-line-strong bg-bg px-2 text-sm text-ink outline-offset-0 disabled:opacity-60'
+  'h-7 w-full rounded-md border border-line-strong bg-bg px-2 text-sm text-ink outline-offset-0 disabled:opacity-60'
 
 export function Field({
   label,

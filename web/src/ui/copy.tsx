@@ -1,3 +1,4 @@
+import { Check, Copy as CopyIcon } from 'lucide-react'
 import { useState } from 'react'
 import { Button } from './controls.tsx'
 
@@ -35,6 +36,11 @@ export function Copy({ text, label = 'Copy' }: { text: string; label?: string })
         })
       }
     >
+      {said === 'Copied' ? (
+        <Check className="size-3.5" aria-hidden="true" />
+      ) : (
+        <CopyIcon className="size-3.5" aria-hidden="true" />
+      )}
       <span aria-live="polite">{said ?? label}</span>
     </Button>
   )

@@ -1,3 +1,4 @@
+import { X } from 'lucide-react'
 import { type ReactNode, useEffect, useId, useRef } from 'react'
 
 /** A modal window: the browser's own, which keeps the focus inside and closes on Escape. */
@@ -33,7 +34,7 @@ export function Dialog(props: { title: string; onClose: () => void; children: Re
             className="rounded px-2 text-lg leading-none text-muted hover:bg-hover"
             onClick={() => ref.current?.close()}
           >
-            ×
+            <X className="size-4" aria-hidden="true" />
           </button>
         </div>
         <div data-body className="flex flex-col gap-3">

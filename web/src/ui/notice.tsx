@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-/** What is said in place of content: nothing there yet, not to be had, or what to do next. */
+/** What is said in place of content: nothing there yet, not available, or what to do next. */
 export function Notice(props: { title: string; children?: ReactNode; bad?: boolean }) {
   return (
     <div

@@ -14,7 +14,7 @@ export function OpenLater<Props extends object>({
   load: () => Promise<ComponentType<Props>>
   given: Props
 } & ButtonHTMLAttributes<HTMLButtonElement>) {
-  const { Part: Menu, open } = useLater(load, 'This menu could not be loaded. Load the page anew.')
+  const { Part: Menu, open } = useLater(load, 'This menu could not be loaded. Reload.')
   if (Menu !== null) return <Menu {...given} />
   const soon = (): void => void load().catch(() => {})
   return (

@@ -8,9 +8,9 @@ export function PinView({ suggested, onPin }: { suggested: string; onPin: (title
   const [open, setOpen] = useState(false)
   return (
     <>
-      <Button onClick={() => setOpen(true)}>Pin</Button>
+      <Button onClick={() => setOpen(true)}>Save view</Button>
       {open && (
-        <Dialog title="Pin this view" onClose={() => setOpen(false)}>
+        <Dialog title="Save view" onClose={() => setOpen(false)}>
           <form
             className="flex flex-col gap-3"
             onSubmit={(event) => {
@@ -19,7 +19,7 @@ export function PinView({ suggested, onPin }: { suggested: string; onPin: (title
               if (title === '') return
               onPin(title)
               setOpen(false)
-              tell(`“${title}” is pinned in the menu of this browser.`)
+              tell(`“${title}” is saved in the menu of this browser.`)
             }}
           >
             <Field
@@ -33,7 +33,7 @@ export function PinView({ suggested, onPin }: { suggested: string; onPin: (title
             />
             <div>
               <Button type="submit" look="primary">
-                Pin
+                Save
               </Button>
             </div>
           </form>

@@ -1,3 +1,4 @@
+import { X } from 'lucide-react'
 import { useSyncExternalStore } from 'react'
 import { Button } from './controls.tsx'
 
@@ -53,7 +54,7 @@ export function Toasts() {
             </Button>
           )}
           <Button look="quiet" aria-label="Dismiss" onClick={() => drop(toast.id)}>
-            ×
+            <X className="size-4" aria-hidden="true" />
           </Button>
         </div>
       ))}

@@ -1,42 +1,46 @@
 import { useSyncExternalStore } from 'react'
 import type { Theme } from '../theme.ts'
 
-/** The first eight are told apart by colour-blind eyes as well. */
+/**
+ * No two of the first eight are alike, for colour-blind eyes as well (test/web/colours.test.ts measures it): a chart
+ * takes those first.
+ */
+export const SAFE_COLOURS = 8
 const LIGHT = [
-  '#1f6fb4',
-  '#d1570a',
-  '#12875a',
-  '#b8438c',
-  '#2796c0',
-  '#a67c00',
-  '#6b4fbb',
-  '#8a5a3c',
-  '#c22f3d',
-  '#5f8f1d',
-  '#5a6b8c',
-  '#d6468f',
-  '#0a7f86',
-  '#7c3a66',
-  '#41668f',
-  '#b36a1e',
+  '#384eac',
+  '#ea5d17',
+  '#339956',
+  '#b152d9',
+  '#00758d',
+  '#c31766',
+  '#745a00',
+  '#414243',
+  '#6f86e8',
+  '#a33a0c',
+  '#7a9a1f',
+  '#6b1f80',
+  '#2f9fb5',
+  '#e0669b',
+  '#a98a1c',
+  '#8a8f96',
 ]
 const DARK = [
-  '#5aa9f0',
-  '#ff9248',
-  '#3fcb94',
-  '#ee85c3',
-  '#62cdf2',
-  '#e8bd3a',
-  '#a993ff',
-  '#c99a76',
-  '#ff7d85',
-  '#a5d04f',
-  '#9fb2d9',
-  '#ff9ccf',
-  '#45d3da',
-  '#d79ac4',
-  '#8db8e8',
-  '#f5b26b',
+  '#7c9afa',
+  '#ff8e16',
+  '#179650',
+  '#c363b6',
+  '#3fcadb',
+  '#ff537f',
+  '#dbc47e',
+  '#c5c6c5',
+  '#5b74d6',
+  '#c96a2b',
+  '#9fd356',
+  '#8f5fd6',
+  '#2f8fa3',
+  '#ffa3bd',
+  '#a08a3c',
+  '#858b94',
 ]
 
 export type ColourOf = (name: string, theme: Theme) => string
@@ -61,9 +65,13 @@ export function coloursAmong(names: () => readonly string[]): ColourOf {
       seen = names()
       for (const one of seen) {
         if (places.has(one)) continue
-        let place = placeOf(one)
+        // First the safe ones, then the other half, then both once more.
+        const half = Math.floor(places.size / SAFE_COLOURS)
+        const first = (half % (LIGHT.length / SAFE_COLOURS)) * SAFE_COLOURS
         const round = Math.floor(places.size / LIGHT.length)
-        while ((taken.get(place) ?? 0) > round) place = (place + 1) % LIGHT.length
+        let place = placeOf(one)
+        while ((taken.get(first + place) ?? 0) > round) place = (place + 1) % SAFE_COLOURS
+        place += first
         places.set(one, place)
         taken.set(place, (taken.get(place) ?? 0) + 1)
       }
@@ -132,5 +140,5 @@ function placeOf(name: string): number {
   hash ^= hash >>> 15
   hash = Math.imul(hash, 0x85ebca6b)
   hash ^= hash >>> 13
-  return (hash >>> 0) % LIGHT.length
+  return (hash >>> 0) % SAFE_COLOURS
 }

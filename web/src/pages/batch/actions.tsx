@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { ChevronDown, Pencil, RotateCw, Share2, Square, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { fetchBatch, restoreBatch, stopBatch } from '../../lib/api/batches.ts'
 import { fetchAgentOf } from '../../lib/api/control.ts'
@@ -22,6 +23,7 @@ import { RerunBatch } from './rerun-dialog.tsx'
 import { ShareBatch } from './share-dialog.tsx'
 import { stopPlan } from './stop-ladder.ts'
 
+const sign = 'size-3.5'
 const moreMenu = () => import('./more-menu.tsx').then((file) => file.MoreMenu)
 
 /** What the caller may do to the batch now; what may not be done is not shown. */
@@ -37,7 +39,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
     batchStore.put([{ ...batch, stop_requested: true }])
     try {
       await stopBatch(batch.id)
-      tell('Stop requested. How far it is stands below.')
+      tell('Stop requested. Its progress is shown below.')
     } catch (error) {
       batchStore.put([{ ...batch, stop_requested: false }])
       tell(`Not stopped: ${sayWhy(error)}`, { bad: true })
@@ -52,15 +54,31 @@ export function BatchActions({ batch }: { batch: Batch }) {
     }
   }
   return (
-    <div className="flex flex-wrap items-center gap-1.5">
+    <div className="flex items-center gap-1.5 max-sm:order-last max-sm:w-full max-sm:overflow-x-auto max-sm:p-0.5">
       {batch.deleted_at && <Button onClick={() => void restore()}>Restore</Button>}
-      {can?.stop && !batch.stop_requested && <Button onClick={() => setOpen('stop')}>Stop</Button>}
-      {can?.rerun && batch.status !== 'running' && <Button onClick={() => setOpen('rerun')}>Rerun</Button>}
+      {can?.stop && !batch.stop_requested && (
+        <Button onClick={() => setOpen('stop')}>
+          <Square className={sign} aria-hidden="true" /> Stop
+        </Button>
+      )}
+      {can?.rerun && batch.status !== 'running' && (
+        <Button onClick={() => setOpen('rerun')}>
+          <RotateCw className={sign} aria-hidden="true" /> Rerun
+        </Button>
+      )}
       {can?.stop && <Button onClick={() => setOpen('end')}>Mark as ended</Button>}
-      {can?.edit && <Button onClick={() => setOpen('edit')}>Edit</Button>}
-      {can?.share && <Button onClick={() => setOpen('share')}>Share</Button>}
+      {can?.edit && (
+        <Button onClick={() => setOpen('edit')}>
+          <Pencil className={sign} aria-hidden="true" /> Edit
+        </Button>
+      )}
+      {can?.share && (
+        <Button onClick={() => setOpen('share')}>
+          <Share2 className={sign} aria-hidden="true" /> Share
+        </Button>
+      )}
       <OpenLater load={moreMenu} given={{ batch }} className={buttonLook()}>
-        More ▾
+        More <ChevronDown className="size-3.5" aria-hidden="true" />
       </OpenLater>
       {can?.delete && (
         <Button
@@ -68,13 +86,13 @@ export function BatchActions({ batch }: { batch: Batch }) {
           title="Kept for 30 days, and can be restored until then"
           onClick={() => setOpen('delete')}
         >
-          Delete
+          <Trash2 className={sign} aria-hidden="true" /> Delete
         </Button>
       )}
       {open === 'stop' && (
         <Dialog title="Stop this batch?" onClose={close}>
           {batch.status === 'lost' ? (
-            <p className="text-muted">Nothing was heard of it for long: it is stopped at once.</p>
+            <p className="text-muted">It has not reported for a long time: it is stopped immediately.</p>
           ) : (
             <StopPlan batch={batch} />
           )}
@@ -123,6 +141,6 @@ export function BatchActions({ batch }: { batch: Batch }) {
 function StopPlan({ batch }: { batch: Batch }) {
   const control = useControl(batch.id)
   const agent = useQuery({ queryKey: ['agent of', batch.id], queryFn: () => fetchAgentOf(batch.id) })
-  if (control == null) return <p className="text-muted">The script is told within about 10 seconds.</p>
+  if (control == null) return <p className="text-muted">The script receives it within about 10 seconds.</p>
   return <Ladder rungs={stopPlan(batch, control, agent.data?.online === true)} />
 }

@@ -45,7 +45,7 @@ export function BatchEnvironment() {
       <Fields title="Configuration" fields={batch.config} none="The script gave no configuration." />
       <Fields title="Summary" fields={batch.summary} none="The script has set no summary." />
       <section aria-label="Params" className="flex flex-col gap-2">
-        <h2 className="font-medium">Params that all its jobs have in common</h2>
+        <h2 className="font-medium">Parameters shared by all jobs</h2>
         {Object.keys(common).length === 0 ? (
           <p className="text-muted">
             {jobs.length === 0 ? 'No job has started yet.' : 'There are none: see the columns of its jobs.'}

@@ -26,9 +26,9 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
   const ofJob = useParams({ strict: false }).jobId !== undefined
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
         <Star batch={batch} />
-        <h1 className="min-w-0 truncate text-base font-semibold" title={batch.id}>
+        <h1 className="min-w-0 truncate text-lg font-semibold" title={batch.id}>
           {batchName(batch)}
         </h1>
         {batch.name !== null && (
@@ -36,11 +36,14 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
         )}
         <StatusBadge status={batch.status} stalled={batch.stalled} stopping={batch.stop_requested} />
         {batch.archived && <Flag>archived</Flag>}
-        <span className="flex-1" />
+        <span className="flex-1 max-sm:hidden" />
         {!shared && <BatchActions batch={batch} />}
       </div>
       {batch.traceback && !ofJob && <Traceback text={batch.traceback} of={batchName(batch)} />}
-      <dl className="flex flex-wrap items-center gap-x-6 gap-y-1">
+      <dl
+        tabIndex={0}
+        className="relative flex items-center gap-x-6 gap-y-1 max-sm:overflow-x-auto max-sm:whitespace-nowrap sm:flex-wrap"
+      >
         <Fact name="Progress">
           <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
         </Fact>
@@ -81,7 +84,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
           <Fact name="Commit">
             <code className="font-mono text-xs">{batch.commit.slice(0, 10)}</code>
             {batch.env_snapshot?.dirty === true && (
-              <span title="There were changes that were not committed"> with changes</span>
+              <span title="The working tree had uncommitted changes"> with changes</span>
             )}
           </Fact>
         )}
@@ -104,7 +107,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
         )}
       </dl>
       {batch.command && (
-        <div className="flex items-center gap-2">
+        <div className="flex items-center gap-2 max-sm:hidden">
           <code className="min-w-0 truncate font-mono text-xs text-muted" title={batch.command}>
             {batch.command}
           </code>
@@ -145,7 +148,7 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
   })
   const eta = data ?? { eta_s: batch.eta_s }
   return eta.eta_s === null ? null : (
-    <Fact name="Done">{etaText(eta, data ? dataUpdatedAt : (batch.told_at ?? 0))}</Fact>
+    <Fact name="ETA">{etaText(eta, data ? dataUpdatedAt : (batch.told_at ?? 0))}</Fact>
   )
 }
 
@@ -167,8 +170,8 @@ function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
     <div className="rounded bg-amber-soft px-2 py-1 text-amber">
       {batch.stalled && !data?.reasons.length && (
         <p>
-          The last event came <When at={batch.last_seen_at} />. Its process may be gone, or busy with
-          something that reports nothing.
+          The last event was received <When at={batch.last_seen_at} />. The process may have ended, or may be
+          busy without reporting.
         </p>
       )}
       {data?.reasons.slice(0, SAID).map((reason) => (

@@ -132,7 +132,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
               hideLabel
               value={search.status ?? ''}
               onChange={(status) => change({ status })}
-              options={[['', 'every status'], ...STATES.map((status) => [status, status] as const)]}
+              options={[['', 'All statuses'], ...STATES.map((status) => [status, status] as const)]}
             />
             <span className="text-xs text-muted">
               {filtered ? `${some(found.length, 'job')} of ${jobs.length}` : some(jobs.length, 'job')}
@@ -140,7 +140,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
             </span>
             {filtered && (
               <Button look="quiet" onClick={() => change({ q: '', status: '' })}>
-                Show every job
+                Show all jobs
               </Button>
             )}
           </div>

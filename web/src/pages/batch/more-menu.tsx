@@ -1,3 +1,4 @@
+import { ChevronDown } from 'lucide-react'
 import { DropdownMenu } from 'radix-ui'
 import type { Batch } from '../../lib/api/types.ts'
 import { downloads } from '../../lib/links.ts'
@@ -11,7 +12,9 @@ const entry = 'block cursor-pointer rounded px-2 py-1 outline-none data-highligh
 export function MoreMenu({ batch }: { batch: Batch }) {
   return (
     <DropdownMenu.Root modal={false} defaultOpen>
-      <DropdownMenu.Trigger className={buttonLook()}>More ▾</DropdownMenu.Trigger>
+      <DropdownMenu.Trigger className={buttonLook()}>
+        More <ChevronDown className="size-3.5" aria-hidden="true" />
+      </DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content
           align="end"

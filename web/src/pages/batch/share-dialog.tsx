@@ -101,7 +101,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
                   aria-label="Revoke this link?"
                   className="flex flex-wrap items-center gap-2"
                 >
-                  Whoever has it is cut off at once.
+                  Open pages lose access immediately.
                   <Button autoFocus onClick={() => setLeaving(null)}>
                     Keep it
                   </Button>

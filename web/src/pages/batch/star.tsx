@@ -1,4 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
+import { Star as StarIcon } from 'lucide-react'
 import { changeBatch } from '../../lib/api/batches.ts'
 import { sayWhy } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
@@ -17,7 +18,7 @@ export function Star({ batch }: { batch: Batch }) {
   if (!batch.can?.edit)
     return starred ? (
       <span role="img" aria-label="Starred" className={look}>
-        ★
+        <StarIcon className="size-4 fill-current" />
       </span>
     ) : null
   return (
@@ -28,9 +29,9 @@ export function Star({ batch }: { batch: Batch }) {
       title={starred ? 'Remove the star' : 'Add a star'}
       disabled={turn.isPending}
       onClick={() => turn.mutate(!starred)}
-      className={`rounded px-1 text-lg leading-none hover:bg-hover ${look}`}
+      className={`rounded-sm p-1 hover:bg-hover ${look}`}
     >
-      {starred ? '★' : '☆'}
+      <StarIcon className={`size-4 ${starred ? 'fill-current' : ''}`} aria-hidden="true" />
     </button>
   )
 }

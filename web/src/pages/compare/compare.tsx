@@ -56,7 +56,7 @@ export function Compare() {
   if (compared.data === undefined) return <Waiting />
   if (compared.data.batches.length === 0) {
     return (
-      <Notice title="None of these batches is to be had">They may be deleted, private, or mistyped.</Notice>
+      <Notice title="None of these batches is available">They may be deleted, private, or mistyped.</Notice>
     )
   }
   return (
@@ -129,7 +129,7 @@ function Shown({
         {found.cut && <span className="text-amber">Only the first {MOST_JOBS} jobs are compared.</span>}
         {found.missing.length > 0 && (
           <span className="text-amber">
-            {some(found.missing.length, 'batch', 'batches')} not to be had:{' '}
+            {some(found.missing.length, 'batch', 'batches')} not available:{' '}
             {found.missing.slice(0, 3).join(', ')}
           </span>
         )}
@@ -212,7 +212,7 @@ function Shown({
       </section>
       <section aria-labelledby="scatter" className="flex flex-col gap-2">
         <h2 id="scatter" className="font-semibold">
-          One against another
+          Scatter plot
         </h2>
         <Scatter
           rows={kept}

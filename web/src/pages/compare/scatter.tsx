@@ -57,16 +57,16 @@ export function Scatter(props: {
   return (
     <figure className="flex min-w-0 flex-col gap-2">
       <div className="flex flex-wrap items-end gap-3">
-        <Choice label="Across" value={view.sx} onChange={(sx) => onView({ sx })} options={options} />
+        <Choice label="X" value={view.sx} onChange={(sx) => onView({ sx })} options={options} />
         <Log
-          label="log x"
+          label="Log x"
           on={view.logx}
           disabled={x?.words !== null}
           onChange={(logx) => onView({ logx })}
         />
-        <Choice label="Up" value={view.sy} onChange={(sy) => onView({ sy })} options={options} />
+        <Choice label="Y" value={view.sy} onChange={(sy) => onView({ sy })} options={options} />
         <Log
-          label="log y"
+          label="Log y"
           on={view.logy}
           disabled={y?.words !== null}
           onChange={(logy) => onView({ logy })}

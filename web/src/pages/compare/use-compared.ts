@@ -25,7 +25,7 @@ const MOST_FOLLOWED = 40
 export interface Comparison {
   rows: readonly Compared[]
   batches: readonly Batch[]
-  /** Asked for and not to be had: deleted, mistyped, or not to be seen. */
+  /** Asked for and not available: deleted, mistyped, or not to be seen. */
   missing: readonly string[]
   /** There are more jobs than are compared. */
   cut: boolean

@@ -112,7 +112,7 @@ function useNeeds(batches: readonly Batch[]): Need[] {
       to: links.batch(batch.id),
       why: `Nothing came since ${ago(batch.last_seen_at, now)}${batch.host ? ` from ${batch.host}` : ''}; what it had sent is kept`,
       at: batch.last_seen_at,
-      action: { label: 'See its log', to: links.logs(batch.id) },
+      action: { label: 'View log', to: links.logs(batch.id) },
     })
   }
   for (const batch of batches) {
@@ -126,15 +126,15 @@ function useNeeds(batches: readonly Batch[]): Need[] {
       name: batchName(batch),
       to: links.batch(batch.id),
       why: failed
-        ? (batch.failure_reason ?? 'It gave no reason')
-        : `${some(batch.n_failed, 'job')} failed so far; the rest goes on`,
+        ? (batch.failure_reason ?? 'No reason was reported')
+        : `${some(batch.n_failed, 'job')} failed; the others continue`,
       at,
       action:
         failed && batch.can?.rerun
           ? { label: 'Rerun', rerun: batch.id }
           : failed
-            ? { label: 'See its log', to: links.logs(batch.id) }
-            : { label: 'See its jobs', to: links.jobs(batch.id) },
+            ? { label: 'View log', to: links.logs(batch.id) }
+            : { label: 'View jobs', to: links.jobs(batch.id) },
     })
   }
   for (const job of running.filter((one) => one.idle).slice(0, MOST_OF_A_KIND)) {
@@ -143,9 +143,9 @@ function useNeeds(batches: readonly Batch[]): Need[] {
       kind: 'idle',
       name: `${job.batch_id} / ${job.id}`,
       to: links.job(job.batch_id, job.id),
-      why: 'It runs, but its GPU has had nothing to do for a while',
+      why: 'The job is running, but its GPU is idle',
       at: job.started_at,
-      action: { label: 'See its load', to: links.resources(job.batch_id) },
+      action: { label: 'View resources', to: links.resources(job.batch_id) },
     })
   }
   for (const job of lost.filter((one) => lately(one.ended_at ?? one.started_at)).slice(0, MOST_OF_A_KIND)) {
@@ -154,9 +154,9 @@ function useNeeds(batches: readonly Batch[]): Need[] {
       kind: 'lost',
       name: `${job.batch_id} / ${job.id}`,
       to: links.job(job.batch_id, job.id),
-      why: `Its batch ended without a word of it; what it had sent, ${some(job.epochs, 'epoch')}, is kept`,
+      why: `The batch ended and this job never reported its end; ${some(job.epochs, 'epoch')}, kept`,
       at: job.ended_at ?? job.started_at,
-      action: { label: 'What arrived', to: links.delivery(job.batch_id) },
+      action: { label: 'View delivery', to: links.delivery(job.batch_id) },
     })
   }
   for (const host of hosts) {
@@ -172,7 +172,7 @@ function useNeeds(batches: readonly Batch[]): Need[] {
       to: links.host(host.id),
       why: `The agent was last seen ${ago(host.last_seen_at, now)}${waits}`,
       at: host.last_seen_at,
-      action: { label: 'See the host', to: links.host(host.id) },
+      action: { label: 'View host', to: links.host(host.id) },
     })
   }
   return needs

@@ -79,7 +79,7 @@ export function Home() {
       <h1 className="sr-only">Home</h1>
       <Figures />
       <Section title="Running now" note={some(now.length, 'batch', 'batches')}>
-        {now.length === 0 && <p className="px-3 py-3 text-muted">Nothing runs at the moment.</p>}
+        {now.length === 0 && <p className="px-3 py-3 text-muted">Nothing is running.</p>}
         {now.map((batch) => (
           <RunningRow
             key={batch.id}
@@ -90,7 +90,7 @@ export function Home() {
         ))}
       </Section>
       <Attention batches={batches} />
-      <Section title="Finished lately">
+      <Section title="Recently finished">
         {done.length === 0 && <p className="px-3 py-3 text-muted">Nothing has finished yet.</p>}
         {done.map((batch) => (
           <EndedRow
@@ -114,7 +114,7 @@ export function Home() {
 function Figures() {
   const { data } = useQuery({ queryKey: ['summary'], queryFn: fetchSummary, refetchInterval: 60_000 })
   const figures = [
-    [data?.running_jobs === 1 ? 'job runs' : 'jobs run', data && count(data.running_jobs)],
+    [data?.running_jobs === 1 ? 'job running' : 'jobs running', data && count(data.running_jobs)],
     ['finished in 24 h', data && count(data.finished_24h)],
     ['failed in 24 h', data && count(data.failed_24h)],
     ['GPU-hours used', data && number(data.gpu_hours)],

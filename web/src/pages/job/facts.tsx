@@ -33,7 +33,7 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
     ['Elapsed', duration(job.elapsed_s)],
     ['Started', <When key="started" at={job.started_at} />],
     ['Ended', job.ended_at && <When key="ended" at={job.ended_at} />],
-    ['Done', job.eta_s === null ? null : etaText(job, Date.now())],
+    ['ETA', job.eta_s === null ? null : etaText(job, Date.now())],
     ['Model', job.model],
     ['Dataset', job.dataset],
   ]
@@ -60,21 +60,23 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
       )}
       {job.status === 'lost' && (
         <p className="rounded bg-amber-soft px-2 py-1 text-amber">
-          Its batch ended without a word of it. What it reported until then is kept; a rerun of the batch can
-          run it again.
+          The batch ended and this job never reported its end. Everything it reported is kept. Rerun the batch
+          to run it again.
         </p>
       )}
       <div className="grid gap-x-8 gap-y-3 md:grid-cols-3">
         <Numbers
-          title="Final metrics"
+          title="Results"
           rows={final}
-          none={job.status === 'running' ? 'They come with its end.' : 'It ended without saying any.'}
+          none={
+            job.status === 'running' ? 'Results appear when the job ends.' : 'The job reported no results.'
+          }
         />
         <Numbers title="Last values" rows={last} none="No epoch has been reported yet." />
         <Numbers
-          title="Params"
+          title="Parameters"
           rows={params}
-          none="It was started without params."
+          none="The job has no parameters."
           strong={others.length > 1 ? varies : undefined}
         />
       </div>

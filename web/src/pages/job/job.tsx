@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { ChevronLeft, ChevronRight } from 'lucide-react'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { SeriesCharts } from '../../charts/series-charts.tsx'
 import { fetchEpochTimes } from '../../lib/api/control.ts'
@@ -30,7 +31,7 @@ export function JobPage() {
     return (
       <Notice title={`There is no job ${jobId} in this batch`} bad>
         <Link {...links.jobs(batchId)} className={buttonLook()}>
-          All its jobs
+          All jobs
         </Link>
       </Notice>
     )
@@ -177,7 +178,7 @@ const keysOf = (job: Job): string[] =>
 function Neighbours({ batchId, job }: { batchId: string; job: string }) {
   const ids = useIds(useBatchContext().jobs)
   const at = ids.indexOf(job)
-  const link = (id: string | undefined, word: string, sign: string) =>
+  const link = (id: string | undefined, word: string, sign: React.ReactNode) =>
     id === undefined ? null : (
       <Link
         {...links.job(batchId, id)}
@@ -190,9 +191,9 @@ function Neighbours({ batchId, job }: { batchId: string; job: string }) {
     )
   return (
     <span className="flex items-center text-xs text-muted">
-      {link(ids[at - 1], 'Previous', '‹')}
+      {link(ids[at - 1], 'Previous', <ChevronLeft key="sign" className="size-4" aria-hidden="true" />)}
       {at + 1} of {ids.length}
-      {link(ids[at + 1], 'Next', '›')}
+      {link(ids[at + 1], 'Next', <ChevronRight key="sign" className="size-4" aria-hidden="true" />)}
     </span>
   )
 }

@@ -1,3 +1,4 @@
+import { Star } from 'lucide-react'
 import { memo } from 'react'
 import { batchName } from '../../lib/batch-name.ts'
 import { hrefs } from '../../lib/links.ts'
@@ -72,7 +73,7 @@ export const BatchRow = memo(function BatchRow(props: {
             </a>
             {batch.starred && (
               <span role="img" aria-label="Starred" className="pl-1 text-amber">
-                ★
+                <Star className="inline size-3.5 fill-current align-[-2px]" />
               </span>
             )}
           </span>

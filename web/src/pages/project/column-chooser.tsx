@@ -1,3 +1,4 @@
+import { ArrowDown, ArrowUp, GripVertical, Plus, X } from 'lucide-react'
 import { Popover } from 'radix-ui'
 import { useState } from 'react'
 import type { KnownNames } from '../../lib/batch-query.ts'
@@ -46,7 +47,7 @@ export function ColumnChooser(props: {
                   className="flex items-center gap-1 rounded py-0.5 hover:bg-hover"
                 >
                   <span className="cursor-grab px-1 text-muted" aria-hidden="true">
-                    ⠿
+                    <GripVertical className="size-3.5" />
                   </span>
                   <span className="min-w-0 flex-1 truncate">{title}</span>
                   <Button
@@ -56,7 +57,7 @@ export function ColumnChooser(props: {
                     aria-label={`Move ${title} up`}
                     onClick={() => move(i, i - 1)}
                   >
-                    ↑
+                    <ArrowUp className="size-3.5" aria-hidden="true" />
                   </Button>
                   <Button
                     look="quiet"
@@ -65,7 +66,7 @@ export function ColumnChooser(props: {
                     aria-label={`Move ${title} down`}
                     onClick={() => move(i, i + 1)}
                   >
-                    ↓
+                    <ArrowDown className="size-3.5" aria-hidden="true" />
                   </Button>
                   <Button
                     look="quiet"
@@ -73,7 +74,7 @@ export function ColumnChooser(props: {
                     aria-label={`Hide ${title}`}
                     onClick={() => onChange(columns.filter((one) => one !== id))}
                   >
-                    ×
+                    <X className="size-3.5" aria-hidden="true" />
                   </Button>
                 </li>
               )
@@ -96,7 +97,7 @@ export function ColumnChooser(props: {
                   onClick={() => onChange([...columns, one.id])}
                 >
                   <span className="text-muted" aria-hidden="true">
-                    +
+                    <Plus className="size-3.5" aria-hidden="true" />
                   </span>
                   <span className="min-w-0 flex-1 truncate">
                     <span className="sr-only">Show </span>
@@ -108,7 +109,7 @@ export function ColumnChooser(props: {
                 </button>
               </li>
             ))}
-            {rest.length === 0 && <li className="px-1 text-muted">No further column is called that.</li>}
+            {rest.length === 0 && <li className="px-1 text-muted">No other column matches.</li>}
           </ul>
           <Button onClick={() => onChange(undefined)}>As they were at first</Button>
         </Popover.Content>

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
+import { X } from 'lucide-react'
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import { sayWhy } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
@@ -100,10 +101,10 @@ export function ProjectPage() {
             <li key={word}>
               <Link
                 {...links.project(slug, { ...search, q: without(q, word) })}
-                aria-label={`Take away the filter ${word}`}
+                aria-label={`Remove the filter ${word}`}
                 className="flex items-center gap-1 rounded-full border border-line bg-surface px-2 text-xs hover:bg-hover"
               >
-                {word} <span aria-hidden="true">×</span>
+                {word} <X className="size-3" aria-hidden="true" />
               </Link>
             </li>
           ))}

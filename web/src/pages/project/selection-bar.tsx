@@ -87,7 +87,7 @@ function TagBatches({ ids, onClose }: { ids: readonly string[]; onClose: () => v
         <Field label="Add tags" name="add" placeholder="night best" hint="Separated by spaces" autoFocus />
         {used.length > 0 && (
           <fieldset className="flex flex-wrap gap-x-4 gap-y-1">
-            <legend className="text-muted">Take away</legend>
+            <legend className="text-muted">Remove</legend>
             {used.map((tag) => (
               <label key={tag} className="flex items-center gap-1.5">
                 <input type="checkbox" name="drop" value={tag} /> {tag}

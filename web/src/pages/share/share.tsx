@@ -59,7 +59,7 @@ export function SharedPage() {
   if (gone || (shared.error && shared.data === undefined)) {
     return gone ? (
       <Notice title="This link opens nothing any more" bad>
-        <p>It has ended, was revoked, or its batch was deleted. Ask whoever sent it for a new one.</p>
+        <p>It has ended, was revoked, or its batch was deleted. Ask the sender for a new one.</p>
       </Notice>
     ) : (
       <Notice title={sayWhy(shared.error)} bad>

@@ -1,0 +1,84 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { recordedSweep, send, seriousFindings, visit } from './visit.ts'
+
+let app: TestApp
+let browser: Browser
+let cookie: string
+const BATCH = 'looked-at'
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  const ada = await app.register('ada@example.org')
+  cookie = ada.cookie
+  await send(app, await app.reporterToken(ada.token), recordedSweep(BATCH))
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const open = (width: number, theme: 'light' | 'dark' = 'light') =>
+  visit(browser, { address: app.address, cookie, width, theme })
+
+test('the page ships its fonts, and the figures of a table stand digit below digit', async () => {
+  const { page, context, complaints } = await open(1440)
+  await page.goto(`/b/${BATCH}/jobs`)
+  await page.getByRole('table', { name: 'Jobs' }).waitFor()
+  await page.evaluate(() => document.fonts.ready)
+  const loaded = await page.evaluate(() =>
+    [...document.fonts].filter((font) => font.status === 'loaded').map((font) => font.family),
+  )
+  expect(loaded.join()).toContain('Inter Variable')
+  const cell = page.locator('[role=cell].text-right').first()
+  expect(await cell.evaluate((at) => getComputedStyle(at).fontFeatureSettings)).toContain('tnum')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('on a phone the first chart is visible without scrolling', async () => {
+  const { page, context } = await open(390)
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.goto(`/b/${BATCH}`)
+  await page.locator('[data-points]').first().waitFor()
+  const chart = await page.locator('[data-chart]').first().boundingBox()
+  expect((chart?.y ?? 0) + (chart?.height ?? 0)).toBeLessThanOrEqual(844)
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
+  await context.close()
+})
+
+test.each([
+  390, 768, 1024, 1280, 1440, 2560,
+])('at %i pixels the toolbar of the charts has at most two rows, and the charts use the width', async (width) => {
+  const { page, context } = await open(width)
+  await page.goto(`/b/${BATCH}`)
+  await page.locator('[data-points]').first().waitFor()
+  const bar = await page.getByRole('toolbar', { name: 'Charts' }).boundingBox()
+  expect(bar?.height).toBeLessThanOrEqual(72)
+  const right = await page
+    .locator('[data-chart]')
+    .evaluateAll((charts) => Math.max(...charts.map((chart) => chart.getBoundingClientRect().right)))
+  expect(width - right).toBeLessThanOrEqual(24)
+  await context.close()
+})
+
+test.each([
+  [390, 'light'],
+  [390, 'dark'],
+  [2560, 'light'],
+  [2560, 'dark'],
+] as const)('axe finds nothing serious at %i pixels in the %s theme', async (width, theme) => {
+  const { page, context } = await open(width, theme)
+  for (const path of ['/', '/p/digits', `/b/${BATCH}`, `/b/${BATCH}/jobs`, `/b/${BATCH}/logs`]) {
+    await page.goto(path)
+    await page.getByRole('main').waitFor()
+    await page.locator('[data-stream]').waitFor()
+    expect([path, await seriousFindings(page)]).toEqual([path, []])
+  }
+  await context.close()
+})
