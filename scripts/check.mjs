@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ensureClient } from './generate-client.mjs'
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 
@@ -51,6 +52,7 @@ async function run([title, command, ...args]) {
   return failure === null ? null : title
 }
 
+ensureClient()
 const waiting = [...STEPS]
 const results = []
 async function work() {

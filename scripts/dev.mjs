@@ -4,9 +4,11 @@
 import { spawn } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ensureClient } from './generate-client.mjs'
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 const bin = (name) => join(ROOT, 'node_modules/.bin', name)
+ensureClient()
 const programs = [
   spawn(bin('tsx'), ['watch', '--clear-screen=false', 'src/cli/main.ts', 'start'], {
     cwd: ROOT,

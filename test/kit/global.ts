@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { ensureClient } from '../../scripts/generate-client.mjs'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openSql } from '../../src/db/sql.ts'
@@ -19,6 +20,7 @@ const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
 
 /** One PostgreSQL for the whole run, as durable as the real one: what the tests say about commits must be true. */
 export default async function globalSetup(project: TestProject): Promise<() => Promise<void>> {
+  ensureClient()
   const home = await mkdtemp(join(tmpdir(), 'svc-test-'))
   const said: string[] = []
   const log = (message: string) => void said.push(message)
