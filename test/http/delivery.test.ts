@@ -86,6 +86,20 @@ test('an epoch that is missing between others makes the receipt incomplete, with
   })
 })
 
+test.each([
+  ['every tenth step', [0, 10, 20, 30, 40]],
+  ['every step at first, then every tenth', [...Array(40).keys(), 49, 59, 69, 79]],
+  ['ever more rarely', [0, 1, 2, 4, 8, 16, 32]],
+  ['at steps of its own choosing', [3, 5, 6, 11, 12, 20]],
+])('a job that logs %s is complete when the counts agree, and incomplete when they do not', async (how, steps) => {
+  const points = steps.map((n) => epoch(how, n))
+  await send(start(how), ...points.slice(1), end(how, receipt(steps.length + 2)))
+  const shown = () => delivery(encodeURIComponent(how))
+  expect(await shown()).toMatchObject({ state: 'incomplete', missing: 1, missing_epochs: 0 })
+  await send(points[0])
+  expect(await shown()).toMatchObject({ state: 'complete', missing: 0, missing_epochs: 0, gaps: [] })
+})
+
 test('the receipt of a job names the epochs that are missing between those that arrived', async () => {
   const strided = (n: number) =>
     makeEvent('job_epoch', {

@@ -11,7 +11,7 @@ export interface DeliveryView {
   reported: Delivery | null
   /** Produced, neither given up by the reporter nor refused, and not here: still to come. */
   missing: number | null
-  /** Epochs that the pace of their jobs leads to expect and that are not here, in all. */
+  /** Epochs that the steady pace of their jobs leads to expect and that are not here, in all. */
   missing_epochs: number
   /** Where they are missing: the first jobs that lack any. */
   gaps: { job_id: string; ranges: [from: number, to: number][] }[]
@@ -42,11 +42,12 @@ export async function deliveryOf(db: Db, batch: { key: number; id: string }): Pr
   return { batch_id: batch.id, state, stored, reported, missing, missing_epochs, gaps }
 }
 
+/** Of jobs with a steady pace: where steps are uneven anyway, one that is longer says nothing about a loss. */
 async function gapsIn(db: Db, batchKey: number): Promise<Pick<DeliveryView, 'missing_epochs' | 'gaps'>> {
   const found: Pick<DeliveryView, 'missing_epochs' | 'gaps'> = { missing_epochs: 0, gaps: [] }
   for (let after: number | undefined; ; ) {
     const jobs = await deliveryOfJobs(db, batchKey, { limit: JOBS_AT_ONCE, after })
-    for (const job of jobs.filter(({ missing }) => missing > 0)) {
+    for (const job of jobs.filter(({ missing, steady }) => missing > 0 && steady)) {
       found.missing_epochs += job.missing
       if (found.gaps.length < MOST_JOBS_WITH_GAPS) found.gaps.push({ job_id: job.job_id, ranges: job.gaps })
     }
@@ -70,11 +71,18 @@ export interface JobDelivery {
   every: number | null
   /** Epochs that its pace leads to expect and that are not here, in all. */
   missing: number
+  /** Whether its pace is steady enough for them to count as a loss. */
+  steady: boolean
   /** Where they are missing: first and last of each range, the earliest first, at most 50. */
   gaps: [from: number, to: number][]
 }
 
 const MOST_GAPS = 50
+/**
+ * A pace is steady where so many of the steps have the usual length and no two longer ones follow each other, as they do
+ * where a script logs less often from some point on.
+ */
+const STEADY_SHARE = 0.75
 
 /** The receipt job by job, in the order in which they came: `limit` after the job with the key `after`. */
 export async function deliveryOfJobs(
@@ -83,7 +91,7 @@ export async function deliveryOfJobs(
   page: { limit: number; after: number | undefined },
 ): Promise<JobDelivery[]> {
   const rows = await db<
-    (Omit<JobDelivery, 'said_epochs' | 'every' | 'missing' | 'gaps'> & { said: unknown })[]
+    (Omit<JobDelivery, 'said_epochs' | 'every' | 'missing' | 'steady' | 'gaps'> & { said: unknown })[]
   >`/* batches.delivery_of_jobs */
     select j.id job_id, j.key, j.status, p.epochs, p.max_epoch last_epoch,
       (select min(e.epoch) from epochs e where e.job_key = j.key) first_epoch,
@@ -98,12 +106,14 @@ export async function deliveryOfJobs(
   if (uneven.length > 0) {
     const found = await db<Gaps[]>`/* batches.missing_epochs */
       with steps as (
-        select job_key, epoch, epoch::bigint - lag(epoch) over (partition by job_key order by epoch) step
-        from epochs where job_key = any (${uneven}::bigint[])),
+        select job_key, epoch, epoch::bigint - lag(epoch) over of_job step, lead(epoch) over of_job - epoch::bigint next_step
+        from epochs where job_key = any (${uneven}::bigint[]) window of_job as (partition by job_key order by epoch)),
       usual as (
         select job_key, mode() within group (order by step) every from steps where step is not null group by job_key)
       select u.job_key, u.every,
         coalesce(sum(ceil(s.step::numeric / u.every) - 1) filter (where s.step > u.every), 0)::float8 missing,
+        count(*) filter (where s.step = u.every) >= ${STEADY_SHARE}::float8 * count(*)
+          and not coalesce(bool_or(s.step > u.every and s.next_step > u.every), false) steady,
         (coalesce(jsonb_agg(jsonb_build_array(s.epoch - s.step + u.every, greatest(s.epoch - u.every, s.epoch - s.step + u.every))
           order by s.epoch) filter (where s.step > u.every), '[]')) gaps
       from usual u join steps s on s.job_key = u.job_key and s.step is not null
@@ -117,6 +127,7 @@ export async function deliveryOfJobs(
       said_epochs: typeof said === 'number' && Number.isSafeInteger(said) ? said : null,
       every: gaps?.every ?? (row.epochs > 1 ? 1 : null),
       missing: gaps?.missing ?? 0,
+      steady: gaps?.steady ?? true,
       gaps: gaps?.gaps.slice(0, MOST_GAPS) ?? [],
     }
   })
@@ -126,5 +137,6 @@ interface Gaps {
   job_key: number
   every: number
   missing: number
+  steady: boolean
   gaps: [number, number][]
 }

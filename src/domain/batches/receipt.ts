@@ -42,13 +42,14 @@ export interface Evidence {
   stored: number
   /** The reporter's own count; null where it sent none. */
   reported: Pick<Delivery, 'produced' | 'dropped' | 'rejected'> | null
-  /** Epochs that the pace of their jobs leads to expect and that are not stored. */
+  /** Epochs that the steady pace of their jobs leads to expect and that are not stored. */
   missingEpochs: number
 }
 
 /**
  * The one place that says `complete` (contract §10 "Receipt"): only where all that was produced is stored, nothing was
- * dropped or rejected, and no epoch is missing between others. Pure.
+ * dropped or rejected, and no epoch is missing in a steady row of others. Uneven steps are no gap: whether an event was
+ * lost there, the counts say. Pure.
  * @returns also how many events are still to come; null where nobody counted
  */
 export function receiptOf({ over, stored, reported, missingEpochs }: Evidence): {

@@ -24,7 +24,7 @@ export const delivery = z.object({
     .describe('Still to come: produced, neither dropped nor rejected, and not stored'),
   missing_epochs: z
     .number()
-    .describe('Epochs that the pace of their jobs leads to expect and that are not stored'),
+    .describe('Epochs that the steady pace of their jobs leads to expect and that are not stored'),
   gaps: z
     .array(z.object({ job_id: z.string(), ranges: z.array(z.tuple([z.number(), z.number()])) }))
     .describe('Where epochs are missing: first and last of each range, of the first 20 jobs that lack any'),
