@@ -33,6 +33,7 @@ with run:
             job.epoch(n, train_loss=1.0)
             run.log("noise")
             n += 1
+            time.sleep(0.001)  # a machine under load must be able to send it all before the end
     threads = [threading.Thread(target=noise) for _ in range(3)]
     for thread in threads:
         thread.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -320,3 +321,28 @@ def test_heartbeats_and_resource_samples_come_at_their_intervals(make: Make, ser
     assert beat["data"]["line"] == "heartbeat"
     sample = next(e for e in server.of("resource_snapshot") if e["job_id"] == "a")["data"]
     assert {"ram_mb", "rss_mb", "disk_free_mb", "cpu_count"} <= set(sample)
+
+
+def test_what_another_thread_reports_while_the_run_ends_comes_before_its_end_or_not_at_all(
+    make: Make, server: FakeIngest
+) -> None:
+    for _ in range(5):
+        server.events.clear()
+        done = threading.Event()
+        run = make()
+
+        def noise(run: svc.Reporter = run, done: threading.Event = done) -> None:
+            while not done.is_set():
+                run.log("noise")
+                time.sleep(0.0005)
+
+        with run, run.job("a"):
+            threads = [threading.Thread(target=noise) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.05)
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert server.events[-1]["event_type"] == "batch_done"
+        assert server.events[-1]["data"]["delivery"]["produced"] == len(server.events)

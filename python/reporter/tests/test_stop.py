@@ -184,6 +184,21 @@ with run:
     assert "Traceback" not in err
 
 
+def test_a_run_that_another_thread_opened_ends_with_143_where_nothing_handles_the_exception(server: FakeIngest) -> None:
+    body = """
+t = threading.Thread(target=run.job("a").begin)
+t.start()
+t.join()
+import atexit
+atexit.register(print, "last words")
+while True: sum(range(1000))
+"""
+    status, out, err = _stopped(server, body)
+    assert (status, out) == (143, "last words\n")
+    assert "Traceback" not in err
+    assert server.of("batch_failed")[0]["data"]["reason"] == "stop_requested"
+
+
 def test_a_loop_that_only_logs_is_stopped_at_its_next_line_and_may_log_while_it_cleans_up(server: FakeIngest) -> None:
     body = """
 with run:

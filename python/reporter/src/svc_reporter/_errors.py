@@ -24,7 +24,11 @@ class StopRequested(SystemExit):
     does not catch it without a traceback, with exit status 143.
     """
 
+    made = 0
+    """How many there have been: see `_interrupt.exit_with_its_status`."""
+
     def __init__(self, batch_id: str = "") -> None:
+        StopRequested.made += 1
         super().__init__(f"stop requested for batch {batch_id}" if batch_id else "stop requested")
         self.code = STOPPED_STATUS
         self.batch_id = batch_id

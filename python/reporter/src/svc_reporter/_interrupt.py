@@ -8,15 +8,21 @@ at the next bytecode, which ends a loop but no single blocking call.
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from ._errors import StopRequested
+from ._errors import STOPPED_STATUS, StopRequested
 
 _number: Any = getattr(signal, "SIGURG", None)
 _pending: list[str] = []
+_raised_at: list[int] = []
+"""How many StopRequested had been made whenever one was raised by its class."""
+_at_the_end: Any = None
 _by_exception: Any = None
 """ctypes' way of raising in another thread; loaded when it will be needed, never in a sending thread."""
 
@@ -64,7 +70,25 @@ def interrupt(batch_id: str) -> None:
         _pending.append(batch_id)
         signal.pthread_kill(ident, _number)
     elif _by_exception is not None:
+        _raised_at.append(StopRequested.made)
         _by_exception(ident, StopRequested)
+
+
+def exit_with_its_status() -> None:
+    """At interpreter exit: have the process end with status 143 where Python 3.10 and 3.11 would end it with 0.
+
+    They take the status from the exception's instance, and make none of an exception that another thread raised by
+    its class as long as no handler sees it. Nothing but the very end of the interpreter can say otherwise, and an
+    object that goes then is told of it after all exit handlers.
+    """
+    global _at_the_end
+    if sys.version_info < (3, 12) and _raised_at and _raised_at[-1] == StopRequested.made:
+        _at_the_end = _Status()
+
+
+class _Status:
+    def __del__(self, end: Callable[[int], object] = os._exit, status: int = STOPPED_STATUS) -> None:
+        end(status)
 
 
 def is_unheard() -> bool:

@@ -152,6 +152,7 @@ def _at_exit() -> None:
     failure = f"{type(error).__name__}: {error}" if error is not None else _exit_failure
     for reporter in reversed(_open):
         reporter.end_at_exit(failure)
+    _interrupt.exit_with_its_status()
 
 
 def _after_fork() -> None:

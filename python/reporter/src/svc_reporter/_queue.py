@@ -22,6 +22,7 @@ EventData = dict[str, Any] | Callable[[], dict[str, Any]]
 """A callable is resolved by the worker: reading git state must not delay the training's first step."""
 
 STARTS_AND_ENDS = frozenset({"batch_start", "batch_done", "batch_failed", "job_start", "job_done", "job_failed"})
+_BATCH_ENDS = frozenset({"batch_done", "batch_failed"})
 
 
 class Pending(NamedTuple):
@@ -40,6 +41,8 @@ class EventQueue:
         self._counts = counts
         self._lock = threading.RLock()
         self._seq = 0
+        self._over = False
+        """The batch's last event was put: its receipt counts what came before it, and nothing comes after."""
         self._ends: deque[Pending] = deque()
         self._metrics: deque[Pending] = deque()
         self._logs: deque[Pending] = deque()
@@ -73,6 +76,9 @@ class EventQueue:
         elif event_type in STARTS_AND_ENDS:
             lane = self._ends
         with self._lock:
+            if self._over:
+                return False  # another thread still reports while the batch's end is on its way
+            self._over = event_type in _BATCH_ENDS
             seq = self._seq = self._seq + 1
             event = Pending(seq, event_type, job_id, ms, data)
             if lane is self._ends:
