@@ -151,6 +151,28 @@ describe('evidence of an agent', () => {
     expect(await get('/api/batches/killed')).toMatchObject({ status: 'failed', failure_reason: 'SIGKILL' })
   })
 
+  test('that an old process is gone does not end a run that was resumed in another one', async () => {
+    const agent = await registerAgent(stage.app, stage.batchOwner.token)
+    const first = begun('resumed')
+    const resumed = (pid: number) =>
+      startOf({ id: 'resumed', source }, { process: { ...process, pid }, command: 'train', cwd: '/w' })
+    await report([resumed(5000)], 0)
+    // The first start was kept on disk, and comes after the second one.
+    await report([first], 0, { agoS: 600 })
+    const gone = (pid: number) =>
+      agent.say('heartbeat', { running: [], ended: [{ batch_id: 'resumed', ...process, pid }] })
+    clock.forward({ seconds: 2 })
+    await gone(process.pid)
+    expect(await get('/api/batches/resumed')).toMatchObject({ status: 'running' })
+    clock.forward({ seconds: 2 })
+    await report([resumed(6000)], 0)
+    clock.forward({ seconds: 2 })
+    await gone(5000)
+    expect(await get('/api/batches/resumed')).toMatchObject({ status: 'running' })
+    await gone(6000)
+    expect(await get('/api/batches/resumed')).toMatchObject({ status: 'lost' })
+  })
+
   test('is asked to stop a run that was started by hand, by the marks of its process', async () => {
     const agent = await registerAgent(stage.app, stage.batchOwner.token)
     await agent.say('heartbeat', { running: [] })

@@ -113,7 +113,8 @@ export function applyToBatch(
       noteDetails(batch, event.data, rankedStamp)
       // An update of a running batch starts nothing.
       if (event.data.update === true) break
-      if (byOwner) batch.process ??= processIn(event.data)
+      // A run that is resumed goes on in another process: that the first one is gone says nothing about it.
+      if (byOwner && isNewestStart(batch.start, rankedStamp)) batch.process = processIn(event.data)
       batch.changed.summary = true
       settle(batch, { outcome: 'running', stamp: incoming.stamp }, null)
       return applyStart(batch, startFields(event, at), rankedStamp, byOwner)
@@ -148,6 +149,10 @@ export function applyToBatch(
   }
   return undefined
 }
+
+/** Starts come in any order, and the newest that was applied is the one whose `started_at` stands. */
+const isNewestStart = (start: Merged | null, rankedStamp: string): boolean =>
+  start === null || rankedStamp > (start.stamps?.started_at ?? start.stamp)
 
 /**
  * The first start settles what a rerun executes, all of it at once: what it leaves out, no later one adds. A start of
