@@ -1,5 +1,7 @@
 import type { Browser } from '@playwright/test'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PLANNED_PARAMS as servicePlans } from '../../src/domain/eta/planned.ts'
+import { PLANNED_PARAMS as pagePlans } from '../../web/src/lib/planned.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
@@ -79,4 +81,35 @@ test('a host without an agent is listed with how far its clock is off', async ()
   await page.getByText('No agent has registered yet').waitFor()
   expect(complaints).toEqual([])
   await context.close()
+})
+
+test('a lost run is among what needs attention at home, with its reason; a job shows how much of its plan is done', async () => {
+  await begin('gone')
+  const registered = await app.call('POST', '/api/agents/register', {
+    token: reporter,
+    body: { hostname: 'box9', capabilities: [], version: '1' },
+  })
+  expect(registered.status, JSON.stringify(registered.body)).toBe(200)
+  const { agent_id, agent_token } = registered.body
+  const heard = await app.call('POST', `/api/agents/${agent_id}/heartbeat`, {
+    token: agent_token,
+    body: { running: [], ended: [{ batch_id: 'gone', ...process, reason: 'out of memory' }] },
+  })
+  expect(heard.status).toBe(204)
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto('/')
+  const need = page.locator('[data-need="lost"]', { hasText: 'gone' })
+  await need.getByText('process 4711 ended without a word (out of memory)').waitFor()
+  expect(await need.count()).toBe(1)
+  expect(await seriousFindings(page)).toEqual([])
+  await page.goto('/b/plan/j/a')
+  await page.getByText('3 of 4').waitFor()
+  expect(await page.getByRole('progressbar', { name: '75% of the epochs' }).count()).toBe(1)
+  expect(await seriousFindings(page)).toEqual([])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('the page reads the same parameters as plans as the service does', () => {
+  expect(pagePlans).toEqual(servicePlans)
 })

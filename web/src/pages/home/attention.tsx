@@ -100,7 +100,7 @@ function useNeeds(batches: readonly Batch[]): Need[] {
   const often = { refetchInterval: 60_000 }
   const running =
     useQuery({ queryKey: ['running-jobs'], queryFn: fetchRunningJobs, ...often }).data?.items ?? []
-  const lost = useQuery({ queryKey: ['lost-jobs'], queryFn: fetchLostJobs, ...often }).data?.items ?? []
+  const lostJobs = useQuery({ queryKey: ['lost-jobs'], queryFn: fetchLostJobs, ...often }).data?.items ?? []
   const hosts = useQuery({ queryKey: ['hosts'], queryFn: fetchHosts, ...often }).data ?? []
   const needs: Need[] = []
   const lately = (at: string | null, ms = DAY_MS): boolean => at !== null && Date.parse(at) > now - ms
@@ -117,12 +117,13 @@ function useNeeds(batches: readonly Batch[]): Need[] {
   }
   for (const batch of batches) {
     const at = batch.ended_at ?? batch.last_seen_at
-    const failed = batch.status === 'failed' && lately(at)
+    const lost = batch.status === 'lost'
+    const failed = (batch.status === 'failed' || lost) && lately(at)
     const losing = batch.status === 'running' && batch.n_failed > 0
     if (!failed && !losing) continue
     needs.push({
       key: `failed ${batch.id}`,
-      kind: 'failed',
+      kind: lost ? 'lost' : 'failed',
       name: batchName(batch),
       to: links.batch(batch.id),
       why: failed
@@ -148,7 +149,11 @@ function useNeeds(batches: readonly Batch[]): Need[] {
       action: { label: 'View resources', to: links.resources(job.batch_id) },
     })
   }
-  for (const job of lost.filter((one) => lately(one.ended_at ?? one.started_at)).slice(0, MOST_OF_A_KIND)) {
+  const lostBatches = new Set(batches.filter(({ status }) => status === 'lost').map(({ id }) => id))
+  const lostAlone = lostJobs.filter(
+    (one) => !lostBatches.has(one.batch_id) && lately(one.ended_at ?? one.started_at),
+  )
+  for (const job of lostAlone.slice(0, MOST_OF_A_KIND)) {
     needs.push({
       key: `lost ${job.key}`,
       kind: 'lost',

@@ -41,7 +41,7 @@ const runningQuery = {
 /** What runs, what needs somebody, what ended. */
 export function Home() {
   const running = useQuery(runningQuery)
-  const failed = useQuery(lately(['failed']))
+  const failed = useQuery(lately(['failed', 'lost']))
   const ended = useQuery(lately(['completed', 'stopped']))
   const batches = useLiveBatches((batch) => !batch.deleted_at)
   const refused = running.error ?? failed.error ?? ended.error

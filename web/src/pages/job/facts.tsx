@@ -1,6 +1,7 @@
 import type { Job } from '../../lib/api/types.ts'
 import { flat } from '../../lib/flat.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
+import { plannedEpochs } from '../../lib/planned.ts'
 import { count, duration, etaText, number } from '../../lib/words.ts'
 import { Copy } from '../../ui/copy.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
@@ -28,7 +29,7 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
         {job.pruned && <Flag>pruned</Flag>}
       </span>,
     ],
-    [job.step_unit === null ? 'Epochs' : 'Points', count(job.epochs)],
+    [job.step_unit === null ? 'Epochs' : 'Points', <Epochs key="epochs" job={job} />],
     ['Step unit', job.step_unit],
     ['Elapsed', duration(job.elapsed_s)],
     ['Started', <When key="started" at={job.started_at} />],
@@ -81,6 +82,25 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
         />
       </div>
     </div>
+  )
+}
+
+/** How many there are, and of how many where the job's parameters say so: 3 of 4, with a bar. */
+function Epochs({ job }: { job: Job }) {
+  const planned = job.step_unit === null ? plannedEpochs(job.params) : null
+  if (planned === null || job.epochs > planned) return count(job.epochs)
+  const percent = Math.floor((job.epochs / planned) * 100)
+  return (
+    <span className="flex items-center gap-2">
+      {count(job.epochs)} of {count(planned)}
+      <progress
+        className="h-1.5 w-20"
+        value={job.epochs}
+        max={planned}
+        aria-label={`${percent}% of the epochs`}
+      />
+      {percent}%
+    </span>
   )
 }
 
