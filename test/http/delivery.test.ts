@@ -86,6 +86,25 @@ test('an epoch that is missing between others makes the receipt incomplete, with
   })
 })
 
+test('two machines that replay copies of one spill file at once store each event once, and the receipt is complete at the end', async () => {
+  const points = Array.from({ length: 60 }, (_, n) => epoch('twice', n))
+  await send(start('twice'), end('twice', receipt(62)))
+  expect(await delivery('twice')).toMatchObject({ state: 'incomplete', stored: 2, missing: 60 })
+  const replay = async (events: unknown[]) => {
+    for (let at = 0; at < events.length; at += 7) await send(...events.slice(at, at + 7))
+  }
+  // One of them lacks the last lines; they read in different orders.
+  await replay(points.slice(0, 20))
+  expect(await delivery('twice')).toMatchObject({ state: 'incomplete', stored: 22, missing: 40 })
+  await Promise.all([replay(points.slice(0, 50)), replay(points.toReversed())])
+  expect(await delivery('twice')).toMatchObject({
+    state: 'complete',
+    stored: 62,
+    missing: 0,
+    missing_epochs: 0,
+  })
+})
+
 test.each([
   ['every tenth step', [0, 10, 20, 30, 40]],
   ['every step at first, then every tenth', [...Array(40).keys(), 49, 59, 69, 79]],

@@ -132,11 +132,18 @@ def test_ordinary_ends_are_not_made_lost_by_the_agent(this_host: Host, start: Ca
     runs = {end: start(end, SVC_WATCHDOG="0") for end in ends}
     for run in runs.values():
         run.process.wait(30)
+    signals = {number: start(WAIT, SVC_WATCHDOG="0") for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)}
+    for number, run in signals.items():
+        run.process.send_signal(number)
+        assert run.process.wait(30) == -number
+        shown = run.until_over()
+        assert (shown["status"], shown["failure_reason"]) == ("failed", f"terminated by {number.name}")
     # When the agent has reported one that died after all of them, it has judged them, too.
     killed = start(WAIT, SVC_WATCHDOG="0")
     killed.kill()
     assert killed.until_over()["status"] == "lost"
     assert {end: run.shown()["status"] for end, run in runs.items()} == ends
+    assert {run.shown()["status"] for run in signals.values()} == {"failed"}
 
 
 @pytest.mark.parametrize("loop", [WAIT, "while True: sum(range(1000))"])
