@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 import signal
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,6 +86,38 @@ def test_a_run_ends_as_its_process_does(
     assert (batch["status"], returncode) == (status, code)
     assert took_s <= 20
     assert (words is None and not batch["failure_reason"]) or words in batch["failure_reason"]
+
+
+EAT = "held = [bytearray(os.urandom(1 << 20)) for _ in range(4096)]"
+
+
+def test_a_run_that_its_control_group_kills_for_memory_says_so(real_server: RealServer) -> None:
+    """Where no control group can be made, the limit of the process has to do: then Python itself says it."""
+    group = Path(f"/sys/fs/cgroup/memory/svc-test-{secrets.token_hex(6)}")
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(192 << 20))
+    except OSError:
+        limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)); "
+        batch, _, _ = _ending(real_server, BODY, limit + EAT)
+        assert (batch["status"], "MemoryError" in batch["failure_reason"]) == (FAILED, True)
+        return
+    try:
+        enter = f'open("{group}/cgroup.procs", "w").write(str(os.getpid()))\n'
+        batch, returncode, took_s = _ending(real_server, enter + BODY, EAT)
+        assert (batch["status"], returncode) == (FAILED, -signal.SIGKILL)
+        assert "out of memory: the control group counted an oom kill" in batch["failure_reason"]
+        assert took_s <= 20
+    finally:
+        _remove(group)
+
+
+def _remove(group: Path) -> None:
+    deadline = time.monotonic() + 15
+    while group.exists() and time.monotonic() < deadline:
+        with suppress(OSError):  # the watchdog is still in it
+            group.rmdir()
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(
