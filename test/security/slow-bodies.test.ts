@@ -105,10 +105,16 @@ test('one address may have so many requests worked on at a time; the next is 429
   const released = new Promise<void>((resolve) => {
     release = resolve
   })
+  let lock = (): void => {}
+  const locked = new Promise<void>((resolve) => {
+    lock = resolve
+  })
   const held = sql.begin(async (tx) => {
     await tx`lock table batches in access exclusive mode`
+    lock()
     await released
   })
+  await locked
   const list = () => app.call('GET', '/api/batches', { token })
   const waiting = list()
   await vi.waitFor(async () => expect(await gauge('svc_http_requests_in_flight')).toBe(1), SOON)
