@@ -18,6 +18,7 @@ import { createGraphql } from './graphql/handlers.ts'
 import { schemaPage } from './graphql/page.ts'
 import { buildSchema } from './graphql/schema.ts'
 import { createSse, type Following, type SseTimes } from './graphql/sse.ts'
+import { isSubscription } from './graphql/sse-sources.ts'
 import { buildServer } from './http/server.ts'
 import { graphqlRoutes } from './http/streams/graphql.ts'
 import { createIngest } from './ingest/index.ts'
@@ -201,7 +202,7 @@ export async function startApp(
       contextFor: (caller) => contextFor(caller, live),
       log,
     })
-    graphqlRoutes(server, { ...graphql, page: schemaPage(schema) }, { sse, log })
+    graphqlRoutes(server, { ...graphql, page: schemaPage(schema), isSubscription }, { sse, log })
     const address = await server.listen({ host: config.host, port: config.port, backlog: BACKLOG })
     port = Number(new URL(address).port) || 80
     const hasUsers = async (): Promise<boolean> =>

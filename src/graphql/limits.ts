@@ -96,7 +96,8 @@ const costLimit = (): Plugin => ({
   },
 })
 
-function costError(
+/** @returns the refusal of an operation that may cost too much */
+export function costError(
   schema: GraphQLSchema,
   document: DocumentNode,
   given: Record<string, unknown>,

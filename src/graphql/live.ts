@@ -41,12 +41,13 @@ builder.subscriptionField('live', (t) =>
       }),
     },
     subscribe: (_root, { channels, after }, { caller, live }) =>
-      live.follow(caller, channels, { after: cursorOf(after) }),
+      live.follow(caller, channels, { after: streamCursor(after) }),
     resolve: (frame) => frame,
   }),
 )
 
-function cursorOf(text: string | null | undefined): number | undefined {
+/** @throws Problem invalid_query for what cannot be a cursor */
+export function streamCursor(text: string | null | undefined): number | undefined {
   if (text === null || text === undefined || text === '') return undefined
   if (/^\d{1,15}$/.test(text)) return Number(text)
   const message = 'must be a cursor of the stream'

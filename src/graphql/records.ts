@@ -19,7 +19,7 @@ const LogStreamType = builder.enumType('LogStream', {
   values: { STDOUT: { value: 'stdout' }, STDERR: { value: 'stderr' } } as const,
 })
 
-const LogLineType = builder.objectRef<LogLine>('LogLine')
+export const LogLineType = builder.objectRef<LogLine>('LogLine')
 builder.objectType(LogLineType, {
   fields: (t) => ({
     dbId: t.id({ resolve: ({ dbId }) => dbId }),

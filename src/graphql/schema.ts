@@ -16,6 +16,7 @@ import './deliveries.ts'
 import './administered.ts'
 import './query.ts'
 import './live.ts'
+import './updates.ts'
 
 /** The schema of the service, from all the files of types. */
 export const buildSchema = (): GraphQLSchema => hideUndeclaredFields(builder.toSchema())

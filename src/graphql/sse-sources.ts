@@ -1,7 +1,15 @@
-import { type ExecutionResult, GraphQLError, type GraphQLSchema, getOperationAST, parse } from 'graphql'
+import {
+  type ExecutionResult,
+  GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+  parse,
+  validate,
+} from 'graphql'
 import type { Response } from 'graphql-sse'
 import type { Frame } from '../stream/frame.ts'
 import type { Subscription } from '../stream/subscription.ts'
+import { costError } from './limits.ts'
 
 /** What graphql-sse is given to run: a subscription's frames as they are, or an operation that a client sent. */
 
@@ -55,6 +63,17 @@ export const through = (subscription: Subscription, seen: (frame: Frame) => void
   },
 })
 
+/** Whether the request is a subscription, so that it is answered with a stream where the client takes one. */
+export function isSubscription({ query, operationName }: Record<string, unknown>): boolean {
+  try {
+    const document = parse(String(query), { maxTokens: MOST_TOKENS, noLocation: true })
+    const name = typeof operationName === 'string' ? operationName : undefined
+    return getOperationAST(document, name)?.operation === 'subscription'
+  } catch {
+    return false
+  }
+}
+
 /** What graphql-sse executes; or its answer, where only subscriptions are served. */
 export function argumentsOf(
   schema: GraphQLSchema,
@@ -67,6 +86,13 @@ export function argumentsOf(
     const name = typeof operationName === 'string' ? operationName : undefined
     if (getOperationAST(document, name)?.operation !== 'subscription') {
       throw new GraphQLError('Only subscriptions are streamed: send queries to /graphql as JSON')
+    }
+    const valid = validate(schema, document, undefined, { maxErrors: 1 }).length === 0
+    // What is not valid is said by graphql-sse.
+    if (valid) {
+      const given = (variables ?? {}) as Record<string, unknown>
+      const refusal = costError(schema, document, given, name, contextValue ?? {})
+      if (refusal !== undefined) throw refusal
     }
     return {
       schema,

@@ -27,14 +27,15 @@ export interface Sse {
   /**
    * The profile of graphql-sse's clients. Whatever is wrong with the operation is said as GraphQL says it.
    * @param params the request: {query, variables?, operationName?, extensions?}
-   * @param until when the caller's credential ends by itself
+   * @param options.until when the caller's credential ends by itself
+   * @param options.lastEventId the cursor that a client which comes back brings; wins over the operation's own
    */
   serveOperation(
     res: ServerResponse,
     headers: OutgoingHttpHeaders,
     params: Record<string, unknown>,
     caller: Caller,
-    until?: Date,
+    options?: { until?: Date | undefined; lastEventId?: number | undefined },
   ): Promise<void>
   readonly counts: { open: number; cutOff: number }
   /** Ends every stream. */
@@ -239,16 +240,24 @@ export function createSse(options: {
     serveEvents(res, headers, subscription) {
       return serve({ ...newStream(res, 'events'), subscription }, headers)
     },
-    serveOperation(res, headers, params, caller, until) {
+    serveOperation(res, headers, params, caller, { until, lastEventId } = {}) {
       const stream = { ...newStream(res, 'operation'), params }
       const recording: Following = {
         get cursor() {
           return live.cursor
         },
         async follow(as, channels, options) {
-          const subscription = await live.follow(as, channels, { ...options, until })
+          const subscription = await live.follow(as, channels, {
+            ...options,
+            after: lastEventId ?? options?.after,
+            until,
+          })
           stream.subscription = subscription
-          return through(subscription, (frame) => stream.sourced.push(frame))
+          return through(subscription, (frame) => {
+            stream.sourced.push(frame)
+            // What one request reads once is read again for each result.
+            Object.assign(stream.context as Context, contextFor(caller, recording))
+          })
         },
       }
       stream.context = contextFor(caller, recording)

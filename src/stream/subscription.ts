@@ -31,6 +31,24 @@ export interface Subscription extends AsyncIterableIterator<Frame, undefined> {
   readonly caughtUpTo: number | undefined
 }
 
+/** The same subscription without the frames that are not wanted. */
+export const filtered = (source: Subscription, wanted: (frame: Frame) => boolean): Subscription => ({
+  [Symbol.asyncIterator]() {
+    return this
+  },
+  async next() {
+    for (;;) {
+      const result = await source.next()
+      if (result.done === true || wanted(result.value)) return result
+    }
+  },
+  return: () => source.return(),
+  throw: (error) => source.throw(error),
+  get caughtUpTo() {
+    return source.caughtUpTo
+  },
+})
+
 /** What the hub keeps of a subscription. */
 export interface Subscriber<V> {
   /** By channel of the log, as whom it follows it. */

@@ -85,6 +85,7 @@ describe('GET', () => {
 test('subscriptions are sent to the stream', async () => {
   const { status, body } = await post(app, 'subscription { live(channels: []) { at } }', {
     token: person.token,
+    headers: { accept: 'application/json' },
   })
   expect(status).toBeGreaterThanOrEqual(400)
   expect(JSON.stringify(body)).toContain('/api/sse')

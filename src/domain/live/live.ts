@@ -1,9 +1,10 @@
 import type { Logger } from 'pino'
 import type { Sql } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
+import type { Frame } from '../../stream/frame.ts'
 import { createHub } from '../../stream/hub.ts'
 import { newestSeq } from '../../stream/log.ts'
-import type { Subscription } from '../../stream/subscription.ts'
+import { filtered, type Subscription } from '../../stream/subscription.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock } from '../liveness.ts'
 import { readChannels } from './channel.ts'
@@ -23,12 +24,13 @@ export interface Live {
    * @param channels names, as in contract §6
    * @param options.after the cursor to go on from; from now on without one
    * @param options.until when the credential ends by itself
+   * @param options.accept which messages are wanted; all without it
    * @throws Problem invalid_query, channel_forbidden naming the channel, forbidden, overloaded
    */
   follow(
     caller: Caller,
     channels: readonly string[],
-    options?: { after?: number | undefined; until?: Date | undefined },
+    options?: { after?: number | undefined; until?: Date | undefined; accept?: (frame: Frame) => boolean },
   ): Promise<Subscription>
   readonly counts: { streams: number; frames: number; failed: number }
   start(): Promise<void>
@@ -125,7 +127,7 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
     get counts() {
       return hub.counts
     },
-    async follow(caller, names, { after, until } = {}) {
+    async follow(caller, names, { after, until, accept } = {}) {
       if (streams.size >= MOST_STREAMS) throw new Problem('overloaded', { retryAfterS: 5 })
       const at = now()
       // From now on means from what is committed by now: the hub may be a moment behind. Read before the
@@ -139,7 +141,7 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
         until: Math.min(oldest, until?.getTime() ?? oldest),
       }
       streams.add(stream)
-      return stream.subscription
+      return accept === undefined ? stream.subscription : filtered(stream.subscription, accept)
     },
     ring: hub.ring,
     async start() {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import Negotiator from 'negotiator'
 import type { Caller } from '../../domain/caller.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
@@ -13,6 +14,8 @@ export interface GraphqlDoor {
     caller: Caller,
   ): Promise<{ status: number; headers: Record<string, string>; body: string }>
   page: { html: string; script: string; style: string }
+  /** Whether these parameters of a request are those of a subscription. */
+  isSubscription(params: Record<string, unknown>): boolean
 }
 
 /**
@@ -54,9 +57,9 @@ export function graphqlRoutes(
       // A browser sends no JSON across sites unasked, and nothing else is taken.
       const body = request.method === 'POST' ? objectIn(request.body) : undefined
       const { method, url, headers } = request
-      // Clients of graphql-sse ask for nothing else; what they subscribe to is streamed as at /api/sse.
-      if (body !== undefined && headers.accept === 'text/event-stream') {
-        await streamOperation(services, request, reply, body)
+      const params = body ?? paramsIn(url)
+      if (streams(headers.accept, () => graphql.isSubscription(params))) {
+        await streamOperation(services, request, reply, params)
         return reply
       }
       const answer = await graphql.answer({ method, url, headers, body }, caller)
@@ -76,15 +79,32 @@ export function graphqlRoutes(
 const sendFile = (reply: FastifyReply, type: string, text: string): FastifyReply =>
   reply.type(`${type}; charset=utf-8`).header('cache-control', 'no-cache').send(text)
 
-function objectIn(bytes: unknown): object {
+function objectIn(bytes: unknown): Record<string, unknown> {
   try {
     const body: unknown = JSON.parse(String(bytes))
-    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body
+    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body }
   } catch {
     // Said below.
   }
   throw new Problem('bad_request', { detail: 'The body must be a JSON object with a query' })
 }
+
+/** The parameters of a GET, as those of a POST; variables that are no JSON are refused when the operation is read. */
+function paramsIn(url: string): Record<string, unknown> {
+  const { variables, ...params } = Object.fromEntries(new URL(url, 'http://host').searchParams)
+  return variables === undefined ? params : { ...params, variables: { ...objectIn(variables) } }
+}
+
+/**
+ * Whether the answer is a stream: always where the client takes nothing else, as clients of graphql-sse say; for a
+ * subscription wherever text/event-stream is among what it takes, by a list or a wildcard.
+ */
+function streams(accept: string | undefined, isSubscription: () => boolean): boolean {
+  if (accept === EVENT_STREAM) return true
+  const allowed = new Negotiator({ headers: { accept: accept ?? '*/*' } }).mediaType([EVENT_STREAM])
+  return allowed !== undefined && isSubscription()
+}
+const EVENT_STREAM = 'text/event-stream'
 
 /** A browser that was given the bare address, and not a program that asks for JSON. */
 const wantsPage = (url: string, headers: IncomingHttpHeaders): boolean =>

@@ -95,10 +95,10 @@ export async function streamOperation(
 ): Promise<void> {
   const caller = await request.caller()
   request.server.streamSlots.take(request, reply)
-  const until = endOf(request, caller)
+  const options = { until: endOf(request, caller), lastEventId: cursorOf(headerOf(request, 'last-event-id')) }
   const headers = takeOver(reply)
   await sse
-    .serveOperation(reply.raw, headers, { ...params }, caller, until)
+    .serveOperation(reply.raw, headers, { ...params }, caller, options)
     .catch((err) => log.warn({ err, request_id: request.id }, 'a stream failed'))
 }
 

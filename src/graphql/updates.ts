@@ -1,0 +1,212 @@
+import type { ToldLine, ToldPoint } from '../domain/live/index.ts'
+import type { LogLine } from '../domain/logs/index.ts'
+import type { Frame } from '../stream/frame.ts'
+import { BatchType } from './batch.ts'
+import { builder } from './builder.ts'
+import { connectionCost, LOOKUP } from './costs.ts'
+import { JobType } from './job.ts'
+import { streamCursor } from './live.ts'
+import { batchesById, jobsByName } from './nodes.ts'
+import { LogLineType } from './records.ts'
+
+/**
+ * Typed subscriptions beside `live` (contract §10): `batch`, `metrics`, `logLines` and `project`. Each follows one
+ * channel of the stream, with the same permission, replay and back-pressure. Points and lines come from the message
+ * itself; batches and jobs are read again for each update, by the same resolvers as in a query.
+ */
+
+/** Jobs or batches that one change names at most, for the estimate of the cost. */
+const CHANGED_AT_ONCE = 100
+
+const CURSOR = 'Where the stream goes on after this update: `after` of the next subscription'
+const RESET =
+  'True when `after` was too old or unknown: read the current state with a query, then go on from this cursor'
+const AFTER = 'Cursor to go on from, such as streamCursor; without it, from now on'
+
+const isReset = ({ type }: Frame): boolean => type === 'reset'
+
+/** One change of a batch. */
+interface BatchUpdate {
+  frame: Frame
+  batchId: string
+}
+const BatchUpdateType = builder.objectRef<BatchUpdate>('BatchUpdate')
+builder.objectType(BatchUpdateType, {
+  description: 'A batch after a change, and those of its jobs that changed.',
+  fields: (t) => ({
+    cursor: t.string({ description: CURSOR, resolve: ({ frame }) => String(frame.seq) }),
+    reset: t.boolean({ description: RESET, resolve: ({ frame }) => isReset(frame) }),
+    batch: t.field({
+      type: BatchType,
+      nullable: true,
+      complexity: LOOKUP,
+      description: 'Null once it is deleted',
+      resolve: async ({ batchId }, _args, context) => (await batchesById(context, [batchId]))[0] ?? null,
+    }),
+    jobs: t.field({
+      type: [JobType],
+      complexity: connectionCost({ first: CHANGED_AT_ONCE }),
+      resolve: async ({ frame, batchId }, _args, context) => {
+        const { jobs = [] } = frame.payload() as { jobs?: { id: string }[] }
+        const names = jobs.map(({ id }) => ({ batchId, id }))
+        return names.length === 0 ? [] : (await jobsByName(context, names)).filter((job) => job !== null)
+      },
+    }),
+  }),
+})
+
+/** The new points of one series, in columns. */
+interface SeriesUpdate {
+  job: string
+  key: string
+  steps: number[]
+  values: (number | string)[]
+}
+const SeriesUpdateType = builder.objectRef<SeriesUpdate>('SeriesUpdate')
+builder.objectType(SeriesUpdateType, {
+  description: 'New or changed points of one series, in columns of equal length.',
+  fields: (t) => ({
+    job: t.id({ description: 'job_id', resolve: ({ job }) => job }),
+    key: t.string({ resolve: ({ key }) => key }),
+    steps: t.field({ type: ['Int'], description: 'Epochs', resolve: ({ steps }) => steps }),
+    values: t.field({ type: ['Number'], resolve: ({ values }) => values }),
+  }),
+})
+
+interface MetricsUpdate {
+  frame: Frame
+  keys: ReadonlySet<string> | undefined
+}
+const MetricsUpdateType = builder.objectRef<MetricsUpdate>('MetricsUpdate')
+builder.objectType(MetricsUpdateType, {
+  description: 'Points as they arrive. A point replaces an earlier one of the same job, key and epoch.',
+  fields: (t) => ({
+    cursor: t.string({ description: CURSOR, resolve: ({ frame }) => String(frame.seq) }),
+    reset: t.boolean({ description: RESET, resolve: ({ frame }) => isReset(frame) }),
+    series: t.field({ type: [SeriesUpdateType], resolve: ({ frame, keys }) => seriesIn(frame, keys) }),
+  }),
+})
+
+/** The points of a message by job and series, in the order in which they came. */
+function seriesIn(frame: Frame, keys: ReadonlySet<string> | undefined): SeriesUpdate[] {
+  const { points = [] } = frame.payload() as { points?: ToldPoint[] }
+  const found = new Map<string, SeriesUpdate>()
+  for (const { job_id, epoch, values } of points) {
+    for (const [key, value] of Object.entries(values)) {
+      if (keys !== undefined && !keys.has(key)) continue
+      const name = JSON.stringify([job_id, key])
+      let series = found.get(name)
+      if (series === undefined) {
+        series = { job: job_id, key, steps: [], values: [] }
+        found.set(name, series)
+      }
+      series.steps.push(epoch)
+      series.values.push(value)
+    }
+  }
+  return [...found.values()]
+}
+
+const LogLinesUpdateType = builder.objectRef<Frame>('LogLinesUpdate')
+builder.objectType(LogLinesUpdateType, {
+  description: 'Log lines as they arrive, each once.',
+  fields: (t) => ({
+    cursor: t.string({ description: CURSOR, resolve: ({ seq }) => String(seq) }),
+    reset: t.boolean({ description: RESET, resolve: isReset }),
+    lines: t.field({
+      type: [LogLineType],
+      resolve: (frame) => {
+        const { lines = [] } = frame.payload() as { lines?: ToldLine[] }
+        return lines.map(
+          ({ db_id: dbId, job_id: jobId, timestamp, level, stream, line }): LogLine => ({
+            dbId,
+            jobId,
+            timestamp,
+            level,
+            stream,
+            line,
+          }),
+        )
+      },
+    }),
+  }),
+})
+
+const ProjectUpdateType = builder.objectRef<Frame>('ProjectUpdate')
+builder.objectType(ProjectUpdateType, {
+  description: 'Batches of a project that changed.',
+  fields: (t) => ({
+    cursor: t.string({ description: CURSOR, resolve: ({ seq }) => String(seq) }),
+    reset: t.boolean({ description: RESET, resolve: isReset }),
+    batches: t.field({
+      type: [BatchType],
+      complexity: connectionCost({ first: CHANGED_AT_ONCE }),
+      resolve: async (frame, _args, context) => {
+        const { batches = [] } = frame.payload() as { batches?: { id: string }[] }
+        const ids = batches.map(({ id }) => id)
+        return ids.length === 0 ? [] : (await batchesById(context, ids)).filter((batch) => batch !== null)
+      },
+    }),
+  }),
+})
+
+/** The messages of a channel that a subscription is about; a reset is about all. */
+const accepting =
+  (type: string, wanted: (frame: Frame) => boolean = () => true) =>
+  (frame: Frame): boolean =>
+    isReset(frame) || (frame.type === type && wanted(frame))
+
+builder.subscriptionFields((t) => ({
+  batch: t.field({
+    type: BatchUpdateType,
+    description: 'A batch and its jobs, after each change',
+    args: {
+      id: t.arg.id({ required: true, description: 'batch_id' }),
+      after: t.arg.string({ description: AFTER }),
+    },
+    subscribe: (_root, { id, after }, { caller, live }) =>
+      live.follow(caller, [`batch:${id}`], { after: streamCursor(after), accept: accepting('summary') }),
+    resolve: (frame: Frame, { id: batchId }) => ({ frame, batchId }),
+  }),
+  metrics: t.field({
+    type: MetricsUpdateType,
+    description: 'Points of the series of a batch as they arrive',
+    args: {
+      batchId: t.arg.id({ required: true }),
+      keys: t.arg.stringList({ description: 'Names of series; all without it' }),
+      after: t.arg.string({ description: AFTER }),
+    },
+    subscribe: (_root, { batchId, keys, after }, { caller, live }) => {
+      const only = keySet(keys)
+      const some = (frame: Frame) => only === undefined || seriesIn(frame, only).length > 0
+      const options = { after: streamCursor(after), accept: accepting('epochs', some) }
+      return live.follow(caller, [`metrics:${batchId}`], options)
+    },
+    resolve: (frame: Frame, { keys }) => ({ frame, keys: keySet(keys) }),
+  }),
+  logLines: t.field({
+    type: LogLinesUpdateType,
+    description: 'Log lines of a batch as they arrive',
+    args: {
+      batchId: t.arg.id({ required: true }),
+      after: t.arg.string({ description: AFTER }),
+    },
+    subscribe: (_root, { batchId, after }, { caller, live }) =>
+      live.follow(caller, [`logs:${batchId}`], { after: streamCursor(after), accept: accepting('lines') }),
+    resolve: (frame: Frame) => frame,
+  }),
+  project: t.field({
+    type: ProjectUpdateType,
+    description: 'Batches of a project, after each change of one',
+    args: {
+      slug: t.arg.string({ required: true }),
+      after: t.arg.string({ description: AFTER }),
+    },
+    subscribe: (_root, { slug, after }, { caller, live }) =>
+      live.follow(caller, [`project:${slug}`], { after: streamCursor(after), accept: accepting('batches') }),
+    resolve: (frame: Frame) => frame,
+  }),
+}))
+
+const keySet = (keys: readonly string[] | null | undefined): ReadonlySet<string> | undefined =>
+  keys == null ? undefined : new Set(keys)
