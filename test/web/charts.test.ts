@@ -355,7 +355,7 @@ test('the cursor goes through all charts; values are sorted, the nearest curve i
   onCharts('?y=%7B%22loss%22%3A%5B0%2C1%5D%7D', async (page, loss) => {
     const { x, y, width, height } = await place(loss)
     await page.mouse.move(x + width * 0.5, y + height * 0.5)
-    const tip = loss.locator('[data-tip]')
+    const tip = page.locator('[data-tip="loss"]')
     await tip.locator('[data-near]').waitFor()
     const values = (await tip.locator('div:has(> span) > span:last-child').allTextContents()).map(Number)
     expect(values.length).toBeGreaterThan(5)

@@ -54,7 +54,7 @@ export function ChartControls(props: {
           type="search"
           aria-label="Find series by regular expression"
           placeholder="Filter series: loss|acc"
-          className={`${inputLook} w-44!`}
+          className={`${inputLook} w-40!`}
           value={search.series ?? ''}
           onChange={(event) => onChange({ series: event.target.value })}
         />

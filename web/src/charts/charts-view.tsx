@@ -12,8 +12,8 @@ import { ChartControls } from './chart-controls.tsx'
 import { ChartGrid } from './chart-grid.tsx'
 import { groupName, groupsOf, useGroupColours, useGroupings } from './chart-groups.ts'
 import { ChartLegend, GroupLegend } from './chart-legend.tsx'
+import { FIRST_JOBS, TopJobs, useOrdered } from './top-jobs.tsx'
 
-const FIRST_JOBS = 20
 const FIRST = ['val_loss', 'train_loss']
 const LAST = ['lr', 'batch_time_ms']
 
@@ -32,7 +32,8 @@ export function ChartsView({
   const zooms = useRef<([number, number] | undefined)[]>([])
   const [legend, setLegend] = useState(false)
 
-  const chosen = useChosen(ids, search)
+  const top = search.top ?? FIRST_JOBS
+  const chosen = useChosen(useOrdered(store, ids, search.by), search, top)
   const { drawn, listed, found, hidden, pinned } = chosen
   const kept = useMemo(() => new Set(search.keep), [search.keep])
   const shownKeys = useMemo(() => {
@@ -113,7 +114,7 @@ export function ChartsView({
               type="search"
               aria-label="Find jobs by regular expression"
               placeholder="Filter jobs: seed[01]"
-              className={`${inputLook} w-44! lg:w-52!`}
+              className={`${inputLook} w-40!`}
               value={search.jobs ?? ''}
               onChange={(event) => change({ jobs: event.target.value })}
             />
@@ -124,6 +125,15 @@ export function ChartsView({
         <aside aria-label="Jobs" className={`shrink-0 lg:w-56 xl:w-64 ${legend ? '' : 'max-lg:hidden'}`}>
           <div className="lg:sticky lg:top-3 lg:max-h-[calc(100vh-8rem)] lg:overflow-y-auto">
             <div>
+              {group === undefined && search.solo === undefined && (
+                <TopJobs
+                  top={top}
+                  by={search.by}
+                  series={keys}
+                  params={groupings.flatMap((one) => (one.startsWith('param.') ? [one.slice(6)] : []))}
+                  onChange={change}
+                />
+              )}
               {grouped !== undefined ? (
                 <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} />
               ) : (
@@ -153,13 +163,17 @@ export function ChartsView({
           </div>
         </aside>
         <div className="flex min-w-0 flex-1 flex-col gap-2">
-          {(capped || (search.all && found.length > FIRST_JOBS && group === undefined)) && (
+          {(capped || (search.all && found.length > top && group === undefined)) && (
             <p data-cap className="flex flex-wrap items-center gap-2 text-xs text-muted">
               {capped
-                ? `The first ${listed.length} of ${some(found.length, 'job')} are drawn.`
+                ? search.by === undefined
+                  ? `The first ${listed.length} of ${some(found.length, 'job')} are drawn.`
+                  : `The top ${listed.length} of ${some(found.length, 'job')} by ${search.by.replace(/^-?\w+\./, '')} are drawn.`
                 : `All ${some(found.length, 'job')} are drawn.`}
               <Button onClick={() => change({ all: !search.all })}>
-                {search.all ? `Show the first ${FIRST_JOBS}` : `Show all ${found.length}`}
+                {search.all
+                  ? `Show the ${search.by === undefined ? 'first' : 'top'} ${top}`
+                  : `Show all ${found.length}`}
               </Button>
             </p>
           )}
@@ -205,7 +219,7 @@ export function ChartsView({
 }
 
 /** Which jobs are found, listed and drawn: pinned ones always, others as filters and the cap say. */
-function useChosen(ids: readonly string[], search: ChartSearch) {
+function useChosen(ids: readonly string[], search: ChartSearch, top: number) {
   const { jobs, all, hide, pin, solo } = search
   const hidden = useMemo(() => new Set(hide), [hide])
   const pinned = useMemo(() => new Set(pin), [pin])
@@ -213,14 +227,14 @@ function useChosen(ids: readonly string[], search: ChartSearch) {
     const finds = matcher(jobs)
     const found = ids.filter((job) => finds(job) || pinned.has(job))
     const first = [...found.filter((job) => pinned.has(job)), ...found.filter((job) => !pinned.has(job))]
-    const listed = all ? first : first.slice(0, Math.max(FIRST_JOBS, pinned.size))
+    const listed = all ? first : first.slice(0, Math.max(top, pinned.size))
     const seen = (job: string): boolean => !hidden.has(job)
     const drawn =
       solo === undefined
         ? listed.filter(seen)
         : ids.filter((job) => job === solo || (pinned.has(job) && seen(job)))
     return { found, listed, drawn, all: found.filter(seen), hidden, pinned }
-  }, [ids, jobs, all, solo, hidden, pinned])
+  }, [ids, jobs, all, top, solo, hidden, pinned])
 }
 
 /** Every series that any job has, the losses first. */

@@ -1,11 +1,15 @@
 import type uPlot from 'uplot'
 import type { Line } from '../lib/charts/line.ts'
-import { nearest } from '../lib/charts/line.ts'
+import { pointAt } from '../lib/charts/line.ts'
 import { number } from '../lib/words.ts'
 import { placeOf, type XKind } from './plot-axes.ts'
 
-/** What is told at the cursor: the values there, greatest first, the nearest curve marked. */
-const MOST_TOLD = 12
+/** The values at the cursor, greatest first, the nearest curve marked. */
+const MOST_LISTED = 12
+/** Between the tooltip and the edges of the chart and of the screen. */
+const GAP = 8
+/** Below this width the tooltip is a sheet as wide as the screen. */
+const PHONE = 640
 
 export interface Tip {
   element: HTMLElement
@@ -20,11 +24,11 @@ interface Row {
   value: number
 }
 
-export function createTip(x: XKind, unit: string, colour: (name: string) => string): Tip {
+export function createTip(title: string, x: XKind, unit: string, colour: (name: string) => string): Tip {
   const element = document.createElement('div')
-  element.dataset.tip = ''
+  element.dataset.tip = title
   element.className =
-    'pointer-events-none absolute z-10 hidden max-w-72 rounded border border-line bg-raised px-2 py-1 text-xs text-ink shadow-md'
+    'pointer-events-none fixed z-40 hidden max-w-[min(32rem,calc(100vw-16px))] overflow-hidden rounded-md border border-line bg-raised px-2.5 py-1.5 text-xs text-ink shadow-md'
   const hide = (): void => element.classList.add('hidden')
 
   const line = (text: string): HTMLElement => {
@@ -35,15 +39,16 @@ export function createTip(x: XKind, unit: string, colour: (name: string) => stri
   }
   const entry = (row: Row, near: boolean): HTMLElement => {
     const item = document.createElement('div')
-    item.className = `flex items-center gap-2 whitespace-nowrap ${near ? 'font-semibold' : ''}`
+    item.className = `flex items-center gap-2 ${near ? 'font-semibold' : ''}`
     if (near) item.dataset.near = row.line.name
     const dot = document.createElement('span')
     dot.className = 'size-2 shrink-0 rounded-full'
     dot.style.background = colour(row.line.name)
     const name = document.createElement('span')
-    name.className = 'min-w-0 flex-1 truncate'
+    name.className = 'min-w-0 flex-1 break-all'
     name.textContent = row.line.name
     const value = document.createElement('span')
+    value.className = 'whitespace-nowrap text-right'
     value.textContent = told(row)
     item.append(dot, name, value)
     return item
@@ -61,32 +66,73 @@ export function createTip(x: XKind, unit: string, colour: (name: string) => stri
         return { near: null, here }
       }
       const at = u.posToVal(left, 'x')
+      const pixel = Math.abs(u.posToVal(left + 1, 'x') - at)
       const rows = seen.flatMap((line): Row[] => {
-        const i = nearest(line.steps, at)
+        const i = pointAt(line.steps, at, pixel)
         const value = line.mean?.values[i] ?? line.values[i]
         return i < 0 || value === undefined ? [] : [{ line, i, value }]
       })
       const near = here ? nearestRow(u, rows, left, top as number) : null
       rows.sort((a, b) => (Number.isNaN(b.value) ? -1 : Number.isNaN(a.value) ? 1 : b.value - a.value))
       const place = near === null ? -1 : rows.indexOf(near)
-      const from = Math.max(0, Math.min(rows.length - MOST_TOLD, place - MOST_TOLD / 2))
+      const from = Math.max(0, Math.min(rows.length - MOST_LISTED, place - MOST_LISTED / 2))
       const first = near ?? rows[0]
       const step = first?.line.steps[first.i] ?? at
       const epoch = first?.line.epochs?.[first.i]
-      const more = rows.length - MOST_TOLD
+      const more = rows.length - MOST_LISTED
       element.replaceChildren(
         line(placeOf(x, step, unit) + (epoch === undefined ? '' : `, ${unit} ${number(epoch)}`)),
-        ...rows.slice(from, from + MOST_TOLD).map((row) => entry(row, row === near)),
+        ...rows.slice(from, from + MOST_LISTED).map((row) => entry(row, row === near)),
         ...(more > 0 ? [line(`and ${more} more`)] : []),
       )
       element.classList.remove('hidden')
-      const right = left > u.over.clientWidth / 2
-      element.style.left = right ? '' : `${left + 12}px`
-      element.style.right = right ? `${u.over.clientWidth - left + 12}px` : ''
-      element.style.top = '4px'
+      if (rows.length === 0) hide()
+      else if (here) placeOutside(element, u, left)
+      else placeInside(element, u, left)
       return { near: near?.line.name ?? null, here }
     },
   }
+}
+
+/**
+ * Beside the chart under the cursor, so that none of its curves is covered: below it, else above it, else at its side;
+ * always on the screen. In a chart that fills the screen it stands at the side where the cursor is not.
+ */
+function placeOutside(element: HTMLElement, u: uPlot, left: number): void {
+  const chart = (u.root.closest('[data-chart]') ?? u.root).getBoundingClientRect()
+  const over = u.over.getBoundingClientRect()
+  const phone = innerWidth < PHONE
+  element.style.width = phone ? `${innerWidth - 2 * GAP}px` : ''
+  element.style.maxHeight = ''
+  const { offsetWidth: width, offsetHeight: height } = element
+  const within = (wanted: number, size: number, room: number): number =>
+    Math.max(GAP, Math.min(wanted, room - size - GAP))
+  const x = within(over.left + left - width / 2, width, innerWidth)
+  const y = within(chart.top, height, innerHeight)
+  const below = innerHeight - chart.bottom - GAP
+  if (phone) {
+    const room = Math.max(below, 120) - GAP
+    element.style.maxHeight = `${room}px`
+    move(element, x, Math.min(chart.bottom + 4, innerHeight - Math.min(height, room) - GAP))
+  } else if (height <= below) move(element, x, chart.bottom + 4)
+  else if (height <= chart.top - GAP) move(element, x, chart.top - height - 4)
+  else if (width <= chart.left - GAP) move(element, chart.left - width - 4, y)
+  else if (width <= innerWidth - chart.right - GAP) move(element, chart.right + 4, y)
+  else placeInside(element, u, left)
+}
+
+/** At the upper edge of the plot, on the side where the cursor is not. */
+function placeInside(element: HTMLElement, u: uPlot, left: number): void {
+  const over = u.over.getBoundingClientRect()
+  element.style.width = ''
+  element.style.maxHeight = ''
+  const onLeft = left > over.width / 2
+  move(element, onLeft ? over.left + GAP : over.right - element.offsetWidth - GAP, over.top + 4)
+}
+
+function move(element: HTMLElement, x: number, y: number): void {
+  element.style.left = `${x}px`
+  element.style.top = `${y}px`
 }
 
 /** With a mean both are told; of a group its spread, and over how many values. */

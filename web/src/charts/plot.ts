@@ -88,7 +88,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
   let shown: readonly Line[] = lines
   let dragged = false
   let ranges: Ranges = { x: undefined, y: [null, null] }
-  const tip = createTip(options.x, options.unit, colour)
+  const tip = createTip(options.title, options.x, options.unit, colour)
 
   const curve = (line: Line, look: 'raw' | 'whole' | 'edge'): uPlot.Series => ({
     label: line.name,
@@ -191,7 +191,8 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
           },
         ],
         draw: [(u) => markNonFinite(u, shown, colour)],
-        ready: [(u) => u.over.append(tip.element)],
+        // Of a dialog nothing outside is seen, and nothing of a chart that is cut off by its box.
+        ready: [(u) => (u.root.closest('dialog') ?? document.body).append(tip.element)],
       },
     },
     [
@@ -202,6 +203,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
     ] as unknown as uPlot.AlignedData,
     root,
   )
+  addEventListener('scroll', tip.hide, { capture: true, passive: true })
   // A canvas does not draw its text again by itself when the font arrives.
   let gone = false
   if (document.fonts.status === 'loading')
@@ -247,6 +249,8 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
     svg: () => svgOf(plot, shown, { ...options, ink, grid, width, colour }),
     destroy: () => {
       gone = true
+      tip.element.remove()
+      removeEventListener('scroll', tip.hide, { capture: true })
       plot.destroy()
     },
   }

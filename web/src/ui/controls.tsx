@@ -102,7 +102,7 @@ export function Progress(props: {
           ? percent
           : planned === undefined
             ? ended
-            : `${ended} / ${planned}`}
+            : `${ended} / ${planned}${percent === undefined ? '' : ` · ${percent}`}`}
       </span>
     </span>
   )

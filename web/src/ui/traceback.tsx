@@ -1,21 +1,76 @@
+import { useQuery } from '@tanstack/react-query'
+import { errorOf, frameOf, isInstalled, placeOf, sayPlace } from '../lib/traceback.ts'
 import { Copy } from './copy.tsx'
 
-/** Where a failure came from, the last call at the end as Python prints it: what one reads first. */
-export function Traceback({ text, of }: { text: string; of: string }) {
+const LINES_PX = 'max-h-80 overflow-auto p-3 pr-24 font-mono text-xs leading-5'
+
+/**
+ * Where a failure came from, the last call at the end as Python prints it. The line in the project's own code stands
+ * out, code of installed packages steps back.
+ */
+export function Traceback({
+  text,
+  of,
+  stderr,
+}: {
+  text: string
+  of: string
+  /** Reads the last lines that were written to stderr; `key` names whose, for the cache. */
+  stderr?: { key: string; read: () => Promise<readonly string[]> } | undefined
+}) {
+  const place = placeOf(text)
+  const error = errorOf(text)
+  const before = useQuery({
+    queryKey: ['stderr', stderr?.key],
+    enabled: stderr !== undefined,
+    queryFn: async () => stderr?.read() ?? [],
+    staleTime: 60_000,
+  })
+  const said = before.data?.filter((line) => !text.includes(line.trimEnd())) ?? []
   return (
-    <details open data-traceback className="rounded border border-line bg-surface">
-      <summary className="cursor-pointer px-2 py-1 font-medium text-failed">Traceback</summary>
+    <details open data-traceback className="rounded-md border border-line border-l-3 border-l-failed bg-bg">
+      <summary className="flex cursor-pointer flex-wrap items-baseline gap-x-3 px-3 py-1.5 font-medium text-failed">
+        Traceback
+        {place && <span className="font-mono text-xs font-normal text-muted">{sayPlace(place)}</span>}
+      </summary>
       <div className="relative border-t border-line">
+        {said.length > 0 && (
+          <section
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+            tabIndex={0}
+            aria-label={`Last lines of stderr of ${of}`}
+            className="max-h-40 overflow-auto border-b border-line px-3 py-2 font-mono text-xs leading-5 whitespace-pre-wrap text-muted"
+          >
+            {said.join('\n')}
+          </section>
+        )}
         <pre
           // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
           tabIndex={0}
           role="region"
           aria-label={`Traceback of ${of}`}
-          className="max-h-72 overflow-auto p-2 pr-20 font-mono text-xs leading-5"
+          className={LINES_PX}
         >
-          {text}
+          {text.split('\n').map((line, i) => {
+            const frame = frameOf(line)
+            const here = frame !== null && place?.file === frame.file && place.line === frame.line
+            const look = here
+              ? 'bg-failed-soft font-semibold text-failed'
+              : frame !== null && isInstalled(frame)
+                ? 'text-muted'
+                : line.trim() === error
+                  ? 'font-semibold text-failed'
+                  : ''
+            return (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the lines of a text that does not change
+              <span key={i} className={look} data-place={here || undefined}>
+                {line}
+                {'\n'}
+              </span>
+            )
+          })}
         </pre>
-        <div className="absolute top-2 right-2">
+        <div className="absolute right-2 bottom-2">
           <Copy text={text} />
         </div>
       </div>

@@ -150,6 +150,22 @@ export function lowerBound(steps: readonly number[], x: number): number {
   return low
 }
 
+/**
+ * The place of the point that stands at `x`: the nearest one, no further than half the step between its neighbours, or
+ * than `reach`. -1 where the curve has none there: before its first point, after its last, or without points.
+ */
+export function pointAt(steps: readonly number[], x: number, reach: number): number {
+  const at = nearest(steps, x)
+  if (at < 0) return -1
+  const here = steps[at] as number
+  const away = Math.abs(here - x)
+  if (away <= reach) return at
+  const inside = x > (steps[0] as number) && x < (steps.at(-1) as number)
+  if (inside) return at
+  const beside = steps[at === 0 ? 1 : at - 1]
+  return beside !== undefined && away <= Math.abs(here - beside) / 2 ? at : -1
+}
+
 /** The place of the point nearest to `x`; -1 without points. */
 export function nearest(steps: readonly number[], x: number): number {
   const at = lowerBound(steps, x)

@@ -12,7 +12,11 @@ export interface ChartSearch {
   solo?: string
   /** Jobs that are drawn whatever filters say. */
   pin?: string[]
-  /** Every job, rather than the first 20. */
+  /** How many jobs are drawn; 20 without it. */
+  top?: number
+  /** What they are ordered by: `last.<series>` or `param.<name>`, falling with a minus before it; start without it. */
+  by?: string
+  /** Every job. */
   all?: boolean
   /** Logarithmic axes: of values, of epochs or times. */
   log?: boolean
@@ -48,7 +52,7 @@ export const rangeOf = (value: unknown): [number, number] | undefined => {
 
 export function readChartSearch(given: Record<string, unknown>): ChartSearch {
   const found: ChartSearch = {}
-  for (const name of ['series', 'jobs', 'solo', 'group'] as const) {
+  for (const name of ['series', 'jobs', 'solo', 'group', 'by'] as const) {
     const value = text(given[name])
     if (value) found[name] = value
   }
@@ -61,6 +65,7 @@ export function readChartSearch(given: Record<string, unknown>): ChartSearch {
   if (given.band === 'range' || given.band === 'none') found.band = given.band
   if (typeof given.smooth === 'number' && given.smooth > 0) found.smooth = Math.min(0.99, given.smooth)
   if (typeof given.clip === 'number' && given.clip > 0) found.clip = Math.min(0.2, given.clip)
+  if (typeof given.top === 'number' && given.top >= 1) found.top = Math.min(1000, Math.floor(given.top))
   const zoom = rangeOf(given.zoom)
   if (zoom) found.zoom = zoom
   if (typeof given.y === 'object' && given.y !== null) {

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, Link, Outlet, useRouterState } from '@tanstack/react-router'
+import { getRouteApi, Link, Outlet, useParams, useRouterState } from '@tanstack/react-router'
 import { memo, useEffect, useMemo, useRef } from 'react'
 import { fetchBatch, fetchLog, metricsOf, resourcesOf, restoreBatch } from '../../lib/api/batches.ts'
 import { Refusal, sayWhy } from '../../lib/api/request.ts'
@@ -14,6 +14,7 @@ import { tell } from '../../ui/toasts.tsx'
 import { takeIn } from './arrivals.ts'
 import { createBatchContext, InBatch } from './context.ts'
 import { takeInControl } from './control.ts'
+import { Failures } from './failures.tsx'
 import { BatchHeader } from './header.tsx'
 
 const route = getRouteApi('/b/$batchId')
@@ -28,6 +29,9 @@ function OneBatch({ batchId }: { batchId: string }) {
   const me = useMe()
   const read = useQuery(batchQuery(batchId))
   const jobs = useQuery(jobsQuery(batchId))
+  // The page of a job says why that job failed; a link from Home opens the first traceback.
+  const ofJob = useParams({ strict: false }).jobId !== undefined
+  const openFailure = useRouterState({ select: (state) => state.location.hash === 'failures' })
   const seen = useRowPart(batchStore, batchId, (batch) => batch !== undefined)
   const context = useMemo(
     () =>
@@ -86,6 +90,7 @@ function OneBatch({ batchId }: { batchId: string }) {
     <InBatch value={context}>
       <div className="flex min-h-full flex-col">
         <Header batchId={batchId} />
+        {ofJob ? null : <Failures batchId={batchId} open={openFailure} />}
         <Tabs batchId={batchId} timeline={me != null} />
         <Outlet />
       </div>

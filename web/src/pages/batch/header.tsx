@@ -54,7 +54,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
           </Fact>
         )}
         <Fact name="Elapsed">{duration(elapsedOf(batch, useNow()))}</Fact>
-        {runs && <Eta batch={batch} ask={!shared} />}
+        {runs && !batch.stalled && <Eta batch={batch} ask={!shared} />}
         <Fact name="Started">
           <When at={batch.started_at} />
         </Fact>

@@ -55,7 +55,7 @@ export const JobRow = memo(function JobRow(props: {
               numeric.has(column.id)
                 ? 'px-2 text-right whitespace-nowrap'
                 : column.id === 'status'
-                  ? 'px-2'
+                  ? 'job-status bg-inherit px-2'
                   : 'truncate px-2'
             }
             title={column.id === 'reason' ? (job.failure_reason ?? '') : undefined}

@@ -18,6 +18,8 @@ export const JobTable = memo(function JobTable(props: {
   picked: string | undefined
   sort: string | undefined
   onSort: (sort: string) => void
+  /** The jobs in the order of the table. */
+  onSorted: (jobs: readonly Job[]) => void
   onPick: (job: string) => void
 }) {
   const { jobs, picked, sort } = props
@@ -28,6 +30,8 @@ export const JobTable = memo(function JobTable(props: {
   const numeric = useMemo(() => numericOf(jobs), [shape])
   const [over, setOver] = useState(false)
   const sorted = useSorted(jobs, columns, sort)
+  const { onSorted } = props
+  useEffect(() => onSorted(sorted), [sorted, onSorted])
   const rows = useSteady(sorted, over, `${sort} ${jobs.length}`)
   // As state: the rows are told of the box that they scroll in, which is there only after them.
   const [scroller, setScroller] = useState<HTMLDivElement | null>(null)
@@ -70,7 +74,7 @@ export const JobTable = memo(function JobTable(props: {
                 key={id}
                 role="columnheader"
                 aria-sort={dir}
-                className={`min-w-0 px-2 ${numeric.has(id) ? 'text-right' : ''} ${id === 'id' ? 'job-name bg-surface' : ''}`}
+                className={`min-w-0 px-2 ${numeric.has(id) ? 'text-right' : ''} ${id === 'id' ? 'job-name bg-surface' : id === 'status' ? 'job-status bg-surface' : ''}`}
               >
                 <button
                   type="button"

@@ -52,7 +52,9 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   const [rerun, setRerun] = useState(false)
   const found = useMemo(() => jobs.filter(finder(search)), [jobs, search])
   const watched = useWatched(jobs)
-  const curves = useSame(found.slice(0, MOST_CURVES).map((job) => job.id))
+  // As the table orders them: what is drawn is what stands first in it.
+  const [sorted, setSorted] = useState<readonly Job[]>(found)
+  const curves = useSame((search.sort ? sorted : found).slice(0, MOST_CURVES).map((job) => job.id))
   const keys = useMemo(() => (watched === undefined ? [] : [watched]), [watched])
   // The same functions at every render: while jobs report, only what shows them is made anew.
   const latest = useRef({ search, onSearch })
@@ -136,7 +138,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
             />
             <span className="text-xs text-muted">
               {filtered ? `${some(found.length, 'job')} of ${jobs.length}` : some(jobs.length, 'job')}
-              {curves.length < found.length && watched && `, the curves of the first ${curves.length}`}
+              {curves.length < found.length && watched && `; the chart shows the top ${curves.length}`}
             </span>
             {filtered && (
               <Button look="quiet" onClick={() => change({ q: '', status: '' })}>
@@ -149,7 +151,14 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
               {jobs.length === 0 ? 'No job has started yet.' : 'No job matches.'}
             </p>
           ) : (
-            <JobTable jobs={found} picked={search.job} sort={search.sort} onSort={sortBy} onPick={pick} />
+            <JobTable
+              jobs={found}
+              picked={search.job}
+              sort={search.sort}
+              onSort={sortBy}
+              onSorted={setSorted}
+              onPick={pick}
+            />
           )}
         </div>
       </div>

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, type LinkProps } from '@tanstack/react-router'
+import { X } from 'lucide-react'
 import { lazy, Suspense, useState } from 'react'
 import { fetchLostJobs, fetchRunningJobs } from '../../lib/api/dashboard.ts'
 import { fetchHosts } from '../../lib/api/hosts.ts'
@@ -7,11 +8,12 @@ import type { Batch } from '../../lib/api/types.ts'
 import { loaded } from '../../lib/away.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
-import { ago, some } from '../../lib/words.ts'
-import { buttonLook } from '../../ui/controls.tsx'
+import { ago, duration, some } from '../../lib/words.ts'
+import { Button, buttonLook } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { useNow, When } from '../../ui/when.tsx'
 import { Section } from './section.tsx'
+import { useDismissed } from './use-dismissed.ts'
 
 const RerunFrom = lazy(async () => ({
   default: (await loaded(import('../batch/rerun-from.tsx'))).RerunFrom,
@@ -29,17 +31,24 @@ interface Need {
   /** What happened, and why as far as it is known. */
   why: string
   at: string
+  /** Where the traceback stands. */
+  failure?: LinkProps
+  /** In place of the time, where that goes on: dismissed until it changes. */
+  once?: string
   action: { label: string } & ({ to: LinkProps } | { rerun: string })
 }
 
 /** What somebody should look at, each with its reason and what to do about it. */
 export function Attention({ batches }: { batches: readonly Batch[] }) {
-  const needs = useNeeds(batches)
+  const all = useNeeds(batches)
+  const [dismissed, setDismissed] = useDismissed()
+  const nameOf = (need: Need): string => `${need.key} ${need.once ?? need.at}`
+  const needs = all.filter((need) => !dismissed.has(nameOf(need)))
   const [rerun, setRerun] = useState<string | null>(null)
   const shown = needs.slice(0, 40)
-  if (needs.length === 0) return null
+  if (all.length === 0) return null
   return (
-    <Section title="Needs attention" note={some(needs.length, 'thing')}>
+    <Section title="Needs attention" note={some(needs.length, 'problem')}>
       {shown.map((need) => (
         <div
           key={need.key}
@@ -63,9 +72,33 @@ export function Attention({ batches }: { batches: readonly Batch[] }) {
           <span className="w-20 text-right text-muted max-sm:hidden">
             <When at={need.at} />
           </span>
-          <Act action={need.action} name={need.name} onRerun={setRerun} />
+          <span className="flex items-center gap-1.5 max-sm:order-last max-sm:basis-full max-sm:justify-end">
+            {need.failure && (
+              <Link {...need.failure} className={buttonLook()} aria-label={`Show error: ${need.name}`}>
+                Show error
+              </Link>
+            )}
+            <Act action={need.action} name={need.name} onRerun={setRerun} />
+            <Button
+              look="quiet"
+              className="px-1.5"
+              aria-label={`Dismiss: ${need.name}, ${need.kind}`}
+              title="Dismiss until it happens again"
+              onClick={() => setDismissed(new Set([...dismissed, nameOf(need)]))}
+            >
+              <X className="size-3.5" aria-hidden="true" />
+            </Button>
+          </span>
         </div>
       ))}
+      {needs.length < all.length && (
+        <p className="flex items-center gap-2 px-3 py-1 text-xs text-muted">
+          {some(all.length - needs.length, 'problem')} dismissed.
+          <Button look="quiet" className="h-6" onClick={() => setDismissed(new Set())}>
+            Show again
+          </Button>
+        </p>
+      )}
       {rerun !== null && (
         <Suspense>
           <RerunFrom key={rerun} batchId={rerun} onClose={() => setRerun(null)} />
@@ -81,7 +114,7 @@ function Act({
   onRerun,
 }: Pick<Need, 'action' | 'name'> & { onRerun: (batchId: string) => void }) {
   const said = {
-    className: `${buttonLook()} max-sm:ml-auto sm:w-28`,
+    className: `${buttonLook()} sm:w-28`,
     'aria-label': `${action.label}: ${name}`,
   }
   return 'rerun' in action ? (
@@ -110,7 +143,7 @@ function useNeeds(batches: readonly Batch[]): Need[] {
       kind: 'stalled',
       name: batchName(batch),
       to: links.batch(batch.id),
-      why: `Nothing came since ${ago(batch.last_seen_at, now)}${batch.host ? ` from ${batch.host}` : ''}; what it had sent is kept`,
+      why: `No events for ${duration((now - Date.parse(batch.last_seen_at)) / 1000)}${batch.host ? ` from ${batch.host}` : ''}; what it had sent is kept`,
       at: batch.last_seen_at,
       action: { label: 'View log', to: links.logs(batch.id) },
     })
@@ -124,6 +157,8 @@ function useNeeds(batches: readonly Batch[]): Need[] {
     needs.push({
       key: `failed ${batch.id}`,
       kind: lost ? 'lost' : 'failed',
+      ...(losing && { once: `${batch.n_failed} failed` }),
+      failure: { ...links.batch(batch.id), hash: 'failures' },
       name: batchName(batch),
       to: links.batch(batch.id),
       why: failed

@@ -77,6 +77,7 @@ export function Home() {
   return (
     <div className="flex flex-col gap-6 p-4">
       <h1 className="sr-only">Home</h1>
+      <Attention batches={batches} />
       <Figures />
       <Section title="Running now" note={some(now.length, 'batch', 'batches')}>
         {now.length === 0 && <p className="px-3 py-3 text-muted">Nothing is running.</p>}
@@ -89,7 +90,6 @@ export function Home() {
           />
         ))}
       </Section>
-      <Attention batches={batches} />
       <Section title="Recently finished">
         {done.length === 0 && <p className="px-3 py-3 text-muted">Nothing has finished yet.</p>}
         {done.map((batch) => (

@@ -7,12 +7,14 @@ import { Copy } from '../../ui/copy.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
 import { When } from '../../ui/when.tsx'
+import { useBatchContext } from '../batch/context.ts'
 import { sayValue } from '../batch/environment-facts.ts'
 import { useJobs } from '../batch/use-jobs.ts'
 
 /** How a job stands, its last and final numbers, and its params; those that other jobs have otherwise come first. */
 export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
   const others = useJobs(store)
+  const { log } = useBatchContext()
   const varies = (name: string): boolean =>
     new Set(others.map((one) => JSON.stringify(flat(one.params)[name]))).size > 1
   const params = Object.entries(flat(job.params)).sort(
@@ -40,6 +42,21 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
   ]
   return (
     <div className="flex flex-col gap-3 px-4">
+      {job.traceback && (
+        <Traceback
+          text={job.traceback}
+          of={job.id}
+          stderr={
+            log === null
+              ? undefined
+              : {
+                  key: job.key,
+                  read: async () =>
+                    (await log({ job_id: job.id, stream: 'stderr', tail: 12 })).map(({ line }) => line),
+                }
+          }
+        />
+      )}
       <dl className="flex flex-wrap items-center gap-x-6 gap-y-1">
         {facts
           .filter(([, value]) => value)
@@ -50,7 +67,6 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
             </div>
           ))}
       </dl>
-      {job.traceback && <Traceback text={job.traceback} of={job.id} />}
       {job.failure_reason && (
         <div className="flex items-start gap-2 rounded bg-failed-soft px-2 py-1 text-failed">
           <pre className="min-w-0 flex-1 font-mono text-xs break-words whitespace-pre-wrap">

@@ -63,7 +63,8 @@ export function BatchCell(props: {
 /** When it is done, and between when: the range is read with the list, the end moves with the stream. */
 function Eta({ batch, fields }: { batch: Batch; fields: FieldRow | undefined }) {
   const end = endOf(batch)
-  if (end === null || batch.eta_s === null) return null
+  // A stalled run has no end that could be expected.
+  if (end === null || batch.eta_s === null || batch.stalled) return null
   const range = fields?.values.eta
   if (range === undefined || fields === undefined) return end > Date.now() ? `≈ ${clock(end)}` : 'any moment'
   const at = fields.at

@@ -40,12 +40,12 @@ export const BatchRow = memo(function BatchRow(props: {
       role="row"
       aria-rowindex={props.index + 2}
       data-row
-      className={`batch-row absolute inset-x-0 top-0 border-b border-line hover:bg-hover ${checked ? 'bg-accent-soft' : ''}`}
+      className={`batch-row absolute inset-x-0 top-0 border-b border-line hover:bg-hover ${checked ? 'bg-accent-soft' : 'bg-bg'}`}
       style={{ height: ROW_PX, transform: `translateY(${props.start}px)` }}
     >
       {batch !== undefined && (
         <>
-          <span role="cell">
+          <span role="cell" className="batch-fixed">
             <input
               type="checkbox"
               aria-label={`Select ${id}`}
@@ -57,7 +57,7 @@ export const BatchRow = memo(function BatchRow(props: {
           </span>
           <span
             role="cell"
-            className={batch.stalled || batch.stop_requested ? 'min-w-0 overflow-hidden' : 'min-w-0'}
+            className={`batch-fixed ${batch.stalled || batch.stop_requested ? 'min-w-0 overflow-hidden' : 'min-w-0'}`}
           >
             <StatusBadge
               status={batch.status}
@@ -67,7 +67,7 @@ export const BatchRow = memo(function BatchRow(props: {
               tight
             />
           </span>
-          <span role="cell" className="min-w-0 truncate">
+          <span role="cell" className="batch-fixed min-w-0 truncate">
             <a href={hrefs.batch(id)} data-open title={id} className="font-medium hover:underline">
               {batchName(batch)}
             </a>

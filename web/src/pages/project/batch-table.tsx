@@ -79,6 +79,8 @@ export function BatchTable(props: {
         aria-rowcount={list.ids.length + 1}
         data-table
         className="h-full overflow-auto"
+        // Cells are held only once there is something to hold them against: each that is held is a layer of its own.
+        onScroll={({ currentTarget: box }) => box.toggleAttribute('data-sideways', box.scrollLeft > 0)}
         style={layout}
         {...rowLinks}
       >

@@ -16,8 +16,8 @@ export const Heads = memo(function Heads(props: {
   const { slug, search, columns, all, onAll } = props
   return (
     <div role="rowgroup" className="batch-grid sticky top-0 z-[1] border-y border-line bg-surface">
-      <div role="row" className="batch-row h-8 text-xs text-muted">
-        <span role="columnheader">
+      <div role="row" className="batch-row h-8 bg-surface text-xs text-muted">
+        <span role="columnheader" className="batch-fixed">
           <input
             type="checkbox"
             aria-label="Select all that are loaded"
@@ -25,8 +25,8 @@ export const Heads = memo(function Heads(props: {
             onChange={() => onAll(!all)}
           />
         </span>
-        <Head slug={slug} search={search} title="Status" sort="status" />
-        <Head slug={slug} search={search} title="Batch" sort="id" />
+        <Head slug={slug} search={search} title="Status" sort="status" fixed />
+        <Head slug={slug} search={search} title="Batch" sort="id" fixed />
         {columns.map((column) => (
           <Head
             key={column.id}
@@ -50,12 +50,14 @@ function Head(props: {
   sort: string | null
   wide?: boolean
   right?: boolean
+  /** It stays in sight when the table is scrolled sideways. */
+  fixed?: boolean
 }) {
-  const { slug, search, title, sort, wide, right } = props
+  const { slug, search, title, sort, wide, right, fixed } = props
   const navigate = useNavigate()
   const now = sortOf(search)
   const mine = sort !== null && now.sort === sort
-  const className = `min-w-0 ${wide ? WIDE : ''} ${right ? 'text-right' : ''}`
+  const className = `min-w-0 ${fixed ? 'batch-fixed' : ''} ${wide ? WIDE : ''} ${right ? 'text-right' : ''}`
   if (sort === null)
     return (
       <span role="columnheader" className={`truncate ${className}`}>

@@ -1,0 +1,202 @@
+import type { Browser, Page } from '@playwright/test'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { orderJobs } from '../../web/src/charts/top-jobs.tsx'
+import { pointAt } from '../../web/src/lib/charts/line.ts'
+import { errorOf, groupFailures, placeOf } from '../../web/src/lib/traceback.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { eventsOf } from './ran-batch.ts'
+import { type Event, send, seriousFindings, visit } from './visit.ts'
+
+const BATCH = 'failing-sweep'
+const memory = (mib: number): string =>
+  `Traceback (most recent call last):
+  File "/home/ada/train.py", line 210, in <module>
+    main()
+  File "/home/ada/train.py", line 143, in forward
+    y = layer(x)
+  File "/usr/lib/python3.12/site-packages/torch/nn/functional.py", line 2460, in linear
+    return torch._C._nn.linear(input, weight, bias)
+RuntimeError: CUDA out of memory. Tried to allocate ${mib} MiB`
+const SHAPE = `Traceback (most recent call last):
+  File "/home/ada/data.py", line 12, in load
+    raise ValueError("bad shape")
+ValueError: bad shape`
+
+let app: TestApp
+let browser: Browser
+let cookie: string
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  const ada = await app.register('ada@example.org')
+  cookie = ada.cookie
+  const of = eventsOf(BATCH)
+  const jobs = ['short', 'm1', 'm2', 'm3', 'shape', 'long']
+  const epochs = (job: string, n: number, loss: number): Event[] =>
+    Array.from({ length: n }, (_, epoch) =>
+      of('job_epoch', 3000 - epoch * 10, { epoch, val_loss: loss / (epoch + 1) }, job),
+    )
+  await send(app, await app.reporterToken(ada.token), [
+    of('batch_start', 3600, { experiment_type: 'sweep', n_total: jobs.length }),
+    ...jobs.map((job, i) => of('job_start', 3590, { lr: i + 1 }, job)),
+    ...epochs('short', 5, 1),
+    ...epochs('long', 40, 2),
+    of('log_line', 2500, { line: 'step 80: 79.1 GiB in use', level: 'error', stream: 'stderr' }, 'm1'),
+    ...['m1', 'm2', 'm3'].map((job, i) =>
+      of('job_failed', 2400, { reason: 'CUDA out of memory', traceback: memory(20 + i) }, job),
+    ),
+    of('job_failed', 2400, { reason: 'bad shape', traceback: SHAPE }, 'shape'),
+    of('job_done', 2400, {}, 'short'),
+    of('job_done', 2400, {}, 'long'),
+    of('batch_failed', 2300, { reason: 'four jobs failed' }),
+  ])
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+async function onPage(width: number, path: string, see: (page: Page) => Promise<void>): Promise<void> {
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie, width })
+  await page.goto(path)
+  await see(page)
+  expect(complaints).toEqual([])
+  await context.close()
+}
+
+describe('a traceback', () => {
+  test('names the line in the code of the project, and what was raised', () => {
+    expect(placeOf(memory(20))).toEqual({ file: '/home/ada/train.py', line: 143, call: 'forward' })
+    expect(errorOf(memory(20))).toBe('RuntimeError: CUDA out of memory. Tried to allocate 20 MiB')
+    expect(errorOf(`${SHAPE}\n`)).toBe('ValueError: bad shape')
+  })
+  test('with other numbers is the same failure, in another place it is not', () => {
+    const job = (id: string, traceback: string) => ({ id, status: 'failed', failure_reason: null, traceback })
+    const groups = groupFailures([
+      job('a', SHAPE),
+      job('b', memory(1)),
+      job('c', memory(2)),
+      job('d', memory(3).replace('line 143', 'line 150')),
+      { id: 'e', status: 'completed', failure_reason: null, traceback: null },
+    ])
+    expect(groups.map((group) => group.jobs.map(({ id }) => id))).toEqual([['b', 'c'], ['a'], ['d']])
+  })
+})
+
+test('a curve has a point at a place within half a step of one of its own, and none beyond its ends', () => {
+  const steps = [0, 10, 20]
+  expect([-6, -5, 4, 6, 24, 25, 26].map((x) => pointAt(steps, x, 0.1))).toEqual([-1, 0, 0, 1, 2, 2, -1])
+  expect(pointAt([5], 5.05, 0.1)).toBe(0)
+  expect(pointAt([5], 6, 0.1)).toBe(-1)
+  expect(pointAt([], 6, 0.1)).toBe(-1)
+})
+
+test('jobs are ordered by a value, those without one last', () => {
+  const losses: Record<string, number | 'NaN' | null> = { a: 3, b: 1, c: 'NaN', d: null, e: 2 }
+  const jobOf = (id: string) => ({ latest: { val_loss: losses[id] }, params: {} }) as never
+  expect(orderJobs(Object.keys(losses), jobOf, 'last.val_loss')).toEqual(['b', 'e', 'a', 'c', 'd'])
+  expect(orderJobs(Object.keys(losses), jobOf, '-last.val_loss')).toEqual(['a', 'e', 'b', 'c', 'd'])
+})
+
+test('Home says first what failed; one click shows the traceback; a dismissed problem stays away', () =>
+  onPage(1440, '/', async (page) => {
+    await page.getByRole('heading', { name: /Needs attention/ }).waitFor()
+    const headings = await page.getByRole('heading', { level: 2 }).allTextContents()
+    expect(headings[0]).toMatch(/^Needs attention/)
+    await page.getByRole('link', { name: `Show error: ${BATCH}` }).click()
+    const group = page.locator('[data-failure]').first()
+    await group.getByText('3 × the same error').waitFor()
+    await group.getByText('train.py:143 in forward').first().waitFor()
+    await group.locator('[data-place]', { hasText: 'line 143' }).waitFor()
+    await group.getByText('step 80: 79.1 GiB in use').waitFor()
+    await page.goto('/')
+    await page.getByRole('button', { name: `Dismiss: ${BATCH}, failed` }).click()
+    await page.getByText('1 problem dismissed').waitFor()
+    expect(await page.locator('[data-need=failed]').count()).toBe(0)
+    await page.reload()
+    await page.getByText('1 problem dismissed').waitFor()
+    await page.getByRole('button', { name: 'Show again' }).click()
+    await page.getByRole('button', { name: `Dismiss: ${BATCH}, failed` }).waitFor()
+  }))
+
+test('failed jobs of a batch are grouped by their error with counts, on every tab', () =>
+  onPage(1440, `/b/${BATCH}/jobs`, async (page) => {
+    const groups = page.locator('[data-failure]')
+    await expect.poll(() => groups.count()).toBe(2)
+    expect(await groups.first().textContent()).toContain('RuntimeError: CUDA out of memory')
+    await groups.nth(1).getByRole('button').click()
+    await groups.nth(1).getByText('raise ValueError("bad shape")').waitFor()
+    expect(await seriousFindings(page)).toEqual([])
+    await groups.nth(1).getByRole('link', { name: 'shape' }).click()
+    await page.waitForURL(`/b/${BATCH}/j/shape`)
+    await page.getByRole('region', { name: 'Traceback of shape' }).waitFor()
+  }))
+
+test('the tooltip lists only curves that have a point there, and covers no part of the chart', async () => {
+  for (const width of [1440, 390])
+    await onPage(width, `/b/${BATCH}?series=val_loss`, async (page) => {
+      const chart = page.locator('[data-chart="val_loss"]')
+      await chart.locator('[data-points]', { hasText: 'points' }).waitFor()
+      const over = await chart.locator('.u-over').boundingBox()
+      if (over === null) throw new Error('the chart has no plot')
+      const tip = page.locator('[data-tip="val_loss"]')
+      const at = async (share: number): Promise<string> => {
+        await expect
+          .poll(async () => {
+            await page.mouse.move(over.x + over.width * share, over.y + over.height / 2)
+            return tip.isVisible()
+          })
+          .toBe(true)
+        return tip.innerText()
+      }
+      // Of 40 epochs the short job has five.
+      const late = await at(0.8)
+      expect(late).toContain('long')
+      expect(late).not.toContain('short')
+      const early = await at(0.05)
+      expect(early).toContain('long')
+      expect(early).toContain('short')
+      const box = await tip.boundingBox()
+      if (box === null) throw new Error('the tooltip has no place')
+      expect(box.x).toBeGreaterThanOrEqual(0)
+      expect(box.x + box.width).toBeLessThanOrEqual(width)
+      expect(box.y + box.height).toBeLessThanOrEqual(900)
+      expect(box.y >= over.y + over.height || box.y + box.height <= over.y).toBe(true)
+    })
+})
+
+test('the top jobs by a metric are drawn and listed, and the address keeps the choice', () =>
+  onPage(1440, `/b/${BATCH}`, async (page) => {
+    await page.locator('[data-chart="val_loss"] [data-points]', { hasText: 'points' }).waitFor()
+    await page.getByLabel('Jobs drawn first').selectOption('last.val_loss')
+    await page.getByLabel('Number of jobs drawn').fill('1')
+    await page.locator('[data-cap]', { hasText: 'The top 1 of 6 jobs by val_loss are drawn' }).waitFor()
+    const legend = page.getByRole('complementary', { name: 'Jobs' })
+    expect(await legend.getByRole('listitem').allTextContents()).toHaveLength(1)
+    await legend.getByRole('button', { name: 'long', exact: true }).waitFor()
+    expect(decodeURIComponent(page.url())).toContain('by=last.val_loss')
+    await page.getByRole('button', { name: 'Lowest first' }).click()
+    await legend.getByRole('button', { name: 'short', exact: true }).waitFor()
+  }))
+
+test('name and status stay in sight when a table is scrolled sideways', async () => {
+  await onPage(390, `/b/${BATCH}/jobs`, async (page) => {
+    const table = page.getByRole('table', { name: 'Jobs' })
+    await table.locator('[data-job="long"]').waitFor()
+    await table.evaluate((box) => box.scrollTo(400, 0))
+    const name = await table.locator('[data-job="long"] .job-name').boundingBox()
+    const status = await table.locator('[data-job="long"] .job-status').boundingBox()
+    const box = await table.boundingBox()
+    await expect
+      .poll(async () =>
+        Math.round((await table.locator('[data-job="long"] .job-name').boundingBox())?.x ?? -1),
+      )
+      .toBe(Math.round(box?.x ?? 0))
+    expect(name?.width).toBeGreaterThan(0)
+    expect(status?.x).toBeLessThan((box?.x ?? 0) + (box?.width ?? 0))
+  })
+})

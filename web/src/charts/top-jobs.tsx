@@ -1,0 +1,112 @@
+import { useCallback, useRef, useSyncExternalStore } from 'react'
+import type { Job } from '../lib/api/types.ts'
+import { lessIsBetter } from '../lib/batch-query.ts'
+import type { JobStore } from '../lib/live/batches.ts'
+import { Choice, inputLook } from '../ui/controls.tsx'
+
+/** Jobs that are drawn unless the address says otherwise. */
+export const FIRST_JOBS = 20
+const MOST_JOBS = 1000
+
+/** What jobs can be ordered by: the last value of a series, or a parameter; falling with a minus before it. */
+function orderValue(job: Job, by: string): number {
+  const [, kind, key = ''] = /^(last|param)\.(.+)$/s.exec(by) ?? []
+  const value = kind === 'last' ? job.latest[key] : kind === 'param' ? job.params[key] : undefined
+  return value === null || value === undefined || value === '' ? Number.NaN : Number(value)
+}
+
+/** Names in the order that `by` asks for; those without a finite value come last, in the order in which they started. */
+export function orderJobs(
+  ids: readonly string[],
+  jobOf: (id: string) => Job | undefined,
+  by: string,
+): string[] {
+  const falling = by.startsWith('-')
+  const column = by.replace(/^-/, '')
+  return ids
+    .map((id, at) => {
+      const job = jobOf(id)
+      return { id, at, value: job === undefined ? Number.NaN : orderValue(job, column) }
+    })
+    .sort((a, b) => {
+      const [noA, noB] = [!Number.isFinite(a.value), !Number.isFinite(b.value)]
+      if (noA || noB) return Number(noA) - Number(noB) || a.at - b.at
+      return (falling ? b.value - a.value : a.value - b.value) || a.at - b.at
+    })
+    .map(({ id }) => id)
+}
+
+/** The jobs in the order asked for, which changes as values arrive; the same list while the order is the same. */
+export function useOrdered(
+  store: JobStore,
+  ids: readonly string[],
+  by: string | undefined,
+): readonly string[] {
+  const last = useRef<readonly string[]>(ids)
+  const read = useCallback(() => {
+    if (by === undefined) return ids
+    const next = orderJobs(ids, (id) => store.get(id), by)
+    if (next.join('\n') !== last.current.join('\n')) last.current = next
+    return last.current
+  }, [store, ids, by])
+  return useSyncExternalStore(store.onAny, read)
+}
+
+/** How many jobs are drawn, and which come first. */
+export function TopJobs(props: {
+  top: number
+  by: string | undefined
+  series: readonly string[]
+  params: readonly string[]
+  onChange: (part: { top?: number | undefined; by?: string | undefined }) => void
+}) {
+  const { top, by, series, params, onChange } = props
+  const column = by?.replace(/^-/, '') ?? ''
+  const options: (readonly [string, string])[] = [
+    ['', 'start'],
+    ...series.map((name) => [`last.${name}`, name] as const),
+    ...params.map((name) => [`param.${name}`, name] as const),
+  ]
+  return (
+    <div className="flex items-center gap-1.5 pb-2 text-muted">
+      <label className="flex items-center gap-1.5">
+        Top
+        <input
+          type="number"
+          min={1}
+          max={MOST_JOBS}
+          aria-label="Number of jobs drawn"
+          className={`${inputLook} w-14! px-1.5!`}
+          value={top}
+          onChange={({ target }) => {
+            const next = Math.min(MOST_JOBS, Math.floor(Number(target.value)))
+            if (next >= 1) onChange({ top: next === FIRST_JOBS ? undefined : next })
+          }}
+        />
+      </label>
+      by
+      <span className="min-w-0 flex-1 *:min-w-0 [&_select]:w-full">
+        <Choice
+          label="Jobs drawn first"
+          hideLabel
+          value={column}
+          options={options.some(([id]) => id === column) ? options : [...options, [column, column]]}
+          onChange={(next) =>
+            onChange({ by: next === '' ? undefined : lessIsBetter(next) ? next : `-${next}` })
+          }
+        />
+      </span>
+      {by !== undefined && (
+        <button
+          type="button"
+          aria-label={by.startsWith('-') ? 'Highest first' : 'Lowest first'}
+          title={by.startsWith('-') ? 'Highest first; click for lowest' : 'Lowest first; click for highest'}
+          className="rounded-sm px-1 hover:bg-hover hover:text-ink"
+          onClick={() => onChange({ by: by.startsWith('-') ? column : `-${column}` })}
+        >
+          {by.startsWith('-') ? '↓' : '↑'}
+        </button>
+      )}
+    </div>
+  )
+}

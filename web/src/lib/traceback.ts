@@ -1,0 +1,74 @@
+/** Python's tracebacks, and failures that have the same cause. */
+export interface Frame {
+  file: string
+  line: number
+  /** The function; empty at the top of a module. */
+  call: string
+}
+
+const FRAME = /^\s*File "(.+)", line (\d+)(?:, in (.+))?$/
+/** Code of others: what failed in it was most often called wrongly. */
+const INSTALLED = /[\\/](?:site-packages|dist-packages|lib[\\/]python\d[\d.]*)[\\/]|^<frozen /
+
+export function frameOf(line: string): Frame | null {
+  const found = FRAME.exec(line)
+  return found === null
+    ? null
+    : { file: found[1] as string, line: Number(found[2]), call: (found[3] ?? '').replace('<module>', '') }
+}
+export const isInstalled = ({ file }: Frame): boolean => INSTALLED.test(file)
+
+/** Where it failed: the last frame in code of the project, else the last one. */
+export function placeOf(traceback: string): Frame | null {
+  const frames = traceback.split('\n').flatMap((line) => frameOf(line) ?? [])
+  return frames.findLast((frame) => !isInstalled(frame)) ?? frames.at(-1) ?? null
+}
+
+/** What was raised: the first line after the last frames, such as `ValueError: bad shape`. */
+export function errorOf(traceback: string): string {
+  const lines = traceback.trimEnd().split('\n')
+  const last = lines.findLastIndex((line) => frameOf(line) !== null)
+  const raised = lines.slice(last + 1).find((line) => /^\S/.test(line))
+  return (raised ?? lines.at(-1) ?? '').trim()
+}
+
+/** `train.py:143 in forward` */
+export const sayPlace = ({ file, line, call }: Frame): string =>
+  `${file.split(/[\\/]/).at(-1)}:${line}${call ? ` in ${call}` : ''}`
+
+interface Failed {
+  id: string
+  status: string
+  failure_reason: string | null
+  traceback: string | null
+}
+export interface FailureGroup<T extends Failed> {
+  /** What the first of them says. */
+  error: string
+  place: Frame | null
+  jobs: T[]
+}
+
+/** Of an error, what is the same in each job: not its numbers, addresses and quoted names. */
+const causeOf = (error: string): string =>
+  error
+    .replace(/0x[\da-f]+/gi, '#')
+    .replace(/(['"]).*?\1/g, '#')
+    .replace(/\d+(?:\.\d+)?(?:e[+-]?\d+)?/gi, '#')
+
+/** Failed jobs by what they failed of and where, the most frequent first. */
+export function groupFailures<T extends Failed>(jobs: readonly T[]): FailureGroup<T>[] {
+  const groups = new Map<string, FailureGroup<T>>()
+  for (const job of jobs) {
+    if (job.status !== 'failed') continue
+    const error = job.traceback
+      ? errorOf(job.traceback)
+      : (job.failure_reason ?? 'No reason was reported').trim()
+    const place = job.traceback ? placeOf(job.traceback) : null
+    const key = `${causeOf(error)}\n${place === null ? '' : sayPlace(place)}`
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, { error, place, jobs: [job] })
+    else group.jobs.push(job)
+  }
+  return [...groups.values()].sort((a, b) => b.jobs.length - a.jobs.length)
+}

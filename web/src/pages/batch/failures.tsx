@@ -1,0 +1,114 @@
+import { Link } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
+import type { Job } from '../../lib/api/types.ts'
+import { links } from '../../lib/links.ts'
+import { useBatch } from '../../lib/queries.ts'
+import { errorOf, type FailureGroup, groupFailures, sayPlace } from '../../lib/traceback.ts'
+import { some } from '../../lib/words.ts'
+import { Button } from '../../ui/controls.tsx'
+import { StatusShape } from '../../ui/status.tsx'
+import { Traceback } from '../../ui/traceback.tsx'
+import { useBatchContext } from './context.ts'
+import { useJobs } from './use-jobs.ts'
+
+/** Groups that are shown before the others are asked for. */
+const FIRST = 2
+const STDERR_LINES = 12
+
+/** What failed in this batch: jobs with the same error are one line, which opens to its traceback. */
+export function Failures({ batchId, open = false }: { batchId: string; open?: boolean }) {
+  const jobs = useJobs(useBatchContext().jobs)
+  const own = useBatch(batchId)?.traceback
+  const groups = useMemo(() => {
+    // The traceback of the script stands above: a job that it took with it says nothing more.
+    const said = own ? errorOf(own) : undefined
+    return groupFailures(jobs).filter((group) => group.error !== said)
+  }, [jobs, own])
+  const [all, setAll] = useState(false)
+  if (groups.length === 0) return null
+  const shown = all ? groups : groups.slice(0, FIRST)
+  return (
+    <section aria-label="Failed jobs" className="flex flex-col gap-1 px-4 pb-2">
+      {shown.map((group, i) => (
+        <Group key={group.jobs[0]?.key} group={group} batchId={batchId} open={open && i === 0} />
+      ))}
+      {groups.length > FIRST && (
+        <Button look="quiet" className="self-start" onClick={() => setAll(!all)}>
+          {all ? 'Show fewer' : `Show ${some(groups.length - FIRST, 'more error')}`}
+        </Button>
+      )}
+    </section>
+  )
+}
+
+function Group({
+  group,
+  batchId,
+  open: first,
+}: {
+  group: FailureGroup<Job>
+  batchId: string
+  open: boolean
+}) {
+  const [open, setOpen] = useState(first)
+  const job = group.jobs[0] as Job
+  return (
+    <div data-failure className="rounded-md border border-line border-l-3 border-l-failed bg-bg">
+      <button
+        type="button"
+        aria-expanded={open}
+        className="flex w-full items-baseline gap-x-3 px-3 py-1.5 text-left hover:bg-hover max-sm:flex-wrap"
+        onClick={() => setOpen(!open)}
+      >
+        <span className="inline-flex shrink-0 items-baseline gap-1.5 font-medium text-failed">
+          <StatusShape status="failed" />
+          {group.jobs.length === 1 ? job.id : `${group.jobs.length} × the same error`}
+        </span>
+        <span className="min-w-0 flex-1 truncate font-mono text-xs max-sm:basis-full">{group.error}</span>
+        {group.place && (
+          <span className="shrink-0 font-mono text-xs text-muted">{sayPlace(group.place)}</span>
+        )}
+      </button>
+      {open && <Opened group={group} batchId={batchId} />}
+    </div>
+  )
+}
+
+function Opened({ group, batchId }: { group: FailureGroup<Job>; batchId: string }) {
+  const { log, shared } = useBatchContext()
+  const job = group.jobs[0] as Job
+  return (
+    <div className="flex flex-col gap-2 border-t border-line p-2">
+      {job.traceback ? (
+        <Traceback
+          text={job.traceback}
+          of={job.id}
+          stderr={
+            log === null
+              ? undefined
+              : {
+                  key: job.key,
+                  read: async () =>
+                    (await log({ job_id: job.id, stream: 'stderr', tail: STDERR_LINES })).map(
+                      ({ line }) => line,
+                    ),
+                }
+          }
+        />
+      ) : (
+        <p className="font-mono text-xs whitespace-pre-wrap">{group.error}</p>
+      )}
+      {!shared && (
+        <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs">
+          <span className="text-muted">{some(group.jobs.length, 'job')}:</span>
+          {group.jobs.slice(0, 12).map(({ id, key }) => (
+            <Link key={key} {...links.job(batchId, id)} className="text-accent hover:underline">
+              {id}
+            </Link>
+          ))}
+          {group.jobs.length > 12 && <span className="text-muted">and {group.jobs.length - 12} more</span>}
+        </p>
+      )}
+    </div>
+  )
+}
