@@ -183,6 +183,21 @@ test('the top jobs by a metric are drawn and listed, and the address keeps the c
     await legend.getByRole('button', { name: 'short', exact: true }).waitFor()
   }))
 
+test('jobs are found by a query, which explains what it cannot read and stands in the address', () =>
+  onPage(1440, `/b/${BATCH}/jobs`, async (page) => {
+    const table = page.getByRole('table', { name: 'Jobs' })
+    const shown = () =>
+      table.locator('[data-job]').evaluateAll((rows) => rows.map((row) => row.getAttribute('data-job')))
+    await page.getByLabel('Find jobs').fill('lr>=2 status:failed')
+    await expect.poll(shown).toEqual(['m1', 'm2', 'm3', 'shape'])
+    expect(decodeURIComponent(page.url())).toContain('lr>=2')
+    await page.getByLabel('Find jobs').fill('val_loss<0.1')
+    await expect.poll(shown).toEqual(['long'])
+    await page.getByLabel('Find jobs').fill('val_los<0.1')
+    await page.getByText('No job has val_los: did you mean val_loss?').waitFor()
+    expect(await seriousFindings(page)).toEqual([])
+  }))
+
 test('name and status stay in sight when a table is scrolled sideways', async () => {
   await onPage(390, `/b/${BATCH}/jobs`, async (page) => {
     const table = page.getByRole('table', { name: 'Jobs' })

@@ -1,8 +1,9 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useId, useMemo, useRef, useState } from 'react'
 import { CHART_HEIGHT } from '../../charts/plot-height.ts'
 import type { Batch, Job, Status } from '../../lib/api/types.ts'
 import { loaded } from '../../lib/away.ts'
+import { completeJobQuery, namesOf, parseJobQuery } from '../../lib/job-query.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
@@ -50,7 +51,13 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   const { jobs: store, focus } = context
   const jobs = useJobs(store)
   const [rerun, setRerun] = useState(false)
-  const found = useMemo(() => jobs.filter(finder(search)), [jobs, search])
+  const names = useMemo(() => namesOf(jobs), [jobs])
+  const query = useMemo(() => parseJobQuery(search.q ?? '', names), [search.q, names])
+  const found = useMemo(
+    () => jobs.filter((job) => (!search.status || job.status === search.status) && query.matches(job)),
+    [jobs, search.status, query],
+  )
+  const suggestions = useId()
   const watched = useWatched(jobs)
   // As the table orders them: what is drawn is what stands first in it.
   const [sorted, setSorted] = useState<readonly Job[]>(found)
@@ -124,11 +131,19 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
               data-search
               type="search"
               aria-label="Find jobs"
-              placeholder="Find in names, params and reasons"
-              className={`${inputLook} max-w-64`}
+              placeholder="Filter: lr&lt;0.01 status:failed"
+              className={`${inputLook} max-w-80`}
+              list={suggestions}
+              aria-invalid={query.problems.length > 0}
+              aria-describedby={query.problems.length > 0 ? `${suggestions}-problems` : undefined}
               value={search.q ?? ''}
               onChange={(event) => change({ q: event.target.value })}
             />
+            <datalist id={suggestions}>
+              {completeJobQuery(search.q ?? '', jobs, names).map((text) => (
+                <option key={text} value={text} />
+              ))}
+            </datalist>
             <Choice
               label="Status"
               hideLabel
@@ -146,6 +161,11 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
               </Button>
             )}
           </div>
+          {query.problems.length > 0 && (
+            <p id={`${suggestions}-problems`} role="alert" className="text-xs text-amber">
+              {query.problems.join('. ')}
+            </p>
+          )}
           {found.length === 0 ? (
             <p className="p-2 text-muted">
               {jobs.length === 0 ? 'No job has started yet.' : 'No job matches.'}
@@ -173,17 +193,6 @@ function useSame(list: readonly string[]): readonly string[] {
   if (kept === list || (kept.length === list.length && kept.every((one, i) => one === list[i]))) return kept
   setKept(list)
   return list
-}
-
-function finder({ q, status }: JobsSearch): (job: Job) => boolean {
-  const words = (q ?? '').toLowerCase().split(/\s+/).filter(Boolean)
-  return (job) => {
-    if (status && job.status !== status) return false
-    if (words.length === 0) return true
-    const params = Object.entries(job.params).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
-    const text = [job.id, job.model, job.dataset, job.failure_reason, ...params].join(' ').toLowerCase()
-    return words.every((word) => text.includes(word))
-  }
 }
 
 const WATCHED = ['val_loss', 'train_loss', 'loss']

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { completeJobQuery, namesOf, parseJobQuery } from '../../web/src/lib/job-query.ts'
+
+type Job = Parameters<ReturnType<typeof parseJobQuery>['matches']>[0]
+const job = (id: string, status: string, params: object, latest: object = {}): Job =>
+  ({
+    id,
+    status,
+    params,
+    latest,
+    metrics: {},
+    model: 'resnet 50',
+    dataset: null,
+    failure_reason: null,
+    epochs: 3,
+  }) as unknown as Job
+const JOBS = [
+  job('a', 'completed', { lr: 0.001, optimizer: 'sgd' }, { val_loss: 0.2 }),
+  job('b', 'failed', { lr: 0.1, optimizer: 'sgd' }, { val_loss: 'NaN' }),
+  job('c', 'running', { lr: 0.005, optimizer: 'adamw' }, { val_loss: 0.5 }),
+  job('no-params', 'running', {}),
+]
+const NAMES = namesOf(JOBS)
+const found = (text: string): string[] => JOBS.filter(parseJobQuery(text, NAMES).matches).map(({ id }) => id)
+
+test.each([
+  ['', ['a', 'b', 'c', 'no-params']],
+  ['lr<0.01', ['a', 'c']],
+  ['lr<0.01 optimizer:sgd', ['a']],
+  ['status:failed', ['b']],
+  ['val_loss<0.3', ['a']],
+  ['optimizer!=sgd', ['c']],
+  ['optimizer=sgd lr>=0.1', ['b']],
+  ['lr=1e-3', ['a']],
+  ['model:"resnet 50" lr>0', ['a', 'b', 'c']],
+  ['"resnet 50" adamw', ['c']],
+  ['no-par', ['no-params']],
+])('%s finds %j', (text, ids) => {
+  expect(parseJobQuery(text, NAMES).problems).toEqual([])
+  expect(found(text)).toEqual(ids)
+})
+
+test.each([
+  ['lrr<1', 'No job has lrr'],
+  ['optimize:sgd', 'No job has optimize: did you mean optimizer?'],
+  ['lr<high', 'lr< compares numbers, and high is not one'],
+  ['status:done', 'done is not a status: running, completed, failed, stopped, lost'],
+  ['lr<', 'lr< needs a value, such as lr<0.1'],
+  ['"open', 'A quotation mark in "open is not closed'],
+])('%s is explained', (text, problem) => {
+  expect(parseJobQuery(text, NAMES).problems).toEqual([problem])
+})
+
+test('names and values are completed in place of the last word', () => {
+  expect(completeJobQuery('lr<1 opt', JOBS, NAMES)).toEqual(['lr<1 optimizer='])
+  expect(completeJobQuery('optimizer:', JOBS, NAMES)).toEqual(['optimizer:sgd', 'optimizer:adamw'])
+  expect(completeJobQuery('status:f', JOBS, NAMES)).toEqual(['status:failed'])
+  expect(completeJobQuery('model=r', JOBS, NAMES)).toEqual(['model="resnet 50"'])
+  expect(completeJobQuery('lr<1 ', JOBS, NAMES)).toEqual([])
+})
