@@ -158,7 +158,7 @@ function useNeeds(batches: readonly Batch[]): Need[] {
       key: `failed ${batch.id}`,
       kind: lost ? 'lost' : 'failed',
       ...(losing && { once: `${batch.n_failed} failed` }),
-      failure: { ...links.batch(batch.id), hash: 'failures' },
+      ...(!lost && { failure: { ...links.batch(batch.id), hash: 'failures' } }),
       name: batchName(batch),
       to: links.batch(batch.id),
       why: failed
