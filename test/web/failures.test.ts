@@ -1,6 +1,6 @@
 import type { Browser, Page } from '@playwright/test'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { orderJobs } from '../../web/src/charts/top-jobs.tsx'
+import { orderJobs } from '../../web/src/charts/job-order.ts'
 import { pointAt } from '../../web/src/lib/charts/line.ts'
 import { errorOf, groupFailures, placeOf } from '../../web/src/lib/traceback.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'

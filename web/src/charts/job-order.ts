@@ -1,0 +1,29 @@
+import type { Job } from '../lib/api/types.ts'
+
+/** What jobs can be ordered by: the last value of a series, or a parameter; falling with a minus before it. */
+function orderValue(job: Job, by: string): number {
+  const [, kind, key = ''] = /^(last|param)\.(.+)$/s.exec(by) ?? []
+  const value = kind === 'last' ? job.latest[key] : kind === 'param' ? job.params[key] : undefined
+  return value === null || value === undefined || value === '' ? Number.NaN : Number(value)
+}
+
+/** Names in the order that `by` asks for; those without a finite value come last, in the order in which they started. */
+export function orderJobs(
+  ids: readonly string[],
+  jobOf: (id: string) => Job | undefined,
+  by: string,
+): string[] {
+  const falling = by.startsWith('-')
+  const column = by.replace(/^-/, '')
+  return ids
+    .map((id, at) => {
+      const job = jobOf(id)
+      return { id, at, value: job === undefined ? Number.NaN : orderValue(job, column) }
+    })
+    .sort((a, b) => {
+      const [noA, noB] = [!Number.isFinite(a.value), !Number.isFinite(b.value)]
+      if (noA || noB) return Number(noA) - Number(noB) || a.at - b.at
+      return (falling ? b.value - a.value : a.value - b.value) || a.at - b.at
+    })
+    .map(({ id }) => id)
+}
