@@ -127,7 +127,13 @@ export async function startApp(
     })
     closers.push(() => ingest.group.drain())
     closers.push(startPacking({ sql, writer, log }).stop)
-    const sweeper = createSweeper({ url, log, now, days: config.retention, ...options.sweep })
+    const sweeper = createSweeper({
+      url,
+      log,
+      days: config.retention,
+      ...(options.now && { now: options.now }),
+      ...options.sweep,
+    })
     closers.push(() => sweeper.close())
     let { port } = config
     const mailing = { config, sql, writer, now, log, port: () => port }
@@ -235,7 +241,7 @@ export function openSweeper(
   url: string,
 ): Pick<Sweeper, 'survey' | 'close'> & { sweep(signal: AbortSignal): ReturnType<typeof sweepAlone> } {
   const { log } = createLog(config, process.stderr)
-  const sweeper = createSweeper({ url, log, now: () => new Date(), days: config.retention })
+  const sweeper = createSweeper({ url, log, days: config.retention })
   return {
     survey: sweeper.survey,
     sweep: (signal) => sweepAlone(sweeper, { url, log }, signal),

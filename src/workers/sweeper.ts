@@ -46,8 +46,11 @@ export interface Sweeper {
 export interface SweepOptions {
   url: string
   log: Logger
-  now: () => Date
   days: RetentionDays
+  /** The moment by which data is past its time. Default: the database's clock at the start of each sweep. */
+  now?: () => Date
+  /** The clock of this machine, which must agree with the database's. */
+  hostNow?: () => Date
   /** Smaller in tests. */
   stretches?: StretchSizes
   steps?: StepSizes
@@ -62,20 +65,26 @@ const TELL_EVERY_MS = 10_000
 const BATCHES_AT_ONCE = 20
 
 export function createSweeper(options: SweepOptions): Sweeper {
-  const { log, now, days } = options
+  const { log, days } = options
   const stretches = options.stretches ?? STRETCHES
   const steps = options.steps ?? STEPS
   // Its statements are look-ups by key, however large the tables are.
   const sql = openSql(options.url, { name: 'sweep', max: 2, settings: POINT_LOOKUPS })
   const writer = createWriter(sql)
 
+  async function cutoffs(): Promise<Cutoffs> {
+    const databaseNow = await agreedTime(sql, options.hostNow ?? (() => new Date()))
+    return cutoffsOf(days, options.now?.() ?? databaseNow)
+  }
+
   return {
     async sweep(signal) {
+      const due = await cutoffs()
       const round = createRound({
         sql,
         writer,
         log,
-        cutoffs: cutoffsOf(days, now()),
+        cutoffs: due,
         stretches,
         steps,
         signal,
@@ -98,10 +107,31 @@ export function createSweeper(options: SweepOptions): Sweeper {
       if (failures.length > 1) throw new AggregateError(failures, 'several parts of the sweep failed')
       return round.done
     },
-    survey: () => survey(sql, cutoffsOf(days, now()), stretches),
+    survey: async () => survey(sql, await cutoffs(), stretches),
     close: () => sql.end({ timeout: 5 }),
   }
 }
+
+/**
+ * The database's time, if this machine has about the same. One of two clocks that differ is wrong, and nothing says
+ * which: by a clock that is weeks ahead, everything would be past its time.
+ * @throws Error with one line for the operator
+ */
+async function agreedTime(sql: Sql, hostNow: () => Date): Promise<Date> {
+  const before = hostNow().getTime()
+  const [row] = await sql<{ ms: number }[]>`/* sweep.clock */
+    select (extract(epoch from clock_timestamp()) * 1000)::float8 ms`
+  if (row === undefined) throw new Error('the database did not tell its time')
+  // The database answered somewhere between the two: a slow answer is no difference.
+  const aheadMs = Math.max(before - row.ms, row.ms - hostNow().getTime())
+  if (aheadMs > MOST_SKEW_MS) {
+    throw new Error(
+      `nothing was deleted: the clock of this machine (${new Date(before).toISOString()}) and that of the database (${new Date(row.ms).toISOString()}) differ by more than 5 minutes. Set the one that is wrong (chrony, ntpd)`,
+    )
+  }
+  return new Date(row.ms)
+}
+const MOST_SKEW_MS = 5 * 60_000
 
 /**
  * One sweep from outside of a server.

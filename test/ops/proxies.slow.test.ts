@@ -1,0 +1,223 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, expect, test } from 'vitest'
+import { startServer } from '../faults/server-process.ts'
+import { makeEvent } from '../ingest/sending.ts'
+import { PASSWORD } from '../kit/app.ts'
+import { freshDatabase } from '../kit/database.ts'
+import { debianPackage } from '../kit/debian.ts'
+import { createClient } from '../kit/http.ts'
+import { buildPage } from '../web/built-page.ts'
+
+/**
+ * The texts of docs/scaling.md, word for word but for addresses and the certificate, in the real nginx and Caddy: writers
+ * that send more than two servers take, and one server killed meanwhile. Without apt this fails and says so.
+ */
+const SCALING = readFileSync(join(import.meta.dirname, '../../docs/scaling.md'), 'utf8')
+const WRITERS = 300
+const OVERLOAD_MS = 12_000
+
+const cleanUps: (() => Promise<unknown> | unknown)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+const blockOf = (language: string): string => {
+  const text = new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\n\`\`\``).exec(SCALING)?.[1]
+  if (text === undefined) throw new Error(`docs/scaling.md has no block of ${language}`)
+  return text
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Starts a proxy and waits until it takes connections. */
+async function runProxy(command: string, args: string[], port: number, cwd: string): Promise<string> {
+  const child: ChildProcess = spawn(command, args, {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, HOME: cwd, XDG_DATA_HOME: cwd, XDG_CONFIG_HOME: cwd },
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (said += chunk))
+  const ended = once(child, 'exit')
+  cleanUps.push(async () => {
+    child.kill('SIGTERM')
+    await ended
+  })
+  const address = `http://127.0.0.1:${port}`
+  for (let i = 0; i < 200; i++) {
+    if (child.exitCode !== null) throw new Error(`${command} ended with ${child.exitCode}:\n${said}`)
+    const up = await fetch(`${address}/livez`).then(
+      (answer) => answer.ok,
+      () => false,
+    )
+    if (up) return address
+    await sleep(50)
+  }
+  throw new Error(`${command} does not answer:\n${said}`)
+}
+
+const proxies = {
+  async nginx(servers: readonly string[], folder: string) {
+    const port = await freePort()
+    const text = withAddresses(blockOf('nginx'), servers)
+      .replace(/listen 443 ssl http2;.*/, `listen 127.0.0.1:${port};`)
+      .replace(/^ *ssl_certificate.*\n/gm, '')
+    expect(text).not.toMatch(/ssl|10\.0\.0/)
+    const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (name) => `${name}_temp_path ${folder}/${name};`,
+    )
+    const file = join(folder, 'nginx.conf')
+    writeFileSync(
+      file,
+      `daemon off; pid ${folder}/nginx.pid; error_log stderr warn; worker_processes 1;
+events { worker_connections 2048; }
+http { access_log off; ${temp.join(' ')}
+${text}
+}\n`,
+    )
+    const root = await debianPackage('nginx')
+    const args = ['-c', file, '-p', folder, ...(process.getuid?.() === 0 ? ['-g', 'user root;'] : [])]
+    return runProxy(join(root, 'usr/sbin/nginx'), args, port, folder)
+  },
+  async caddy(servers: readonly string[], folder: string) {
+    const port = await freePort()
+    const text = withAddresses(blockOf('caddy'), servers).replace(
+      'monitor.example.org {',
+      `http://:${port} {`,
+    )
+    const file = join(folder, 'Caddyfile')
+    writeFileSync(file, `{\n\tadmin off\n}\n${text}\n`)
+    const root = await debianPackage('caddy')
+    return runProxy(
+      join(root, 'usr/bin/caddy'),
+      ['run', '--config', file, '--adapter', 'caddyfile'],
+      port,
+      folder,
+    )
+  },
+}
+
+const withAddresses = (text: string, servers: readonly string[]): string =>
+  text
+    .replaceAll('10.0.0.11:8080', new URL(servers[0] as string).host)
+    .replaceAll('10.0.0.12:8080', new URL(servers[1] as string).host)
+
+/** A POST that tells its status, or the code with which the connection broke. */
+const post = (url: URL, agent: Agent, token: string, body: Buffer): Promise<number | string> =>
+  new Promise((resolve) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      'content-length': body.length,
+    }
+    const sent = request(url, { method: 'POST', agent, headers }, (answer) => {
+      answer.resume()
+      answer.on('end', () => resolve(answer.statusCode as number))
+      answer.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'broken'))
+    })
+    sent.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'broken'))
+    sent.end(body)
+  })
+
+test.each([
+  'nginx',
+  'caddy',
+] as const)('behind %s 300 writers in overload and a killed server leave every page and read answered', async (kind) => {
+  await buildPage()
+  const database = await freshDatabase()
+  cleanUps.push(() => database.drop())
+  const settings = {
+    SVC_DATABASE_URL: database.url,
+    SVC_TRUST_PROXY: 'true',
+    SVC_ALLOWED_HOSTS: '127.0.0.1',
+    SVC_RATE_LIMIT_EVENTS_PER_S: '1000000000',
+    SVC_RATE_LIMIT_BURST: '1000000000',
+  }
+  const servers = await Promise.all([startServer(settings), startServer(settings)])
+  cleanUps.push(async () => {
+    for (const server of servers) server.kill('SIGKILL')
+    await Promise.all(servers.map(({ ended }) => ended))
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'svc-proxy-'))
+  cleanUps.push(() => rmSync(folder, { recursive: true, force: true }))
+  const address = await proxies[kind](
+    servers.map((server) => server.address),
+    folder,
+  )
+  const client = createClient(address)
+  cleanUps.push(() => client.close())
+  const account = { email: 'ada@example.org', password: PASSWORD }
+  const session = (await client.call('POST', '/api/auth/register', { body: account })).body.token
+  const made = await client.call('POST', '/api/tokens', {
+    token: session,
+    body: { name: 'a', scope: 'reporter' },
+  })
+  const token: string = made.body.token
+
+  const agent = new Agent({ keepAlive: true, maxSockets: WRITERS })
+  cleanUps.push(() => agent.destroy())
+  const outcomes: Record<string, number> = {}
+  const until = performance.now() + OVERLOAD_MS
+  const line = 'x'.repeat(200)
+  const write = async (writer: number): Promise<void> => {
+    const batch = `overload-${writer}`
+    const start = [
+      makeEvent('batch_start', { batch_id: batch, job_id: null }),
+      makeEvent('job_start', { batch_id: batch, job_id: 'a' }),
+    ]
+    const url = new URL('/api/events/batch', address)
+    await post(url, agent, token, Buffer.from(JSON.stringify(start)))
+    while (performance.now() < until) {
+      const events = Array.from({ length: 200 }, () =>
+        makeEvent('log_line', { batch_id: batch, job_id: 'a', data: { line, level: 'info' } }),
+      )
+      const outcome = await post(url, agent, token, Buffer.from(JSON.stringify(events)))
+      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+      if (outcome !== 200) await sleep(100)
+    }
+  }
+  const reads: { path: string; status: number | string }[] = []
+  const read = async (): Promise<void> => {
+    const paths = [
+      '/',
+      '/b/overload-1',
+      '/api/batches',
+      '/api/batches?limit=5',
+      '/readyz',
+      '/pip/simple/svc-agent',
+    ]
+    for (let i = 0; performance.now() < until; i++) {
+      const path = paths[i % paths.length] as string
+      const answer = await client.call('GET', path, { token: session }).then(
+        ({ status }) => status,
+        (error: NodeJS.ErrnoException) => error.code ?? 'broken',
+      )
+      reads.push({ path, status: answer })
+      await sleep(20)
+    }
+  }
+  const killed = sleep(OVERLOAD_MS / 2).then(() => servers[1].kill('SIGKILL'))
+  await Promise.all([...Array.from({ length: WRITERS }, (_, i) => write(i)), read(), read(), read(), killed])
+
+  const expected = new Set([200, 308])
+  expect(reads.filter(({ status }) => !expected.has(status as number))).toEqual([])
+  expect(reads.length).toBeGreaterThan(20)
+  expect(outcomes[200]).toBeGreaterThan(0)
+  // Refused by the service, never by the proxy in its name.
+  console.info(`${kind}: ${reads.length} reads, events by answer ${JSON.stringify(outcomes)}`)
+  expect(outcomes[502] ?? 0, JSON.stringify(outcomes)).toBe(0)
+}, 240_000)
