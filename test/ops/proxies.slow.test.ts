@@ -21,7 +21,8 @@ import { buildPage } from '../web/built-page.ts'
  */
 const SCALING = readFileSync(join(import.meta.dirname, '../../docs/scaling.md'), 'utf8')
 const WRITERS = 300
-const OVERLOAD_MS = 12_000
+const OVERLOAD_MS = 14_000
+const KILL_MS = 6_000
 
 const cleanUps: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
@@ -95,10 +96,9 @@ ${text}
   },
   async caddy(servers: readonly string[], folder: string) {
     const port = await freePort()
-    const text = withAddresses(blockOf('caddy'), servers).replace(
-      'monitor.example.org {',
-      `http://:${port} {`,
-    )
+    const text = withAddresses(blockOf('caddy'), servers)
+      .replace('Host monitor.example.org', 'Host 127.0.0.1')
+      .replace('monitor.example.org {', `http://:${port} {`)
     const file = join(folder, 'Caddyfile')
     writeFileSync(file, `{\n\tadmin off\n}\n${text}\n`)
     const root = await debianPackage('caddy')
@@ -171,7 +171,10 @@ test.each([
   const agent = new Agent({ keepAlive: true, maxSockets: WRITERS })
   cleanUps.push(() => agent.destroy())
   const outcomes: Record<string, number> = {}
-  const until = performance.now() + OVERLOAD_MS
+  const begun = performance.now()
+  const until = begun + OVERLOAD_MS
+  /** Answers that the proxy made up, by milliseconds since the beginning. */
+  const madeUp: number[] = []
   const line = 'x'.repeat(200)
   const write = async (writer: number): Promise<void> => {
     const batch = `overload-${writer}`
@@ -187,6 +190,7 @@ test.each([
       )
       const outcome = await post(url, agent, token, Buffer.from(JSON.stringify(events)))
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+      if (outcome === 502) madeUp.push(performance.now() - begun)
       if (outcome !== 200) await sleep(100)
     }
   }
@@ -210,14 +214,16 @@ test.each([
       await sleep(20)
     }
   }
-  const killed = sleep(OVERLOAD_MS / 2).then(() => servers[1].kill('SIGKILL'))
+  const killed = sleep(KILL_MS).then(() => servers[1].kill('SIGKILL'))
   await Promise.all([...Array.from({ length: WRITERS }, (_, i) => write(i)), read(), read(), read(), killed])
 
   const expected = new Set([200, 308])
   expect(reads.filter(({ status }) => !expected.has(status as number))).toEqual([])
   expect(reads.length).toBeGreaterThan(20)
   expect(outcomes[200]).toBeGreaterThan(0)
-  // Refused by the service, never by the proxy in its name.
   console.info(`${kind}: ${reads.length} reads, events by answer ${JSON.stringify(outcomes)}`)
-  expect(outcomes[502] ?? 0, JSON.stringify(outcomes)).toBe(0)
+  expect(outcomes[503]).toBeGreaterThan(0)
+  // Refusals are the service's. Caddy alone cannot send a body twice, until it knows that a server is gone.
+  const allowed = (ms: number) => kind === 'caddy' && ms > KILL_MS - 500 && ms < KILL_MS + 4_000
+  expect(madeUp.filter((ms) => !allowed(ms))).toEqual([])
 }, 240_000)
