@@ -7,6 +7,7 @@ import importlib.util
 import io
 import json
 import math
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -92,7 +93,7 @@ def test_histories_come_as_csv_where_there_is_no_pyarrow(
     monkeypatch.setattr("importlib.import_module", without)
     server.gets["/api/batches/b/metrics.csv"] = ("text/csv", CSV.encode())
     rows = api.metrics_frame("b", frame="table").records()
-    when = "2026-01-31T12:00:00.001Z"
+    when = datetime(2026, 1, 31, 12, 0, 0, 1_000, timezone.utc)
     first = {"batch_id": "b", "job_id": "a", "key": "train_loss", "step": 0, "value": 0.5, "timestamp": when}
     assert rows[0] == first
     assert rows[1]["key"] == "odd,key"
@@ -126,7 +127,7 @@ def _arrow(rows: list[tuple[str, int, str, float]]) -> bytes:
 def test_histories_of_several_batches_come_as_arrow_and_become_any_frame(
     server: FakeIngest, api: Api, frame: _table.FrameKind
 ) -> None:
-    query = "?keys=acc&keys=train_loss"
+    query = "?key=acc&key=train_loss"
     kind = "application/vnd.apache.arrow.stream"
     server.gets[f"/api/batches/b1/metrics.arrow{query}"] = (kind, _arrow([("a", 0, "acc", 0.5), ("a", 1, "acc", 0.6)]))
     server.gets[f"/api/batches/b2/metrics.arrow{query}"] = (kind, _arrow([("c", 0, "train_loss", 1.5)]))

@@ -135,6 +135,12 @@ class Transport:
             self.close()
             raise Unreachable(_reason(error)) from error
 
+    def patience(self, seconds: float) -> None:
+        """How long a read from the answer of `stream` waits from now on; then it raises OSError."""
+        sock = getattr(self._connection, "sock", None)
+        if sock is not None:
+            sock.settimeout(seconds)
+
     def abort(self) -> None:
         """Cut a request under way in another thread, which then sees Unreachable. For the end of close()."""
         self._aborted = True

@@ -9,7 +9,8 @@ loss = api.metrics_frame([run["id"] for run in runs], keys=["val_loss"], wide=Tr
 """
 
 from .._errors import QueryError
-from ._api import Api
+from ._api import Api, Best
+from ._follow import Message
 from ._table import Table
 
-__all__ = ["Api", "QueryError", "Table"]
+__all__ = ["Api", "Best", "Message", "QueryError", "Table"]

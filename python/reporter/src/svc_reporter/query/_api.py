@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-import csv
-import importlib
-import io
-from collections.abc import Iterable, Sequence
-from typing import Any
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from ._client import Client, segment
+from ._follow import Kind, Message, follow
+from ._histories import metrics_of, resources_of
 from ._table import FrameKind, Table
+from ._values import as_number, as_time, flattened
 
+_JOB_FIRST = ("batch_id", "job_id", "status", "model", "dataset", "started_at", "ended_at", "elapsed_s", "epochs")
 _PLACE = ("batch_id", "job_id", "step")
 """What a point of several series shares; a timestamp may differ between the series of one epoch."""
-_ARROW = "application/vnd.apache.arrow.stream"
-_WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-_JOB_FIRST = ("batch_id", "job_id", "status", "model", "dataset", "started_at", "ended_at", "elapsed_s", "epochs")
+_GROUPS = (("param", "params"), ("metric", "metrics"), ("latest", "latest"))
+_LINES_A_PAGE = 500
 
 Names = str | Iterable[str] | None
+Goal = Literal["min", "max"]
+
+
+class Best(NamedTuple):
+    """The best point of a metric, and the batch that it is of."""
+
+    batch: dict[str, Any]
+    job_id: str
+    step: int
+    value: float
 
 
 class Api:
     """Reads through the service's REST interface, as SVC_TOKEN's user.
 
     `frame` says what the `*_frame` methods return: "pandas", "polars", "table" (a `Table`, which has
-    `.records()` and needs nothing installed), or "auto": the first of these that is installed.
+    `.records()` and needs nothing installed), or "auto": the first of these that is installed. Batches and jobs come
+    as the service describes them (docs/api.md); in tables times are datetimes in UTC, and nested parameters are
+    columns such as `param.optimizer.lr`.
+
+    `update` needs a session: the `token` that `POST /api/auth/login` answers with.
     """
 
     def __init__(
@@ -32,6 +47,8 @@ class Api:
     ) -> None:
         self._client = Client(url, token, timeout_s)
         self._frame = frame
+
+    # --- batches
 
     def batches(
         self,
@@ -41,16 +58,80 @@ class Api:
         host: Names = None,
         owner: Names = None,
         tag: Names = None,
+        group: Names = None,
         q: str | None = None,
+        where: Names = None,
+        sort: str | None = None,
+        order: Literal["asc", "desc"] | None = None,
         limit: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Batches as the service describes them, newest first; several values of one filter mean "or"."""
-        filters = {"project": project, "status": status, "host": host, "owner": owner, "tag": tag, "q": q}
-        return list(self._client.items("/api/batches", filters, limit))
+        """Batches as the service describes them, newest first; several values of one filter mean "or".
+
+        `where` are conditions that a job of the batch meets (`"lr < 0.01"`), all of them; `sort` is a field such as
+        `elapsed`, `param.lr` or `min.val_loss`. Archived batches are left out.
+        """
+        filters = {"project": project, "status": status, "host": host, "owner": owner, "tag": tag, "group": group}
+        more = {"q": q, "where": where, "sort": sort, "order": order}
+        return list(self._client.items("/api/batches", {**filters, **more}, limit))
 
     def batch(self, batch_id: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._client.get(f"/api/batches/{segment(batch_id)}")
+        """One batch, with its `config`, `summary`, `notes`, `tags` and `env_snapshot`."""
+        found: dict[str, Any] = self._client.get(_batch(batch_id))
         return found
+
+    def config(self, batch_id: str) -> dict[str, Any]:
+        """The configuration that the run was given and updated with; empty where it has none."""
+        return dict(self.batch(batch_id).get("config") or {})
+
+    def best(
+        self,
+        metric: str,
+        goal: Goal = "min",
+        *,
+        project: Names = None,
+        status: Names = None,
+        tag: Names = None,
+        group: Names = None,
+    ) -> Best | None:
+        """The batch with the least or the greatest finite value of a metric among all its points, not only the last.
+
+        None where no batch has such a point. Raises ValueError for another goal than "min" and "max".
+        """
+        if goal not in ("min", "max"):
+            raise ValueError(f"goal must be 'min' or 'max', got {goal!r}")
+        filters = {"project": project, "status": status, "tag": tag, "group": group}
+        order = {"sort": f"{goal}.{metric}", "order": "asc" if goal == "min" else "desc"}
+        for batch in self._client.items("/api/batches", {**filters, **order}, 1):
+            points = (
+                (point["value"], point) for point in self.series(batch["id"], metric) if math.isfinite(point["value"])
+            )
+            found = min(points, key=_first, default=None) if goal == "min" else max(points, key=_first, default=None)
+            if found is not None:
+                return Best(batch, found[1]["job_id"], found[1]["step"], found[0])
+        return None
+
+    def update(
+        self,
+        batch_id: str,
+        *,
+        name: str | None = None,
+        notes: str | None = None,
+        tags: Sequence[str] | None = None,
+        group: str | None = None,
+        starred: bool | None = None,
+        archived: bool | None = None,
+    ) -> dict[str, Any]:
+        """Change what people say of a batch; what is None stays as it is. Returns the batch. Needs a session."""
+        wanted = {"name": name, "notes": notes, "group": group, "starred": starred, "archived": archived}
+        changes: dict[str, Any] = {key: value for key, value in wanted.items() if value is not None}
+        if tags is not None:
+            changes["tags"] = [tags] if isinstance(tags, str) else list(tags)
+        if not changes:
+            raise ValueError("nothing to change: give name, notes, tags, group, starred or archived")
+        found: dict[str, Any] = self._client.patch(_batch(batch_id), changes)
+        return found
+
+    # --- jobs
 
     def jobs(
         self,
@@ -66,39 +147,57 @@ class Api:
         filters = {"project": project, "batch": batch_ids, "status": status, "model": model, "dataset": dataset}
         return list(self._client.items("/api/jobs", filters, limit))
 
-    def jobs_table(self, batch_ids: Names = None, **filters: Any) -> Table:
-        """One row per job: its fields, then `param.*`, `metric.*` (final) and `latest.*`."""
-        rows: list[dict[str, Any]] = []
-        for job in self.jobs(batch_ids, **filters):
-            row = {name: value for name, value in job.items() if name not in ("id", "params", "metrics", "latest")}
-            row["job_id"] = job.get("id")
-            for prefix, name in (("param", "params"), ("metric", "metrics"), ("latest", "latest")):
-                for key, value in (job.get(name) or {}).items():
-                    row[f"{prefix}.{key}"] = _WORDS.get(value, value) if isinstance(value, str) else value
-            rows.append(row)
-        return Table.of_records(rows, _JOB_FIRST)
+    def jobs_table(
+        self,
+        batch_ids: Names = None,
+        *,
+        project: Names = None,
+        status: Names = None,
+        model: Names = None,
+        dataset: Names = None,
+        limit: int | None = None,
+    ) -> Table:
+        """One row per job: its fields, then `param.*`, `metric.*` (final) and `latest.*`; nested ones flattened."""
+        found = self.jobs(batch_ids, project=project, status=status, model=model, dataset=dataset, limit=limit)
+        return Table.of_records([_row(job) for job in found], _JOB_FIRST)
 
-    def jobs_frame(self, batch_ids: Names = None, *, frame: FrameKind | None = None, **filters: Any) -> Any:
-        """`jobs_table` as a data frame; filters as for `jobs`."""
-        return self.jobs_table(batch_ids, **filters).to_frame(frame or self._frame)
+    def jobs_frame(
+        self,
+        batch_ids: Names = None,
+        *,
+        project: Names = None,
+        status: Names = None,
+        model: Names = None,
+        dataset: Names = None,
+        limit: int | None = None,
+        frame: FrameKind | None = None,
+    ) -> Any:
+        """`jobs_table` as a data frame."""
+        table = self.jobs_table(batch_ids, project=project, status=status, model=model, dataset=dataset, limit=limit)
+        return table.to_frame(frame or self._frame)
+
+    def attempts(self, batch_id: str, job_id: str) -> list[dict[str, Any]]:
+        """Every start of a job, also in the batches that reran it, as the service describes them."""
+        path = f"{_batch(batch_id)}/jobs/{segment(job_id)}/attempts"
+        return list(self._client.get(path)["items"])
+
+    # --- histories
+
+    def series(self, batch_id: str, keys: Names = None, *, jobs: Names = None) -> list[dict[str, Any]]:
+        """Every recorded point of a batch as `{"batch_id", "job_id", "key", "step", "value", "timestamp"}`."""
+        return self.metrics_table(batch_id, keys, jobs=jobs).records()
 
     def metrics_table(
         self, batch_ids: str | Iterable[str], keys: Names = None, wide: bool = False, *, jobs: Names = None
     ) -> Table:
         """Every recorded point: `batch_id, job_id, key, step, value, timestamp`, where a step is an epoch.
 
-        `wide` makes a column of each key, beside `batch_id, job_id, step`.
+        `wide` makes a column of each key, beside `batch_id, job_id, step`, ordered by these.
 
         Comes as an Arrow stream where pyarrow is installed, else as CSV; both are complete.
         """
-        wanted = [batch_ids] if isinstance(batch_ids, str) else list(batch_ids)
-        filters = {"keys": keys, "jobs": jobs}
-        parts = [self._one_batch(batch_id, filters) for batch_id in wanted]
-        table = _joined(parts)
-        if wide:
-            index = [name for name in _PLACE if name in table.columns]
-            return table.wide(index, "key", "value")
-        return table
+        table = self._metrics(batch_ids, keys, jobs)
+        return table.wide(_PLACE, "key", "value") if wide else table
 
     def metrics_frame(
         self,
@@ -110,66 +209,77 @@ class Api:
         frame: FrameKind | None = None,
     ) -> Any:
         """`metrics_table` as a data frame."""
-        return self.metrics_table(batch_ids, keys, wide, jobs=jobs).to_frame(frame or self._frame)
+        table = self._metrics(batch_ids, keys, jobs)
+        kind = frame or self._frame
+        return table.to_wide_frame(_PLACE, "key", "value", kind) if wide else table.to_frame(kind)
+
+    def resources_table(self, batch_id: str, keys: Names = None, *, jobs: Names = None) -> Table:
+        """Every sample of the machine: `batch_id, job_id, key, time, value`; `job_id` is None of the whole batch."""
+        return resources_of(self._client, batch_id, {"key": keys, "job": jobs})
+
+    def resources_frame(
+        self, batch_id: str, keys: Names = None, *, jobs: Names = None, frame: FrameKind | None = None
+    ) -> Any:
+        """`resources_table` as a data frame."""
+        return self.resources_table(batch_id, keys, jobs=jobs).to_frame(frame or self._frame)
+
+    def logs(
+        self,
+        batch_id: str,
+        *,
+        job_id: str | None = None,
+        level: str | None = None,
+        stream: Literal["stdout", "stderr"] | None = None,
+        q: str | None = None,
+        tail: int | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """Log lines as the service describes them, oldest first, page by page; `tail`: the last so many."""
+        path = f"{_batch(batch_id)}/log-lines"
+        filters: dict[str, Any] = {"job_id": job_id, "level": level, "stream": stream, "q": q}
+        if tail is not None:
+            yield from self._client.get(path, {**filters, "tail": tail})["items"]
+            return
+        after: int | None = None
+        while True:
+            page = self._client.get(path, {**filters, "after": after, "limit": _LINES_A_PAGE})
+            yield from page["items"]
+            after = page["next_after"]
+            if after is None or not page["items"]:
+                return
+
+    def follow(
+        self, batch_id: str, kinds: Iterable[Kind] = ("batch", "metrics", "logs"), *, timeout_s: float | None = None
+    ) -> Iterator[Message]:
+        """What happens to a batch from now on, as it happens; ends when the batch does, or after `timeout_s`.
+
+        The first message is the batch as it is. What was there before is read with the other methods.
+        """
+        return follow(self._client, batch_id, tuple(kinds), timeout_s)
 
     def close(self) -> None:
+        """Close the connection; a later call opens another one."""
         self._client.close()
 
-    def _one_batch(self, batch_id: str, filters: dict[str, Names]) -> Table:
-        path = f"/api/batches/{segment(batch_id)}/metrics"
-        try:
-            pyarrow = importlib.import_module("pyarrow")
-            ipc = importlib.import_module("pyarrow.ipc")
-        except ImportError:
-            with self._client.stream(f"{path}.csv", filters, "text/csv") as response:
-                return _with_batch(_read_csv(io.TextIOWrapper(response, "utf-8", newline="")), batch_id)
-        with self._client.stream(f"{path}.arrow", filters, _ARROW) as response:
-            arrow = ipc.open_stream(response).read_all()
-        for at, field in enumerate(arrow.schema):
-            if pyarrow.types.is_dictionary(field.type):  # batches of different dictionaries do not join
-                arrow = arrow.set_column(at, field.name, arrow.column(at).cast(field.type.value_type))
-        if "batch_id" not in arrow.column_names:
-            arrow = arrow.add_column(0, "batch_id", pyarrow.array([batch_id] * arrow.num_rows, pyarrow.string()))
-        return Table(arrow=arrow)
+    def _metrics(self, batch_ids: str | Iterable[str], keys: Names, jobs: Names) -> Table:
+        wanted = [batch_ids] if isinstance(batch_ids, str) else list(batch_ids)
+        return metrics_of(self._client, wanted, {"key": keys, "job": jobs})
 
 
-def _joined(parts: Sequence[Table]) -> Table:
-    if len(parts) == 1:
-        return parts[0]
-    arrows = [part._arrow for part in parts if part._arrow is not None]
-    if parts and len(arrows) == len(parts):
-        return Table(arrow=importlib.import_module("pyarrow").concat_tables(arrows, promote_options="default"))
-    names = list(dict.fromkeys(name for part in parts for name in part.columns))
-    columns: dict[str, list[Any]] = {name: [] for name in names or ("batch_id", "job_id", "key", "step", "value")}
-    for part in parts:
-        for name in columns:
-            columns[name] += part[name] if name in part.columns else [None] * len(part)
-    return Table(columns)
+def _batch(batch_id: str) -> str:
+    return f"/api/batches/{segment(batch_id)}"
 
 
-def _with_batch(table: Table, batch_id: str) -> Table:
-    if "batch_id" in table.columns:
-        return table
-    return Table({"batch_id": [batch_id] * len(table), **{name: table[name] for name in table.columns}})
+def _first(pair: tuple[float, Any]) -> float:
+    return pair[0]
 
 
-def _read_csv(text: io.TextIOBase) -> Table:
-    rows = csv.reader(text)
-    header = next(rows, [])
-    columns: dict[str, list[Any]] = {name: [] for name in header}
-    readers = [_CELLS.get(name, str) for name in header]
-    for row in rows:
-        for name, read, cell in zip(header, readers, row, strict=True):
-            columns[name].append(read(cell))
-    return Table(columns)
-
-
-def _number(cell: str) -> float | None:
-    return None if cell == "" else _WORDS.get(cell) if cell in _WORDS else float(cell)
-
-
-def _whole(cell: str) -> int | None:
-    return int(cell) if cell else None
-
-
-_CELLS: dict[str, Any] = {"step": _whole, "value": _number}
+def _row(job: Mapping[str, Any]) -> dict[str, Any]:
+    row = {name: value for name, value in job.items() if name not in ("id", "params", "metrics", "latest")}
+    row["job_id"] = job.get("id")
+    for name in ("started_at", "ended_at"):
+        if name in row:
+            row[name] = as_time(row[name])
+    for prefix, name in _GROUPS:
+        for key, value in flattened(job.get(name) or {}, f"{prefix}."):
+            row[key] = as_number(value)
+    return row

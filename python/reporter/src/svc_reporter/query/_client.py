@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -40,6 +42,16 @@ class Client:
             raise _refusal(answer.status, answer.body)
         return json.loads(answer.body)
 
+    def patch(self, path: str, changes: Mapping[str, Any]) -> Any:
+        """Needs a session; a token is refused by the service."""
+        try:
+            answer = self._transport.request("PATCH", path, json.dumps(changes).encode())
+        except Unreachable as error:
+            raise QueryError(f"{self._transport.target} does not answer: {error}") from error
+        if answer.status != 200:
+            raise _refusal(answer.status, answer.body)
+        return json.loads(answer.body)
+
     def items(self, path: str, filters: Filters | None = None, limit: int | None = None) -> Iterator[dict[str, Any]]:
         """All items of a list, page by page."""
         cursor: str | None = None
@@ -53,6 +65,13 @@ class Client:
             cursor = page.get("next_cursor")
             if not cursor:
                 return
+
+    def events(self, path: str, filters: Filters, timeout_s: float | None) -> Events:
+        """Server-sent events, for at most so many seconds."""
+        settings = self._settings
+        if settings.target is None:
+            raise ValueError("no service to ask")
+        return Events(Transport(settings.target, settings.token, self._timeout_s), path + _query(filters), timeout_s)
 
     @contextmanager
     def stream(self, path: str, filters: Filters, accept: str) -> Iterator[HTTPResponse]:
@@ -78,6 +97,57 @@ class Client:
 
     def close(self) -> None:
         self._transport.close()
+
+
+class Events:
+    """Server-sent events, each `{"id", "event", "data"}` as far as it has them; ends with the stream or with the time.
+
+    A block without a message counts too: it is how the service tells its cursor. Raises QueryError for a refusal, and
+    for a stream that was cut.
+    """
+
+    def __init__(self, transport: Transport, path: str, timeout_s: float | None) -> None:
+        self._transport = transport
+        self._path = path
+        self._until = None if timeout_s is None else time.monotonic() + timeout_s
+
+    def __iter__(self) -> Iterator[dict[str, str]]:
+        transport = self._transport
+        try:
+            response = transport.stream(self._path, "text/event-stream")
+            if response.status != 200:
+                raise _refusal(response.status, response.read(100_000))
+            event: dict[str, str] = {}
+            while True:
+                if self._until is not None:
+                    transport.patience(max(0.01, self._until - time.monotonic()))
+                raw = response.readline()
+                line = raw.decode("utf-8").rstrip("\r\n")
+                if raw == b"":
+                    return
+                if line == "":
+                    yield event
+                    event = {}
+                elif not line.startswith(":"):
+                    name, _, value = line.partition(":")
+                    value = value.removeprefix(" ")
+                    event[name] = f"{event[name]}\n{value}" if name in event else value
+                if self.is_over():
+                    return
+        except (Unreachable, OSError, ValueError, HTTPException) as error:
+            if not self.is_over():
+                raise QueryError(f"the stream of {transport.target} was cut: {error}") from error
+        finally:
+            transport.close()
+
+    def is_over(self) -> bool:
+        """The time is up."""
+        return self._until is not None and time.monotonic() >= self._until
+
+    def end_in(self, seconds: float) -> None:
+        """Read on for at most so long."""
+        until = time.monotonic() + seconds
+        self._until = until if self._until is None else min(until, self._until)
 
 
 def segment(text: str) -> str:

@@ -58,16 +58,31 @@ class Table:
         return polars.DataFrame(self._columns, strict=False, infer_schema_length=None)
 
     def wide(self, index: Sequence[str], key: str, value: str) -> Table:
-        """One row per index, one column per value of `key`."""
+        """One row per index, ordered by it, and one column per value of `key`."""
         rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         names: dict[str, None] = {}
-        keys, values = self[key], self[value]
-        for at, place in enumerate(zip(*(self[name] for name in index), strict=True)):
-            row = rows.setdefault(place, dict(zip(index, place, strict=True)))
-            row[keys[at]] = values[at]
-            names[keys[at]] = None
-        ordered = [*index, *sorted(names)]
-        return Table({name: [row.get(name) for row in rows.values()] for name in ordered})
+        index = [name for name in index if name in self.columns]
+        places = zip(*(self[name] for name in index), strict=True)
+        for place, name, cell in zip(places, self[key], self[value], strict=True):
+            row = rows.get(place)
+            if row is None:
+                row = rows[place] = {}
+            row[name] = cell
+            names[name] = None
+        ordered = sorted(rows.items(), key=lambda item: item[0])
+        columns: dict[str, list[Any]] = {name: [place[at] for place, _ in ordered] for at, name in enumerate(index)}
+        columns.update({name: [row.get(name) for _, row in ordered] for name in sorted(names)})
+        return Table(columns)
+
+    def to_wide_frame(self, index: Sequence[str], key: str, value: str, kind: FrameKind = "auto") -> Any:
+        """`wide` as a frame, by the frame's own library where that does it sooner."""
+        kind = _installed() if kind == "auto" else kind
+        if kind != "pandas" or len(self) == 0:
+            return self.wide(index, key, value).to_frame(kind)
+        frame = self.to_pandas()
+        found = frame.set_index([*index, key])[value].unstack(key)
+        found.columns.name = None
+        return found.reset_index()
 
     def to_frame(self, kind: FrameKind = "auto") -> Any:
         """The frame asked for; "auto": pandas if it is installed, else polars, else this table."""

@@ -1,0 +1,33 @@
+"""Values of the service's JSON as Python has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+"""What JSON has no number for (contract §1)."""
+
+
+def as_number(value: Any) -> Any:
+    """The float that one of the words stands for; anything else as it is."""
+    return WORDS.get(value, value) if isinstance(value, str) else value
+
+
+def as_time(text: str | None) -> datetime | None:
+    """`2026-01-31T12:00:00.123Z` as a datetime in UTC, which Python 3.10 cannot read by itself."""
+    if text is None:
+        return None
+    whole, _, fraction = text.rstrip("Z").partition(".")
+    micros = int(fraction[:6].ljust(6, "0")) if fraction else 0
+    return datetime.fromisoformat(whole).replace(microsecond=micros, tzinfo=timezone.utc)
+
+
+def flattened(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """`{"optimizer": {"lr": 0.1}}` as `("param.optimizer.lr", 0.1)`."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flattened(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
