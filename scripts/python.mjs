@@ -31,7 +31,6 @@ export async function preparePython(folders) {
     .update([python.path, python.version, ...words].join('\0'))
     .digest('hex')
   if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === stamp && existsSync(PYTHON)) return { bin: BIN }
-  rmSync(VENV, { recursive: true, force: true })
   await makeEnvironment(python.path, VENV)
   const needed = folders.flatMap((folder) => {
     const file = join(folder, 'requirements-test.txt')
@@ -52,7 +51,7 @@ export async function freshEnvironment(folder) {
 }
 
 /** python3 if it is new enough, else the newest that has a name of its own. A shim may be there and still not run. */
-async function findPython() {
+export async function findPython() {
   const names = ['python3', ...[14, 13, 12, 11, 10].map((minor) => `python3.${minor}`), 'python']
   for (const name of names) {
     const script = 'import sys; print(sys.executable); print("%d.%d.%d" % sys.version_info[:3])'
@@ -64,8 +63,12 @@ async function findPython() {
   throw new Error(`no Python ${AT_LEAST.join('.')} or newer was found: tried ${names.join(', ')}`)
 }
 
-/** Some systems ship Python without ensurepip, and then venv fails after half of its work; virtualenv brings a pip. */
-async function makeEnvironment(python, folder) {
+/**
+ * A new virtual environment with pip in `folder`, in place of what is there.
+ * Some systems ship Python without ensurepip, and then venv fails after half of its work; virtualenv brings a pip.
+ */
+export async function makeEnvironment(python, folder) {
+  rmSync(folder, { recursive: true, force: true })
   const first = await exec(python, ['-m', 'venv', folder], OPTIONS).then(
     () => undefined,
     (error) => error,

@@ -2,11 +2,10 @@
 export const pythonSnippet = (url: string, token: string): string => `import math, time
 import svc_reporter as svc
 
-with svc.Reporter(project="first-steps", n_total=1, url="${url}", token="${token}") as run:
-    with run.job("hello", model="demo", lr=3e-4) as job:
-        for epoch in range(60):
-            job.epoch(epoch, train_loss=math.exp(-epoch / 15), val_loss=math.exp(-epoch / 18) + 0.05)
-            time.sleep(1)
+run = svc.init(project="first-steps", name="hello", config={"lr": 3e-4}, url="${url}", token="${token}")
+for step in range(60):
+    run.log({"train_loss": math.exp(-step / 15), "val_loss": math.exp(-step / 18) + 0.05}, step=step)
+    time.sleep(1)
 `
 
 export const shellSnippet = (url: string, token: string): string => `export SVC_URL=${url} SVC_TOKEN=${token}

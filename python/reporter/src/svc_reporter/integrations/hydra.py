@@ -8,6 +8,7 @@ Within the task function, `current_job()` is the job, for `epoch` and `log`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from hydra.core.utils import JobStatus
@@ -26,12 +27,26 @@ def current_job() -> Job | None:
 
 
 def job_params(config: Any) -> dict[str, Any]:
-    """A configuration as parameters: resolved, and a missing value (`???`) left out."""
-    try:
-        values = OmegaConf.to_container(config, resolve=True, throw_on_missing=False)
-    except Exception:  # an interpolation that cannot be resolved: it is shown as it is written
-        values = OmegaConf.to_container(config, resolve=False, throw_on_missing=False)
-    return {str(k): v for k, v in values.items() if v != "???"} if isinstance(values, dict) else {}
+    """A configuration as parameters: resolved, groups as `model.lr`, and a missing value (`???`) left out."""
+    plain = OmegaConf.to_container(config, resolve=False)
+    values: dict[Any, Any] = {}
+    for key, written in plain.items() if isinstance(plain, dict) else ():
+        if key == "hydra":  # Hydra's own settings, some of which cannot be resolved here
+            continue
+        try:
+            value = config[key]
+            values[key] = OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+        except Exception:  # missing, or an interpolation that cannot be resolved: it is shown as it is written
+            values[key] = written
+    return dict(_flattened(values, ""))
+
+
+def _flattened(values: dict[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flattened(value, f"{prefix}{key}.")
+        elif value != "???":
+            yield f"{prefix}{key}", value
 
 
 class SvcCallback(Callback):
@@ -50,8 +65,7 @@ class SvcCallback(Callback):
         number = OmegaConf.select(hydra, "job.num", default=None) if hydra is not None else None
         name = OmegaConf.select(hydra, "job.override_dirname", default="") if hydra is not None else ""
         job_id = name or (f"job-{number}" if number is not None else "job")
-        params = {key: value for key, value in job_params(config).items() if key != "hydra"}
-        _current = self._run.job(job_id, **params)
+        _current = self._run.job(job_id, **job_params(config))
         _current.begin()
 
     def on_job_end(self, config: Any, job_return: Any, **kwargs: Any) -> None:
