@@ -36,7 +36,7 @@ def job_params(config: Any) -> dict[str, Any]:
         try:
             value = config[key]
             values[key] = OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
-        except Exception:  # missing, or an interpolation that cannot be resolved: it is shown as it is written
+        except Exception:  # missing, or an interpolation that cannot be resolved: its text is shown
             values[key] = written
     return dict(_flattened(values, ""))
 

@@ -121,7 +121,7 @@ class Api:
         starred: bool | None = None,
         archived: bool | None = None,
     ) -> dict[str, Any]:
-        """Change what people say of a batch; what is None stays as it is. Returns the batch. Needs a session."""
+        """Change what people say of a batch; None leaves a field unchanged. Returns the batch. Needs a session."""
         wanted = {"name": name, "notes": notes, "group": group, "starred": starred, "archived": archived}
         changes: dict[str, Any] = {key: value for key, value in wanted.items() if value is not None}
         if tags is not None:
@@ -252,7 +252,7 @@ class Api:
     ) -> Iterator[Message]:
         """What happens to a batch from now on, as it happens; ends when the batch does, or after `timeout_s`.
 
-        The first message is the batch as it is. What was there before is read with the other methods.
+        The first message is the current batch. What was there before is read with the other methods.
         """
         return follow(self._client, batch_id, tuple(kinds), timeout_s)
 
