@@ -1,7 +1,14 @@
 import { visibleBatches } from '../domain/access.ts'
 import { type BatchRow, type BatchView, readBatches } from '../domain/batches/index.ts'
 import { ANONYMOUS } from '../domain/caller.ts'
-import { findJobs, type JobName, type JobRow, type JobView, LazyJobView } from '../domain/jobs/index.ts'
+import {
+  findJobs,
+  type JobName,
+  type JobRow,
+  type JobView,
+  jobsNamed,
+  LazyJobView,
+} from '../domain/jobs/index.ts'
 import { presentBatches, viewsOfJobs } from '../domain/present.ts'
 import { anonymous, anonymousJob, asShared, openShare } from '../domain/shares/index.ts'
 import type { Context } from './context.ts'
@@ -89,4 +96,19 @@ export async function sharedBatch(context: Context, token: string): Promise<Batc
   if (!share.anonymous) return { row, view: open, share: { anonymous: false, text: (value) => value } }
   const hidden = anonymous(open)
   return { row, view: hidden.batch, share: { anonymous: true, text: hidden.text } }
+}
+
+/** Those of these jobs that a share's batch has, as its reader sees them; none when the token opens nothing. */
+export async function sharedJobs(
+  context: Context,
+  token: string,
+  ids: readonly string[],
+): Promise<JobNode[]> {
+  const batch = await sharedBatch(context, token)
+  if (batch === null) return []
+  const rows = await jobsNamed(
+    context.db,
+    ids.map((id) => ({ batchKey: batch.row.key, id })),
+  )
+  return jobNodes(context, rows, () => batch.share)
 }

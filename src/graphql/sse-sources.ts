@@ -1,4 +1,5 @@
 import {
+  type ExecutionArgs,
   type ExecutionResult,
   GraphQLError,
   type GraphQLSchema,
@@ -13,55 +14,43 @@ import { costError } from './limits.ts'
 
 /** What graphql-sse is given to run: a subscription's frames as they are, or an operation that a client sent. */
 
-/** A context as graphql-sse's types want it. */
-export type OperationContext = Record<PropertyKey, unknown> | undefined
-
 /** A subscription has one field; a document that is longer wants something else. */
 const MOST_TOKENS = 1_000
 
-interface FrameResult extends ExecutionResult {
+/** A result with the frame that it was made of. */
+export interface FrameResult extends ExecutionResult {
   frame: Frame
 }
-export const frameOf = (result: object): Frame | undefined => (result as Partial<FrameResult>).frame
 
-/** The subscription's frames, disguised as results. graphql-sse frees a source only if it has all three methods. */
-export function framesOf(subscription: Subscription): AsyncIterableIterator<FrameResult> {
+/** The subscription's frames as they are: the bytes of a frame stand for its result. */
+export const framesOf = (subscription: Subscription): AsyncIterableIterator<FrameResult> =>
+  resultsOf(subscription, async () => ({}))
+
+/** A result for each frame of a source. graphql-sse frees a source only if it has all three methods. */
+export function resultsOf(
+  source: AsyncIterable<Frame>,
+  resultOf: (frame: Frame) => Promise<ExecutionResult>,
+): AsyncIterableIterator<FrameResult> {
   const over = { done: true, value: undefined } as const
+  const frames = source[Symbol.asyncIterator]()
   return {
     [Symbol.asyncIterator]() {
       return this
     },
     async next() {
-      const { done, value } = await subscription.next()
-      return done ? over : { done: false, value: { frame: value } }
+      const { done, value: frame } = await frames.next()
+      return done === true ? over : { done: false, value: { ...(await resultOf(frame)), frame } }
     },
     async return() {
-      await subscription.return()
+      await frames.return?.()
       return over
     },
     async throw(error) {
-      await subscription.return()
+      await frames.return?.()
       throw error
     },
   }
 }
-
-/** The same subscription; `seen` is told of each frame on its way. */
-export const through = (subscription: Subscription, seen: (frame: Frame) => void): Subscription => ({
-  [Symbol.asyncIterator]() {
-    return this
-  },
-  async next() {
-    const result = await subscription.next()
-    if (result.done !== true) seen(result.value)
-    return result
-  },
-  return: () => subscription.return(),
-  throw: (error) => subscription.throw(error),
-  get caughtUpTo() {
-    return subscription.caughtUpTo
-  },
-})
 
 /** Whether the request is a subscription, so that it is answered with a stream where the client takes one. */
 export function isSubscription({ query, operationName }: Record<string, unknown>): boolean {
@@ -74,42 +63,40 @@ export function isSubscription({ query, operationName }: Record<string, unknown>
   }
 }
 
-/** What graphql-sse executes; or its answer, where only subscriptions are served. */
-export function argumentsOf(
+/** A request that is not executed, as graphql-sse knows it: by its having data. */
+export const refused = (errors: readonly GraphQLError[]): ExecutionResult => ({ data: undefined, errors })
+
+/** A subscription as graphql-js executes it, or what graphql-sse answers instead. */
+export type Operation = { args: ExecutionArgs } | { answer: Response | ExecutionResult }
+
+/**
+ * Parses, validates and limits the operation of a request.
+ * @param context of the operation, for the estimate of its cost and for `subscribe`
+ */
+export function readOperation(
   schema: GraphQLSchema,
   params: Record<string, unknown>,
-  contextValue: OperationContext,
-) {
-  const { query, variables, operationName } = params
+  context: object,
+): Operation {
+  const { query, operationName } = params
+  const variables = (params.variables ?? {}) as Record<string, unknown>
   try {
     const document = parse(String(query), { maxTokens: MOST_TOKENS })
     const name = typeof operationName === 'string' ? operationName : undefined
     if (getOperationAST(document, name)?.operation !== 'subscription') {
       throw new GraphQLError('Only subscriptions are streamed: send queries to /graphql as JSON')
     }
-    const valid = validate(schema, document, undefined, { maxErrors: 1 }).length === 0
-    // What is not valid is said by graphql-sse.
-    if (valid) {
-      const given = (variables ?? {}) as Record<string, unknown>
-      const refusal = costError(schema, document, given, name, contextValue ?? {})
-      if (refusal !== undefined) throw refusal
-    }
+    const errors = validate(schema, document)
+    if (errors.length > 0) return { answer: refused(errors) }
+    const refusal = costError(schema, document, variables, name, context)
+    if (refusal !== undefined) throw refusal
     return {
-      schema,
-      document,
-      operationName: name,
-      variableValues: variables as Record<string, unknown> | undefined,
-      contextValue,
+      args: { schema, document, operationName: name, variableValues: variables, contextValue: context },
     }
   } catch (error) {
-    const refused: Response = [
-      JSON.stringify({ errors: [error] }),
-      {
-        status: 400,
-        statusText: 'Bad Request',
-        headers: { 'content-type': 'application/json; charset=utf-8' },
-      },
-    ]
-    return refused
+    const headers = { 'content-type': 'application/json; charset=utf-8' }
+    return {
+      answer: [JSON.stringify({ errors: [error] }), { status: 400, statusText: 'Bad Request', headers }],
+    }
   }
 }

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { ExecutionResult, GraphQLSchema } from 'graphql'
+import type { GraphQLSchema } from 'graphql'
 import { createHandler } from 'graphql-sse'
 import type { Logger } from 'pino'
 import type { Caller } from '../domain/caller.ts'
@@ -8,7 +8,8 @@ import type { Frame } from '../stream/frame.ts'
 import type { Subscription } from '../stream/subscription.ts'
 import type { Context } from './context.ts'
 import { maskWith } from './mask.ts'
-import { argumentsOf, frameOf, framesOf, type OperationContext, through } from './sse-sources.ts'
+import { createSharedExecution } from './shared-execution.ts'
+import { type FrameResult, framesOf, readOperation } from './sse-sources.ts'
 
 /**
  * Server-sent events (contract §6; design.md §2 "SSE"), by graphql-sse's handler in two profiles:
@@ -37,7 +38,8 @@ export interface Sse {
     caller: Caller,
     options?: { until?: Date | undefined; lastEventId?: number | undefined },
   ): Promise<void>
-  readonly counts: { open: number; cutOff: number }
+  /** `executed` and `shared`: results of operations that were made, and that another stream's was used for. */
+  readonly counts: { open: number; cutOff: number; executed: number; shared: number }
   /** Ends every stream. */
   stop(): void
 }
@@ -68,8 +70,6 @@ interface Stream {
   profile: 'events' | 'operation'
   res: ServerResponse
   subscription: Subscription | null
-  /** Of the operation profile: frames whose results are not made yet, in order. */
-  sourced: Frame[]
   /** What stands for each chunk of graphql-sse that is not written yet, in order. */
   marks: { frame: Frame | undefined }[]
   unwritten: number
@@ -81,7 +81,8 @@ interface Stream {
   pings: number
   nextPing: number
   params: Record<string, unknown>
-  context: Context | undefined
+  /** Of the operation profile. */
+  operation: { caller: Caller; following: Following } | undefined
 }
 
 export function createSse(options: {
@@ -96,20 +97,30 @@ export function createSse(options: {
   const mask = maskWith(options.log)
   const times = { ...TIMES, ...options.times }
   const open = new Set<Stream>()
-  const counts = { open: 0, cutOff: 0 }
+  const execution = createSharedExecution()
+  const streams = { open: 0, cutOff: 0 }
 
-  const handle = createHandler<undefined, Stream, OperationContext>({
+  /** Executes for the stream whose context it is. */
+  const operationOf = (stream: Stream) => {
+    const { caller, following } = stream.operation as NonNullable<Stream['operation']>
+    return { caller, contextFor: () => contextFor(caller, following) }
+  }
+
+  const handle = createHandler<undefined, Stream>({
     schema,
     // A stream is one request; several operations over one connection would share its back-pressure.
     authenticate: () => null,
-    context: (req) => req.context.context as OperationContext,
-    onSubscribe: (req) =>
-      req.context.profile === 'events'
-        ? framesOf(req.context.subscription as Subscription)
-        : argumentsOf(schema, req.context.params, req.context.context as OperationContext),
+    async onSubscribe(req) {
+      const stream = req.context
+      if (stream.subscription !== null) return framesOf(stream.subscription)
+      const { caller, contextFor } = operationOf(stream)
+      const operation = readOperation(schema, stream.params, contextFor())
+      if (!('args' in operation)) return operation.answer
+      return execution.subscribe(operation.args, caller, contextFor)
+    },
     async onNext(_context, req, result) {
       const stream = req.context
-      const frame = stream.profile === 'events' ? frameOf(result) : stream.sourced.shift()
+      const { frame, errors, ...rest } = result as Partial<FrameResult>
       while (isFull(stream) && !stream.res.closed) {
         await new Promise<void>((resolve) => {
           stream.roomy = resolve
@@ -119,7 +130,6 @@ export function createSse(options: {
       stream.unwritten += frame?.size ?? 0
       // The bytes of this profile are made already.
       if (stream.profile === 'events') return {}
-      const { errors, ...rest } = result as ExecutionResult
       return errors === undefined ? rest : { ...rest, errors: errors.map(mask) }
     },
   })
@@ -158,7 +168,7 @@ export function createSse(options: {
       'x-accel-buffering': 'no',
     })
     open.add(stream)
-    counts.open = open.size
+    streams.open = open.size
     try {
       const retryMs = Math.round(times.retryMs * (0.75 + Math.random() / 2))
       const cursor = stream.subscription?.caughtUpTo
@@ -166,7 +176,7 @@ export function createSse(options: {
       for await (const chunk of body) await write(stream, chunk)
     } finally {
       open.delete(stream)
-      counts.open = open.size
+      streams.open = open.size
       end()
       res.end()
     }
@@ -206,7 +216,7 @@ export function createSse(options: {
     for (const stream of open) {
       if (stream.blockedSince !== null) {
         if (now - stream.blockedSince < times.stallMs) continue
-        counts.cutOff++
+        streams.cutOff++
         stream.res.destroy()
       } else if (now >= stream.nextPing) {
         stream.nextPing = now + times.pingMs
@@ -223,7 +233,6 @@ export function createSse(options: {
     profile,
     res,
     subscription: null,
-    sourced: [],
     marks: [],
     unwritten: 0,
     roomy: null,
@@ -232,35 +241,29 @@ export function createSse(options: {
     pings: 0,
     nextPing: performance.now() + times.pingMs,
     params: {},
-    context: undefined,
+    operation: undefined,
   })
 
   return {
-    counts,
+    get counts() {
+      return { ...streams, ...execution.counts }
+    },
     serveEvents(res, headers, subscription) {
       return serve({ ...newStream(res, 'events'), subscription }, headers)
     },
     serveOperation(res, headers, params, caller, { until, lastEventId } = {}) {
-      const stream = { ...newStream(res, 'operation'), params }
-      const recording: Following = {
+      const stream: Stream = { ...newStream(res, 'operation'), params }
+      const following: Following = {
         get cursor() {
           return live.cursor
         },
         async follow(as, channels, options) {
-          const subscription = await live.follow(as, channels, {
-            ...options,
-            after: lastEventId ?? options?.after,
-            until,
-          })
-          stream.subscription = subscription
-          return through(subscription, (frame) => {
-            stream.sourced.push(frame)
-            // What one request reads once is read again for each result.
-            Object.assign(stream.context as Context, contextFor(caller, recording))
-          })
+          const after = lastEventId ?? options?.after
+          stream.subscription = await live.follow(as, channels, { ...options, after, until })
+          return stream.subscription
         },
       }
-      stream.context = contextFor(caller, recording)
+      stream.operation = { caller, following }
       return serve(stream, headers)
     },
     stop() {

@@ -1,18 +1,22 @@
 import type { ToldLine, ToldPoint } from '../domain/live/index.ts'
 import type { LogLine } from '../domain/logs/index.ts'
+import { Problem } from '../problem.ts'
 import type { Frame } from '../stream/frame.ts'
+import type { Subscription } from '../stream/subscription.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
+import type { Context } from './context.ts'
 import { connectionCost, LOOKUP } from './costs.ts'
 import { JobType } from './job.ts'
 import { streamCursor } from './live.ts'
-import { batchesById, jobsByName } from './nodes.ts'
+import { batchesById, jobsByName, sharedBatch, sharedJobs } from './nodes.ts'
 import { LogLineType } from './records.ts'
 
 /**
  * Typed subscriptions beside `live` (contract §10): `batch`, `metrics`, `logLines` and `project`. Each follows one
  * channel of the stream, with the same permission, replay and back-pressure. Points and lines come from the message
- * itself; batches and jobs are read again for each update, by the same resolvers as in a query.
+ * itself; batches and jobs are read again for each update, by the same resolvers as in a query. Subscribers with the
+ * same document, variables and credential share one execution of each update (shared-execution.ts).
  */
 
 /** Jobs or batches that one change names at most, for the estimate of the cost. */
@@ -22,6 +26,7 @@ const CURSOR = 'Where the stream goes on after this update: `after` of the next 
 const RESET =
   'True when `after` was too old or unknown: read the current state with a query, then go on from this cursor'
 const AFTER = 'Cursor to go on from, such as streamCursor; without it, from now on'
+const SHARE = 'Token of a link that opens this batch, in place of a credential; shows what the link shows'
 
 const isReset = ({ type }: Frame): boolean => type === 'reset'
 
@@ -29,6 +34,7 @@ const isReset = ({ type }: Frame): boolean => type === 'reset'
 interface BatchUpdate {
   frame: Frame
   batchId: string
+  share: string | null | undefined
 }
 const BatchUpdateType = builder.objectRef<BatchUpdate>('BatchUpdate')
 builder.objectType(BatchUpdateType, {
@@ -41,15 +47,22 @@ builder.objectType(BatchUpdateType, {
       nullable: true,
       complexity: LOOKUP,
       description: 'Null once it is deleted',
-      resolve: async ({ batchId }, _args, context) => (await batchesById(context, [batchId]))[0] ?? null,
+      resolve: async ({ batchId, share }, _args, context) =>
+        share == null ? ((await batchesById(context, [batchId]))[0] ?? null) : sharedBatch(context, share),
     }),
     jobs: t.field({
       type: [JobType],
       complexity: connectionCost({ first: CHANGED_AT_ONCE }),
-      resolve: async ({ frame, batchId }, _args, context) => {
+      resolve: async ({ frame, batchId, share }, _args, context) => {
         const { jobs = [] } = frame.payload() as { jobs?: { id: string }[] }
-        const names = jobs.map(({ id }) => ({ batchId, id }))
-        return names.length === 0 ? [] : (await jobsByName(context, names)).filter((job) => job !== null)
+        const ids = jobs.map(({ id }) => id)
+        if (ids.length === 0) return []
+        if (share != null) return sharedJobs(context, share, ids)
+        const found = await jobsByName(
+          context,
+          ids.map((id) => ({ batchId, id })),
+        )
+        return found.filter((job) => job !== null)
       },
     }),
   }),
@@ -156,6 +169,36 @@ const accepting =
   (frame: Frame): boolean =>
     isReset(frame) || (frame.type === type && wanted(frame))
 
+/** What a subscription about one batch was asked for. */
+interface Asked {
+  batchId: string
+  after?: string | null | undefined
+  share?: string | null | undefined
+}
+
+/**
+ * Follows one kind of message of a batch, through the caller's own rights or through a share of that batch.
+ * @throws Problem channel_forbidden for what the caller or the share does not show
+ */
+async function followBatch(
+  context: Context,
+  kind: 'batch' | 'metrics' | 'logs',
+  { batchId, after, share }: Asked,
+  accept: (frame: Frame) => boolean,
+): Promise<Subscription> {
+  const options = { after: streamCursor(after), accept }
+  const { caller, live } = context
+  if (share == null) return live.follow(caller, [`${kind}:${batchId}`], options)
+  const opened = await sharedBatch(context, share)
+  if (opened?.row.id !== batchId || (kind === 'logs' && opened.share?.anonymous === true)) {
+    throw new Problem('channel_forbidden', {
+      detail: `The link does not open ${kind}:${batchId}`,
+      errors: [{ path: 'share', message: `does not open ${kind}:${batchId}` }],
+    })
+  }
+  return live.follow(caller, [`share:${share}`], options)
+}
+
 builder.subscriptionFields((t) => ({
   batch: t.field({
     type: BatchUpdateType,
@@ -163,10 +206,11 @@ builder.subscriptionFields((t) => ({
     args: {
       id: t.arg.id({ required: true, description: 'batch_id' }),
       after: t.arg.string({ description: AFTER }),
+      share: t.arg.string({ description: SHARE }),
     },
-    subscribe: (_root, { id, after }, { caller, live }) =>
-      live.follow(caller, [`batch:${id}`], { after: streamCursor(after), accept: accepting('summary') }),
-    resolve: (frame: Frame, { id: batchId }) => ({ frame, batchId }),
+    subscribe: (_root, { id: batchId, after, share }, context) =>
+      followBatch(context, 'batch', { batchId, after, share }, accepting('summary')),
+    resolve: (frame: Frame, { id: batchId, share }) => ({ frame, batchId, share }),
   }),
   metrics: t.field({
     type: MetricsUpdateType,
@@ -175,12 +219,12 @@ builder.subscriptionFields((t) => ({
       batchId: t.arg.id({ required: true }),
       keys: t.arg.stringList({ description: 'Names of series; all without it' }),
       after: t.arg.string({ description: AFTER }),
+      share: t.arg.string({ description: SHARE }),
     },
-    subscribe: (_root, { batchId, keys, after }, { caller, live }) => {
+    subscribe: (_root, { keys, ...asked }, context) => {
       const only = keySet(keys)
       const some = (frame: Frame) => only === undefined || seriesIn(frame, only).length > 0
-      const options = { after: streamCursor(after), accept: accepting('epochs', some) }
-      return live.follow(caller, [`metrics:${batchId}`], options)
+      return followBatch(context, 'metrics', asked, accepting('epochs', some))
     },
     resolve: (frame: Frame, { keys }) => ({ frame, keys: keySet(keys) }),
   }),
@@ -190,9 +234,9 @@ builder.subscriptionFields((t) => ({
     args: {
       batchId: t.arg.id({ required: true }),
       after: t.arg.string({ description: AFTER }),
+      share: t.arg.string({ description: SHARE }),
     },
-    subscribe: (_root, { batchId, after }, { caller, live }) =>
-      live.follow(caller, [`logs:${batchId}`], { after: streamCursor(after), accept: accepting('lines') }),
+    subscribe: (_root, asked, context) => followBatch(context, 'logs', asked, accepting('lines')),
     resolve: (frame: Frame) => frame,
   }),
   project: t.field({

@@ -37,6 +37,7 @@ export {
   type JobOrder,
   type JobParents,
   type JobSearch,
+  jobsNamed,
   searchJobs,
 } from './search.ts'
 export { type JobRow, type JobView, jobView, LazyJobView } from './view.ts'

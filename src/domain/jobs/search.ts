@@ -97,12 +97,25 @@ export async function findJobs(
   const batches = await visibleBatches(db, caller, [...new Set(wanted.map((name) => name.batchId))])
   if (batches.length === 0) return []
   const byId = new Map(batches.map((batch) => [batch.id, batch]))
-  const seen = wanted.filter((name) => byId.has(name.batchId))
-  const rows = await wideRows(db<JobRow[]>`/* jobs.find */
-    select ${jobColumns(db)}
-    from unnest(${seen.map((name) => (byId.get(name.batchId) as BatchAccess).key)}::bigint[], ${seen.map((name) => name.id)}::text[]) as w (batch_key, id)
-    join jobs j on j.batch_key = w.batch_key and j.id = w.id ${jobJoins(db)}`)
+  const rows = await jobsNamed(
+    db,
+    wanted.flatMap(({ batchId, id }) => {
+      const batch = byId.get(batchId)
+      return batch === undefined ? [] : [{ batchKey: batch.key, id }]
+    }),
+  )
   return rows.map((job) => ({ job, batch: byId.get(job.batch_id) as BatchAccess }))
+}
+
+/** The jobs of these names that there are, in no order. Whether the caller may see them was asked before. */
+export async function jobsNamed(
+  db: Db,
+  names: readonly { batchKey: number; id: string }[],
+): Promise<JobRow[]> {
+  return wideRows(db<JobRow[]>`/* jobs.find */
+    select ${jobColumns(db)}
+    from unnest(${names.map((name) => name.batchKey)}::bigint[], ${names.map((name) => name.id)}::text[]) as w (batch_key, id)
+    join jobs j on j.batch_key = w.batch_key and j.id = w.id ${jobJoins(db)}`)
 }
 
 function planOf(db: Db, parents: JobParents, search: JobSearch, usesProgress: boolean): PagePlan {

@@ -60,6 +60,18 @@ export function createCounters(
     'Streams cut off because their client took nothing',
     () => sse.counts.cutOff,
   )
+  value(
+    'counter',
+    'svc_sse_executions_total',
+    'Results of GraphQL subscriptions that were executed',
+    () => sse.counts.executed,
+  )
+  value(
+    'counter',
+    'svc_sse_executions_shared_total',
+    'Results of GraphQL subscriptions that were taken from an execution for another stream',
+    () => sse.counts.shared,
+  )
   value('counter', 'svc_sse_failed_total', 'Changes that could not be told', () => live.counts.failed)
   value(
     'counter',
