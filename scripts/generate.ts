@@ -50,7 +50,12 @@ async function openapi(): Promise<unknown> {
       maxSeries: config.maxSeriesPerJob,
     }),
     live,
-    sse: { serveEvents: never, serveOperation: never, counts: { open: 0, cutOff: 0, executed: 0, shared: 0 }, stop: () => {} },
+    sse: {
+      serveEvents: never,
+      serveOperation: never,
+      counts: { open: 0, cutOff: 0, executed: 0, shared: 0 },
+      stop: () => {},
+    },
     now,
     startedAt,
     log,
