@@ -10,6 +10,7 @@ import { generate } from '@graphql-codegen/cli'
 import { pino } from 'pino'
 import codegen from '../codegen.ts'
 import { CONFIG_KEYS, readConfig } from '../src/config.ts'
+import { openGraph } from '../src/db/prisma.ts'
 import { openSql } from '../src/db/sql.ts'
 import { eventJsonSchema } from '../src/domain/events/index.ts'
 import { createLive } from '../src/domain/live/index.ts'
@@ -28,7 +29,9 @@ const ROOT = join(import.meta.dirname, '..')
 /** The document of the real routes. Nothing listens, and the database is never asked: connections open when used. */
 async function openapi(): Promise<unknown> {
   const { config } = readConfig({})
-  const sql = openSql('postgresql://nobody@localhost/none', { name: 'generate' })
+  const url = 'postgresql://nobody@localhost/none'
+  const sql = openSql(url, { name: 'generate' })
+  const graph = openGraph(url, { max: 1 })
   const writer = createWriter(sql)
   const now = () => new Date(0)
   const startedAt = now()
@@ -38,6 +41,7 @@ async function openapi(): Promise<unknown> {
   const app = await buildServer({
     config,
     sql,
+    prisma: graph.prisma,
     writer,
     ingest: createIngest({
       sql,
@@ -66,6 +70,7 @@ async function openapi(): Promise<unknown> {
   const document = apiDocument(app)
   await app.close()
   await sql.end()
+  await graph.close()
   return document
 }
 

@@ -189,6 +189,7 @@ export async function startApp(
     const server = await buildServer({
       config,
       sql,
+      prisma: graph.prisma,
       writer,
       ingest,
       live,

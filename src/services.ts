@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
+import type { PrismaClient } from './db/prisma.ts'
 import type { Sql } from './db/sql.ts'
 import type { Live } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
@@ -13,6 +14,8 @@ export interface Services {
   config: Config
   /** The pool that reads use. */
   sql: Sql
+  /** Reads plain lists of entities; every write is refused. */
+  prisma: PrismaClient
   /** What `commit` writes through. */
   writer: Writer
   ingest: Ingest

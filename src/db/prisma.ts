@@ -1,7 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { Prisma, PrismaClient } from './generated/client.ts'
 
-export { Prisma }
+export { Prisma, type PrismaClient }
 
 export interface Graph {
   /** Reads entities and their relations, one SQL statement for a whole selection; every write is refused. */

@@ -1,5 +1,8 @@
-import type { Db, Tx } from '../db/sql.ts'
+import { instantOf } from '../db/instant.ts'
+import type { Prisma, PrismaClient } from '../db/prisma.ts'
+import type { Tx } from '../db/sql.ts'
 import type { Actor, Known } from './caller.ts'
+import { isUuid } from './uuid.ts'
 
 /** What is written down so that somebody can answer for it later. `subject` names its kind: `user:<id>`. */
 export interface AuditEntry {
@@ -110,57 +113,101 @@ export interface AuditFilter {
   to?: string | undefined
 }
 
+/** The order of the log: newest first. */
+export const NEWEST_ENTRY_FIRST = { id: 'desc' } as const satisfies Prisma.AuditEntryOrderByWithRelationInput
+
+/** The entries that meet every condition of a filter. */
+export function auditWhere(filter: AuditFilter): Prisma.AuditEntryWhereInput {
+  const { subject, action, actor, address, from, to } = filter
+  return {
+    ...(subject !== undefined && { subject }),
+    ...(action !== undefined && {
+      action: action.endsWith('.') ? { startsWith: literally(action) } : action,
+    }),
+    ...(actor !== undefined &&
+      (isUuid(actor) ? { actorId: actor } : { actor: { emailKey: actor.toLowerCase() } })),
+    ...(address !== undefined && { address }),
+    at: { ...(from !== undefined && { gte: laterMs(from) }), ...(to !== undefined && { lt: laterMs(to) }) },
+  }
+}
+
+/** Prisma makes a LIKE of `startsWith`, without escaping its wildcards. */
+const literally = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
+
+/** Entries have milliseconds: of a bound in microseconds counts the next of those. */
+function laterMs(instant: string): Date {
+  const floor = new Date(instant)
+  return /\.\d{3}0*[1-9]/.test(instant) ? new Date(floor.getTime() + 1) : floor
+}
+
 /**
- * The log, newest first: `limit` entries before `after`.
+ * The log as an administrator reads it, newest first: `limit` entries before `after`.
  * @param reader the administrator who reads: commands of other people's batches are redacted
  */
 export async function listAudit(
-  db: Db,
+  prisma: PrismaClient,
   reader: { userId: string },
   page: AuditFilter & { limit: number; after: number | undefined },
 ): Promise<AuditRecord[]> {
-  return db<AuditRecord[]>`/* audit.list */
-    select a.id, a.at, case when u.id is null then null else jsonb_build_object('id', u.id, 'name', u.name) end actor,
-      a.via, a.address, a.action, a.subject,
-      case when a.detail ? 'command' and not exists (
-          select from batches b where a.subject like 'batch:%' and b.id = substr(a.subject, 7) and b.owner_id = ${reader.userId}::uuid)
-        then a.detail || jsonb_build_object('command', ${REDACTED}::text) else a.detail end detail
-    from audit_log a left join users u on u.id = a.actor_id
-    where ${page.after === undefined ? db`true` : db`a.id < ${page.after}`} and ${matches(db, page)}
-    order by a.id desc limit ${page.limit}`
+  const { limit, after, ...filter } = page
+  const where = { ...auditWhere(filter), ...(after !== undefined && { id: { lt: after } }) }
+  const entries = await prisma.auditEntry.findMany({
+    where,
+    include: { actor: { select: { id: true, name: true } } },
+    orderBy: NEWEST_ENTRY_FIRST,
+    take: limit,
+  })
+  return (await withoutOthersCommands(prisma, reader, entries)).map(({ id, at, actor, ...entry }) => ({
+    id: Number(id),
+    at: instantOf(at),
+    actor,
+    via: entry.via as AuditRecord['via'],
+    address: entry.address,
+    action: entry.action as AuditRecord['action'],
+    subject: entry.subject,
+    detail: entry.detail as AuditRecord['detail'],
+  }))
 }
 
-/** How many entries there are. */
-export async function countAudit(db: Db, filter: AuditFilter): Promise<number> {
-  const [row] = await db<{ n: number }[]>`/* audit.count */
-    select count(*)::int n from audit_log a where ${matches(db, filter)}`
-  return row?.n ?? 0
+/** The entries with the commands of other people's batches redacted. */
+export async function withoutOthersCommands<Entry extends { subject: string; detail: Prisma.JsonValue }>(
+  prisma: PrismaClient,
+  reader: { userId: string },
+  entries: Entry[],
+): Promise<Entry[]> {
+  const withCommand = entries.filter(({ detail }) => hasCommand(detail))
+  if (withCommand.length === 0) return entries
+  const own = await prisma.batch.findMany({
+    where: { ownerId: reader.userId, id: { in: withCommand.map(({ subject }) => batchIn(subject)) } },
+    select: { id: true },
+  })
+  const ids = new Set(own.map(({ id }) => `batch:${id}`))
+  return entries.map((entry) =>
+    hasCommand(entry.detail) && !ids.has(entry.subject)
+      ? { ...entry, detail: { ...entry.detail, command: REDACTED } }
+      : entry,
+  )
 }
+
+const hasCommand = (detail: Prisma.JsonValue): detail is Prisma.JsonObject =>
+  typeof detail === 'object' && detail !== null && Object.hasOwn(detail, 'command')
+
+const batchIn = (subject: string): string =>
+  subject.startsWith('batch:') ? subject.slice('batch:'.length) : ''
 
 /** Entries that one statement of an export reads. */
 const PIECE = 1_000
 
 /** All entries as `listAudit` shows them, in pieces: flat memory however long the log is. */
 export async function* exportAudit(
-  db: Db,
+  prisma: PrismaClient,
   reader: { userId: string },
   filter: AuditFilter,
 ): AsyncGenerator<AuditRecord[]> {
   let after: number | undefined
   do {
-    const entries = await listAudit(db, reader, { ...filter, limit: PIECE, after })
+    const entries = await listAudit(prisma, reader, { ...filter, limit: PIECE, after })
     if (entries.length > 0) yield entries
     after = entries.length < PIECE ? undefined : entries.at(-1)?.id
   } while (after !== undefined)
-}
-
-function matches(db: Db, { subject, action, actor, address, from, to }: AuditFilter) {
-  const all = db`true`
-  return db`
-    ${subject === undefined ? all : db`a.subject = ${subject}`}
-    and ${action === undefined ? all : action.endsWith('.') ? db`starts_with(a.action, ${action})` : db`a.action = ${action}`}
-    and ${actor === undefined ? all : db`a.actor_id in (select id from users where id::text = ${actor} or email_key = ${actor.toLowerCase()})`}
-    and ${address === undefined ? all : db`a.address = ${address}`}
-    and ${from === undefined ? all : db`a.at >= ${from}::timestamptz`}
-    and ${to === undefined ? all : db`a.at < ${to}::timestamptz`}`
 }

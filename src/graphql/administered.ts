@@ -1,13 +1,13 @@
-import { z } from 'zod'
-import { type AuditRecord, countAudit, listAudit } from '../domain/audit.ts'
-import { isAdmin, isPerson } from '../domain/caller.ts'
+import { instantOf } from '../db/instant.ts'
+import { type AuditFilter, auditWhere, NEWEST_ENTRY_FIRST, withoutOthersCommands } from '../domain/audit.ts'
+import { isPerson } from '../domain/caller.ts'
 import { isMuted, listRules, type Rule } from '../domain/notifications/index.ts'
-import { listTokens, type Token } from '../domain/tokens/index.ts'
+import { ownTokens } from '../domain/tokens/index.ts'
 import { Problem } from '../problem.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { connectionCost, DERIVED } from './costs.ts'
-import { connectionType, cursorsOf, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
+import { FIRST, MOST, pageSizes } from './paging.ts'
 import { PersonType, ViewerType } from './person.ts'
 import { ProjectType } from './project.ts'
 
@@ -80,98 +80,113 @@ const unlessForbidden = <T>(read: Promise<T>): Promise<T | null> =>
     throw error
   })
 
-const TokenType = builder.objectRef<Token>('Token')
-builder.objectType(TokenType, {
+const TokenType = builder.prismaObject('Token', {
   description: 'A token for programs, never the token itself.',
+  select: { id: true },
   fields: (t) => ({
-    id: t.id({ resolve: ({ id }) => id }),
-    name: t.string({ resolve: ({ name }) => name }),
-    scope: t.string({ description: 'reporter or read', resolve: ({ scope }) => scope }),
-    last4: t.string({ resolve: ({ last4 }) => last4 }),
-    createdAt: t.field({ type: 'DateTime', resolve: ({ createdAt }) => createdAt }),
-    lastUsedAt: t.field({ type: 'DateTime', nullable: true, resolve: ({ lastUsedAt }) => lastUsedAt }),
+    id: t.exposeID('id'),
+    name: t.exposeString('name'),
+    scope: t.exposeString('scope', { description: 'reporter or read' }),
+    last4: t.exposeString('last4'),
+    createdAt: t.field({
+      type: 'DateTime',
+      select: { createdAt: true },
+      resolve: ({ createdAt }) => instantOf(createdAt),
+    }),
+    lastUsedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      select: { lastUsedAt: true },
+      resolve: ({ lastUsedAt }) => lastUsedAt && instantOf(lastUsedAt),
+    }),
   }),
 })
 
 builder.objectField(ViewerType, 'tokens', (t) =>
-  t.field({
+  t.prismaField({
     type: [TokenType],
     nullable: true,
     complexity: DERIVED,
     description: 'Yours, newest first, 500 at most; null for whoever comes with a token',
-    resolve: (user, _args, { caller, db }) =>
-      isPerson(caller) ? listTokens(db, user.id, { limit: MOST.tokens, after: undefined }) : null,
+    resolve: (query, user, _args, { caller, prisma }) =>
+      isPerson(caller) ? prisma.token.findMany({ ...query, ...ownTokens(user.id), take: MOST.tokens }) : null,
   }),
 )
 
-const EntryType = builder.objectRef<AuditRecord>('AuditEntry')
-builder.objectType(EntryType, {
+const EntryType = builder.prismaObject('AuditEntry', {
   description: 'Who did what.',
+  // What redaction goes by.
+  select: { id: true, subject: true, detail: true },
   fields: (t) => ({
-    id: t.id({ resolve: ({ id }) => id }),
-    at: t.field({ type: 'DateTime', resolve: ({ at }) => at }),
+    id: t.id({ resolve: ({ id }) => String(id) }),
+    at: t.field({ type: 'DateTime', select: { at: true }, resolve: ({ at }) => instantOf(at) }),
     actor: t.field({
       type: PersonType,
       nullable: true,
       description: 'Null once the account is gone, for an operator, and for a sign-in that failed',
+      select: { actor: { select: { id: true, name: true } } },
       resolve: ({ actor }) => actor,
     }),
-    via: t.string({ description: 'The kind of credential', resolve: ({ via }) => via }),
-    address: t.string({
+    via: t.exposeString('via', { description: 'The kind of credential' }),
+    address: t.exposeString('address', {
       nullable: true,
       description: 'The network address that the request came from',
-      resolve: ({ address }) => address,
     }),
-    action: t.string({
-      description: 'Noun and verb, such as `batch.deleted`',
-      resolve: ({ action }) => action,
-    }),
-    subject: t.string({ description: 'Such as `batch:<id>`', resolve: ({ subject }) => subject }),
+    action: t.exposeString('action', { description: 'Noun and verb, such as `batch.deleted`' }),
+    subject: t.exposeString('subject', { description: 'Such as `batch:<id>`' }),
     detail: t.field({ type: 'JSON', resolve: ({ detail }) => detail }),
   }),
 })
-const EntryConnection = connectionType<typeof EntryType, AuditRecord>('AuditEntry', EntryType)
-const entryCursors = cursorsOf(
-  'audit',
-  z.int().min(0),
-  (id: number) => id,
-  (id) => id,
-)
 
 builder.queryField('audit', (t) =>
-  t.field({
-    type: EntryConnection,
-    nullable: true,
-    complexity: connectionCost,
-    description: 'The audit log, newest first; null for all but administrators in person',
-    args: {
-      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.audit) }),
-      after: t.arg.string(),
-      subject: t.arg.string({ description: 'Entries about this only, such as `batch:<id>`' }),
-      action: t.arg.string({ description: 'Such as `token.created`, or the beginning of some: `token.`' }),
-      actor: t.arg.string({ description: 'The id or the e-mail address of an account' }),
-      address: t.arg.string({ description: 'Requests from this network address only' }),
+  t.prismaConnection(
+    {
+      type: EntryType,
+      cursor: 'id',
+      nullable: true,
+      defaultSize: FIRST,
+      maxSize: MOST.audit,
+      complexity: ({ first, last }) => connectionCost({ first: first ?? last ?? FIRST }),
+      description: 'The audit log, newest first; null for all but administrators in person',
+      args: {
+        subject: t.arg.string({ description: 'Entries about this only, such as `batch:<id>`' }),
+        action: t.arg.string({ description: 'Such as `token.created`, or the beginning of some: `token.`' }),
+        actor: t.arg.string({ description: 'The id or the e-mail address of an account' }),
+        address: t.arg.string({ description: 'Requests from this network address only' }),
+      },
+      validate: pageSizes(MOST.audit),
+      authScopes: { administrator: true },
+      unauthorizedResolver: () => null,
+      totalCount: (_root, args, { prisma }) => prisma.auditEntry.count({ where: auditWhere(filterOf(args)) }),
+      resolve: async (query, _root, args, { caller, prisma }) => {
+        if (caller.kind !== 'known') return []
+        const entries = await prisma.auditEntry.findMany({
+          ...query,
+          where: auditWhere(filterOf(args)),
+          orderBy: NEWEST_ENTRY_FIRST,
+        })
+        return withoutOthersCommands(prisma, { userId: caller.user.id }, entries)
+      },
     },
-    resolve: async (_root, { first, subject, action, actor, address, ...args }, { caller, db }) => {
-      if (!isPerson(caller) || !isAdmin(caller)) return null
-      const after = entryCursors.read(args.after)
-      const text = (given: string | null | undefined) => given?.replaceAll('\u0000', '').toWellFormed()
-      const filter = {
-        subject: text(subject),
-        action: text(action),
-        actor: text(actor),
-        address: text(address),
-      }
-      const rows =
-        first === 0
-          ? []
-          : await listAudit(db, { userId: caller.user.id }, { limit: first + 1, after, ...filter })
-      return pageOf(rows, rows, {
-        first,
-        after,
-        cursorOf: ({ id }) => entryCursors.write(id),
-        total: () => countAudit(db, filter),
-      })
-    },
-  }),
+    { name: 'AuditEntryConnection' },
+    { name: 'AuditEntryEdge' },
+  ),
 )
+
+interface AuditArgs {
+  subject?: string | null | undefined
+  action?: string | null | undefined
+  actor?: string | null | undefined
+  address?: string | null | undefined
+}
+
+const filterOf = ({ subject, action, actor, address }: AuditArgs): AuditFilter => ({
+  subject: storable(subject),
+  action: storable(action),
+  actor: storable(actor),
+  address: storable(address),
+})
+
+/** Text that the database could hold: what it could not hold names nothing. */
+const storable = (given: string | null | undefined): string | undefined =>
+  given?.replaceAll('\u0000', '').toWellFormed()

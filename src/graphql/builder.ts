@@ -8,6 +8,7 @@ import ValidationPlugin from '@pothos/plugin-validation'
 import type PrismaTypes from '../db/generated/pothos.ts'
 import { getDatamodel } from '../db/generated/pothos.ts'
 import { mayRead } from '../domain/access.ts'
+import { isAdmin, isPerson } from '../domain/caller.ts'
 import { Problem } from '../problem.ts'
 import type { Context } from './context.ts'
 import { refusal } from './mask.ts'
@@ -28,6 +29,8 @@ export const builder = new SchemaBuilder<{
     known: boolean
     /** In the project of this key: its members' addresses are for those. */
     inProject: number
+    /** An administrator, in person. */
+    administrator: boolean
   }
 }>({
   plugins: [ScopeAuthPlugin, PrismaPlugin, RelayPlugin, DataloaderPlugin, ValidationPlugin, ComplexityPlugin],
@@ -46,6 +49,7 @@ export const builder = new SchemaBuilder<{
   scopeAuth: {
     authScopes: ({ caller, standings }) => ({
       known: caller.kind === 'known' && mayRead(caller),
+      administrator: isPerson(caller) && isAdmin(caller),
       inProject: async (key) => (await standings.load(key)).may('know_members'),
     }),
   },

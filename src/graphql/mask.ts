@@ -1,3 +1,4 @@
+import { PothosValidationError } from '@pothos/core'
 import { GraphQLError } from 'graphql'
 import type { Logger } from 'pino'
 import { databaseFault } from '../db/sql.ts'
@@ -13,6 +14,7 @@ export const maskWith =
   (error: unknown): GraphQLError => {
     const graphql = error instanceof GraphQLError ? error : undefined
     const cause = graphql === undefined ? error : graphql.originalError
+    if (isBadCursor(error) || isBadCursor(cause)) return refusal(new Problem('invalid_cursor'), graphql)
     if (graphql !== undefined && (cause === undefined || cause instanceof GraphQLError)) return graphql
     const fault = cause instanceof Problem ? undefined : databaseFault(cause)
     const problem =
@@ -27,6 +29,12 @@ export const maskWith =
       log.error({ err: problem.cause ?? problem, path: graphql?.path }, problem.title)
     return refusal(problem, graphql)
   }
+
+/** The Prisma plugin's word for a cursor that it cannot read, and Prisma's for one that is of another list. */
+const isBadCursor = (error: unknown): boolean =>
+  error instanceof Error &&
+  ((error instanceof PothosValidationError && /cursor/i.test(error.message)) ||
+    (error.name === 'PrismaClientValidationError' && /\bcursor: /.test(error.message)))
 
 /**
  * A refusal as GraphQL tells it.

@@ -45,6 +45,10 @@ export const FIRST = 50
 export const firstUpTo = (most: number) =>
   z.number().int().min(0, 'first must not be negative').max(most, `first must be at most ${most}`)
 
+/** For connections of the Prisma plugin, which would cut a page that is too large short without a word. */
+export const pageSizes = (most: number) =>
+  z.looseObject({ first: firstUpTo(most).nullish(), last: firstUpTo(most).nullish() })
+
 /** @param named the rows, such as Job: the types are JobConnection and JobEdge */
 export function connectionType<Type extends OutputType<typeof builder.$inferSchemaTypes>, Node>(
   named: string,

@@ -5,12 +5,15 @@ import { DERIVED } from './costs.ts'
 import type { BatchNode } from './nodes.ts'
 import { PersonType } from './person.ts'
 
+/** All that is read of an account that others see. */
+const PERSON = { select: { id: true, name: true } } as const
+
 /** A public link to a batch, never its token. */
 const ShareType = builder.prismaObject('Share', {
   fields: (t) => ({
     id: t.exposeID('id'),
     anonymous: t.exposeBoolean('anonymous', { description: 'Hides user, host, paths and log lines' }),
-    createdBy: t.field({ type: PersonType, select: { creator: true }, resolve: ({ creator }) => creator }),
+    createdBy: t.field({ type: PersonType, select: { creator: PERSON }, resolve: ({ creator }) => creator }),
     createdAt: t.field({ type: 'DateTime', resolve: ({ createdAt }) => instantOf(createdAt) }),
     expiresAt: t.field({
       type: 'DateTime',
@@ -31,7 +34,7 @@ builder.objectField(BatchType, 'shares', (t) =>
     load: (keys: number[], { prisma }) =>
       prisma.share.findMany({
         where: { batchKey: { in: keys.map(BigInt) }, revokedAt: null },
-        include: { creator: true },
+        include: { creator: PERSON },
         orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
       }),
     group: (share) => Number(share.batchKey),

@@ -149,3 +149,45 @@ test('tokens and the audit log are for persons, not for their tokens', async () 
   const program = await ask(stage.app, query, { token: viewer.read })
   expect(program).toEqual({ viewer: { tokens: null }, audit: null })
 })
+
+describe('the audit log', () => {
+  const asAdmin = (query: string) => ask(stage.app, query, { token: stage.admin.token })
+
+  test('pages as REST does, forward, and each entry once', async () => {
+    const all = (await stage.app.call('GET', '/api/admin/audit?limit=500', { token: stage.admin.token })).body
+      .items
+    const ids: string[] = []
+    let after: string | null = null
+    do {
+      const { audit } = await asAdmin(
+        `{ audit(first: 7${after === null ? '' : `, after: "${after}"`}) { pageInfo { hasNextPage endCursor } edges { node { id } } } }`,
+      )
+      ids.push(...nodesOf(audit).map(({ id }) => id))
+      after = audit.pageInfo.hasNextPage ? audit.pageInfo.endCursor : null
+    } while (after !== null)
+    expect(ids).toEqual(all.map(({ id }: { id: number }) => String(id)))
+  })
+
+  test('is filtered by the beginning of an action, in which a wildcard is a character like any other', async () => {
+    const count = async (action: string) =>
+      (await asAdmin(`{ audit(action: "${action}") { totalCount } }`)).audit.totalCount
+    expect(await count('token.')).toBeGreaterThan(0)
+    expect(await count('%.')).toBe(0)
+    expect(await count('t_ken.')).toBe(0)
+  })
+
+  test('refuses a cursor of another list, one that was made up, and pages beyond 500', async () => {
+    const { projects } = await asAdmin('{ projects { pageInfo { endCursor } } }')
+    const code = async (args: string) =>
+      (
+        await post(stage.app, `{ audit(${args}) { totalCount edges { node { id } } } }`, {
+          token: stage.admin.token,
+        })
+      ).body.errors?.[0]?.extensions.code
+    expect(projects.pageInfo.endCursor).not.toBe(null)
+    expect(await code('after: "made up"')).toBe('invalid_cursor')
+    expect(await code(`after: "${Buffer.from('GPC:S:abc').toString('base64')}"`)).toBe('invalid_cursor')
+    expect(await code('first: 501')).toBe('invalid_query')
+    expect(await code('first: -1')).toBe('invalid_query')
+  })
+})

@@ -1,4 +1,6 @@
+import { instantOf } from '../../db/instant.ts'
 import { type Piece, piece } from '../../db/piece.ts'
+import type { Prisma, PrismaClient } from '../../db/prisma.ts'
 import type { Db } from '../../db/sql.ts'
 import type { CallerUser } from '../caller.ts'
 import { isWhole, type TokenKind, type TokenScope, tokenHash, tokenKind } from './token.ts'
@@ -85,20 +87,38 @@ async function findAgentToken(db: Db, text: string): Promise<FoundToken | undefi
   }
 }
 
-/** The user's tokens that were not revoked, newest first; `limit` after `after`. */
+/** The user's tokens that were not revoked, without those made for the process of a command; newest first. */
+export const ownTokens = (userId: string) =>
+  ({
+    where: { userId, revokedAt: null, commandId: null },
+    orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
+  }) satisfies Prisma.TokenFindManyArgs
+
+/** `ownTokens` as the account page lists them: `limit` after `after`. */
 export async function listTokens(
-  db: Db,
+  prisma: PrismaClient,
   userId: string,
   page: { limit: number; after: TokenPosition | undefined },
 ): Promise<Token[]> {
-  const { after } = page
-  return db<Token[]>`/* tokens.list */
-    select id, name, scope, last4, created_at as "createdAt", last_used_at as "lastUsedAt"
-    from tokens
-    where user_id = ${userId} and revoked_at is null and command_id is null
-      ${after ? db`and (created_at, id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)` : db``}
-    order by created_at desc, id desc limit ${page.limit}`
+  const { where, orderBy } = ownTokens(userId)
+  const found = await prisma.token.findMany({
+    where: page.after === undefined ? where : { ...where, ...createdBefore(page.after) },
+    select: { id: true, name: true, scope: true, last4: true, createdAt: true, lastUsedAt: true },
+    orderBy,
+    take: page.limit,
+  })
+  return found.map(({ createdAt, lastUsedAt, scope, ...token }) => ({
+    ...token,
+    scope: scope as TokenScope,
+    createdAt: instantOf(createdAt),
+    lastUsedAt: lastUsedAt && instantOf(lastUsedAt),
+  }))
 }
+
+/** Keyset pagination in the order of creation. Tokens are made with whole milliseconds, so a Date has all of it. */
+const createdBefore = ({ createdAt, id }: TokenPosition) => ({
+  OR: [{ createdAt: { lt: new Date(createdAt) } }, { createdAt: new Date(createdAt), id: { lt: id } }],
+})
 
 /** Those of these tokens that hold at this moment: not revoked or replaced, and their user not disabled. */
 export const validTokens = (ids: readonly string[]): Piece => piece`

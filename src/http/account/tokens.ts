@@ -19,7 +19,7 @@ const tokenShape = z.object({
 const cursor = cursorOf('tokens', shapes.creationPosition)
 
 /** Tokens for programs (contract §3): the caller's own, made and revoked in person only. */
-export function tokenRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
+export function tokenRoutes(app: FastifyInstance, { config, prisma, writer, now }: Services): void {
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const tags = ['tokens']
 
@@ -37,7 +37,7 @@ export function tokenRoutes(app: FastifyInstance, { config, sql, writer, now }: 
     async (request) => {
       const { user } = await request.person()
       const { limit } = request.query
-      const found = await listTokens(sql, user.id, {
+      const found = await listTokens(prisma, user.id, {
         limit: limit + 1,
         after: cursor.read(request.query.cursor),
       })

@@ -33,7 +33,7 @@ const exportQuery = z.strictObject(filters)
 const COLUMNS = ['id', 'at', 'actor_id', 'actor_name', 'via', 'address', 'action', 'subject', 'detail']
 
 /** Who did what (contract §2), for administrators: as a list, and as files that are written while they are read. */
-export function auditRoutes(app: FastifyInstance, { sql }: Services): void {
+export function auditRoutes(app: FastifyInstance, { prisma }: Services): void {
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const tags = ['administration']
 
@@ -53,7 +53,7 @@ export function auditRoutes(app: FastifyInstance, { sql }: Services): void {
       const cursor = cursorOf(`audit ${JSON.stringify(filter)}`, z.int().min(0))
       const { user } = await request.administrator()
       const found = await listAudit(
-        sql,
+        prisma,
         { userId: user.id },
         { limit: limit + 1, after: cursor.read(text), ...filter },
       )
@@ -72,7 +72,7 @@ export function auditRoutes(app: FastifyInstance, { sql }: Services): void {
     },
     async (request, reply) => {
       const { user } = await request.administrator()
-      const entries = exportAudit(sql, { userId: user.id }, request.query)
+      const entries = exportAudit(prisma, { userId: user.id }, request.query)
       return sendFile(reply, 'text/csv; charset=utf-8', 'audit.csv', csvOf(entries))
     },
   )
@@ -85,7 +85,7 @@ export function auditRoutes(app: FastifyInstance, { sql }: Services): void {
     },
     async (request, reply) => {
       const { user } = await request.administrator()
-      const entries = exportAudit(sql, { userId: user.id }, request.query)
+      const entries = exportAudit(prisma, { userId: user.id }, request.query)
       return sendFile(reply, 'application/jsonl; charset=utf-8', 'audit.jsonl', linesOf(entries))
     },
   )
