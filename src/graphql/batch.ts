@@ -3,6 +3,7 @@ import type { BatchCan } from '../domain/access.ts'
 import type { BatchScope } from '../domain/batches/index.ts'
 import {
   type BatchView,
+  batchFields,
   countBatches,
   type Environment,
   type FoundBatch,
@@ -22,6 +23,7 @@ import {
 import { builder } from './builder.ts'
 import { type Context, sees } from './context.ts'
 import { BATCH_SERIES, connectionCost, LOOKUP } from './costs.ts'
+import { declared } from './declared.ts'
 import { JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, type JobParent, jobPages } from './job.ts'
 import { type BatchNode, batchesById, batchNodes } from './nodes.ts'
@@ -75,9 +77,11 @@ builder.node(BatchType, {
     'project_key' in (value as BatchNode).row,
   loadMany: (ids, context) => batchesById(context, ids),
   fields: (t) => ({
-    id: t.id({
-      description: 'The batch_id; `nodeId` is the one for node(id)',
-      resolve: ({ view }) => view.id,
+    ...declared(t, batchFields, {
+      status: BatchStatusType,
+      owner: PersonType,
+      slots: SlotsType,
+      can: CanType,
     }),
     project: t.field({
       type: ProjectType,
@@ -88,102 +92,7 @@ builder.node(BatchType, {
         return project
       },
     }),
-    projectSlug: t.string({
-      description: "The project's slug, without the look-up that `project` is",
-      resolve: ({ view }) => view.project,
-    }),
-    status: t.field({ type: BatchStatusType, resolve: ({ view }) => view.status }),
-    stalled: t.boolean({
-      description: 'Running, but silent for longer than the threshold',
-      resolve: ({ view }) => view.stalled,
-    }),
-    stopRequested: t.boolean({ resolve: ({ view }) => view.stop_requested }),
-    owner: t.field({
-      type: PersonType,
-      nullable: true,
-      description: 'Null in an anonymous share',
-      resolve: ({ view }) => view.owner,
-    }),
-    host: t.string({ nullable: true, resolve: ({ view }) => view.host }),
-    hostId: t.id({
-      nullable: true,
-      description: 'The agent on that host',
-      resolve: ({ view }) => view.host_id,
-    }),
-    user: t.string({ nullable: true, resolve: ({ view }) => view.user }),
-    commit: t.string({ nullable: true, resolve: ({ view }) => view.commit }),
-    command: t.string({ nullable: true, resolve: ({ view }) => view.command }),
-    experimentType: t.string({ nullable: true, resolve: ({ view }) => view.experiment_type }),
-    tags: t.stringList({ resolve: ({ view }) => view.tags }),
-    name: t.string({
-      nullable: true,
-      description: 'For display; null: it is known by its id',
-      resolve: ({ view }) => view.name,
-    }),
-    notes: t.string({ description: 'Markdown', resolve: ({ view }) => view.notes }),
-    group: t.string({ nullable: true, resolve: ({ view }) => view.group }),
-    config: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'What the run was given, as its reporter sent it; it may change while the run goes on',
-      resolve: ({ view }) => view.config,
-    }),
-    summary: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'What the run itself set, such as the best accuracy',
-      resolve: ({ view }) => view.summary,
-    }),
-    starred: t.boolean({ resolve: ({ view }) => view.starred }),
-    archived: t.boolean({
-      description: 'Left out of lists that do not ask for it',
-      resolve: ({ view }) => view.archived,
-    }),
-    nTotal: t.int({ nullable: true, resolve: ({ view }) => view.n_total }),
-    nDone: t.int({ resolve: ({ view }) => view.n_done }),
-    nFailed: t.int({ resolve: ({ view }) => view.n_failed }),
-    nRunning: t.int({ resolve: ({ view }) => view.n_running }),
-    slots: t.field({ type: SlotsType, resolve: ({ view }) => view.slots }),
-    startedAt: t.field({ type: 'DateTime', resolve: ({ view }) => view.started_at }),
-    endedAt: t.field({ type: 'DateTime', nullable: true, resolve: ({ view }) => view.ended_at }),
-    lastSeenAt: t.field({ type: 'DateTime', resolve: ({ view }) => view.last_seen_at }),
-    lastReceivedAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: "When the last of its events was received, by the service's clock",
-      resolve: ({ view }) => view.last_received_at,
-    }),
-    clockSkewS: t.float({
-      nullable: true,
-      description:
-        "Seconds that its host's clock is behind the service's; null where its sender does not say",
-      resolve: ({ view }) => view.clock_skew_s,
-    }),
-    progress: t.float({
-      nullable: true,
-      description: 'How much of it is done, 0 to 1, by its jobs and, where they are planned, by their epochs',
-      resolve: ({ view }) => view.progress,
-    }),
-    elapsedS: t.field({ type: 'Number', resolve: ({ view }) => view.elapsed_s }),
-    etaS: t.float({
-      nullable: true,
-      description: 'Seconds until it is done, as lists and the stream tell it; `eta` has the range',
-      resolve: ({ view }) => view.eta_s,
-    }),
-    failureReason: t.string({ nullable: true, resolve: ({ view }) => view.failure_reason }),
-    traceback: t.string({
-      nullable: true,
-      description: 'Of the failure that ended it',
-      resolve: ({ view }) => view.traceback,
-    }),
     envSnapshot: t.field({ type: EnvironmentType, nullable: true, resolve: ({ view }) => view.env_snapshot }),
-    environment: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'All of the snapshot, under the names that its sender gave',
-      resolve: ({ view }) => view.env_snapshot,
-    }),
-    rerunOf: t.id({ nullable: true, resolve: ({ view }) => view.rerun_of }),
     columns: t.loadable({
       type: 'JSON',
       byPath: true,
@@ -199,7 +108,6 @@ builder.node(BatchType, {
       },
       resolve: (batch) => batch,
     }),
-    can: t.field({ type: CanType, resolve: ({ view }) => view.can }),
     jobs: t.loadable({
       type: JobConnection,
       byPath: true,

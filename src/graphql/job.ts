@@ -1,16 +1,19 @@
 import type { GraphQLResolveInfo } from 'graphql'
+import { type Field, graphqlName } from '../domain/field.ts'
 import {
   countJobs,
   type FoundJob,
   JOB_PARTS,
   type JobParents,
   type JobPart,
+  jobFields,
   searchJobs,
 } from '../domain/jobs/index.ts'
 import { positionOf } from '../domain/sorted-pages.ts'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import { JOB_SERIES } from './costs.ts'
+import { declared } from './declared.ts'
 import { asksNothing, type JobFilterValue, JobStatusType, jobOrder, jobSearch } from './filters.ts'
 import { JobNode, jobNodes, jobsByName, type Share } from './nodes.ts'
 import { type Connection, connectionType, pageOf, sortCursors } from './paging.ts'
@@ -25,54 +28,7 @@ builder.node(JobType, {
   isTypeOf: (value) => value instanceof JobNode,
   loadMany: (ids, context) => jobsByName(context, ids.map(nameIn)),
   fields: (t) => ({
-    jobId: t.id({ resolve: ({ view }) => view.id }),
-    key: t.id({
-      description: 'Of the job across batches, as in /api/jobs/{key}',
-      resolve: ({ view }) => view.key,
-    }),
-    batchId: t.id({ resolve: ({ view }) => view.batch_id }),
-    status: t.field({ type: JobStatusType, resolve: ({ view }) => view.status }),
-    model: t.string({ nullable: true, resolve: ({ view }) => view.model }),
-    dataset: t.string({ nullable: true, resolve: ({ view }) => view.dataset }),
-    params: t.field({
-      type: 'JSON',
-      description: 'The further fields of job_start',
-      resolve: ({ view }) => view.params,
-    }),
-    finalMetrics: t.field({
-      type: 'JSON',
-      description: 'The metrics of job_done',
-      resolve: ({ view }) => view.metrics,
-    }),
-    latest: t.field({
-      type: 'JSON',
-      description: 'The highest epoch, and the last value of each series',
-      resolve: ({ view }) => view.latest,
-    }),
-    startedAt: t.field({ type: 'DateTime', resolve: ({ view }) => view.started_at }),
-    endedAt: t.field({ type: 'DateTime', nullable: true, resolve: ({ view }) => view.ended_at }),
-    elapsedS: t.field({ type: 'Number', resolve: ({ view }) => view.elapsed_s }),
-    etaS: t.float({ nullable: true, resolve: ({ view }) => view.eta_s }),
-    epochs: t.int({ description: 'Distinct epochs', resolve: ({ view }) => view.epochs }),
-    failureReason: t.string({ nullable: true, resolve: ({ view }) => view.failure_reason }),
-    traceback: t.string({
-      nullable: true,
-      description: 'Of the failure that ended it',
-      resolve: ({ view }) => view.traceback,
-    }),
-    stepUnit: t.string({
-      nullable: true,
-      description: 'What one step of its series counts, such as `tokens`; null: epochs',
-      resolve: ({ view }) => view.step_unit,
-    }),
-    pruned: t.boolean({
-      description: 'Ended early because another job did better',
-      resolve: ({ view }) => view.pruned,
-    }),
-    idle: t.boolean({
-      description: 'Running, but its GPU has been idle for the threshold',
-      resolve: ({ view }) => view.idle,
-    }),
+    ...declared(t, jobFields, { status: JobStatusType }),
     metrics: t.loadableList({
       type: MetricType,
       byPath: true,
@@ -153,27 +109,9 @@ const partsAsked = (info: GraphQLResolveInfo): readonly JobPart[] => {
 }
 
 /** The part of a job that a field is made of; null for what every row has. */
-const PARTS: Record<string, JobPart | null> = {
-  jobId: null,
-  key: null,
-  batchId: 'batch',
-  status: null,
-  model: null,
-  dataset: null,
-  params: 'params',
-  finalMetrics: 'metrics',
-  latest: 'progress',
-  startedAt: null,
-  endedAt: null,
-  elapsedS: 'elapsed',
-  etaS: null,
-  epochs: 'progress',
-  failureReason: null,
-  traceback: 'traceback',
-  stepUnit: null,
-  pruned: null,
-  idle: 'idle',
-}
+const PARTS: Record<string, string | null> = Object.fromEntries(
+  Object.entries<Field>(jobFields).map(([name, field]) => [graphqlName(name, field), field.part ?? null]),
+)
 
 async function readPages(
   context: Context,

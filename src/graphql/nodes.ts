@@ -7,7 +7,7 @@ import {
   type JobRow,
   type JobView,
   jobsNamed,
-  LazyJobView,
+  lazyJobView,
 } from '../domain/jobs/index.ts'
 import { presentBatches, viewsOfJobs } from '../domain/present.ts'
 import { anonymous, anonymousJob, asShared, openShare } from '../domain/shares/index.ts'
@@ -54,7 +54,7 @@ export async function jobNodes(
   // What is hidden of a job is hidden of all of its view.
   const views = shares.some((share) => share?.anonymous === true)
     ? await viewsOfJobs(context.db, rows, context.clock)
-    : await viewsOfJobs(context.db, rows, context.clock, (...of) => new LazyJobView(...of))
+    : await viewsOfJobs(context.db, rows, context.clock, lazyJobView)
   return rows.map((row, i) => {
     const share = shares[i] ?? null
     const view = views[i] as JobView

@@ -1,21 +1,52 @@
 import { type GraphQLObjectType, type GraphQLSchema, isNonNullType, isObjectType } from 'graphql'
+import { batchFields } from '../domain/batches/index.ts'
+import { type Fields, graphqlNames } from '../domain/field.ts'
+import { jobFields } from '../domain/jobs/index.ts'
 import { Problem } from '../problem.ts'
 import type { Context } from './context.ts'
 import type { Share } from './nodes.ts'
 
 /**
  * The fields of batches and jobs that callers without an account may read: visitors of public projects and holders of a
- * share link. As in REST (domain/shares/public-fields.ts) a field that is not declared here is hidden from them, so a new
- * field is private until somebody decides that it is public. What an anonymous share hides beyond that is empty in the
+ * share link. Fields of the nouns' tables are as public as those say; of the others, a
+ * field that is not declared here is hidden from them, so a new one is private until somebody decides that it is public. What an anonymous share hides beyond that is empty in the
  * views that the resolvers read.
  */
-const PUBLIC: Record<string, string> = {
-  Batch: `nodeId id project projectSlug status stalled stopRequested owner host hostId user commit command experimentType
-    tags notes name group config summary starred archived traceback nTotal nDone nFailed nRunning slots etaS environment
-    columns delivery jobDeliveries startedAt endedAt lastSeenAt elapsedS failureReason envSnapshot rerunOf can jobs metrics
-    metricGroups metricClips eta health resources logLines agentCommands timeline agent shares muted`,
-  Job: `nodeId jobId key batchId status model dataset params finalMetrics latest startedAt endedAt elapsedS etaS epochs
-    failureReason traceback stepUnit pruned idle metrics eta resources logLines epochTimes attempts attemptMetrics`,
+const PUBLIC: Record<string, readonly string[]> = {
+  Batch: [
+    ...publicIn(batchFields),
+    ...[
+      'nodeId',
+      'project',
+      'envSnapshot',
+      'columns',
+      'delivery',
+      'jobDeliveries',
+      'jobs',
+      'metrics',
+      'metricGroups',
+    ],
+    ...[
+      'metricClips',
+      'eta',
+      'health',
+      'resources',
+      'logLines',
+      'agentCommands',
+      'timeline',
+      'agent',
+      'shares',
+      'muted',
+    ],
+  ],
+  Job: [
+    ...publicIn(jobFields),
+    ...['nodeId', 'metrics', 'eta', 'resources', 'logLines', 'epochTimes', 'attempts', 'attemptMetrics'],
+  ],
+}
+
+function publicIn(fields: Fields): string[] {
+  return graphqlNames(fields, (field) => field.public !== 'hidden')
 }
 
 /**
@@ -26,7 +57,7 @@ export function hideUndeclaredFields(schema: GraphQLSchema): GraphQLSchema {
   for (const [name, fields] of Object.entries(PUBLIC)) {
     const type = schema.getType(name)
     if (!isObjectType(type)) throw new Error(`${name} is no type of the schema`)
-    hideAllBut(new Set(fields.trim().split(/\s+/)), type)
+    hideAllBut(new Set(fields), type)
   }
   return schema
 }

@@ -1,3 +1,7 @@
+import { batchFields } from '../../src/domain/batches/index.ts'
+import { graphqlNames } from '../../src/domain/field.ts'
+import { jobFields } from '../../src/domain/jobs/index.ts'
+
 /**
  * Who sees which field (contract §2, §6). The test beside this file asks for each field as each caller, in a private
  * project, a public one and through shares, and fails for a field that has no row here and for a row without a field.
@@ -47,23 +51,18 @@ export const ACCESS: ReadonlyMap<string, Rule> = new Map([
   ...rows('keeper', 'Project', 'rules'),
   ...rows('inProject', 'Project', 'members recipients'),
 
+  ...rows('reader', 'Batch', graphqlNames(batchFields).join(' ')),
   ...rows(
     'reader',
     'Batch',
-    `nodeId id project projectSlug status stalled stopRequested owner host hostId user commit command experimentType tags notes nTotal
-     nDone nFailed nRunning slots etaS environment columns delivery jobDeliveries startedAt endedAt lastSeenAt lastReceivedAt clockSkewS progress elapsedS failureReason envSnapshot rerunOf can jobs metrics
-     metricGroups metricClips eta health resources logLines name group config summary starred archived traceback`,
+    `nodeId project envSnapshot columns delivery jobDeliveries jobs metrics metricGroups metricClips eta health resources
+     logLines`,
   ),
   ...rows('inProject', 'Batch', 'agentCommands timeline agent'),
   ...rows('sharer', 'Batch', 'shares'),
   ...rows('stopper', 'Batch', 'muted'),
-  ...rows(
-    'reader',
-    'Job',
-    `nodeId jobId key batchId status model dataset params finalMetrics latest startedAt endedAt elapsedS etaS epochs
-     failureReason idle metrics eta resources logLines epochTimes attempts attemptMetrics
-     traceback stepUnit pruned`,
-  ),
+  ...rows('reader', 'Job', graphqlNames(jobFields).join(' ')),
+  ...rows('reader', 'Job', 'nodeId metrics eta resources logLines epochTimes attempts attemptMetrics'),
 ])
 
 /** Parts of the above, which nobody reaches by another way: seen by whoever sees the whole. */

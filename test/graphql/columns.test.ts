@@ -4,7 +4,7 @@ import { type Graph, openGraph } from '../../src/db/prisma.ts'
 import { openSql, type Sql } from '../../src/db/sql.ts'
 import { wideRows } from '../../src/db/wide-rows.ts'
 import type { Known } from '../../src/domain/caller.ts'
-import { type JobRow, type JobView, jobView, LazyJobView } from '../../src/domain/jobs/index.ts'
+import { type JobRow, type JobView, jobView, lazyJobView } from '../../src/domain/jobs/index.ts'
 import { createContext } from '../../src/graphql/context.ts'
 import { createGraphql, type Graphql } from '../../src/graphql/handlers.ts'
 import { buildSchema } from '../../src/graphql/schema.ts'
@@ -227,7 +227,7 @@ test('a view that is made when it is asked for is the same view', () => {
   }
   for (const one of [row, { ...row, status: 'completed' as const, reported_s: Number.NaN }]) {
     const view = jobView(one, contextFor().clock, { etaS: 5 })
-    const lazy = new LazyJobView(one, contextFor().clock, { etaS: 5 })
+    const lazy = lazyJobView(one, contextFor().clock, { etaS: 5 })
     expect(view.idle).toBe(one.status === 'running')
     expect(JSON.stringify(view.latest)).toBe('{"epoch":2,"loss":0.5,"__proto__":"NaN"}')
     for (const [name, value] of Object.entries(view)) expect(lazy[name as keyof JobView], name).toEqual(value)

@@ -12,6 +12,7 @@ export {
   startedAt,
   statusOf,
 } from './batch.ts'
+export { BATCH_STATES, type BatchView, batchFields, type Environment } from './batch-fields.ts'
 export { closeBatches } from './closing.ts'
 export { recordConflicts, type SentConflict } from './conflicts.ts'
 export { type DeliveryView, deliveryOf, deliveryOfJobs, type JobDelivery } from './delivery.ts'
@@ -50,10 +51,8 @@ export {
   aliveAt,
   type BatchExtras,
   type BatchRow,
-  type BatchView,
   batchView,
   canOf,
-  type Environment,
   elapsedS,
   heardAt,
 } from './view.ts'

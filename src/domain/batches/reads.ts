@@ -3,6 +3,7 @@ import { type Db, plannedAnew } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
 import { ownersNamed, visibleProjectKeys } from '../access.ts'
 import { type Caller, isAdmin } from '../caller.ts'
+import { columnsOf } from '../field.ts'
 import {
   every,
   likeLiterally,
@@ -14,6 +15,7 @@ import {
   some,
 } from '../newest-first.ts'
 import type { BatchStatus } from './batch.ts'
+import { batchFields } from './batch-fields.ts'
 import { type FieldCondition, meets } from './fields.ts'
 import type { BatchRow } from './view.ts'
 
@@ -143,13 +145,10 @@ export async function readBatches(db: Db, caller: Caller, keys: number[]): Promi
 
 /** A `BatchRow`, of `b` with `batchJoins`. */
 export const batchColumns = (db: Db): Fragment => db`
-  b.key, b.id, b.project_key, p.slug project, b.status, b.stop_requested_at is not null stop_requested, b.owner_id,
-  u.name owner_name, b.host, b.username, b.commit_sha, b.command, b.experiment_type, b.tags, b.notes, b.name, b.group_name, b.config,
-  b.summary, b.traceback, b.starred, b.archived, b.n_total,
-  b.reported, b.started_at, b.ended_at, s.last_seen_at, s.last_received_at,
-  s.last_live_at, s.clock_skews, b.process, s.n_jobs, s.n_running, s.n_completed, s.n_failed,
-  s.n_stopped, b.failure_reason, b.env_snapshot, b.rerun_of, b.deleted_at, p.visibility,
-  p.owner_id project_owner_id, m.role`
+  b.key, b.project_key, p.slug project, b.stop_requested_at is not null stop_requested, b.owner_id, u.name owner_name,
+  ${db.unsafe(columnsOf(batchFields, 'b'))},
+  b.reported, s.last_seen_at, s.last_received_at, s.last_live_at, s.clock_skews, b.process, s.n_jobs, s.n_running,
+  s.n_completed, s.n_failed, s.n_stopped, b.deleted_at, p.visibility, p.owner_id project_owner_id, m.role`
 
 export const batchJoins = (db: Db, caller: Caller): Fragment => db`
   join batch_progress s on s.batch_key = b.key

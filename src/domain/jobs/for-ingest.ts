@@ -3,9 +3,11 @@ import { type Piece, piece } from '../../db/piece.ts'
 import type { Fragment, Tx } from '../../db/sql.ts'
 import type { JobStatus } from '../batches/index.ts'
 import { type Numeric, numberOf } from '../events/index.ts'
+import { sentBy, words } from '../field.ts'
 import type { Merged } from '../merge.ts'
 import { newProgress, type SeriesProgress, seriesNumber, unchanged } from '../metrics/index.ts'
 import { fieldsUnder, type JobState, jobEndedAt, jobStartedAt } from './job.ts'
+import { jobFields } from './job-fields.ts'
 
 /** A job as JSON rows bring it: NaN and infinities are text there. */
 export interface StandingJobRow {
@@ -104,6 +106,15 @@ export async function createJobs(tx: Tx, jobs: JobState[]): Promise<void> {
   for (const job of jobs) job.key = keys.get(`${job.batchKey} ${job.id}`) as number
 }
 
+const STARTED = sentBy(jobFields, 'job_start')
+const FINAL = sentBy(jobFields, 'job_done')
+const SENT = [...STARTED, ...FINAL]
+const SET_SENT = words(SENT.map(({ column }) => `${column} = x.${column}`).join(', '))
+const SENT_TYPES = words(SENT.map(({ column, sql }) => `${column} ${sql}`).join(', '))
+
+const sentIn = (merged: Merged | null, fields: typeof SENT): Record<string, unknown> =>
+  Object.fromEntries(fields.map(({ name, column, otherwise }) => [column, merged?.values[name] ?? otherwise]))
+
 /** Writes the start and end of jobs whose summary changed. */
 export function saveJobSummaries(jobs: JobState[]): Piece {
   const rows = jobs.map((job) => ({
@@ -111,8 +122,8 @@ export function saveJobSummaries(jobs: JobState[]): Piece {
     status: job.status,
     started_at: jobStartedAt(job),
     ended_at: jobEndedAt(job),
-    model: job.start?.values.model,
-    dataset: job.start?.values.dataset,
+    ...sentIn(job.start, STARTED),
+    ...sentIn(job.final, FINAL),
     params: fieldsUnder(job.start, 'params/'),
     metrics: fieldsUnder(job.final, 'metrics/'),
     failure_reason: job.failureReason,
@@ -123,20 +134,18 @@ export function saveJobSummaries(jobs: JobState[]): Piece {
     outcome_stamp: job.outcomeStamp,
     settled: job.traceback !== undefined,
     traceback: job.traceback,
-    step_unit: job.start?.values.step_unit,
-    pruned: job.final?.values.pruned === true,
   }))
   return piece`
     update jobs j set
-      status = x.status, started_at = x.started_at, ended_at = x.ended_at, model = x.model, dataset = x.dataset,
+      status = x.status, started_at = x.started_at, ended_at = x.ended_at,
       params = x.params, metrics = x.metrics, failure_reason = x.failure_reason, reported_s = x.reported_s,
       start_fields = x.start_fields, final_fields = x.final_fields, outcome = x.outcome, outcome_stamp = x.outcome_stamp,
-      step_unit = x.step_unit, pruned = x.pruned,
+      ${SET_SENT},
       traceback = case when x.settled then x.traceback else j.traceback end
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (
-      key bigint, status text, started_at timestamptz, ended_at timestamptz, model text, dataset text, params jsonb,
+      key bigint, status text, started_at timestamptz, ended_at timestamptz, params jsonb,
       metrics jsonb, failure_reason text, reported_s float8, start_fields jsonb, final_fields jsonb, outcome text,
-      outcome_stamp text, settled boolean, traceback text, step_unit text, pruned boolean)
+      outcome_stamp text, settled boolean, traceback text, ${SENT_TYPES})
     where j.key = x.key`
 }
 

@@ -18,6 +18,7 @@ export {
   newJob,
   settled,
 } from './job.ts'
+export { JOB_STATES, type JobView, jobFields } from './job-fields.ts'
 export {
   EVERY_JOB,
   JOB_PARTS,
@@ -40,4 +41,4 @@ export {
   jobsNamed,
   searchJobs,
 } from './search.ts'
-export { type JobRow, type JobView, jobView, LazyJobView } from './view.ts'
+export { type JobRow, jobView, lazyJobView } from './view.ts'

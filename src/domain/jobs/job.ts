@@ -1,8 +1,10 @@
 import { type JobStatus, STOP_REASON } from '../batches/index.ts'
 import type { Event, Incoming } from '../events/index.ts'
+import { sentBy } from '../field.ts'
 import { type Merged, mergeFields } from '../merge.ts'
 import { newProgress, type SeriesProgress, unchanged } from '../metrics/index.ts'
 import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
+import { jobFields } from './job-fields.ts'
 
 /** A job as events change it. Times are canonical instants. Pure: no I/O in this file. */
 export interface JobState {
@@ -101,27 +103,26 @@ export const jobStartedAt = (job: JobState): string =>
 export const jobEndedAt = (job: JobState): string | null =>
   job.outcome === 'running' ? null : job.outcomeStamp.slice(0, 27)
 
-/** `params` = every field of job_start that is not named by the schema (contract §4). */
+const STARTED = new Map(sentBy(jobFields, 'job_start').map((field) => [field.name, field]))
+
+/** `params` = every field of job_start that is no field of a job (contract §4). */
 function startFields(
   event: Extract<Event, { event_type: 'job_start' }>,
   at: string,
 ): Record<string, unknown> {
   const fields: Record<string, unknown> = { started_at: at }
   for (const [name, value] of Object.entries(event.data)) {
-    const isColumn = name === 'model' || name === 'dataset' || (name === 'step_unit' && isUnit(value))
-    fields[isColumn ? name : `params/${name}`] = value
+    const isField = STARTED.get(name)?.accepts(value) === true
+    fields[isField ? name : `params/${name}`] = value
   }
   return fields
 }
 
-/** What can name the unit of a job's steps; anything else under that name is a parameter. */
-const isUnit = (value: unknown): boolean =>
-  typeof value === 'string' && /^[^\p{Cc}]{1,64}$/u.test(value) && value.trim() !== ''
-
 function finalFields(data: Extract<Event, { event_type: 'job_done' }>['data']): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
   if (data.elapsed_s !== undefined) fields.elapsed_s = data.elapsed_s
-  if (typeof data.pruned === 'boolean') fields.pruned = data.pruned
+  for (const { name, accepts } of sentBy(jobFields, 'job_done'))
+    if (accepts(data[name])) fields[name] = data[name]
   if (data.train_epochs !== undefined) fields.train_epochs = data.train_epochs
   for (const [name, value] of Object.entries(data.metrics ?? {})) fields[`metrics/${name}`] = value
   return fields

@@ -5,7 +5,9 @@ import { Problem } from '../../problem.ts'
 import { type BatchAccess, visibleBatches, visibleProjectKeys, visibleProjectsFilter } from '../access.ts'
 import type { JobStatus } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
+import { columnsOf } from '../field.ts'
 import { newestFirst, oneOf, oneOfAnyCase, type Page, type StartPosition } from '../newest-first.ts'
+import { jobFields } from './job-fields.ts'
 import type { JobRow } from './view.ts'
 
 /** Which jobs (contract §4): OR within a field, AND between fields; an empty field asks nothing. */
@@ -119,24 +121,27 @@ export const JOB_PARTS = [
 ] as const
 export type JobPart = (typeof JOB_PARTS)[number]
 
-/** A `JobRow`, of `j` with `jobJoins`; without the columns of the parts that are not named. */
-export const jobColumns = (db: Db, parts: readonly JobPart[] = JOB_PARTS): Fragment => {
-  const part = (name: JobPart, columns: Fragment): Fragment => (parts.includes(name) ? columns : db``)
-  return db`
-    j.key, j.batch_key, j.id, j.status, j.model, j.dataset, j.started_at, j.ended_at, j.failure_reason, j.step_unit, j.pruned
-    ${part('traceback', db`, j.traceback`)}
-    ${part('batch', db`, b.id batch_id`)}
-    ${part('params', db`, j.params`)}
-    ${part('metrics', db`, j.metrics`)}
-    ${part('elapsed', db`, j.reported_s, s.last_seen_at, bs.clock_skews`)}
-    ${part('progress', db`, s.epochs, s.max_epoch, json_build_array(s.series, s.last_value) last_values`)}
-    ${part('series', db`, to_json(s.series) series`)}
-    ${part(
-      'idle',
-      db`, s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples, bs.gpu_low_samples batch_gpu_low_samples, bs.gpu_first_at batch_gpu_first_at,
-      bs.gpu_last_at batch_gpu_last_at, bs.gpu_busy_at batch_gpu_busy_at`,
-    )}`
+/** What the parts add that is no field of the table itself. */
+const BESIDE: Partial<Record<JobPart, string>> = {
+  batch: 'b.id batch_id',
+  elapsed: 'j.reported_s, s.last_seen_at, bs.clock_skews',
+  progress: 's.epochs, s.max_epoch, json_build_array(s.series, s.last_value) last_values',
+  series: 'to_json(s.series) series',
+  idle: `s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples, bs.gpu_low_samples batch_gpu_low_samples,
+    bs.gpu_first_at batch_gpu_first_at, bs.gpu_last_at batch_gpu_last_at, bs.gpu_busy_at batch_gpu_busy_at`,
 }
+
+/** A `JobRow`, of `j` with `jobJoins`; without the columns of the parts that are not named. */
+export const jobColumns = (db: Db, parts: readonly JobPart[] = JOB_PARTS): Fragment =>
+  db.unsafe(
+    [
+      'j.key, j.batch_key',
+      columnsOf(jobFields, 'j'),
+      ...parts.flatMap((part) => [columnsOf(jobFields, 'j', part), BESIDE[part] ?? '']),
+    ]
+      .filter((columns) => columns !== '')
+      .join(', '),
+  )
 
 export const jobJoins = (db: Db, parts: readonly JobPart[] = JOB_PARTS): Fragment => {
   const join = (names: JobPart[], table: Fragment): Fragment =>

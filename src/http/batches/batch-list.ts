@@ -3,6 +3,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleProjectKeys } from '../../domain/access.ts'
 import {
+  BATCH_STATES,
   type BatchField,
   type BatchFilter,
   type BatchRow,
@@ -26,7 +27,7 @@ import {
   words,
 } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
-import { asMade, BATCH_STATES, listedBatch } from './batch-shapes.ts'
+import { asMade, listedBatch } from './batch-shapes.ts'
 
 /** The list of batches with its filters, orders and columns (contract §4). */
 export function batchListRoutes(app: FastifyInstance, services: Services): void {

@@ -1,0 +1,154 @@
+import { z } from 'zod'
+import type { BatchCan } from '../access.ts'
+import {
+  type Fields,
+  flag,
+  float,
+  id,
+  instant,
+  int,
+  json,
+  jsonOf,
+  nullable,
+  number,
+  own,
+  type StoredOf,
+  text,
+  texts,
+  type ViewOf,
+} from '../field.ts'
+import type { BatchStatus } from './batch.ts'
+
+export const BATCH_STATES = [
+  'running',
+  'completed',
+  'failed',
+  'stopped',
+  'lost',
+] as const satisfies BatchStatus[]
+
+/** Where the batch was started: these four, and what else its sender gave. */
+const environment = z.looseObject({
+  commit: z.string().nullable(),
+  command: z.string().nullable(),
+  cwd: z.string().nullable(),
+  hostname: z.string().nullable(),
+})
+export type Environment = z.output<typeof environment>
+
+const can = z.object({
+  stop: z.boolean(),
+  rerun: z.boolean(),
+  delete: z.boolean(),
+  share: z.boolean(),
+  edit: z.boolean(),
+}) satisfies z.ZodType<BatchCan>
+
+/** The fields of a batch (contract §4); "How to add a field" in docs/architecture.md says what else one needs. */
+export const batchFields = {
+  id: { type: id, means: 'The batch_id', column: 'id', public: 'shown' },
+  name: {
+    type: nullable(text),
+    means: 'For display; null: it is known by its id',
+    column: 'name',
+    public: 'scrubbed',
+  },
+  project: { type: text, means: "The project's slug", graphql: 'projectSlug', public: 'shown' },
+  status: { type: own(z.enum(BATCH_STATES), 'text'), column: 'status', public: 'shown' },
+  stalled: { type: flag, means: 'Running, but silent for longer than the threshold', public: 'shown' },
+  stop_requested: { type: flag, public: 'shown' },
+  owner: {
+    type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
+    means: 'Null in an anonymous share',
+    public: 'empty',
+  },
+  host: { type: nullable(text), column: 'host', public: 'empty' },
+  host_id: { type: nullable(id), means: 'The agent on that host', public: 'empty' },
+  user: { type: nullable(text), column: 'username', public: 'empty' },
+  commit: { type: nullable(text), column: 'commit_sha', public: 'shown' },
+  command: { type: nullable(text), column: 'command', public: 'scrubbed' },
+  experiment_type: { type: nullable(text), column: 'experiment_type', public: 'scrubbed' },
+  tags: { type: texts, column: 'tags', public: 'scrubbed' },
+  // What a run was given, wrote and left behind may name people, hosts and folders in words of its own.
+  notes: { type: text, means: 'Markdown', column: 'notes', public: 'empty' },
+  group: { type: nullable(text), column: 'group_name', public: 'scrubbed' },
+  config: {
+    type: nullable(json),
+    means: 'What the run was given, as its reporter sent it; it may change while the run goes on',
+    column: 'config',
+    public: 'empty',
+  },
+  summary: {
+    type: nullable(json),
+    means: 'What the run itself set, such as the best accuracy',
+    column: 'summary',
+    public: 'scrubbed',
+  },
+  starred: { type: flag, column: 'starred', public: 'shown' },
+  archived: {
+    type: flag,
+    means: 'Left out of lists that do not ask for it',
+    column: 'archived',
+    public: 'shown',
+  },
+  n_total: { type: nullable(int), column: 'n_total', public: 'shown' },
+  n_done: { type: int, public: 'shown' },
+  n_failed: { type: int, public: 'shown' },
+  n_running: { type: int, public: 'shown' },
+  slots: {
+    type: own(z.object({ total: z.int().nullable(), started: z.int(), finished: z.int() })),
+    public: 'shown',
+  },
+  started_at: { type: instant, column: 'started_at', public: 'shown' },
+  ended_at: { type: nullable(instant), column: 'ended_at', public: 'shown' },
+  last_seen_at: { type: instant, public: 'shown' },
+  last_received_at: {
+    type: nullable(instant),
+    means: "When the last of its events was received, by the service's clock",
+    public: 'shown',
+  },
+  clock_skew_s: {
+    type: nullable(float),
+    means: "Seconds that its host's clock is behind the service's; null where its sender does not say",
+    public: 'shown',
+  },
+  elapsed_s: {
+    type: number,
+    means: 'Seconds; "NaN" or "Infinity" if its reporter said so',
+    public: 'shown',
+  },
+  eta_s: {
+    type: nullable(float),
+    means: 'Seconds until it is done; null while it is stalled, and once it is over',
+    public: 'shown',
+  },
+  progress: {
+    type: nullable(float),
+    means:
+      'How much of it is done, 0 to 1, by its jobs and, where they are planned, by their epochs; null where nothing is planned',
+    public: 'shown',
+  },
+  failure_reason: { type: nullable(text), column: 'failure_reason', public: 'scrubbed' },
+  traceback: {
+    type: nullable(text),
+    means: 'Of the failure that ended it',
+    column: 'traceback',
+    public: 'empty',
+  },
+  // Its host and folder are taken out by `anonymous` (shares/share.ts) before its command is scrubbed.
+  env_snapshot: {
+    type: nullable(jsonOf(environment)),
+    means: 'Where it was started, under the names that its sender gave',
+    column: 'env_snapshot',
+    graphql: 'environment',
+    public: 'scrubbed',
+  },
+  rerun_of: { type: nullable(id), column: 'rerun_of', public: 'shown' },
+  deleted_at: { type: instant, graphql: null, optional: true, public: 'shown' },
+  can: { type: own(can), means: 'What the caller may do to it now', public: 'shown' },
+} as const satisfies Fields
+
+/** A batch on the wire. */
+export type BatchView = ViewOf<typeof batchFields>
+/** The columns of `batches` that are fields. */
+export type BatchColumns = StoredOf<typeof batchFields>

@@ -1,0 +1,172 @@
+import { z } from 'zod'
+import { type Piece, piece } from '../db/piece.ts'
+
+/**
+ * The fields of a noun, each declared once: name, type, meaning, column, and who may see it. The answers of REST and their
+ * OpenAPI text (`shapeOf`), the fields of the GraphQL type (graphql/declared.ts), what shares redact (domain/shares), the
+ * columns that are read, and those that an event writes follow from the table.
+ */
+
+/**
+ * What callers without an account see: visitors of public projects and holders of a share link. Required, so that somebody
+ * decides for each new field.
+ *
+ *  hidden     nothing
+ *  shown      the value; to an anonymous share too
+ *  scrubbed   the value; an anonymous share replaces names of people and hosts, and paths, in all of its texts
+ *  empty      the value; to an anonymous share null, or an empty text where the field cannot be null
+ */
+export type Exposure = 'hidden' | 'shown' | 'scrubbed' | 'empty'
+
+export interface FieldType<Value = unknown> {
+  shape: z.ZodType<Value>
+  /** The scalar of the schema; null for what has a type of its own there, which graphql/ names. */
+  graphql: 'ID' | 'String' | 'Int' | 'Float' | 'Boolean' | 'DateTime' | 'Number' | 'JSON' | null
+  sql: string
+  list: boolean
+  nullable: boolean
+}
+
+export interface Field<Value = unknown> {
+  type: FieldType<Value>
+  /** For people: in OpenAPI and in the GraphQL schema. */
+  means?: string
+  public: Exposure
+  /** Of the noun's own table, where the field is that column; without it view.ts makes the value. */
+  column?: string
+  /** The part of a row that is left unread where nobody asks for it. */
+  part?: string
+  /** The event whose data has the field, under the same name; a value that is not accepted is no field of the noun. */
+  sent?: { by: 'job_start' | 'job_done'; accepts: (value: unknown) => boolean; otherwise?: Value }
+  /** The name in GraphQL where it is not the name in camelCase; null: it is not there. */
+  graphql?: string | null
+  /** Absent from answers where it has no value. */
+  optional?: true
+}
+export type Fields = Readonly<Record<string, Field>>
+
+const typed = <Value>(
+  shape: z.ZodType<Value>,
+  graphql: FieldType['graphql'],
+  sql: string,
+  list = false,
+): FieldType<Value> => ({ shape, graphql, sql, list, nullable: false })
+
+export const id = typed(z.string(), 'ID', 'text')
+export const text = typed(z.string(), 'String', 'text')
+export const texts = typed(z.array(z.string()), 'String', 'text[]', true)
+export const int = typed(z.int(), 'Int', 'int')
+export const float = typed(z.number(), 'Float', 'float8')
+export const flag = typed(z.boolean(), 'Boolean', 'boolean')
+export const instant = typed(z.string().meta({ format: 'date-time' }), 'DateTime', 'timestamptz')
+/** A number, or the word for what JSON cannot write. */
+export const number = typed(z.union([z.number(), z.string()]), 'Number', 'float8')
+export const json = typed<Record<string, unknown>>(z.record(z.string(), z.unknown()), 'JSON', 'jsonb')
+/** JSON whose shape is known. */
+export const jsonOf = <Value>(shape: z.ZodType<Value>): FieldType<Value> => typed(shape, 'JSON', 'jsonb')
+/** What has a type of its own in GraphQL: an enum, an object. */
+export const own = <Value>(shape: z.ZodType<Value>, sql = 'jsonb'): FieldType<Value> =>
+  typed(shape, null, sql)
+
+export const nullable = <Value>(type: FieldType<Value>): FieldType<Value | null> => ({
+  ...type,
+  shape: type.shape.nullable(),
+  nullable: true,
+})
+
+type ValueOf<F> = F extends { type: FieldType<infer Value> } ? Value : never
+type Optional<F extends Fields> = {
+  [Name in keyof F]: F[Name] extends { optional: true } ? Name : never
+}[keyof F]
+/** What a noun looks like on the wire. */
+export type ViewOf<F extends Fields> = { [Name in Exclude<keyof F, Optional<F>>]: ValueOf<F[Name]> } & {
+  [Name in Optional<F>]?: ValueOf<F[Name]>
+}
+/** The columns of its row that are fields. */
+export type StoredOf<F extends Fields> = {
+  [Name in keyof F as F[Name] extends { column: infer Column extends string } ? Column : never]: ValueOf<
+    F[Name]
+  >
+}
+/** How the values are made that are no columns. */
+export type Derived<F extends Fields, Given extends readonly unknown[]> = {
+  [Name in keyof F as F[Name] extends { column: string } ? never : Name]: (
+    ...given: Given
+  ) => ValueOf<F[Name]> | (F[Name] extends { optional: true } ? undefined : never)
+}
+
+/** The object of these fields, for validation and for OpenAPI. */
+export function shapeOf<F extends Fields>(fields: F): z.ZodType<ViewOf<F>> & z.ZodObject {
+  const shape = Object.entries(fields).map(([name, { type, means, optional }]) => {
+    const known = optional ? type.shape.optional() : type.shape
+    return [name, means === undefined ? known : known.describe(means)]
+  })
+  // The entries are those of the table, which `Object.fromEntries` cannot say.
+  return z.object(Object.fromEntries(shape)) as unknown as z.ZodType<ViewOf<F>> & z.ZodObject
+}
+
+type MakeValue<Given extends readonly unknown[]> = (...given: Given) => unknown
+
+/** Each field's value, from a row and what else its view needs. */
+export function valuesOf<F extends Fields, Given extends readonly [row: object, ...more: unknown[]]>(
+  fields: F,
+  derived: Derived<F, Given>,
+): [name: keyof F & string, value: MakeValue<Given>][] {
+  return Object.entries(fields).map(([name, { column }]) => [
+    name,
+    column === undefined
+      ? ((derived as Record<string, MakeValue<Given>>)[name] as MakeValue<Given>)
+      : (...[row]: Given) => row[column as keyof typeof row],
+  ])
+}
+
+/** Makes the view of a row, with all of its fields. */
+export function viewsOf<F extends Fields, Given extends readonly [row: object, ...more: unknown[]]>(
+  fields: F,
+  derived: Derived<F, Given>,
+): (...given: Given) => ViewOf<F> {
+  const values = valuesOf(fields, derived)
+  // V8 makes a hash table of an object that got its twentieth field one by one; a copy keeps its shape (db/wide-rows.ts).
+  const blank: Record<string, unknown> = JSON.parse(
+    JSON.stringify(
+      Object.fromEntries(
+        Object.entries(fields).flatMap(([name, { optional }]) => (optional ? [] : [[name, null]])),
+      ),
+    ),
+  )
+  return (...given) => {
+    const view = { ...blank }
+    for (const [name, value] of values) {
+      const made = value(...given)
+      if (made !== undefined || name in blank) view[name] = made
+    }
+    // Every field of the table was set, which the loop cannot say.
+    return view as ViewOf<F>
+  }
+}
+
+/** The columns of a table `t` that are fields, as a select lists them; those of a part only if it is wanted. */
+export const columnsOf = (fields: Fields, table: string, part?: string): string =>
+  Object.values(fields)
+    .flatMap((field) =>
+      field.column !== undefined && field.part === part ? [`${table}.${field.column}`] : [],
+    )
+    .join(', ')
+
+/** The fields that an event of this type brings, with their columns. */
+export function sentBy(fields: Fields, event: 'job_start' | 'job_done') {
+  return Object.entries(fields).flatMap(([name, { column, sent, type }]) =>
+    sent?.by === event && column !== undefined ? [{ name, column, sql: type.sql, ...sent }] : [],
+  )
+}
+
+/** Words of SQL that a table of fields gives: the same for every call. */
+export const words = (sql: string): Piece => piece(Object.assign([sql], { raw: [sql] }))
+
+/** The name of a field in GraphQL; null: it is not there. */
+export const graphqlName = (name: string, { graphql }: Field): string | null =>
+  graphql === undefined ? name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()) : graphql
+
+/** The names in GraphQL of those fields that `which` takes. */
+export const graphqlNames = (fields: Fields, which: (field: Field) => boolean = () => true): string[] =>
+  Object.entries(fields).flatMap(([name, field]) => (which(field) ? (graphqlName(name, field) ?? []) : []))

@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { BATCH_STATES } from '../batches/index.ts'
+import {
+  type Fields,
+  flag,
+  float,
+  id,
+  instant,
+  int,
+  json,
+  jsonOf,
+  nullable,
+  number,
+  own,
+  type StoredOf,
+  text,
+  type ViewOf,
+} from '../field.ts'
+
+export const JOB_STATES = BATCH_STATES
+
+/** What can name the unit of a job's steps; anything else under that name is a parameter. */
+const isUnit = (value: unknown): boolean =>
+  typeof value === 'string' && /^[^\p{Cc}]{1,64}$/u.test(value) && value.trim() !== ''
+const isAnything = (): boolean => true
+const isFlag = (value: unknown): boolean => typeof value === 'boolean'
+
+/** The fields of a job (contract §4); "How to add a field of a job" in docs/architecture.md says what else one needs. */
+export const jobFields = {
+  batch_id: { type: id, part: 'batch', public: 'shown' },
+  id: { type: id, column: 'id', graphql: 'jobId', public: 'shown' },
+  key: { type: id, means: 'Of the job across batches, as in /api/jobs/{key}', public: 'shown' },
+  status: { type: own(z.enum(JOB_STATES), 'text'), column: 'status', public: 'shown' },
+  model: {
+    type: nullable(text),
+    column: 'model',
+    sent: { by: 'job_start', accepts: isAnything },
+    public: 'scrubbed',
+  },
+  dataset: {
+    type: nullable(text),
+    column: 'dataset',
+    sent: { by: 'job_start', accepts: isAnything },
+    public: 'scrubbed',
+  },
+  params: {
+    type: json,
+    means: 'The further fields of job_start',
+    column: 'params',
+    part: 'params',
+    public: 'scrubbed',
+  },
+  started_at: { type: instant, column: 'started_at', public: 'shown' },
+  ended_at: { type: nullable(instant), column: 'ended_at', public: 'shown' },
+  elapsed_s: {
+    type: number,
+    means: 'Seconds; "NaN" or "Infinity" if its reporter said so',
+    part: 'elapsed',
+    public: 'shown',
+  },
+  epochs: { type: int, means: 'Distinct epochs', part: 'progress', public: 'shown' },
+  latest: {
+    type: jsonOf(
+      z.object({ epoch: z.int().nullable() }).catchall(z.union([z.number(), z.string(), z.null()])),
+    ),
+    means: 'The highest epoch, and the last value of each series',
+    part: 'progress',
+    public: 'shown',
+  },
+  metrics: {
+    type: json,
+    means: 'The final metrics of job_done',
+    column: 'metrics',
+    part: 'metrics',
+    graphql: 'finalMetrics',
+    public: 'scrubbed',
+  },
+  failure_reason: { type: nullable(text), column: 'failure_reason', public: 'scrubbed' },
+  traceback: {
+    type: nullable(text),
+    means: 'Of the failure that ended it',
+    column: 'traceback',
+    part: 'traceback',
+    public: 'empty',
+  },
+  step_unit: {
+    type: nullable(text),
+    means: 'What one step of its series counts, such as `tokens`; null: epochs',
+    column: 'step_unit',
+    sent: { by: 'job_start', accepts: isUnit },
+    public: 'scrubbed',
+  },
+  pruned: {
+    type: flag,
+    means: 'Ended early because another job did better',
+    column: 'pruned',
+    sent: { by: 'job_done', accepts: isFlag, otherwise: false },
+    public: 'shown',
+  },
+  idle: {
+    type: flag,
+    means: 'Running, but its GPU has been idle for the threshold',
+    part: 'idle',
+    public: 'shown',
+  },
+  eta_s: { type: nullable(float), public: 'shown' },
+} as const satisfies Fields
+
+/** A job on the wire. Numbers that JSON cannot write are "NaN", "Infinity", "-Infinity". */
+export type JobView = ViewOf<typeof jobFields>
+/** The columns of `jobs` that are fields. */
+export type JobColumns = StoredOf<typeof jobFields>

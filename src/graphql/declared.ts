@@ -1,0 +1,34 @@
+import { type Fields, graphqlName } from '../domain/field.ts'
+import type { builder } from './builder.ts'
+
+type SchemaTypes = typeof builder.$inferSchemaTypes
+/** What `t` is in the fields of an object. */
+type FieldBuilder<Node> = PothosSchemaTypes.ObjectFieldBuilder<SchemaTypes, Node>
+type Declared<Node> = Record<string, ReturnType<FieldBuilder<Node>['field']>>
+
+/**
+ * The fields of a noun's table (domain/field.ts) for its GraphQL type.
+ * @param types of the fields that have a type of their own in the schema, by their names in the table
+ */
+export function declared<Node extends { view: object }>(
+  t: FieldBuilder<Node>,
+  fields: Fields,
+  types: Readonly<Record<string, unknown>>,
+): Declared<Node> {
+  const found: Declared<Node> = {}
+  for (const [name, field] of Object.entries(fields)) {
+    const inSchema = graphqlName(name, field)
+    if (inSchema === null) continue
+    const { graphql: scalar, list, nullable } = field.type
+    const type = scalar ?? types[name]
+    if (type === undefined) throw new Error(`the field ${name} needs a type of the schema`)
+    found[inSchema] = t.field({
+      type: list ? [type] : type,
+      nullable,
+      ...(field.means !== undefined && { description: field.means }),
+      resolve: ({ view }: Node) => view[name as keyof typeof view],
+      // The table's types are held against the view's where it is made; Pothos cannot follow them here.
+    } as never)
+  }
+  return found
+}
