@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   columnsOf,
+  type Derived,
   type Fields,
   graphqlNames,
   nullable,
@@ -20,7 +21,7 @@ const fields = {
 } as const satisfies Fields
 
 test('a field that does not say who may see it does not compile', () => {
-  // @ts-expect-error: `public` is missing
+  // @ts-expect-error `public` is missing
   const undecided = { name: { type: text, column: 'name' } } as const satisfies Fields
   expect(undecided.name.column).toBe('name')
 })
@@ -34,10 +35,11 @@ describe('a table of fields', () => {
   })
 
   test('gives the view of a row: columns under their own names, and what is made of it', () => {
-    const view = viewsOf(fields, {
-      made: (row: { stored_name: string; end?: string }) => `${row.stored_name}!`,
+    const made: Derived<typeof fields, [row: { stored_name: string; end?: string }]> = {
+      made: (row) => `${row.stored_name}!`,
       gone_at: (row) => row.end,
-    })
+    }
+    const view = viewsOf(fields, made)
     expect(view({ stored_name: 'a' })).toEqual({ long_name: 'a', made: 'a!' })
     expect(Object.keys(view({ stored_name: 'a' }))).toEqual(['long_name', 'made'])
     expect(view({ stored_name: 'a', end: 'now' })).toEqual({ long_name: 'a', made: 'a!', gone_at: 'now' })
