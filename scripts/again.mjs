@@ -1,12 +1,16 @@
-// How scripts/test.mjs runs vitest and pytest: when only few files fail, those run once more, alone. A test that passes
-// then counts as passed, and is named as one that failed at first: that is a race, to be found and mended.
+// How scripts/test.mjs runs vitest and pytest. When only a few files fail, they run once more, alone, to tell a race from
+// a fault. A race is a failure too, unless test/quarantine.json lists the test: then it counts as passed and is named.
 import { existsSync, readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** More failed files than this are no accident. */
 const MOST_AGAIN = 3
 const REPORTER = fileURLToPath(new URL('outcome-reporter.mjs', import.meta.url))
+const QUARANTINE = resolve(fileURLToPath(import.meta.url), '../../test/quarantine.json')
+/** A race stays in quarantine for at most two weeks. */
+const MOST_DAYS = 14
+const DAY_MS = 86_400_000
 
 /** Files of this name are of the slow tier. */
 const SLOW = '.slow.test.'
@@ -15,7 +19,7 @@ const SLOW = '.slow.test.'
  * Every test file of one tier of `root` by vitest, on a checkout that is built.
  * @param run runs a command to its end: (command, args, { cwd, env }) to its exit code
  * @param slow whether it is the slow tier: files named `*.slow.test.ts`, all others otherwise
- * @returns counts; `names` of the tests that failed; `why` of a failure that is no test's; `notes`, what failed at first
+ * @returns counts; `names` of the tests that failed; `why` of a failure that is no test's; `notes` of races in quarantine
  */
 export async function vitest(run, { root, scratch, slow }) {
   const once = async (report, ...more) => {
@@ -27,35 +31,72 @@ export async function vitest(run, { root, scratch, slow }) {
   const first = await once('vitest.json', ...(slow ? [SLOW] : ['--exclude', `**/*${SLOW}*`]))
   if (first.files === undefined)
     return { passed: 0, failed: 1, why: `vitest ended with ${first.code} and no report` }
-  const outcomes = new Map(first.files.map((one) => [one.file, one]))
-  const failed = first.files.filter((one) => !one.ok)
-  let { code } = first
-  let notes = []
-  // An error that belongs to no test may be of any file: nothing makes up for it.
-  if (failed.length > 0 && failed.length <= MOST_AGAIN && first.unhandled === 0) {
-    notes = failed.flatMap(({ file, failures }) =>
-      (failures.length > 0 ? failures : ['a hook, or the file itself,']).map(
-        (name) => `run again alone: ${relative(root, file)}: ${name} failed at first`,
-      ),
-    )
-    sayAgain(notes, failed.length)
-    const again = await once('vitest-again.json', '--no-file-parallelism', ...failed.map(({ file }) => file))
-    code = again.code
-    for (const one of again.files ?? []) if (outcomes.has(one.file)) outcomes.set(one.file, one)
-  }
-  const all = [...outcomes.values()]
-  const passed = sum(all.map((one) => one.passed))
-  // A file that cannot be loaded has no tests that could fail.
-  const failures = sum(all.filter((one) => !one.ok).map((one) => one.failures.length || 1))
-  if (code !== 0 && failures === 0) return { passed, failed: 1, why: `vitest ended with ${code}`, notes }
-  const names = all
+  const failures = failuresIn(first.files, root)
+  const failedFiles = first.files.filter((one) => !one.ok).map(({ file }) => file)
+  const passed = sum(first.files.map((one) => one.passed))
+  // An error outside of any test can come from every file: no second run makes up for it.
+  const mayBeRaces = failures.length > 0 && failedFiles.length <= MOST_AGAIN && first.unhandled === 0
+  if (!mayBeRaces) return verdict({ passed, failures, code: first.code, runner: 'vitest' })
+  sayAgain(failures, failedFiles.length)
+  const again = await once('vitest-again.json', '--no-file-parallelism', ...failedFiles)
+  const still = again.files === undefined ? failures : failuresIn(again.files, root)
+  // A file that failed as a whole has run none of its tests, or not all: the second run counts them.
+  const recovered = sum((again.files ?? []).map((one) => one.passed))
+  const counted = sum(first.files.filter((one) => one.ok).map((one) => one.passed)) + recovered
+  return verdict({ passed: counted, failures: still, races: without(failures, still), runner: 'vitest' })
+}
+
+/** The tests that failed, each `{ file, name }` with the file's path from `root`. */
+function failuresIn(files, root) {
+  return files
     .filter((one) => !one.ok)
     .flatMap(({ file, failures }) =>
-      (failures.length > 0 ? failures : ['a hook, or the file itself']).map(
-        (name) => `${relative(root, file)}: ${name}`,
-      ),
+      // A failed hook, or a file that cannot be loaded, has no failed test.
+      (failures.length > 0 ? failures : ['a hook, or the file itself']).map((name) => ({
+        file: relative(root, file),
+        name,
+      })),
     )
-  return { passed, failed: failures, names, notes }
+}
+
+const title = ({ file, name }) => `${file}: ${name}`
+const without = (all, some) => {
+  const titles = new Set(some.map(title))
+  return all.filter((one) => !titles.has(title(one)))
+}
+
+/**
+ * What a suite reports.
+ * @param passed how many tests passed, races included
+ * @param failures the tests that failed, in both runs if there were two
+ * @param races the tests that failed in the first run only
+ */
+function verdict({ passed, failures, races = [], code = 0, runner }) {
+  if (code !== 0 && failures.length === 0) return { passed, failed: 1, why: `${runner} ended with ${code}` }
+  const listed = quarantined()
+  const open = races.filter((one) => !listed.some((test) => title(one).startsWith(test)))
+  return {
+    passed: passed - open.length,
+    failed: failures.length + open.length,
+    names: [...failures.map(title), ...open.map((one) => `${title(one)} (a race: it passed when run alone)`)],
+    notes: without(races, open).map((one) => `a race in quarantine: ${title(one)}`),
+  }
+}
+
+/**
+ * The tests of test/quarantine.json whose date has not passed: each the beginning of `file: name`.
+ * @throws Error for an entry without a reason, or with a date more than two weeks ahead
+ */
+export function quarantined(file = QUARANTINE, now = Date.now()) {
+  if (!existsSync(file)) return []
+  return JSON.parse(readFileSync(file, 'utf8')).flatMap(({ test, until, reason }) => {
+    const end = Date.parse(`${until}T23:59:59Z`)
+    if (!test || !reason || Number.isNaN(end))
+      throw new Error('test/quarantine.json: an entry has test, until (YYYY-MM-DD) and reason')
+    if (end - now > (MOST_DAYS + 1) * DAY_MS)
+      throw new Error(`test/quarantine.json: ${test}: ${until} is more than ${MOST_DAYS} days ahead`)
+    return end >= now ? [test] : []
+  })
 }
 
 /** pytest's exit code where a package has no test of that tier. */
@@ -64,45 +105,45 @@ const NO_TESTS = 5
 /** The tests of one tier of the Python package in `cwd` by pytest: marked `slow`, or not; otherwise as `vitest`. */
 export async function pytest(run, { cwd, python, env, scratch, name, slow }) {
   const tier = slow ? 'slow' : 'not slow'
-  const once = async (title, ...more) => {
-    const report = join(scratch, `${title}.xml`)
-    const args = ['-m', 'pytest', '-m', tier, `--junitxml=${report}`, ...more]
-    const code = await run(python, args, { cwd, env })
-    return { code: code === NO_TESTS && slow ? 0 : code, ...readJunit(report) }
+  const once = async (report, ...more) => {
+    const log = join(scratch, `${report}.jsonl`)
+    const code = await run(python, ['-m', 'pytest', '-m', tier, `--report-log=${log}`, ...more], { cwd, env })
+    return { code: code === NO_TESTS && slow ? 0 : code, ...readReportLog(log) }
   }
   const first = await once(name)
   const files = new Set(first.failures.map(({ file }) => file))
-  // 1 is pytest's word for tests that failed, and for nothing else.
-  if (first.code !== 1 || files.size === 0 || files.size > MOST_AGAIN) return told(first, first.passed)
-  const notes = first.failures.map((one) => `run again alone: ${one.file}: ${one.name} failed at first`)
-  sayAgain(notes, files.size)
+  // 1 is pytest's exit code for failed tests, and for nothing else.
+  if (first.code !== 1 || files.size === 0 || files.size > MOST_AGAIN)
+    return verdict({ ...first, runner: 'pytest' })
+  sayAgain(first.failures, files.size)
   const again = await once(`${name}-again`, '--last-failed', '--last-failed-no-failures=none')
-  const missing = first.failures.length - again.passed - again.failures.length
-  if (missing > 0) return { ...told(first, first.passed), notes }
-  return { ...told(again, first.passed + again.passed), notes }
+  // A run that ended early proves nothing about the tests that it did not reach.
+  const still = again.passed + again.failures.length < first.failures.length ? first.failures : again.failures
+  const races = without(first.failures, still)
+  return verdict({ passed: first.passed + races.length, failures: still, races, runner: 'pytest' })
 }
 
-function told({ code, failures }, passed) {
-  if (code !== 0 && failures.length === 0) return { passed, failed: 1, why: `pytest ended with ${code}` }
-  return { passed, failed: failures.length, names: failures.map(({ file, name }) => `${file}: ${name}`) }
+/** What pytest-reportlog wrote: one JSON object a line, one line a phase (setup, call, teardown) of a test. */
+function readReportLog(log) {
+  const lines = existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : []
+  const reports = lines
+    .map((line) => JSON.parse(line))
+    .filter((one) => /^(Test|Collect)Report$/.test(one.$report_type))
+  const failed = new Set(reports.filter((one) => one.outcome === 'failed').map((one) => one.nodeid))
+  const passed = reports.filter(
+    (one) => one.when === 'call' && one.outcome === 'passed' && !failed.has(one.nodeid),
+  )
+  const failures = [...failed].map((id) => {
+    const [file, ...name] = id.split('::')
+    return { file, name: name.join('::') || 'the file itself' }
+  })
+  return { failures, passed: passed.length }
 }
 
-/** What pytest wrote: a `<testcase>` each, with `<failure>`, `<error>` or `<skipped>` within. */
-function readJunit(report) {
-  const text = existsSync(report) ? readFileSync(report, 'utf8') : ''
-  const head = /<testsuite [^>]*>/.exec(text)?.[0] ?? ''
-  const count = (name) => Number(new RegExp(` ${name}="(\\d+)"`).exec(head)?.[1] ?? 0)
-  const cases = text.split(/<testcase /).slice(1)
-  const attribute = (one, name) => new RegExp(`^[^>]*?\\b${name}="([^"]*)"`).exec(one)?.[1] ?? ''
-  const failures = cases
-    .filter((one) => /^[^>]*[^/]>\s*<(failure|error)\b/.test(one))
-    .map((one) => ({ file: attribute(one, 'classname'), name: attribute(one, 'name') }))
-  return { failures, passed: count('tests') - count('failures') - count('errors') - count('skipped') }
-}
-
-function sayAgain(notes, files) {
+function sayAgain(failures, files) {
   const what = files === 1 ? 'One file failed: it runs' : `Only ${files} files failed: they run`
-  console.log(`\n${what} once more, alone, to tell a race from a fault.\n${notes.join('\n')}\n`)
+  const lines = failures.map((one) => `run again alone: ${title(one)} failed at first`)
+  console.log(`\n${what} once more, alone, to tell a race from a fault.\n${lines.join('\n')}\n`)
 }
 
 const sum = (numbers) => numbers.reduce((total, one) => total + one, 0)

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // What `npm test` runs: every suite there is, TypeScript and Python, each to its end. The last line is the sum of all,
 // `N passed, N failed`; a suite that could not run counts as a failure. When at most three files of a suite fail they run
-// once more, alone. Plain Node, because a fresh clone has no packages.
+// once more, alone, and a test that passes then is named as a race. Plain Node, because a fresh clone has no packages.
 //
 //   npm test [-- suite …]                the fast tier; only those suites: vitest, python/reporter, …
 //   npm run test:slow [-- suite …]       the slow tier: kills, overload, long properties, whole processes. In TypeScript
@@ -182,7 +182,7 @@ async function main() {
 
   const notes = results.flatMap((result) => result.notes ?? [])
   if (notes.length > 0)
-    console.log(`\nRaces, to be found and mended even where the second run passed:\n${notes.join('\n')}`)
+    console.log(`\nRaces to mend before their date in test/quarantine.json:\n${notes.join('\n')}`)
   console.log('')
   for (const { name, seconds, passed, failed, why } of results) {
     if (passed + failed === 0 && why === undefined) continue

@@ -70,30 +70,64 @@ async function npmTest(): Promise<{
   const notes = lines.filter((line) => line.startsWith('run again alone: '))
   return { code, out, last: lines.at(-1), notes: [...new Set(notes)] }
 }
-
-test('files that fail run once more, alone; those that pass then count, and are named as races', async () => {
+const daysAhead = (days: number): string =>
+  new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+const quarantine = (test: string, until: string): void =>
+  write('test/quarantine.json', JSON.stringify([{ test, until, reason: 'not yet understood' }]))
+const racy = (): void =>
   write(
     'test/racy.test.js',
     `${NOTE('racy')} test('works the second time', () => expect(secondTime).toBe(true)); test('works', () => {})`,
   )
+
+test('a test that fails, and passes when run alone, is named as a race and fails the run', async () => {
+  racy()
   write(
     'test/hook.test.js',
     `${NOTE('hook')} test('is not at fault', () => {}); afterAll(() => expect(secondTime).toBe(true))`,
   )
   const { code, out, last, notes } = await npmTest()
-  expect([code, last], out).toEqual([0, '4 passed, 0 failed'])
+  expect([code, last], out).toEqual([1, '2 passed, 2 failed'])
   expect(notes.toSorted()).toEqual([
-    'run again alone: test/hook.test.js: a hook, or the file itself, failed at first',
+    'run again alone: test/hook.test.js: a hook, or the file itself failed at first',
     'run again alone: test/racy.test.js: works the second time failed at first',
   ])
+  expect(out).toContain(
+    'FAILED vitest: test/racy.test.js: works the second time (a race: it passed when run alone)',
+  )
   expect([ran('good'), ran('racy'), ran('hook')]).toEqual([1, 2, 2])
+})
+
+test('a race in quarantine counts as passed, and is named', async () => {
+  racy()
+  quarantine('test/racy.test.js: works the second time', daysAhead(14))
+  const { code, out, last } = await npmTest()
+  expect([code, last], out).toEqual([0, '3 passed, 0 failed'])
+  expect(out).toContain('a race in quarantine: test/racy.test.js: works the second time')
+})
+
+test.each([
+  ['whose date has passed is a race', -1, '2 passed, 1 failed'],
+  ['with a date more than two weeks ahead is refused', 16, '0 passed, 1 failed'],
+])('an entry of the quarantine %s', async (_, days, expected) => {
+  racy()
+  quarantine('test/racy.test.js', daysAhead(days))
+  const { code, out, last } = await npmTest()
+  expect([code, last], out).toEqual([1, expected])
+})
+
+test('a test in quarantine that fails twice fails', async () => {
+  bad('bad')
+  quarantine('test/bad.test.js', daysAhead(1))
+  const { code, out, last } = await npmTest()
+  expect([code, last], out).toEqual([1, '1 passed, 1 failed'])
 })
 
 test('a file that fails twice fails, beside one that does not', async () => {
   bad('bad')
   write('test/racy.test.js', `${NOTE('racy')} test('works later', () => expect(secondTime).toBe(true))`)
   const { code, out, last, notes } = await npmTest()
-  expect([code, last], out).toEqual([1, '2 passed, 1 failed'])
+  expect([code, last], out).toEqual([1, '1 passed, 2 failed'])
   expect(notes).toHaveLength(2)
   expect([ran('bad'), ran('racy')]).toEqual([2, 2])
 })
