@@ -104,6 +104,7 @@ try {
   rmSync(scratch, { recursive: true, force: true, maxRetries: 10 })
 }
 for (const note of result.notes ?? []) console.log(note)
-if (result.why !== undefined) console.log(result.why)
+for (const name of result.names ?? []) console.log(`FAILED frameworks: ${name}`)
+if (result.why !== undefined) console.log(`${result.why}\nFAILED frameworks: ${result.why.split('\n')[0]}`)
 console.log(`${result.passed} passed, ${result.failed} failed`)
 process.exitCode = result.failed === 0 && result.passed > 0 ? 0 : 1
