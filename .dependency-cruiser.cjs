@@ -14,7 +14,7 @@ const ROOMS = {
     leaves: ['problem', 'secrets', 'config', 'oauth-config', 'services'],
   },
   workers: { rooms: ['domain', 'stream', 'db'], leaves: ['problem', 'config', 'services'] },
-  cli: { rooms: ['domain', 'stream', 'db'], leaves: ['app', 'config', 'problem'] },
+  cli: { rooms: ['workers', 'domain', 'stream', 'db'], leaves: ['app', 'config', 'problem'] },
 }
 const LEAVES = {
   config: { rooms: [], leaves: ['oauth-config'] },
@@ -40,7 +40,8 @@ const PACKAGES = {
   '@pothos': ['graphql'],
   'graphile-worker': ['workers', 'db'],
   nodemailer: ['workers'],
-  argon2: ['domain'],
+  '@node-rs/argon2': ['domain'],
+  commander: ['cli'],
   jose: ['domain', 'http'],
   otpauth: ['domain'],
   '@zxcvbn-ts': ['domain'],

@@ -1,17 +1,11 @@
 import { statSync } from 'node:fs'
-import { join } from 'node:path'
-import { type Config, ConfigError } from '../config.ts'
+import type { Config } from '../config.ts'
 import { backup } from '../db/dump/backup.ts'
-import { onDatabase } from './database.ts'
+import { MIGRATIONS, onDatabase } from './database.ts'
 import { amountOf, createProgress, stopSignal } from './progress.ts'
 
-export const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
-
 /** `svc backup FILE`: everything the service keeps, as of one moment, in one file. Servers may run meanwhile. */
-export async function runBackup(args: readonly string[], config: Config): Promise<void> {
-  const [file, ...rest] = args
-  if (file === undefined || rest.length > 0 || file.startsWith('-'))
-    throw new ConfigError('say where to: svc backup FILE')
+export async function runBackup(file: string, config: Config): Promise<void> {
   const progress = createProgress()
   const signal = stopSignal()
   const begun = performance.now()

@@ -1,5 +1,11 @@
+import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { startEmbedded } from '../db/embedded.ts'
+import { pendingMigrations } from '../db/migrate.ts'
+import { openSql, type Sql } from '../db/sql.ts'
+import { Problem } from '../problem.ts'
+
+export const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
 
 /**
  * Runs `work` over the database of the settings: the external one, or the embedded one, which is started for it, or
@@ -18,5 +24,22 @@ export async function onDatabase<T>(
     return await work(embedded.url('postgres'))
   } finally {
     await embedded.stop()
+  }
+}
+
+/**
+ * Runs `work` over one connection that writes durably, where the database has the tables of this release.
+ * @throws an Error with one line for the operator, also for what the service's rules refuse
+ */
+export async function onTables<T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> {
+  const sql = openSql(url, { name: 'command', max: 1, settings: { synchronous_commit: 'on' } })
+  try {
+    if ((await pendingMigrations(sql, MIGRATIONS)).length > 0)
+      throw new Error('the database has not the tables of this release: start the service first')
+    return await work(sql)
+  } catch (error) {
+    throw error instanceof Problem ? new Error(error.message) : error
+  } finally {
+    await sql.end({ timeout: 5 })
   }
 }

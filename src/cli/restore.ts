@@ -1,15 +1,14 @@
-import { type Config, ConfigError } from '../config.ts'
+import type { Config } from '../config.ts'
 import { restore } from '../db/dump/restore.ts'
-import { MIGRATIONS } from './backup.ts'
-import { onDatabase } from './database.ts'
+import { MIGRATIONS, onDatabase } from './database.ts'
 import { amountOf, createProgress, stopSignal } from './progress.ts'
 
 /** `svc restore FILE [--replace]`: puts a backup into the database, all of it or nothing. */
-export async function runRestore(args: readonly string[], config: Config): Promise<void> {
-  const files = args.filter((arg) => arg !== '--replace')
-  const [file] = files
-  if (file === undefined || files.length > 1 || file.startsWith('-'))
-    throw new ConfigError('say what to restore: svc restore FILE [--replace]')
+export async function runRestore(
+  file: string,
+  { replace }: { replace: boolean },
+  config: Config,
+): Promise<void> {
   const progress = createProgress()
   const signal = stopSignal()
   const begun = performance.now()
@@ -18,7 +17,7 @@ export async function runRestore(args: readonly string[], config: Config): Promi
       url,
       migrations: MIGRATIONS,
       file,
-      replace: args.includes('--replace'),
+      replace,
       now: new Date(),
       signal,
       progress: (step, rows, bytes) => progress.tell(`${step} ${amountOf(rows, bytes)}`),

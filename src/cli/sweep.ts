@@ -1,9 +1,6 @@
 import { openSweeper } from '../app.ts'
-import { type Config, ConfigError } from '../config.ts'
-import { pendingMigrations } from '../db/migrate.ts'
-import { openSql } from '../db/sql.ts'
-import { MIGRATIONS } from './backup.ts'
-import { onDatabase } from './database.ts'
+import type { Config } from '../config.ts'
+import { onDatabase, onTables } from './database.ts'
 import { stopSignal } from './progress.ts'
 
 /**
@@ -11,14 +8,12 @@ import { stopSignal } from './progress.ts'
  * begun when Ctrl-C comes is gone on with by the next sweep.
  * @throws an Error with one line for the operator
  */
-export async function runSweep(args: readonly string[], config: Config): Promise<void> {
-  if (args.length > 1 || (args[0] !== undefined && args[0] !== '--dry-run'))
-    throw new ConfigError('svc sweep takes nothing but --dry-run')
+export async function runSweep({ dryRun }: { dryRun: boolean }, config: Config): Promise<void> {
   await onDatabase(config, async (url) => {
-    await refuseOtherRelease(url)
+    await onTables(url, async () => {})
     const sweeper = openSweeper(config, url)
     try {
-      if (args[0] === '--dry-run') {
+      if (dryRun) {
         tell(await sweeper.survey(), 'would go', 'Nothing would go.')
         return
       }
@@ -34,16 +29,6 @@ export async function runSweep(args: readonly string[], config: Config): Promise
       await sweeper.close()
     }
   })
-}
-
-async function refuseOtherRelease(url: string): Promise<void> {
-  const sql = openSql(url, { name: 'sweep command', max: 1 })
-  try {
-    if ((await pendingMigrations(sql, MIGRATIONS)).length > 0)
-      throw new Error('the database has not the tables of this release: start the service first')
-  } finally {
-    await sql.end({ timeout: 5 })
-  }
 }
 
 function tell(

@@ -1,38 +1,38 @@
 import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
-import { type Config, ConfigError } from '../config.ts'
-import { pendingMigrations } from '../db/migrate.ts'
-import { openSql, type Sql } from '../db/sql.ts'
+import { Command } from 'commander'
+import { z } from 'zod'
+import type { Sql } from '../db/sql.ts'
 import { recordAudit } from '../domain/audit.ts'
 import type { Operator } from '../domain/caller.ts'
 import { resetFactors } from '../domain/factors/index.ts'
 import { closeSessionsOf } from '../domain/sessions/index.ts'
 import {
   administerUser,
+  createUser,
   findAccount,
   hashPassword,
   listUsers,
+  nameFromEmail,
   PASSWORD,
   requireUncommonPassword,
   type User,
   updateProfile,
 } from '../domain/users/index.ts'
-import { Problem } from '../problem.ts'
 import { commit, createWriter } from '../stream/commit.ts'
-import { MIGRATIONS } from './backup.ts'
-import { onDatabase } from './database.ts'
+import { onDatabase, onTables } from './database.ts'
+import type { Surroundings } from './surroundings.ts'
+import { printTable } from './table.ts'
 
-const USAGE = `say what to do:
-  svc user list
-  svc user reset-password EMAIL [--stdin]   a new password, made up and shown once, or read from standard input
-  svc user reset-factors EMAIL              without authenticator app, recovery codes and passkeys from then on
-  svc user make-admin EMAIL | unmake-admin EMAIL
-  svc user disable EMAIL | enable EMAIL`
-
-const OPERATOR: Operator = { kind: 'operator' }
+export const OPERATOR: Operator = { kind: 'operator' }
 
 /** What is done to an account, and what is said once it is. */
-const CHANGES: Record<string, { change: { role?: User['role']; disabled?: boolean }; said: string }> = {
+interface AccountChange {
+  change: { role?: User['role']; disabled?: boolean }
+  said: string
+}
+
+const CHANGES = {
   'make-admin': { change: { role: 'admin' }, said: 'is an administrator' },
   'unmake-admin': { change: { role: 'user' }, said: 'is an ordinary user' },
   disable: {
@@ -40,44 +40,55 @@ const CHANGES: Record<string, { change: { role?: User['role']; disabled?: boolea
     said: 'is disabled: sessions are closed, tokens are revoked for good',
   },
   enable: { change: { disabled: false }, said: 'may sign in again' },
-}
+} as const satisfies Record<string, AccountChange>
 
 /**
- * `svc user …`: accounts from a shell, for whoever has lost the last administrator's password. Works over the database
- * of the settings, also while servers run: they ask it at each request.
- * @throws an Error with one line for the operator
+ * `svc user …`: accounts from a shell, for an operator who has lost the last administrator's password, or who sets a
+ * service up without a browser. Works over the database of the settings, also while servers run: they ask it at each
+ * request.
  */
-export async function runUser(
-  args: readonly string[],
-  config: Config,
-  input: NodeJS.ReadableStream,
-): Promise<void> {
-  const work = readCommand(args, input)
-  await onDatabase(config, async (url) => {
-    const sql = openSql(url, { name: 'user', max: 1, settings: { synchronous_commit: 'on' } })
-    try {
-      const pending = await pendingMigrations(sql, MIGRATIONS)
-      if (pending.length > 0)
-        throw new Error('the database has not the tables of this release: start the service first')
-      await work(sql)
-    } catch (error) {
-      throw error instanceof Problem ? new Error(error.message) : error
-    } finally {
-      await sql.end({ timeout: 5 })
-    }
-  })
-}
-
-/** What is asked for; throws a ConfigError with the usage for what is not known. */
-function readCommand(args: readonly string[], input: NodeJS.ReadableStream): (sql: Sql) => Promise<void> {
-  const [command, email, ...flags] = args
-  if (command === 'list' && email === undefined) return list
-  if (command === undefined || email === undefined || email.startsWith('-')) throw new ConfigError(USAGE)
-  const asked = CHANGES[command]
-  if (asked !== undefined && flags.length === 0) return (sql) => change(sql, email, asked)
-  if (command === 'reset-factors' && flags.length === 0) return (sql) => withoutFactors(sql, email)
-  if (command !== 'reset-password' || flags.some((flag) => flag !== '--stdin')) throw new ConfigError(USAGE)
-  return (sql) => resetPassword(sql, email, flags.length > 0 ? input : undefined)
+export function userCommand({ settings, input }: Surroundings): Command {
+  const user = new Command('user').description('accounts, without signing in')
+  const run = (work: (sql: Sql) => Promise<void>): Promise<void> =>
+    onDatabase(settings().config, (url) => onTables(url, work))
+  user
+    .command('list')
+    .description('every account, with its role and state')
+    .action(() => run(list))
+  user
+    .command('create')
+    .description('makes an account; the first of all is an administrator')
+    .argument('<email>', 'address to sign in with')
+    .option('--stdin', 'read the password from standard input instead of making one up')
+    .option('--admin', 'make the account an administrator')
+    .action((email: string, options: { stdin?: true; admin?: true }) =>
+      run((sql) => create(sql, email, options.admin === true, options.stdin ? input : undefined)),
+    )
+  user
+    .command('reset-password')
+    .description('sets a new password and closes all sessions; tokens stay valid')
+    .argument('<email>')
+    .option('--stdin', 'read the password from standard input instead of making one up')
+    .action((email: string, options: { stdin?: true }) =>
+      run((sql) => resetPassword(sql, email, options.stdin ? input : undefined)),
+    )
+  user
+    .command('reset-factors')
+    .description('removes authenticator app, recovery codes and passkeys from the account')
+    .argument('<email>')
+    .action((email: string) => run((sql) => withoutFactors(sql, email)))
+  for (const [name, description] of [
+    ['make-admin', 'makes the account an administrator'],
+    ['unmake-admin', 'makes the account an ordinary user'],
+    ['disable', 'closes the sessions and revokes the tokens of the account'],
+    ['enable', 'lets a disabled account sign in again'],
+  ] as const)
+    user
+      .command(name)
+      .description(description)
+      .argument('<email>')
+      .action((email: string) => run((sql) => change(sql, email, CHANGES[name])))
+  return user
 }
 
 async function list(sql: Sql): Promise<void> {
@@ -89,21 +100,10 @@ async function list(sql: Sql): Promise<void> {
       rows.push([email, name, role, disabled ? 'disabled' : 'active', createdAt.slice(0, 10)])
     last = page.at(-1)
   } while (last !== undefined)
-  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
-  for (const row of rows)
-    console.log(
-      row
-        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
+  printTable(rows)
 }
 
-async function change(
-  sql: Sql,
-  email: string,
-  { change, said }: NonNullable<(typeof CHANGES)[string]>,
-): Promise<void> {
+async function change(sql: Sql, email: string, { change, said }: AccountChange): Promise<void> {
   const { id } = await accountOf(sql, email)
   const now = new Date()
   const user = await commit(createWriter(sql), async (tx) => {
@@ -114,16 +114,53 @@ async function change(
   console.error(`svc: ${user.email} ${said}`)
 }
 
+async function create(
+  sql: Sql,
+  email: string,
+  admin: boolean,
+  input: NodeJS.ReadableStream | undefined,
+): Promise<void> {
+  if (!z.email({ pattern: z.regexes.html5Email }).max(254).safeParse(email).success)
+    throw new Error(`${email} is not an e-mail address`)
+  const { password, madeUp } = await choosePassword(input)
+  const passwordHash = await hashPassword(password, 'new-account')
+  const now = new Date()
+  const user = await commit(createWriter(sql), async (tx) => {
+    const created = await createUser(
+      tx,
+      { email, name: nameFromEmail(email), passwordHash, emailVerified: true },
+      'open',
+      now,
+    )
+    await recordAudit(tx, OPERATOR, { action: 'user.registered', subject: `user:${created.id}` }, now)
+    const raised = admin && created.role !== 'admin'
+    return {
+      result: raised ? await administerUser(tx, OPERATOR, created.id, { role: 'admin' }, now) : created,
+      changes: [],
+    }
+  })
+  console.error(`svc: ${user.email} has an account${user.role === 'admin' ? ' and is an administrator' : ''}`)
+  if (madeUp) console.log(password)
+}
+
+/** The password on standard input, or a random one. */
+async function choosePassword(
+  input: NodeJS.ReadableStream | undefined,
+): Promise<{ password: string; madeUp: boolean }> {
+  if (input === undefined) return { password: randomBytes(15).toString('base64url'), madeUp: true }
+  const password = (await text(input)).replace(/\r?\n$/, '')
+  if (!PASSWORD.test(password)) throw new Error('a password has 8 to 1,024 characters')
+  requireUncommonPassword(password)
+  return { password, madeUp: false }
+}
+
 async function resetPassword(
   sql: Sql,
   email: string,
   input: NodeJS.ReadableStream | undefined,
 ): Promise<void> {
   const { id, email: address, disabled } = await accountOf(sql, email)
-  const given = input === undefined ? undefined : (await text(input)).replace(/\r?\n$/, '')
-  if (given !== undefined && !PASSWORD.test(given)) throw new Error('a password has 8 to 1,024 characters')
-  if (given !== undefined) requireUncommonPassword(given)
-  const password = given ?? randomBytes(15).toString('base64url')
+  const { password, madeUp } = await choosePassword(input)
   const passwordHash = await hashPassword(password)
   const now = new Date()
   await commit(createWriter(sql), async (tx) => {
@@ -135,7 +172,7 @@ async function resetPassword(
   console.error(`svc: ${address} has a new password; all sessions are closed, tokens go on`)
   if (disabled) console.error('svc: the account is disabled: svc user enable lets it in again')
   // Alone on standard output, so that it can be handed on without passing through a screen.
-  if (given === undefined) console.log(password)
+  if (madeUp) console.log(password)
 }
 
 async function withoutFactors(sql: Sql, email: string): Promise<void> {
@@ -149,7 +186,8 @@ async function withoutFactors(sql: Sql, email: string): Promise<void> {
   console.error(`svc: ${address} signs in with the password alone; all sessions are closed, tokens go on`)
 }
 
-async function accountOf(sql: Sql, email: string): Promise<User> {
+/** @throws an Error that names the address */
+export async function accountOf(sql: Sql, email: string): Promise<User> {
   const account = await findAccount(sql, email)
   if (account === undefined) throw new Error(`nobody has the address ${email}: see svc user list`)
   return account

@@ -171,7 +171,7 @@ describe('svc sweep', () => {
     expect(await countOf(database.sql)).toBe(LINES)
     const wrong = run('--dry')
     expect(await wrong.ended).toBe(1)
-    expect(wrong.said()).toMatch(/takes nothing but --dry-run/)
+    expect(wrong.said()).toMatch(/unknown option '--dry'/)
   })
 
   test('killed in the middle it has lost nothing, and the next one goes on to the end', {

@@ -181,8 +181,22 @@ test('a database that a newer release has migrated ends the start with one line'
   }
 })
 
-test('an unknown command is answered with the usage', async () => {
+test('an unknown command is refused, and the one that was meant is named', async () => {
   const result = await start({}, ['strat']).ended
   expect(result.code).toBe(1)
-  expect(result.err).toMatch(/^svc: there is no command strat\nUsage: svc/)
+  expect(result.err).toMatch(/^svc: unknown command 'strat'\n\(Did you mean start\?\)\nSee svc --help\.\n/)
+})
+
+test('every command explains itself with --help, without touching a database', async () => {
+  const { code, out } = await start({ SVC_PORT: 'not read' }, ['--help']).ended
+  expect(code).toBe(0)
+  const commands = [...out.matchAll(/^ {2}(\w+) .*$/gm)].map(([, name]) => name as string)
+  for (const name of ['start', 'demo', 'user', 'token', 'backup', 'restore', 'sweep', 'doctor', 'version']) {
+    expect(commands).toContain(name)
+    const help = await start({ SVC_PORT: 'not read' }, [name, '--help']).ended
+    expect(help).toMatchObject({ code: 0, err: '' })
+    expect(help.out).toMatch(new RegExp(`^Usage: svc ${name} `))
+  }
+  const version = await start({}, ['version']).ended
+  expect(version.out).toMatch(/^svc \d+\.\d+\.\d+ \(Node \d+/)
 })

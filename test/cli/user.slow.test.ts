@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { runUser } from '../../src/cli/user.ts'
+import { createProgram } from '../../src/cli/program.ts'
+import type { Config } from '../../src/config.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 import { isAlive, postmasterOf, runCli } from './process.ts'
@@ -34,8 +35,15 @@ async function user(args: string[], typed = '') {
   vi.spyOn(console, 'error').mockImplementation((line) => {
     said.err += `${line}\n`
   })
-  await runUser(args, app.config, Readable.from([typed]))
+  await run(['user', ...args], app.config, typed)
   return said
+}
+async function run(args: string[], config: Config, typed = ''): Promise<void> {
+  vi.spyOn(process.stderr, 'write').mockImplementation(() => true)
+  const settings = () => ({ config, warnings: [] })
+  await createProgram({ settings, environment: {}, input: Readable.from([typed]) }).parseAsync(args, {
+    from: 'user',
+  })
 }
 const login = async (email: string, password: string) =>
   (await app.call('POST', '/api/auth/login', { body: { email, password } })).status
@@ -111,15 +119,46 @@ test('a disabled account is out at once, at the server that runs, and comes back
 })
 
 test.each([
-  [[], 'say what to do'],
-  [['promote', 'first@example.org'], 'say what to do'],
-  [['make-admin'], 'say what to do'],
-  [['make-admin', 'first@example.org', 'second@example.org'], 'say what to do'],
-  [['reset-password', 'first@example.org', '--password=hidden'], 'say what to do'],
-  [['list', '--all'], 'say what to do'],
+  [['promote', 'first@example.org'], "unknown command 'promote'"],
+  [['make-admin'], "missing required argument 'email'"],
+  [['make-admin', 'first@example.org', 'second@example.org'], 'too many arguments'],
+  [['reset-password', 'first@example.org', '--password=hidden'], "unknown option '--password=hidden'"],
+  [['list', '--all'], "unknown option '--all'"],
+  [['create', 'nobody'], 'nobody is not an e-mail address'],
+  [['create', 'First@example.org'], 'has an account already'],
   [['disable', 'nobody@example.org'], 'nobody has the address nobody@example.org'],
 ])('%j is refused, with what may be asked for', async (args, line) => {
   await expect(user(args)).rejects.toThrow(line)
+})
+
+test('an account and its token are made, listed and revoked from a shell', async () => {
+  const { out: password, err } = await user(['create', 'script@example.org'])
+  expect(err).toContain('script@example.org has an account')
+  expect(await login('script@example.org', password.trim())).toBe(200)
+  const made = await user(
+    ['create', 'second-admin@example.org', '--admin', '--stdin'],
+    'correct horse battery\n',
+  )
+  expect(made).toMatchObject({ out: '', err: expect.stringContaining('is an administrator') })
+
+  const token = async (...args: string[]) => {
+    const log = vi.spyOn(console, 'log').mockImplementation(() => {})
+    vi.spyOn(console, 'error').mockImplementation(() => {})
+    log.mockClear()
+    await run(['token', ...args], app.config)
+    return log.mock.calls.map(([line]) => String(line))
+  }
+  const [text] = await token('create', 'script@example.org', '--name', 'cluster', '--scope', 'read')
+  expect(text).toMatch(/^svc_/)
+  expect(await status(text as string)).toBe(200)
+  const [head, row] = await token('list', 'script@example.org')
+  expect(head).toMatch(/^ID +NAME +SCOPE/)
+  expect(row).toMatch(/^[0-9a-f-]{36} +cluster +read +\S{4} +\d{4}-/)
+  await token('revoke', 'script@example.org', row?.split(' ')[0] as string)
+  expect(await status(text as string)).toBe(401)
+  await expect(token('create', 'script@example.org', '--scope', 'admin')).rejects.toThrow(
+    'Allowed choices are reporter, read',
+  )
 })
 
 test('a database without our tables is left alone', async () => {
@@ -128,7 +167,7 @@ test('a database without our tables is left alone', async () => {
   const url = new URL(database.url)
   url.pathname = `/${name?.name}`
   const empty = { ...app.config, databaseUrl: url.href }
-  await expect(runUser(['list'], empty, Readable.from(['']))).rejects.toThrow('start the service first')
+  await expect(run(['user', 'list'], empty)).rejects.toThrow('start the service first')
   await database.sql.unsafe(`drop database ${name?.name} with (force)`)
 })
 

@@ -55,7 +55,7 @@ describe('registering', () => {
   test('keeps an argon2id hash and no secret in clear, neither stored nor logged', async () => {
     const { body, headers } = await register({ email: 'hash@example.org', password: PASSWORD })
     const [user] = await app.sql`select password_hash from users where email_key = 'hash@example.org'`
-    expect(user?.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,p=1,t=2\$/)
+    expect(user?.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
     const cookie = headers['set-cookie']?.[0]?.match(/=([^;]+)/)?.[1] ?? ''
     const [rows] =
       await app.sql`select (select jsonb_agg(u) from users u)::text || (select jsonb_agg(s) from sessions s)::text as text`

@@ -73,10 +73,10 @@ test('what cannot be done is said in one line, with exit code 1, and leaves noth
   const file = join(home, 'not.svc')
   writeFileSync(file, 'not a backup')
   for (const [args, said] of [
-    [['backup'], /^svc: say where to: svc backup FILE\n$/],
-    [['backup', 'a', 'b'], /^svc: say where to/],
-    [['restore', '--replace'], /^svc: say what to restore: svc restore FILE \[--replace\]\n$/],
-    [['restore', file, '--force'], /^svc: say what to restore/],
+    [['backup'], /^svc: missing required argument 'file'\nSee svc backup --help\.\n$/],
+    [['backup', 'a', 'b'], /^svc: too many arguments for 'backup'/],
+    [['restore', '--replace'], /^svc: missing required argument 'file'\nSee svc restore --help\.\n$/],
+    [['restore', file, '--force'], /^svc: unknown option '--force'/],
     [['restore', file], /(^|\n)svc: .*not\.svc is truncated or was altered: nothing was restored\n$/],
     [['restore', join(home, 'none')], /(^|\n)svc: .*none cannot be read \(ENOENT\)\n$/],
     [['backup', join(home, 'x.svc')], /(^|\n)svc: there is no database of this service to back up\n$/],

@@ -1,38 +1,39 @@
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { recordAudit } from '../audit.ts'
-import type { Known } from '../caller.ts'
+import type { Actor } from '../caller.ts'
 import { holdQuota } from '../quotas.ts'
 import { isUuid } from '../uuid.ts'
 import type { Token } from './reads.ts'
 import { makeToken, type TokenScope, tokenHash } from './token.ts'
 
 /**
- * Makes a token of the actor. `text` is the token itself: shown this once, kept nowhere.
+ * Makes a token for the user `userId`. `text` is the token itself: shown this once, kept nowhere.
  * @throws Problem quota_exceeded beyond `most` tokens; those of commands do not count
  */
 export async function createToken(
   tx: Tx,
-  actor: Known,
+  actor: Actor,
+  userId: string,
   wanted: { name: string; scope: TokenScope },
   most: number,
   now: Date,
 ): Promise<Token & { text: string }> {
   await holdQuota(
     tx,
-    actor.user.id,
+    userId,
     { what: 'tokens', most, setting: 'SVC_MAX_TOKENS_PER_USER' },
     async () => {
       const [row] = await tx<{ n: number }[]>`/* tokens.count */
       select count(*)::int n from tokens
-      where user_id = ${actor.user.id} and revoked_at is null and command_id is null`
+      where user_id = ${userId} and revoked_at is null and command_id is null`
       return row?.n ?? 0
     },
   )
   const text = makeToken(wanted.scope)
   const [token] = await tx<Token[]>`/* tokens.create */
     insert into tokens (user_id, name, scope, hash, last4, created_at)
-    values (${actor.user.id}, ${wanted.name}, ${wanted.scope}, ${tokenHash(text)}, ${text.slice(-4)}, ${now.toISOString()})
+    values (${userId}, ${wanted.name}, ${wanted.scope}, ${tokenHash(text)}, ${text.slice(-4)}, ${now.toISOString()})
     returning id, name, scope, last4, created_at as "createdAt", last_used_at as "lastUsedAt"`
   if (token === undefined) throw new Error('the token was not stored')
   const detail = { name: token.name, scope: token.scope, last4: token.last4 }
@@ -40,12 +41,12 @@ export async function createToken(
   return { ...token, text }
 }
 
-/** Revokes the actor's token: refused from the next request on. Throws `token_not_found`, also for another's. */
-export async function revokeToken(tx: Tx, actor: Known, id: string, now: Date): Promise<void> {
+/** Revokes a token of the user `userId`: refused from the next request on. Throws `token_not_found`, also for another's. */
+export async function revokeToken(tx: Tx, actor: Actor, userId: string, id: string, now: Date): Promise<void> {
   const [token] = isUuid(id)
     ? await tx<{ name: string; last4: string }[]>`/* tokens.revoke */
         update tokens set revoked_at = ${now.toISOString()}
-        where id = ${id} and user_id = ${actor.user.id} and revoked_at is null
+        where id = ${id} and user_id = ${userId} and revoked_at is null
         returning name, last4`
     : []
   if (token === undefined) throw new Problem('token_not_found')

@@ -61,7 +61,7 @@ export function tokenRoutes(app: FastifyInstance, { config, prisma, writer, now 
     async (request, reply) => {
       const caller = await request.person()
       const made = await commit(writer, async (tx) => ({
-        result: await createToken(tx, caller, request.body, config.quotas.tokens, now()),
+        result: await createToken(tx, caller, caller.user.id, request.body, config.quotas.tokens, now()),
         changes: [],
       }))
       reply.header('cache-control', 'no-store')
@@ -84,7 +84,7 @@ export function tokenRoutes(app: FastifyInstance, { config, prisma, writer, now 
     async (request, reply) => {
       const caller = await request.person()
       await commit(writer, async (tx) => ({
-        result: await revokeToken(tx, caller, request.params.id, now()),
+        result: await revokeToken(tx, caller, caller.user.id, request.params.id, now()),
         changes: [],
       }))
       return reply.code(204).send(null)

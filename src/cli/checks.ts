@@ -1,0 +1,202 @@
+import { mkdirSync, statfsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type Config, openToStrangers } from '../config.ts'
+import { pendingMigrations } from '../db/migrate.ts'
+import { openSql } from '../db/sql.ts'
+import { sendTestMail } from '../workers/test-mail.ts'
+import { MIGRATIONS, onDatabase } from './database.ts'
+import { failureLine } from './failure.ts'
+import { type Finding, failure, ok, warning } from './finding.ts'
+import { checkPublicUrl } from './public-url-check.ts'
+
+/** Retention deletes nothing beyond this difference of the clocks (docs/operations.md). */
+const MOST_SKEW_MS = 5 * 60_000
+const GIB = 1024 ** 3
+
+/** Every check, in the order in which an operator would mend what they find. Findings come as each check ends. */
+export async function* examine(
+  config: Config,
+  options: { warnings: readonly string[]; mailTo: string | undefined },
+): AsyncGenerator<Finding> {
+  for (const text of options.warnings)
+    yield warning('settings', text, 'Correct the name, or take the variable away.')
+  yield* checkDisk(config)
+  yield* checkDatabase(config)
+  yield await checkMail(config, options.mailTo)
+  yield* await checkPublicUrl(config)
+  yield* checkProxy(config)
+  yield checkRegistration(config)
+}
+
+function* checkDisk({ databaseUrl, dataDir }: Config): Generator<Finding> {
+  if (databaseUrl !== undefined) return
+  const folder = resolve(dataDir)
+  try {
+    mkdirSync(folder, { recursive: true })
+    const { bavail, blocks, bsize } = statfsSync(folder)
+    const free = bavail * bsize
+    const text = `${(free / GIB).toFixed(1)} GiB free of ${((blocks * bsize) / GIB).toFixed(1)} under ${folder}`
+    const advice =
+      'PostgreSQL stops when the disk is full. Free space, move SVC_DATA_DIR, or keep less (SVC_RETENTION_…).'
+    if (free < GIB / 2) yield failure('disk', text, advice)
+    else if (free < 5 * GIB || bavail / blocks < 0.1) yield warning('disk', text, advice)
+    else yield ok('disk', text)
+  } catch (error) {
+    yield failure(
+      'disk',
+      `the data folder ${folder} cannot be used (${(error as NodeJS.ErrnoException).code})`,
+      'Make it writable for this user, or set SVC_DATA_DIR to another folder.',
+    )
+  }
+}
+
+async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
+  const found: Finding[] = []
+  try {
+    await onDatabase(config, async (url) => {
+      const sql = openSql(url, { name: 'doctor', max: 1 })
+      try {
+        const before = Date.now()
+        const [row] = await sql<
+          {
+            version: number
+            shown: string
+            bytes: number
+            ms: number
+            most: number
+            creates: boolean
+          }[]
+        >`/* doctor.database */
+          select current_setting('server_version_num')::int version, current_setting('server_version') shown,
+                 pg_database_size(current_database())::float8 bytes,
+                 (extract(epoch from clock_timestamp()) * 1000)::float8 ms,
+                 current_setting('max_connections')::int most,
+                 has_schema_privilege('public', 'create') creates`
+        if (row === undefined) throw new Error('the database gave no answer')
+        const skew = Math.abs(row.ms - (before + Date.now()) / 2)
+        const pending = await pendingMigrations(sql, MIGRATIONS)
+        const what = `PostgreSQL ${row.shown.split(' ')[0]}, ${(row.bytes / 1e6).toFixed(0)} MB`
+        if (row.version < 150_000)
+          found.push(failure('database', `${what} is too old`, 'The service needs PostgreSQL 15 or newer.'))
+        else if (!row.creates)
+          found.push(
+            failure(
+              'database',
+              `${what}: this account may not create tables`,
+              'grant create on schema public to the account in SVC_DATABASE_URL.',
+            ),
+          )
+        else if (pending.length > 0)
+          found.push(
+            ok(
+              'database',
+              `${what}; the next start brings it to this release (${pending.length} migrations)`,
+            ),
+          )
+        else found.push(ok('database', `${what}, with the tables of this release`))
+        if (row.most < 50)
+          found.push(
+            warning(
+              'database',
+              `max_connections is ${row.most}`,
+              'A server opens up to 40 connections: raise it to 50 for each server.',
+            ),
+          )
+        if (skew > MOST_SKEW_MS)
+          found.push(
+            failure(
+              'clock',
+              `this machine and the database differ by ${(skew / 1000).toFixed(0)} s`,
+              'Turn on NTP on both. Until then retention deletes nothing.',
+            ),
+          )
+        else if (skew > 5_000)
+          found.push(
+            warning(
+              'clock',
+              `this machine and the database differ by ${(skew / 1000).toFixed(0)} s`,
+              'Turn on NTP on both.',
+            ),
+          )
+        else found.push(ok('clock', 'this machine and the database agree'))
+        if (pending.length === 0) {
+          const [users] = await sql<{ all: number; admins: number }[]>`/* doctor.users */
+            select count(*)::int "all", (count(*) filter (where role = 'admin' and disabled_at is null))::int admins from users`
+          if (users === undefined || users.all === 0)
+            found.push(
+              warning(
+                'accounts',
+                'nobody has an account, and the first one becomes the administrator',
+                'Register it on the page, or: svc user create you@example.com',
+              ),
+            )
+          else if (users.admins === 0)
+            found.push(
+              failure(
+                'accounts',
+                'no administrator can sign in',
+                'svc user make-admin EMAIL, or svc user enable EMAIL',
+              ),
+            )
+          else found.push(ok('accounts', `${users.all}, of which ${users.admins} may administer`))
+        }
+      } finally {
+        await sql.end({ timeout: 5 })
+      }
+    })
+  } catch (error) {
+    found.push(
+      failure(
+        'database',
+        failureLine(error, config.databaseUrl) ?? (error as Error).message,
+        config.databaseUrl === undefined
+          ? `PostgreSQL's own messages are in ${resolve(config.dataDir)}/data/log.`
+          : 'Try the same address with psql from this machine.',
+      ),
+    )
+  }
+  yield* found
+}
+
+async function checkMail(config: Config, to: string | undefined): Promise<Finding> {
+  if (config.smtp === undefined)
+    return warning('mail', 'no mail server is set, so mail is logged and not sent', 'Set SVC_SMTP_URL.')
+  const { host } = new URL(config.smtp.url)
+  try {
+    const response = await sendTestMail(config.smtp, to, new Date())
+    return to === undefined
+      ? ok('mail', `${host} accepts the sign-in; svc doctor --mail EMAIL also sends a mail`)
+      : ok('mail', `${host} took a test mail to ${to}: ${response ?? ''}`)
+  } catch (error) {
+    return failure('mail', `${host}: ${(error as Error).message}`, 'See SVC_SMTP_URL and SVC_SMTP_FROM.')
+  }
+}
+
+function* checkProxy({ host, publicUrl, trustProxy }: Config): Generator<Finding> {
+  const loopback = /^(localhost|127\.|\[?::1)/.test(host)
+  const behind = publicUrl !== undefined && new URL(publicUrl).hostname !== 'localhost'
+  if (behind && !trustProxy)
+    yield warning(
+      'proxy',
+      'SVC_TRUST_PROXY is off: behind a proxy all clients count as one address, and share its limits',
+      'Set SVC_TRUST_PROXY=true, if a proxy that sets X-Forwarded-For is the only way in.',
+    )
+  else if (trustProxy && !loopback)
+    yield warning(
+      'proxy',
+      `SVC_TRUST_PROXY is on and the service listens on ${host}: who reaches that port can forge an address`,
+      'Let only the proxy reach the port.',
+    )
+  else yield ok('proxy', trustProxy ? 'client addresses come from X-Forwarded-For' : 'not used')
+}
+
+function checkRegistration(config: Config): Finding {
+  const exposed = openToStrangers(config)
+  if (exposed !== undefined)
+    return warning(
+      'registration',
+      'anybody who reaches the service can make an account',
+      'Set SVC_REGISTRATION=closed once everybody has one.',
+    )
+  return ok('registration', config.registration === 'closed' ? 'closed' : 'open to people on this machine')
+}

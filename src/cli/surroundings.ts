@@ -1,0 +1,9 @@
+import type { readConfig } from '../config.ts'
+
+/** What the commands know of the process that runs them. */
+export interface Surroundings {
+  /** Reads and checks the settings. Throws a ConfigError. */
+  settings: () => ReturnType<typeof readConfig>
+  environment: Record<string, string | undefined>
+  input: NodeJS.ReadableStream
+}

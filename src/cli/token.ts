@@ -1,0 +1,73 @@
+import { Command, Option } from 'commander'
+import type { Sql } from '../db/sql.ts'
+import { createToken, listTokens, revokeToken, TOKEN_SCOPES, type Token } from '../domain/tokens/index.ts'
+import { commit, createWriter } from '../stream/commit.ts'
+import { onDatabase, onTables } from './database.ts'
+import type { Surroundings } from './surroundings.ts'
+import { printTable } from './table.ts'
+import { accountOf, OPERATOR } from './user.ts'
+
+type Scope = (typeof TOKEN_SCOPES)[number]
+
+/** `svc token …`: tokens of an account from a shell, for scripts that set up a service. */
+export function tokenCommand({ settings }: Surroundings): Command {
+  const token = new Command('token').description('tokens for programs, without signing in')
+  const run = (work: (sql: Sql) => Promise<void>): Promise<void> =>
+    onDatabase(settings().config, (url) => onTables(url, work))
+  token
+    .command('create')
+    .description('makes a token and prints it, this once, on standard output')
+    .argument('<email>', 'account for which the token acts')
+    .option('--name <name>', 'what the token is called in lists', 'svc token create')
+    .addOption(
+      new Option('--scope <scope>', 'reporter sends events, read reads')
+        .choices(TOKEN_SCOPES)
+        .default('reporter'),
+    )
+    .action((email: string, { name, scope }: { name: string; scope: Scope }) =>
+      run(async (sql) => {
+        const { id } = await accountOf(sql, email)
+        const most = settings().config.quotas.tokens
+        const made = await commit(createWriter(sql), async (tx) => ({
+          result: await createToken(tx, OPERATOR, id, { name, scope }, most, new Date()),
+          changes: [],
+        }))
+        console.error(`svc: made the token ${made.id} with the scope ${scope}`)
+        console.log(made.text)
+      }),
+    )
+  token
+    .command('list')
+    .description('the tokens of an account, never the secret itself')
+    .argument('<email>')
+    .action((email: string) =>
+      run(async (sql) => {
+        const { id } = await accountOf(sql, email)
+        const rows = [['ID', 'NAME', 'SCOPE', 'ENDS IN', 'MADE', 'LAST USED']]
+        let last: Token | undefined
+        do {
+          const page: Token[] = await listTokens(sql, id, { limit: 500, after: last })
+          for (const { id, name, scope, last4, createdAt, lastUsedAt } of page)
+            rows.push([id, name, scope, last4, createdAt.slice(0, 10), lastUsedAt?.slice(0, 10) ?? 'never'])
+          last = page.at(-1)
+        } while (last !== undefined)
+        printTable(rows)
+      }),
+    )
+  token
+    .command('revoke')
+    .description('refuses the token from its next request on')
+    .argument('<email>')
+    .argument('<id>', 'as svc token list shows it')
+    .action((email: string, tokenId: string) =>
+      run(async (sql) => {
+        const { id } = await accountOf(sql, email)
+        await commit(createWriter(sql), async (tx) => ({
+          result: await revokeToken(tx, OPERATOR, id, tokenId, new Date()),
+          changes: [],
+        }))
+        console.error(`svc: the token ${tokenId} is revoked`)
+      }),
+    )
+  return token
+}

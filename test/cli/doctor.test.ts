@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { examine } from '../../src/cli/checks.ts'
+import type { Finding } from '../../src/cli/finding.ts'
+import { type Config, readConfig } from '../../src/config.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { freshDatabase, type TestDatabase } from '../kit/database.ts'
+import { openMailbox } from '../notifications/mailbox.ts'
+
+let database: TestDatabase
+let app: TestApp
+beforeAll(async () => {
+  database = await freshDatabase()
+  app = await startTestApp({ databaseUrl: database.url })
+})
+afterAll(async () => {
+  await app?.stop()
+  await database?.drop()
+})
+
+/** What the doctor finds, by subject, with these settings and otherwise those of the app. */
+async function examined(
+  settings: Record<string, string> = {},
+  mailTo?: string,
+): Promise<Record<string, Finding[]>> {
+  const { config, warnings } = readConfig({ SVC_DATABASE_URL: database.url, ...settings })
+  return collect(config, warnings, mailTo)
+}
+async function collect(config: Config, warnings: string[] = [], mailTo?: string) {
+  const found: Record<string, Finding[]> = {}
+  for await (const finding of examine(config, { warnings, mailTo }))
+    found[finding.subject] = [...(found[finding.subject] ?? []), finding]
+  return found
+}
+const states = (found: Record<string, Finding[]>, subject: string) =>
+  found[subject]?.map(({ state }) => state)
+
+test('a database that is reached, migrated and on time is fine; without accounts the first step is named', async () => {
+  const found = await examined()
+  expect(found.database).toEqual([
+    {
+      state: 'ok',
+      subject: 'database',
+      text: expect.stringMatching(/^PostgreSQL 1\d\.\d+, \d+ MB, with the tables/),
+    },
+  ])
+  expect(states(found, 'clock')).toEqual(['ok'])
+  expect(found.disk).toBe(undefined)
+  expect(found.accounts?.[0]).toMatchObject({
+    state: 'warning',
+    advice: expect.stringContaining('svc user create'),
+  })
+  const admin = await app.register('admin@example.org')
+  expect(states(await examined(), 'accounts')).toEqual(['ok'])
+  await database.sql`update users set disabled_at = now() where id = ${admin.user.id}`
+  expect((await examined()).accounts?.[0]).toMatchObject({
+    state: 'failure',
+    advice: expect.stringContaining('svc user make-admin'),
+  })
+  await database.sql`update users set disabled_at = null`
+})
+
+test('a database that cannot be reached fails without telling its password', async () => {
+  const found = await examined({ SVC_DATABASE_URL: 'postgresql://svc:very-secret@127.0.0.1:9/svc' })
+  expect(found.database?.[0]).toMatchObject({
+    state: 'failure',
+    text: expect.stringContaining('127.0.0.1:9'),
+  })
+  expect(JSON.stringify(found)).not.toContain('very-secret')
+})
+
+test('an unknown setting is named', async () => {
+  expect((await examined({ SVC_PROT: '8080' })).settings?.[0]?.text).toContain('SVC_PROT')
+})
+
+test('the mail server is signed in to, and takes a test mail when one is asked for', async () => {
+  expect(states(await examined(), 'mail')).toEqual(['warning'])
+  const mailbox = await openMailbox({ password: 'right one' })
+  const { host } = new URL(mailbox.url)
+  try {
+    const url = `smtp://monitor:right%20one@${host}`
+    expect(states(await examined({ SVC_SMTP_URL: url }), 'mail')).toEqual(['ok'])
+    const sent = await examined({ SVC_SMTP_URL: url, SVC_SMTP_FROM: 'svc@example.org' }, 'ada@example.org')
+    expect(sent.mail?.[0]).toMatchObject({ state: 'ok', text: expect.stringContaining('ada@example.org') })
+    const mails = [...mailbox.received, ...mailbox.aboutAccounts]
+    expect(mails.map(({ to, mail }) => [to, mail.subject])).toEqual([
+      [['ada@example.org'], 'Test mail of the experiment monitor'],
+    ])
+    const refused = await examined({ SVC_SMTP_URL: `smtp://monitor:wrong@${host}` })
+    expect(refused.mail?.[0]).toMatchObject({
+      state: 'failure',
+      advice: expect.stringContaining('SVC_SMTP_URL'),
+    })
+    expect(JSON.stringify(refused)).not.toContain('wrong@')
+  } finally {
+    await mailbox.stop()
+  }
+})
+
+test('the public URL is asked: it leads to the service, to another one, or nowhere', async () => {
+  expect((await examined({ SVC_PUBLIC_URL: app.address }))['public URL']?.at(-1)).toMatchObject({
+    // It is asked from this machine and without a proxy, so /metrics is open.
+    state: 'warning',
+    text: expect.stringContaining('/metrics'),
+  })
+  const other = createServer((request, response) => {
+    response.writeHead(request.url === '/livez' ? 200 : 404).end('something else')
+  })
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  expect((await examined({ SVC_PUBLIC_URL: url }))['public URL']?.at(-1)).toMatchObject({
+    state: 'failure',
+    text: `${url}/readyz answers 404`,
+  })
+  await new Promise((resolve) => other.close(resolve))
+  expect((await examined({ SVC_PUBLIC_URL: url }))['public URL']?.at(-1)).toMatchObject({
+    state: 'failure',
+    text: expect.stringContaining('ECONNREFUSED'),
+  })
+  expect(states(await examined({ SVC_PUBLIC_URL: 'https://127.0.0.1:9' }), 'TLS')).toEqual(['failure'])
+})
+
+test('a proxy that is not trusted, a port that strangers reach, and open registration are named', async () => {
+  const behind = await examined({ SVC_PUBLIC_URL: 'https://127.0.0.1:9', SVC_REGISTRATION: 'closed' })
+  expect(behind.proxy?.[0]?.advice).toContain('SVC_TRUST_PROXY=true')
+  expect(states(behind, 'registration')).toEqual(['ok'])
+  const open = await examined({ SVC_HOST: '0.0.0.0', SVC_TRUST_PROXY: 'true' })
+  expect(open.proxy?.[0]?.advice).toContain('Let only the proxy reach the port')
+  expect(open.registration?.[0]?.advice).toContain('SVC_REGISTRATION=closed')
+  expect(states(open, 'public URL')).toEqual(['warning'])
+})
+
+test('the disk under the embedded database is looked at, and a folder that cannot be used fails', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-doctor-'))
+  try {
+    const { config } = readConfig({ SVC_DATA_DIR: join(folder, 'data') })
+    const disk = async (dataDir: string) => {
+      for await (const finding of examine({ ...config, dataDir }, { warnings: [], mailTo: undefined }))
+        if (finding.subject === 'disk') return finding
+      return undefined
+    }
+    expect((await disk(join(folder, 'data')))?.text).toMatch(/GiB free of .* under /)
+    expect(await disk('/dev/null/data')).toMatchObject({
+      state: 'failure',
+      advice: expect.stringContaining('SVC_DATA_DIR'),
+    })
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
