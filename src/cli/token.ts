@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { openGraph, type PrismaClient } from '../db/prisma.ts'
 import type { Sql } from '../db/sql.ts'
 import { createToken, listTokens, revokeToken, TOKEN_SCOPES, type Token } from '../domain/tokens/index.ts'
 import { commit, createWriter } from '../stream/commit.ts'
@@ -41,18 +42,17 @@ export function tokenCommand({ settings }: Surroundings): Command {
     .description('the tokens of an account, never the secret itself')
     .argument('<email>')
     .action((email: string) =>
-      run(async (sql) => {
-        const { id } = await accountOf(sql, email)
-        const rows = [['ID', 'NAME', 'SCOPE', 'ENDS IN', 'MADE', 'LAST USED']]
-        let last: Token | undefined
-        do {
-          const page: Token[] = await listTokens(sql, id, { limit: 500, after: last })
-          for (const { id, name, scope, last4, createdAt, lastUsedAt } of page)
-            rows.push([id, name, scope, last4, createdAt.slice(0, 10), lastUsedAt?.slice(0, 10) ?? 'never'])
-          last = page.at(-1)
-        } while (last !== undefined)
-        printTable(rows)
-      }),
+      onDatabase(settings().config, (url) =>
+        onTables(url, async (sql) => {
+          const { id } = await accountOf(sql, email)
+          const graph = openGraph(url, { max: 1 })
+          try {
+            await list(graph.prisma, id)
+          } finally {
+            await graph.close()
+          }
+        }),
+      ),
     )
   token
     .command('revoke')
@@ -70,4 +70,16 @@ export function tokenCommand({ settings }: Surroundings): Command {
       }),
     )
   return token
+}
+
+async function list(prisma: PrismaClient, userId: string): Promise<void> {
+  const rows = [['ID', 'NAME', 'SCOPE', 'ENDS IN', 'MADE', 'LAST USED']]
+  let last: Token | undefined
+  do {
+    const page: Token[] = await listTokens(prisma, userId, { limit: 500, after: last })
+    for (const { id, name, scope, last4, createdAt, lastUsedAt } of page)
+      rows.push([id, name, scope, last4, createdAt.slice(0, 10), lastUsedAt?.slice(0, 10) ?? 'never'])
+    last = page.at(-1)
+  } while (last !== undefined)
+  printTable(rows)
 }

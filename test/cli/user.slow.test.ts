@@ -125,7 +125,7 @@ test.each([
   [['reset-password', 'first@example.org', '--password=hidden'], "unknown option '--password=hidden'"],
   [['list', '--all'], "unknown option '--all'"],
   [['create', 'nobody'], 'nobody is not an e-mail address'],
-  [['create', 'First@example.org'], 'has an account already'],
+  [['create', 'First@example.org'], 'An account with that address exists'],
   [['disable', 'nobody@example.org'], 'nobody has the address nobody@example.org'],
 ])('%j is refused, with what may be asked for', async (args, line) => {
   await expect(user(args)).rejects.toThrow(line)
@@ -149,7 +149,7 @@ test('an account and its token are made, listed and revoked from a shell', async
     return log.mock.calls.map(([line]) => String(line))
   }
   const [text] = await token('create', 'script@example.org', '--name', 'cluster', '--scope', 'read')
-  expect(text).toMatch(/^svc_/)
+  expect(text).toMatch(/^em_read_/)
   expect(await status(text as string)).toBe(200)
   const [head, row] = await token('list', 'script@example.org')
   expect(head).toMatch(/^ID +NAME +SCOPE/)

@@ -19,17 +19,12 @@ export async function createToken(
   most: number,
   now: Date,
 ): Promise<Token & { text: string }> {
-  await holdQuota(
-    tx,
-    userId,
-    { what: 'tokens', most, setting: 'SVC_MAX_TOKENS_PER_USER' },
-    async () => {
-      const [row] = await tx<{ n: number }[]>`/* tokens.count */
+  await holdQuota(tx, userId, { what: 'tokens', most, setting: 'SVC_MAX_TOKENS_PER_USER' }, async () => {
+    const [row] = await tx<{ n: number }[]>`/* tokens.count */
       select count(*)::int n from tokens
       where user_id = ${userId} and revoked_at is null and command_id is null`
-      return row?.n ?? 0
-    },
-  )
+    return row?.n ?? 0
+  })
   const text = makeToken(wanted.scope)
   const [token] = await tx<Token[]>`/* tokens.create */
     insert into tokens (user_id, name, scope, hash, last4, created_at)
@@ -42,7 +37,13 @@ export async function createToken(
 }
 
 /** Revokes a token of the user `userId`: refused from the next request on. Throws `token_not_found`, also for another's. */
-export async function revokeToken(tx: Tx, actor: Actor, userId: string, id: string, now: Date): Promise<void> {
+export async function revokeToken(
+  tx: Tx,
+  actor: Actor,
+  userId: string,
+  id: string,
+  now: Date,
+): Promise<void> {
   const [token] = isUuid(id)
     ? await tx<{ name: string; last4: string }[]>`/* tokens.revoke */
         update tokens set revoked_at = ${now.toISOString()}
