@@ -107,31 +107,25 @@ export function shapeOf<F extends Fields>(fields: F): z.ZodType<ViewOf<F>> & z.Z
 
 type MakeValue<Given extends readonly unknown[]> = (...given: Given) => unknown
 
-/** Each field's value, from a row and what else its view needs. */
-export function valuesOf<F extends Fields, Given extends readonly [row: object, ...more: unknown[]]>(
-  fields: F,
-  derived: Derived<F, Given>,
-): [name: keyof F & string, value: MakeValue<Given>][] {
-  return Object.entries(fields).map(([name, { column }]) => [
-    name,
-    column === undefined
-      ? ((derived as Record<string, MakeValue<Given>>)[name] as MakeValue<Given>)
-      : (...[row]: Given) => row[column as keyof typeof row],
-  ])
-}
-
-/** Makes the view of a row, with all of its fields. */
+/**
+ * Makes the view of a row.
+ * @param names of the fields that it has; all without it
+ */
 export function viewsOf<F extends Fields, Given extends readonly [row: object, ...more: unknown[]]>(
   fields: F,
   derived: Derived<F, Given>,
+  names: readonly (keyof F & string)[] = Object.keys(fields),
 ): (...given: Given) => ViewOf<F> {
-  const values = valuesOf(fields, derived)
+  const values = names.map((name): [string, MakeValue<Given>] => {
+    const { column } = fields[name] as Field
+    return column === undefined
+      ? [name, (derived as Record<string, MakeValue<Given>>)[name] as MakeValue<Given>]
+      : [name, (...[row]: Given) => row[column as keyof typeof row]]
+  })
   // V8 makes a hash table of an object that got its twentieth field one by one; a copy keeps its shape (db/wide-rows.ts).
   const blank: Record<string, unknown> = JSON.parse(
     JSON.stringify(
-      Object.fromEntries(
-        Object.entries(fields).flatMap(([name, { optional }]) => (optional ? [] : [[name, null]])),
-      ),
+      Object.fromEntries(names.flatMap((name) => (fields[name]?.optional ? [] : [[name, null]]))),
     ),
   )
   return (...given) => {

@@ -12,7 +12,7 @@ import {
 } from './batches/index.ts'
 import type { Caller } from './caller.ts'
 import { type BatchEtas, etaOf, progressOf, recentEtasOf } from './eta/index.ts'
-import { type JobRow, type JobView, jobView } from './jobs/index.ts'
+import { type JobField, type JobRow, type JobView, jobView, jobViewOf } from './jobs/index.ts'
 import { type Clock, isStalled } from './liveness.ts'
 import { publicBatch, publicJob } from './shares/index.ts'
 
@@ -86,15 +86,23 @@ export async function presentJobs(
   return caller.kind === 'anonymous' ? views.map(publicJob) : views
 }
 
-/** The same with every field. */
+/**
+ * The same with every field.
+ * @param fields these alone: a row then needs only what they are made of
+ */
 export async function viewsOfJobs(
   db: Db,
   rows: readonly JobRow[],
   clock: Clock,
-  viewOf: (...of: Parameters<typeof jobView>) => JobView = jobView,
+  fields?: readonly JobField[],
 ): Promise<JobView[]> {
-  const running = new Set(rows.flatMap((row) => (row.status === 'running' ? row.batch_key : [])))
+  const estimated = fields === undefined || fields.includes('eta_s')
+  const running = new Set(
+    estimated ? rows.flatMap((row) => (row.status === 'running' ? row.batch_key : [])) : [],
+  )
   const etas: Map<number, BatchEtas> = running.size === 0 ? new Map() : await etaOf(db, [...running], clock)
+  // With fewer fields no other is asked for.
+  const viewOf = fields === undefined ? jobView : (jobViewOf(fields) as typeof jobView)
   return rows.map((row) =>
     viewOf(row, clock, { etaS: etas.get(row.batch_key)?.jobs.get(row.key)?.etaS ?? null }),
   )

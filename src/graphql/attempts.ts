@@ -87,7 +87,7 @@ builder.objectFields(JobType, (t) => ({
     type: AttemptType,
     byPath: true,
     // One that was started again has the events since looked through.
-    complexity: { field: 50, multiplier: 1 },
+    complexity: { field: 250, multiplier: 1 },
     description:
       'Its attempts, oldest first: those of its batch and, but through a share, the latest one in each batch that reran it or that it reran',
     load: async (jobs: JobNode[], { db, caller, clock }) => {
@@ -110,7 +110,7 @@ builder.objectFields(JobType, (t) => ({
     type: PointsType,
     nullable: true,
     // Events are looked through, which stand among those of other jobs.
-    complexity: { field: 500, multiplier: 1 },
+    complexity: { field: 2_500, multiplier: 1 },
     description: 'What its `n`th attempt reported; null when it has no such attempt',
     args: {
       n: t.arg.int({ required: true, validate: z.int().min(1) }),

@@ -103,7 +103,7 @@ builder.objectFields(BatchType, (t) => ({
   timeline: t.field({
     type: [StepType],
     nullable: true,
-    complexity: { field: 50, multiplier: 1 },
+    complexity: { field: 250, multiplier: 1 },
     description: 'What happened to the batch, oldest first; null for visitors',
     resolve: async (batch, _args, context) =>
       (await knowsCommands(batch, context))
@@ -149,7 +149,7 @@ builder.objectType(EpochTimesType, {
 builder.objectFields(JobType, (t) => ({
   epochTimes: t.field({
     type: EpochTimesType,
-    complexity: { field: 50, multiplier: 1 },
+    complexity: { field: 250, multiplier: 1 },
     description: 'When its epochs were, to place log lines among them; of more than 5,000 every so manyth',
     resolve: ({ row }, _args, { db }) => epochTimesOf(db, row.key),
   }),
@@ -182,7 +182,7 @@ builder.objectType(DashboardType, {
 builder.queryField('dashboard', (t) =>
   t.field({
     type: DashboardType,
-    complexity: { field: 100, multiplier: 1 },
+    complexity: { field: 500, multiplier: 1 },
     args: { project: t.arg.string({ description: 'A slug; all projects that you see without it' }) },
     resolve: (_root, { project }, { db, caller, clock, dashboardMemory }) =>
       summaryOf(db, caller, project == null ? [] : [project], clock, dashboardMemory),

@@ -1,9 +1,11 @@
 import type { GraphQLResolveInfo } from 'graphql'
-import { type Field, graphqlName } from '../domain/field.ts'
+import { graphqlName } from '../domain/field.ts'
 import {
   countJobs,
   type FoundJob,
+  JOB_FIELDS,
   JOB_PARTS,
+  type JobField,
   type JobParents,
   type JobPart,
   jobFields,
@@ -17,7 +19,7 @@ import { declared } from './declared.ts'
 import { asksNothing, type JobFilterValue, JobStatusType, jobOrder, jobSearch } from './filters.ts'
 import { JobNode, jobNodes, jobsByName, type Share } from './nodes.ts'
 import { type Connection, connectionType, pageOf, sortCursors } from './paging.ts'
-import { plainFields } from './plain-lists.ts'
+import { selectedFields } from './selected-fields.ts'
 import { EpochRange, keysArg, MetricType, metricsOfJobs, Sampling } from './series.ts'
 
 export const JobType = builder.objectRef<JobNode>('Job')
@@ -84,7 +86,7 @@ export async function jobPages(
     column,
     args,
     // What is hidden of a job is hidden of all of its texts.
-    textless ? JOB_PARTS : partsAsked(info),
+    textless ? WHOLE : selectionOf(info),
     textless,
     (row) => shares.get(row.parent) ?? null,
   )
@@ -98,27 +100,46 @@ export async function jobsTogether(
   args: JobArgs,
   info: GraphQLResolveInfo,
 ): Promise<Connection<JobNode>> {
-  return (await readPages(context, scope, 'together', args, partsAsked(info), false, () => null))(0)
+  return (await readPages(context, scope, 'together', args, selectionOf(info), false, () => null))(0)
 }
 
-/** What must be read of jobs for what is asked of them. */
-const partsAsked = (info: GraphQLResolveInfo): readonly JobPart[] => {
-  const fields = plainFields(info, 'Job')
-  if (fields === undefined || fields.some((field) => !(field in PARTS))) return JOB_PARTS
-  return JOB_PARTS.filter((part) => fields.some((field) => PARTS[field] === part))
+/** What is read of each job of a page. */
+interface JobSelection {
+  parts: readonly JobPart[]
+  fields: readonly JobField[]
 }
 
-/** The part of a job that a field is made of; null for what every row has. */
-const PARTS: Record<string, string | null> = Object.fromEntries(
-  Object.entries<Field>(jobFields).map(([name, field]) => [graphqlName(name, field), field.part ?? null]),
-)
+const WHOLE: JobSelection = { parts: JOB_PARTS, fields: JOB_FIELDS }
+
+/** What is needed for the fields that a query selects of the jobs of a connection. */
+function selectionOf(info: GraphQLResolveInfo): JobSelection {
+  const selected = selectedFields(info, ['edges', 'node'])
+  selected.delete('__typename')
+  const fields = JOB_FIELDS.filter((field) => selected.delete(graphqlName(field, jobFields[field]) ?? ''))
+  const parts = new Set(fields.flatMap((field) => partOf(field) ?? []))
+  for (const name of selected) {
+    const more = PARTS_OF_OTHERS[name]
+    if (more === undefined) return { parts: JOB_PARTS, fields }
+    for (const part of more) parts.add(part)
+  }
+  return { parts: JOB_PARTS.filter((part) => parts.has(part)), fields }
+}
+
+const partOf = (name: JobField): JobPart | undefined => (jobFields[name] as { part?: JobPart }).part
+
+/** The parts of the row that fields beside the table's need; those that are not here need all. */
+const PARTS_OF_OTHERS: Record<string, readonly JobPart[]> = {
+  nodeId: ['batch'],
+  metrics: ['series', 'progress'],
+  eta: [],
+}
 
 async function readPages(
   context: Context,
   scope: JobParents,
   named: string,
   args: JobArgs,
-  parts: readonly JobPart[],
+  { parts, fields }: JobSelection,
   textless: boolean,
   shareOf: (row: FoundJob) => Share | null,
 ): Promise<(parent: number, total?: number) => Connection<JobNode>> {
@@ -128,7 +149,7 @@ async function readPages(
   const after = cursors.read(args.after)
   const page = { limit: args.first + 1, after }
   const rows = args.first === 0 ? [] : await searchJobs(context.db, scope, search, order, page, parts)
-  const nodes = await jobNodes(context, rows, (row) => shareOf(row as FoundJob))
+  const nodes = await jobNodes(context, rows, (row) => shareOf(row as FoundJob), fields)
   const pages = new Map<number, { rows: FoundJob[]; nodes: JobNode[] }>()
   for (const [i, row] of rows.entries()) {
     let page = pages.get(row.parent)

@@ -3,11 +3,11 @@ import { type BatchRow, type BatchView, readBatches } from '../domain/batches/in
 import { ANONYMOUS } from '../domain/caller.ts'
 import {
   findJobs,
+  type JobField,
   type JobName,
   type JobRow,
   type JobView,
   jobsNamed,
-  lazyJobView,
 } from '../domain/jobs/index.ts'
 import { presentBatches, viewsOfJobs } from '../domain/present.ts'
 import { anonymous, anonymousJob, asShared, openShare } from '../domain/shares/index.ts'
@@ -45,18 +45,16 @@ export async function batchNodes(context: Context, rows: readonly BatchRow[]): P
   return rows.map((row, i) => ({ row, view: views[i] as BatchView, share: null }))
 }
 
+/** @param fields the fields that their views need; all without it, as what is hidden in an anonymous share needs */
 export async function jobNodes(
   context: Context,
   rows: readonly JobRow[],
   shareOf: (row: JobRow) => Share | null,
+  fields?: readonly JobField[],
 ): Promise<JobNode[]> {
-  const shares = rows.map(shareOf)
-  // What is hidden of a job is hidden of all of its view.
-  const views = shares.some((share) => share?.anonymous === true)
-    ? await viewsOfJobs(context.db, rows, context.clock)
-    : await viewsOfJobs(context.db, rows, context.clock, lazyJobView)
+  const views = await viewsOfJobs(context.db, rows, context.clock, fields)
   return rows.map((row, i) => {
-    const share = shares[i] ?? null
+    const share = shareOf(row)
     const view = views[i] as JobView
     return new JobNode(row, share?.anonymous === true ? anonymousJob(view, share.text) : view, share)
   })

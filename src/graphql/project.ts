@@ -96,7 +96,7 @@ export const ProjectType = builder.prismaNode('Project', {
     fields: t.field({
       type: KnownFieldsType,
       nullable: true,
-      complexity: { field: 100, multiplier: 1 },
+      complexity: { field: 500, multiplier: 1 },
       description: 'What its batches can be filtered by and shown with; null in a share',
       resolve: async ({ key }, _args, context) =>
         (await sees(context, key)) ? knownFields(context.db, key) : null,

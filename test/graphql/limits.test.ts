@@ -106,6 +106,10 @@ describe('bombs', () => {
   })
 })
 
+/** Every project with its batches and their jobs. */
+const PLAIN = `{ projects { edges { node { slug batches { totalCount edges { node { id name status startedAt jobs { totalCount
+  edges { node { jobId status model params latest elapsedS } } } } } } } } } }`
+
 describe('what is needed is within the limits', () => {
   const schema = buildSchema()
   const cost = (query: string) => costOf(schema, parse(query), {})
@@ -123,8 +127,14 @@ describe('what is needed is within the limits', () => {
       'the jobs of a page of batches',
       '{ batches(first: 500) { edges { node { jobs(first: 50) { edges { node { jobId } } } } } } }',
     ],
+    ['projects, their batches and their jobs, with the default sizes of pages', PLAIN],
   ])('%s', (_name, query) => {
     expect(cost(query)).toBeLessThanOrEqual(BUDGET)
+  })
+
+  test('projects, their batches and their jobs are answered', async () => {
+    const { status, body } = await post(app, PLAIN)
+    expect([status, body]).toEqual([200, { data: { projects: { edges: [] } } }])
   })
 
   test('the introspection of usual clients', async () => {

@@ -41,4 +41,4 @@ export {
   jobsNamed,
   searchJobs,
 } from './search.ts'
-export { type JobRow, jobView, lazyJobView } from './view.ts'
+export { JOB_FIELDS, type JobField, type JobRow, jobView, jobViewOf } from './view.ts'

@@ -1,6 +1,6 @@
 import { elapsedS } from '../batches/index.ts'
 import { writeNumber } from '../events/index.ts'
-import { type Derived, valuesOf, viewsOf } from '../field.ts'
+import { type Derived, viewsOf } from '../field.ts'
 import { type Clock, isIdle } from '../liveness.ts'
 import { type JobColumns, type JobView, jobFields } from './job-fields.ts'
 
@@ -86,21 +86,9 @@ const derived: Derived<typeof jobFields, Given> = {
 /** The one form of a job for REST and GraphQL. Pure. */
 export const jobView: (...given: Given) => JobView = viewsOf(jobFields, derived)
 
-class LazyJob {
-  readonly given: Given
-  constructor(...given: Given) {
-    this.given = given
-  }
-}
-for (const [name, value] of valuesOf(jobFields, derived)) {
-  Object.defineProperty(LazyJob.prototype, name, {
-    get(this: LazyJob) {
-      return value(...this.given)
-    },
-  })
-}
+export type JobField = keyof typeof jobFields & string
+export const JOB_FIELDS = Object.keys(jobFields) as readonly JobField[]
 
-/** The same, of which each field is made when it is asked for: its row needs to hold only what is. */
-export const lazyJobView = (...given: Given): JobView =>
-  // The getters are those of the table.
-  new LazyJob(...given) as unknown as JobView
+/** Makes the views of jobs with these fields alone: a row needs only what they are made of. */
+export const jobViewOf = (fields: readonly JobField[]): ((...given: Given) => Partial<JobView>) =>
+  viewsOf(jobFields, derived, fields)
