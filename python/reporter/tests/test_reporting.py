@@ -134,6 +134,23 @@ def test_rounds_follow_each_other_without_anybody_waiting(make: Make, server: Fa
         until(lambda: len(server.of("job_epoch")) == 3)
 
 
+def test_what_waits_for_the_disk_costs_the_training_nothing(
+    make: Make, quick: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(away_round_s=60.0)
+    monkeypatch.delenv("SVC_URL", raising=False)
+    with make(url=None, token=None) as run, run.job("a") as job:
+        for epoch in range(100):  # enough for an array, which nobody sends
+            job.epoch(epoch, train_loss=1.0)
+        time.sleep(0.2)
+        (worker,) = (thread for thread in threading.enumerate() if thread.name == "svc-reporter-worker")
+        clock = time.pthread_getcpuclockid(worker.ident or 0)
+        begin = time.clock_gettime(clock)
+        time.sleep(0.5)
+        assert time.clock_gettime(clock) - begin < 0.1
+        assert run.delivery.pending > 0
+
+
 def test_event_ids_are_time_ordered_uuids_of_version_7() -> None:
     ids = EventIds()
     made = [ids.make(1_700_000_000_000 + step // 5000) for step in range(20_000)]

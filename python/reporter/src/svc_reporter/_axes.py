@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ._metric_values import NAME_LIMIT
 from ._plain import plain
 
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -57,10 +58,13 @@ class Axes:
     def rows(self, data: Mapping[str, Any], step: Any) -> dict[int, dict[str, Any]]:
         """Step → what stands there. What is no number is kept beside the numbers of the main step."""
         with self._lock:
-            return self._simple_row(data, step) or self._rows(data, step)
+            return self._rows(data, step)
 
-    def _simple_row(self, data: Mapping[str, Any], step: Any) -> dict[int, dict[str, Any]] | None:
-        """The row of finite numbers under known names, which most calls log; None where it needs the careful way."""
+    def simple_row(self, data: Mapping[str, Any], step: Any) -> tuple[int, dict[str, Any]] | None:
+        """The step and a copy of `data`, where that needs no more checks; None where it does.
+
+        That is a dictionary of finite numbers under names that `rows` has met, which most calls log.
+        """
         if type(data) is not dict or not data:
             return None
         if step is None:
@@ -79,9 +83,10 @@ class Axes:
                 or name not in simple
             ):
                 return None
-        self._at = at
-        self._last_of.update(data)
-        return {at: data.copy()}
+        with self._lock:
+            self._at = at if step is not None else self._at + 1
+            self._last_of.update(data)
+            return self._at, data.copy()
 
     def _rows(self, data: Mapping[str, Any], step: Any) -> dict[int, dict[str, Any]]:
         main, fraction = self._main_step(step)
@@ -101,7 +106,8 @@ class Axes:
             shown = RESERVED.get(name, name)
             at = self._step_of(name, main)
             rows.setdefault(at, {})[shown] = plain(value)
-            if name in data and shown == name and self._axis_of(name) is None and len(self._simple) < _MOST_NAMES:
+            is_own = name in data and shown == name and 0 < len(name) <= NAME_LIMIT
+            if is_own and self._axis_of(name) is None and len(self._simple) < _MOST_NAMES:
                 self._simple.add(name)
         return {at: row for at, row in rows.items() if row}
 

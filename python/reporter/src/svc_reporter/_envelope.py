@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ._ids import EventIds, timestamp
@@ -148,7 +149,17 @@ class Sealer:
         return {**envelope, "data": data}
 
 
-_to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+def _json_encoder() -> Callable[[Any], str]:
+    encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    make = getattr(json.encoder, "c_make_encoder", None)  # not in every Python
+    if make is None:
+        return encoder.encode
+    # JSONEncoder.encode makes one of these for each call, which takes as long as the encoding of an epoch.
+    chunks = make(None, encoder.default, json.encoder.encode_basestring, None, ":", ",", False, False, False)
+    return lambda value: "".join(chunks(value, 0))
+
+
+_to_json = _json_encoder()
 
 
 def _fits_schema(event_type: str, data: dict[str, Any]) -> bool:

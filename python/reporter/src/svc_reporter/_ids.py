@@ -20,22 +20,25 @@ class EventIds:
         self._random = random.Random(os.urandom(16))
         self._lock = threading.RLock()
         self._ms = 0
+        self._head = ""
+        """The text of an id's time, `_ms`: some events share a millisecond."""
         self._count = 0
 
     def make(self, ms: int) -> str:
         """An id for an event of the Unix time `ms` (milliseconds)."""
         with self._lock:
             if ms > self._ms:
-                self._ms, self._count = ms, 0
+                self._turn_to(ms)
             else:
                 self._count += 1
                 if self._count > 0xFFF:
-                    self._ms, self._count = self._ms + 1, 0
-            stamp = self._ms & 0xFFFF_FFFF_FFFF
-            count = self._count
-            tail = 0x8000 | self._random.getrandbits(14)
-        head = f"{stamp:012x}"
-        return f"{head[:8]}-{head[8:]}-7{count:03x}-{tail:04x}-{self._node}"
+                    self._turn_to(self._ms + 1)
+            return f"{self._head}{self._count:03x}-{0x8000 | self._random.getrandbits(14):04x}-{self._node}"
+
+    def _turn_to(self, ms: int) -> None:
+        self._ms, self._count = ms, 0
+        stamp = f"{ms & 0xFFFF_FFFF_FFFF:012x}"
+        self._head = f"{stamp[:8]}-{stamp[8:]}-7"
 
     def mine(self, event_id: str) -> bool:
         return event_id.endswith(self._node)

@@ -9,7 +9,7 @@ from typing import Any
 from ._log import Voice
 from ._plain import plain
 
-_NAME_LIMIT = 128
+NAME_LIMIT = 128
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 _SCHEMA_NUMBERS = ("train_loss", "val_loss", "lr", "batch_time_ms")
 """Fields that the event schema wants as numbers: anything else would cost the whole event."""
@@ -42,8 +42,8 @@ class MetricValues:
     def _check(self, key: str) -> bool:
         if not key:
             self._say(key, "a metric without a name is left out")
-        elif len(key) > _NAME_LIMIT:
-            self._say(key, f"{key[:40]!r}… is left out: {len(key)} characters, at most {_NAME_LIMIT} make a name")
+        elif len(key) > NAME_LIMIT:
+            self._say(key, f"{key[:40]!r}… is left out: {len(key)} characters, at most {NAME_LIMIT} make a name")
         else:
             if len(self._good) < 10_000:
                 self._good.add(key)
@@ -72,7 +72,7 @@ class MetricValues:
         """Numbers within a dictionary are series `key/name`."""
         inner: dict[str, Any] = {}
         for name, value in told.items():
-            if not name or len(name) + len(key) + 1 > _NAME_LIMIT:
+            if not name or len(name) + len(key) + 1 > NAME_LIMIT:
                 self._say(f"{key}/{name}", f"{key}/{name[:40]} is no name of a metric; left out")
             elif type(value) is dict:
                 inner[name] = self._group(f"{key}/{name}", value)

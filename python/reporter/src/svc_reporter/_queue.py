@@ -69,7 +69,9 @@ class EventQueue:
     def put(self, event_type: str, job_id: str | None, ms: int, data: EventData) -> bool:
         """Take an event. True when the spillover has work, so that the caller wakes its writer."""
         lane = self._metrics
-        if event_type == "log_line":
+        if event_type == "job_epoch":
+            pass  # the frequent one first
+        elif event_type == "log_line":
             lane = self._logs
         elif event_type == "resource_snapshot":
             lane = self._samples

@@ -277,6 +277,9 @@ class Run:
     # --- what is sent
 
     def _own_job(self) -> Job:
+        main = self._main
+        if main is not None:
+            return main
         with self._lock:
             if self._main is None:
                 params = {**self._fitting("parameters", plain_config(self.config)), "step_unit": self._step_unit}
@@ -294,6 +297,11 @@ class Run:
         if job.skipped:
             return
         job.begin()
+        simple = self._axes.simple_row(data, step)
+        if simple is not None:
+            self.summary.note(simple[1])
+            job.record_checked(*simple)
+            return
         for at, row in self._axes.rows(data, step).items():
             self.summary.note(row)
             job._record(at, row)

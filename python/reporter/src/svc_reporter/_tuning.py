@@ -19,7 +19,7 @@ class Tuning:
     probe_last_s: float = 30.0
     round_s: float = 0.05
     """Fewer events than make an array are sent at most this often; the first after a pause goes at once."""
-    array_gap_s: float = 0.05
+    array_gap_s: float = 0.1
     """Arrays of fewer than array_limit events follow each other at this distance: a request costs the training time."""
     away_round_s: float = 0.25
     """While nothing can be sent, events go to disk in blocks at most this often."""

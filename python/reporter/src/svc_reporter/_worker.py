@@ -134,8 +134,8 @@ class Worker(threading.Thread):
             wait_s = self.breaker.until_probe_s()
         if self._parked:
             wait_s = min(max(0.0, self._parked_until - time.monotonic()), _LOOK_FOR_ENDS_S)
-        elif self.pace.until_due_s() > 0:
-            wait_s = min(wait_s, self.pace.until_due_s())
+        elif (due_s := self.pace.until_round_s() if away else self.pace.until_due_s()) > 0:
+            wait_s = min(wait_s, due_s)
             full = away or self.pace.until_array_s() > 0
             enough = self._tuning.array_limit if full else self._tuning.array_threshold
         elif not away and self._own_spill.waiting:
