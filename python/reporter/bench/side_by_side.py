@@ -11,8 +11,9 @@ a block of steps that log nothing, then one of steps that log, then the next tra
     p50, p99    one call of log, in µs: the median of the blocks' own
 
 svc online reports to a server that acknowledges and forgets, in a process of its own; the others run as they do
-without a server: wandb and svc offline, trackio and MLflow into local databases, TensorBoard into an event file. What wandb does
-in its second process counts for none of the columns. A tracker that is not installed is left out, which the table says.
+without a server: wandb and svc offline, trackio and MLflow into local databases, TensorBoard into an event file. What
+wandb does in its second process counts for none of the columns. A tracker that is not installed is left out, which the
+table says.
 
 Exits 1 where svc is over a limit: the p99, and the loop's slowdown by wall time, unless the processor time shows that
 other programs of this machine made the difference.
