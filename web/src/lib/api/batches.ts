@@ -4,6 +4,7 @@ import {
   type BatchRowFragment,
   type BatchSelfFragment,
   type BatchStatus,
+  type JobRowFragment,
   type JobStatus,
   JobsDocument,
   SharedClipsDocument,
@@ -15,9 +16,9 @@ import {
 import { mark } from '../live/stream.ts'
 import { JOBS_AT_ONCE, partOf } from './batch-parts.ts'
 import { ask, askToFollow, nextOf, nodesOf, notFound } from './graphql.ts'
+import { lower, lowerIn, upper } from './lower-case.ts'
 import { get, getBytes, patch, post, type Query, withQuery } from './request.ts'
 import { readSeriesFrames, SERIES_FRAMES } from './series-frames.ts'
-import { batchOf, jobOf, lower, upper } from './shapes.ts'
 import type { Batch, Job, LogLine, Page, Series, SeriesClip, SeriesGroup } from './types.ts'
 
 export const batchAt = (id: string): string => `/api/batches/${encodeURIComponent(id)}`
@@ -52,8 +53,18 @@ export async function fetchBatches(
   })
   return { items: nodesOf(batches).map(batchOf), next_cursor: nextOf(batches) }
 }
-export const fetchBatch = async (id: string): Promise<Batch> =>
-  batchOf((await partOf(id, 'head')) as BatchRowFragment & BatchSelfFragment)
+export async function fetchBatch(id: string): Promise<Batch> {
+  // Other parts may have come in the same answer.
+  const { jobs, eta, health, timeline, agentCommands, delivery, shares, muted, ...head } = await partOf(
+    id,
+    'head',
+  )
+  // What is asked for with `head` is all there then.
+  return batchOf(head as BatchRowFragment & BatchSelfFragment)
+}
+export const batchOf = (row: BatchRowFragment & Partial<BatchSelfFragment>): Batch => lowerIn(row, 'status')
+/** The latest values are JSON to the schema. */
+export const jobOf = (row: JobRowFragment): Job => lowerIn(row, 'status') as Job
 /** Every job of the batch, oldest first. */
 export async function fetchJobs(batchId: string): Promise<Job[]> {
   let page = (await partOf(batchId, 'jobs')).jobs

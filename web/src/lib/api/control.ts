@@ -7,17 +7,19 @@ import {
 import { partOf } from './batch-parts.ts'
 import { batchAt } from './batches.ts'
 import { ask, nextOf, nodesOf, notFound } from './graphql.ts'
+import { lowerIn } from './lower-case.ts'
 import { post } from './request.ts'
-import { commandOf, stepOf } from './shapes.ts'
-import type { Batch, Command, Step } from './types.ts'
+import type { Batch, Command, Delivery, Step } from './types.ts'
 
-export type { Command, Step } from './types.ts'
+export type { Command, Delivery, Step } from './types.ts'
 
 /** What is known of stops, reruns and all else that happened; null for visitors, who may not know. */
 export async function fetchControl(id: string): Promise<{ commands: Command[]; timeline: Step[] } | null> {
   const { timeline, agentCommands } = await partOf(id, 'control')
   if (timeline == null || agentCommands == null) return null
-  return { commands: nodesOf(agentCommands).map(commandOf), timeline: timeline.map(stepOf) }
+  const commands = nodesOf(agentCommands).map((row) => lowerIn(row, 'kind', 'state'))
+  // Kinds are texts to the schema.
+  return { commands, timeline: timeline as Step[] }
 }
 export interface RerunWish {
   jobs: 'all' | 'failed'
@@ -51,47 +53,21 @@ export async function fetchEpochTimes(
 /** The agent that a rerun would go to; null where there is none. */
 export const fetchAgentOf = async (id: string) => (await ask(BatchAgentDocument, { id })).batch?.agent ?? null
 
-export interface Delivery {
-  state: 'open' | 'complete' | 'incomplete' | 'unknown'
-  stored: number
-  reported: Record<'produced' | 'accepted' | 'duplicate' | 'spilled' | 'dropped' | 'rejected', number> | null
-  missing: number | null
-  missing_epochs: number
-}
 export async function fetchDelivery(id: string): Promise<Delivery> {
   const { delivery } = await partOf(id, 'delivery')
   if (delivery === undefined) throw notFound('batch')
-  const { state, stored, reported, missing, missingEpochs } = delivery
-  return { state: state as Delivery['state'], stored, reported, missing, missing_epochs: missingEpochs }
+  // The state is a text to the schema.
+  return delivery as Delivery
 }
-export interface JobDelivery {
-  job_id: string
-  status: string
-  epochs: number
-  first_epoch: number | null
-  last_epoch: number | null
-  said_epochs: number | null
-  every: number | null
-  missing: number
-  gaps: [number, number][]
-}
+type JobDeliveryRow = NonNullable<JobDeliveriesQuery['batch']>['jobDeliveries']['edges'][number]['node']
+export type JobDelivery = Omit<JobDeliveryRow, 'gaps'> & { gaps: [number, number][] }
 export async function fetchJobDeliveries(id: string): Promise<JobDelivery[]> {
   const all: JobDelivery[] = []
   for (let after: string | null = null; ; ) {
     const { batch }: JobDeliveriesQuery = await ask(JobDeliveriesDocument, { id, first: 250, after })
     if (batch == null) throw notFound('batch')
-    for (const job of nodesOf(batch.jobDeliveries))
-      all.push({
-        job_id: job.jobId,
-        status: job.status,
-        epochs: job.epochs,
-        first_epoch: job.firstEpoch,
-        last_epoch: job.lastEpoch,
-        said_epochs: job.saidEpochs,
-        every: job.every,
-        missing: job.missing,
-        gaps: job.gaps as unknown as JobDelivery['gaps'],
-      })
+    // The gaps are JSON to the schema.
+    all.push(...(nodesOf(batch.jobDeliveries) as unknown as JobDelivery[]))
     after = nextOf(batch.jobDeliveries)
     if (after === null) return all
   }

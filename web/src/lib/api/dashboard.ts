@@ -1,7 +1,7 @@
 import { AuditDocument, type HomePartsQuery } from '../../__generated__/graphql.ts'
+import { jobOf } from './batches.ts'
 import { ask, forbidden, nextOf, nodesOf } from './graphql.ts'
 import { homePart } from './home-parts.ts'
-import { jobOf } from './shapes.ts'
 import type { Job, Page } from './types.ts'
 
 export interface Summary {

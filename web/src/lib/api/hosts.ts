@@ -3,7 +3,6 @@ import type { SeriesSource } from './batches.ts'
 import { ask, askToFollow, nextOf, nodesOf, notFound, unknown } from './graphql.ts'
 import { homePart } from './home-parts.ts'
 import { get, remove } from './request.ts'
-import { hostOf } from './shapes.ts'
 import type { Host, Series } from './types.ts'
 
 export type { Host } from './types.ts'
@@ -16,7 +15,7 @@ export async function fetchHosts(): Promise<Host[]> {
   if (viewer === null) throw unknown()
   const all: Host[] = []
   for (let page = hosts; page !== undefined; ) {
-    all.push(...nodesOf(page).map(hostOf))
+    all.push(...nodesOf(page))
     const after = nextOf(page)
     page = after === null ? undefined : (await ask(MoreHostsDocument, { after })).hosts
   }
@@ -26,7 +25,7 @@ export async function fetchHost(id: string): Promise<Host> {
   const { viewer, host } = await askToFollow(HostDocument, { id })
   if (viewer === null) throw unknown()
   if (host === null) throw notFound('agent')
-  return hostOf(host)
+  return host
 }
 export const revokeHost = (id: string): Promise<void> => remove(at(id))
 

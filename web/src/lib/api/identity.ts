@@ -53,13 +53,8 @@ export const unlink = (id: string): Promise<void> => remove(`/api/auth/identitie
 export async function fetchTokens(): Promise<Page<Token>> {
   const { viewer } = await ask(TokensDocument, {})
   if (viewer?.tokens == null) throw unknown()
-  const items = viewer.tokens.map(({ scope, createdAt, lastUsedAt, ...token }) => ({
-    ...token,
-    scope: scope as Token['scope'],
-    created_at: createdAt,
-    last_used_at: lastUsedAt,
-  }))
-  return { items, next_cursor: null }
+  // Of the two scopes that people make.
+  return { items: viewer.tokens as Token[], next_cursor: null }
 }
 export const makeToken = (body: {
   name: string

@@ -6,23 +6,22 @@ import {
   type ProjectsQuery,
 } from '../../__generated__/graphql.ts'
 import type { KnownNames, TableFilter } from '../batch-query.ts'
-import { asked } from './batches.ts'
+import { asked, batchOf } from './batches.ts'
 import { ask, askToFollow, forbidden, nextOf, nodesOf, notFound } from './graphql.ts'
+import { lower, upper } from './lower-case.ts'
 import { projectPart } from './project-parts.ts'
 import { patch, post, remove } from './request.ts'
-import { batchOf, lower, upper } from './shapes.ts'
 import type { Batch, Member, Page, Project } from './types.ts'
 
 const at = (slug: string): string => `/api/projects/${encodeURIComponent(slug)}`
 
-const projectOf = (row: ProjectRowFragment): Project => ({
-  slug: row.slug,
-  display_name: row.displayName,
+const projectOf = ({ recipients, ...row }: ProjectRowFragment): Project => ({
+  ...row,
   visibility: lower(row.visibility),
   owner: row.owner ?? NOBODY,
   role: row.role && lower(row.role),
-  ...(row.recipients && { recipients: row.recipients }),
-  created_at: row.createdAt ?? '',
+  ...(recipients && { recipients }),
+  created_at: row.created_at ?? '',
 })
 /** Through a share a project has no owner; nobody reads it here by one. */
 const NOBODY = { id: '', name: '' }
@@ -78,9 +77,9 @@ export async function fetchTable(
     withColumns: columns.length > 0,
   })
   const items = nodesOf(batches).map(
-    (row): Listed => ({
+    ({ columns, ...row }): Listed => ({
       ...batchOf(row),
-      ...(row.columns && { columns: row.columns as Record<string, FieldValue> }),
+      ...(columns && { columns: columns as Record<string, FieldValue> }),
     }),
   )
   return { items, next_cursor: nextOf(batches) }

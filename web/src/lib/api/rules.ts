@@ -55,13 +55,11 @@ export async function fetchRules(slug: string): Promise<Rules> {
   if (rules == null) throw forbidden()
   const { mailConfigured } = rules
   const items = rules.items.map(
-    ({ trigger, condition, cooldownS, createdAt, ...rule }): Rule => ({
+    ({ trigger, condition, ...rule }): Rule => ({
       ...rule,
       project,
       trigger: trigger as Trigger,
       condition: condition as Condition | null,
-      cooldown_s: cooldownS,
-      created_at: createdAt,
     }),
   )
   return { items: items.reverse(), mail: { configured: mailConfigured } }

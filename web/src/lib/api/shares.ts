@@ -7,13 +7,7 @@ import type { Page, Share } from './types.ts'
 export async function fetchShares(id: string): Promise<Page<Share>> {
   const { shares } = await partOf(id, 'shares')
   if (shares == null) throw forbidden()
-  const items = shares.map(({ createdBy, createdAt, expiresAt, ...share }) => ({
-    ...share,
-    created_by: createdBy,
-    created_at: createdAt,
-    expires_at: expiresAt,
-  }))
-  return { items, next_cursor: null }
+  return { items: shares, next_cursor: null }
 }
 export const makeShare = (
   id: string,

@@ -1,85 +1,39 @@
-/** What the service answers with (contract §2 to §4), as far as the page reads it. */
-export type Status = 'running' | 'completed' | 'failed' | 'stopped' | 'lost'
-/** A number, or what JSON cannot write. */
-export type Numeric = number | 'NaN' | 'Infinity' | '-Infinity'
+import type {
+  BatchRowFragment,
+  BatchSelfFragment,
+  CommandRowFragment,
+  DeliveryRowFragment,
+  HostRowFragment,
+  JobRowFragment,
+  JobStatus,
+  ProjectRowFragment,
+  ShareRowFragment,
+  StepRowFragment,
+  TokensQuery,
+} from '../../__generated__/graphql.ts'
+import type { Lower } from './lower-case.ts'
 
-export interface Can {
-  stop: boolean
-  rerun: boolean
-  delete: boolean
-  share: boolean
-  edit: boolean
-}
-export interface Batch {
-  id: string
-  /** For display; null: it is known by its id. */
-  name: string | null
-  project: string
-  status: Status
-  stalled: boolean
-  stop_requested: boolean
-  owner: { id: string; name: string } | null
-  host: string | null
-  host_id: string | null
-  user: string | null
-  commit: string | null
-  command: string | null
-  experiment_type: string | null
-  tags: string[]
-  /** Markdown. */
-  notes: string
-  group: string | null
-  starred: boolean
-  archived: boolean
+/**
+ * What the service answers with. Nouns are the rows that the documents ask for (rows.graphql), as they are generated; only
+ * what is read through REST alone is written out.
+ */
+export type Status = Lowercase<JobStatus>
+/** A number, or what JSON cannot write. */
+export type Numeric = JobRowFragment['elapsed_s']
+
+export type Batch = Lower<Omit<BatchRowFragment, 'can'>, 'status'> & {
   /** These three are read with a single batch, and told by the stream; lists leave them out. */
-  config?: Record<string, unknown> | null | undefined
-  summary?: Record<string, unknown> | null | undefined
-  traceback?: string | null | undefined
-  n_total: number | null
-  n_done: number
-  n_failed: number
-  n_running: number
-  slots: { total: number | null; started: number; finished: number }
-  started_at: string
-  ended_at: string | null
-  last_seen_at: string
-  last_received_at: string | null
-  /** Seconds that its host's clock is behind the service's; null where nobody says. */
-  clock_skew_s: number | null
-  /** How much of it is done, 0 to 1. */
-  progress: number | null
-  elapsed_s: Numeric
-  eta_s: number | null
-  failure_reason: string | null
-  env_snapshot: Record<string, unknown> | null
-  rerun_of: string | null
+  [Name in keyof BatchSelfFragment]?: BatchSelfFragment[Name] | undefined
+} & {
   deleted_at?: string
   /** The stream leaves it out: it is another one for each reader. */
-  can?: Can
+  can?: BatchRowFragment['can']
   /** When this page was told, in milliseconds: estimates count from then. */
   told_at?: number
 }
-export interface Job {
-  batch_id: string
-  id: string
-  key: string
-  status: Status
-  model: string | null
-  dataset: string | null
-  params: Record<string, unknown>
-  started_at: string
-  ended_at: string | null
-  elapsed_s: Numeric
-  epochs: number
+export type Can = BatchRowFragment['can']
+export type Job = Lower<Omit<JobRowFragment, 'latest'>, 'status'> & {
   latest: { epoch: number | null } & Record<string, Numeric | null>
-  metrics: Record<string, unknown>
-  failure_reason: string | null
-  traceback: string | null
-  /** What its steps count; null: epochs. */
-  step_unit: string | null
-  pruned: boolean
-  idle: boolean
-  eta_s: number | null
 }
 export interface User {
   id: string
@@ -88,12 +42,12 @@ export interface User {
   role: 'admin' | 'user'
   created_at: string
 }
-export interface Project {
-  slug: string
-  display_name: string
-  visibility: 'private' | 'public'
-  owner: { id: string; name: string }
-  role: 'owner' | 'member' | 'viewer' | null
+export type Project = Lower<
+  Omit<ProjectRowFragment, 'owner' | 'role' | 'recipients' | 'created_at'>,
+  'visibility'
+> & {
+  owner: NonNullable<ProjectRowFragment['owner']>
+  role: Lowercase<NonNullable<ProjectRowFragment['role']>> | null
   /** Where mail goes, for those in the project; without it to its owner. */
   recipients?: string[]
   created_at: string
@@ -154,68 +108,17 @@ export interface LogLine {
   stream: 'stdout' | 'stderr' | null
   line: string
 }
-export interface Token {
-  id: string
-  name: string
+export type Token = Omit<NonNullable<NonNullable<TokensQuery['viewer']>['tokens']>[number], 'scope'> & {
   scope: 'reporter' | 'read'
-  last4: string
-  created_at: string
-  last_used_at: string | null
 }
-export interface Share {
-  id: string
-  anonymous: boolean
-  created_by: { id: string; name: string }
-  created_at: string
-  expires_at: string | null
-}
-/** A step of a batch's timeline, as REST and the stream tell it. */
-export interface Step {
-  at: string
-  step: string
+export type Share = ShareRowFragment
+/** A step of a batch's timeline. */
+export type Step = Omit<StepRowFragment, 'kind' | 'actor'> & {
   kind: 'stop' | 'rerun' | 'batch' | 'share' | 'agent' | 'mail'
-  cmd_id: string | null
-  actor: { kind: 'user' | 'agent' | 'reporter' | 'service'; id: string | null; name: string | null }
-  detail: Record<string, unknown>
+  actor: StepRowFragment['actor'] & { kind: 'user' | 'agent' | 'reporter' | 'service' }
 }
 /** What an agent was told to do about a batch. */
-export interface Command {
-  cmd_id: string
-  kind: 'rerun' | 'stop'
-  state: 'pending' | 'in_flight' | 'done' | 'failed' | 'expired' | 'cancelled'
-  batch_id: string
-  linked_batch_ids: string[]
-  host_id: string
-  hostname: string
-  command: string | null
-  cwd: string | null
-  overridden: string[]
-  jobs: 'all' | 'failed' | null
-  pid: number | null
-  exit_code: number | null
-  failure_reason: string | null
-  output_tail: string | null
-  requested_by: { id: string; name: string } | null
-  created_at: string
-  acked_at: string | null
-  finished_at: string | null
-}
-/** An agent on a host, as REST and the stream tell it. */
-export interface Host {
-  id: string
-  /** Null of a host that batches reported from, without an agent. */
-  agent_id: string | null
-  clock_skew_s: number | null
-  hostname: string
-  capabilities: unknown
-  version: string
-  owner: { id: string; name: string }
-  online: boolean
-  last_seen_at: string
-  registered_at: string
-  rotated_at: string | null
-  revoked_at: string | null
-  poll_interval_s: number
-  running: { cmd_id: string; pid: number }[]
-  pending_commands: number
-}
+export type Command = Lower<CommandRowFragment, 'kind' | 'state'>
+/** An agent on a host. */
+export type Host = HostRowFragment
+export type Delivery = DeliveryRowFragment & { state: 'open' | 'complete' | 'incomplete' | 'unknown' }
