@@ -183,7 +183,7 @@ export type XAxis =
 export type TokensQueryVariables = Exact<{ [key: string]: never; }>;
 
 
-export type TokensQuery = { viewer: { tokens: Array<{ id: string, name: string, scope: string, last4: string, created_at: string, last_used_at: string | null }> | null } | null };
+export type TokensQuery = { viewer: { tokens: Array<{ id: string, name: string, scope: string, last4: string, createdAt: string, lastUsedAt: string | null }> | null } | null };
 
 export type AuditQueryVariables = Exact<{
   subject?: string | null | undefined;
@@ -217,7 +217,7 @@ export type BatchPartsQueryVariables = Exact<{
 }>;
 
 
-export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, epochs: number, latest: Record<string, unknown>, traceback: string | null, pruned: boolean, idle: boolean, batch_id: string, id: string, started_at: string, ended_at: string | null, elapsed_s: number | 'NaN' | 'Infinity' | '-Infinity', metrics: Record<string, unknown>, failure_reason: string | null, step_unit: string | null, eta_s: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, detail: Record<string, unknown>, cmd_id: string | null, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { kind: AgentCommandKind, state: AgentCommandState, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, cmd_id: string, batch_id: string, linked_batch_ids: Array<string>, host_id: string, exit_code: number | null, failure_reason: string | null, output_tail: string | null, created_at: string, acked_at: string | null, finished_at: string | null, requested_by: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, missing_epochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null }, shares?: Array<{ id: string, anonymous: boolean, created_at: string, expires_at: string | null, created_by: { id: string, name: string } }> | null } & { id?: string, name?: string | null, status?: BatchStatus, stalled?: boolean, host?: string | null, user?: string | null, commit?: string | null, command?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, progress?: number | null, project?: string, stop_requested?: boolean, host_id?: string | null, experiment_type?: string | null, n_total?: number | null, n_done?: number, n_failed?: number, n_running?: number, started_at?: string, ended_at?: string | null, last_seen_at?: string, last_received_at?: string | null, clock_skew_s?: number | null, elapsed_s?: number | 'NaN' | 'Infinity' | '-Infinity', eta_s?: number | null, failure_reason?: string | null, env_snapshot?: Record<string, unknown> | null, rerun_of?: string | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
+export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null }, shares?: Array<{ id: string, anonymous: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, name?: string | null, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, lastReceivedAt?: string | null, clockSkewS?: number | null, progress?: number | null, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, rerunOf?: string | null, project?: string, env_snapshot?: Record<string, unknown> | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
 
 export type BatchJobsQueryVariables = Exact<{
   id: string | number;
@@ -226,7 +226,7 @@ export type BatchJobsQueryVariables = Exact<{
 }>;
 
 
-export type BatchJobsQuery = { batch: { jobs: { edges: Array<{ node: { key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, epochs: number, latest: Record<string, unknown>, traceback: string | null, pruned: boolean, idle: boolean, batch_id: string, id: string, started_at: string, ended_at: string | null, elapsed_s: number | 'NaN' | 'Infinity' | '-Infinity', metrics: Record<string, unknown>, failure_reason: string | null, step_unit: string | null, eta_s: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
+export type BatchJobsQuery = { batch: { jobs: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
 
 export type JobDeliveriesQueryVariables = Exact<{
   id: string | number;
@@ -235,7 +235,7 @@ export type JobDeliveriesQueryVariables = Exact<{
 }>;
 
 
-export type JobDeliveriesQuery = { batch: { jobDeliveries: { edges: Array<{ node: { status: string, epochs: number, every: number | null, missing: number, gaps: Record<string, unknown>, job_id: string, first_epoch: number | null, last_epoch: number | null, said_epochs: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
+export type JobDeliveriesQuery = { batch: { jobDeliveries: { edges: Array<{ node: { jobId: string, status: string, epochs: number, firstEpoch: number | null, lastEpoch: number | null, saidEpochs: number | null, every: number | null, missing: number, gaps: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
 
 export type AttemptsQueryVariables = Exact<{
   batchId: string | number;
@@ -243,7 +243,7 @@ export type AttemptsQueryVariables = Exact<{
 }>;
 
 
-export type AttemptsQuery = { streamCursor: string, job: { attempts: Array<{ n: number, status: AttemptStatus, epochs: number, complete: boolean, batch_id: string, started_at: string, ended_at: string | null, failure_reason: string | null, first_epoch: number | null, last_epoch: number | null, superseded_epochs: number, superseded_ranges: Record<string, unknown>, elapsed_s: number | 'NaN' | 'Infinity' | '-Infinity' | null }> } | null };
+export type AttemptsQuery = { streamCursor: string, job: { attempts: Array<{ n: number, batchId: string, startedAt: string, endedAt: string | null, status: AttemptStatus, failureReason: string | null, epochs: number, firstEpoch: number | null, lastEpoch: number | null, supersededEpochs: number, supersededRanges: Record<string, unknown>, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity' | null, complete: boolean }> } | null };
 
 export type EpochTimesQueryVariables = Exact<{
   batchId: string | number;
@@ -271,7 +271,7 @@ export type BatchesQueryVariables = Exact<{
 }>;
 
 
-export type BatchesQuery = { streamCursor: string, batches: { edges: Array<{ node: { columns?: Record<string, unknown> | null, id: string, name: string | null, status: BatchStatus, stalled: boolean, host: string | null, user: string | null, commit: string | null, command: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, progress: number | null, project: string, stop_requested: boolean, host_id: string | null, experiment_type: string | null, n_total: number | null, n_done: number, n_failed: number, n_running: number, started_at: string, ended_at: string | null, last_seen_at: string, last_received_at: string | null, clock_skew_s: number | null, elapsed_s: number | 'NaN' | 'Infinity' | '-Infinity', eta_s: number | null, failure_reason: string | null, env_snapshot: Record<string, unknown> | null, rerun_of: string | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type BatchesQuery = { streamCursor: string, batches: { edges: Array<{ node: { columns?: Record<string, unknown> | null, id: string, name: string | null, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, lastReceivedAt: string | null, clockSkewS: number | null, progress: number | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, rerunOf: string | null, project: string, env_snapshot: Record<string, unknown> | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type JobsQueryVariables = Exact<{
   where?: JobFilter | null | undefined;
@@ -281,7 +281,7 @@ export type JobsQueryVariables = Exact<{
 }>;
 
 
-export type JobsQuery = { streamCursor: string, jobs: { edges: Array<{ node: { key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, epochs: number, latest: Record<string, unknown>, traceback: string | null, pruned: boolean, idle: boolean, batch_id: string, id: string, started_at: string, ended_at: string | null, elapsed_s: number | 'NaN' | 'Infinity' | '-Infinity', metrics: Record<string, unknown>, failure_reason: string | null, step_unit: string | null, eta_s: number | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type JobsQuery = { streamCursor: string, jobs: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type HomePartsQueryVariables = Exact<{
   summary: boolean;
@@ -291,30 +291,30 @@ export type HomePartsQueryVariables = Exact<{
 }>;
 
 
-export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failed24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, epochs: number, latest: Record<string, unknown>, traceback: string | null, pruned: boolean, idle: boolean, batch_id: string, id: string, started_at: string, ended_at: string | null, elapsed_s: number | 'NaN' | 'Infinity' | '-Infinity', metrics: Record<string, unknown>, failure_reason: string | null, step_unit: string | null, eta_s: number | null } }> }, lost?: { edges: Array<{ node: { key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, epochs: number, latest: Record<string, unknown>, traceback: string | null, pruned: boolean, idle: boolean, batch_id: string, id: string, started_at: string, ended_at: string | null, elapsed_s: number | 'NaN' | 'Infinity' | '-Infinity', metrics: Record<string, unknown>, failure_reason: string | null, step_unit: string | null, eta_s: number | null } }> }, hosts?: { edges: Array<{ node: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, agent_id: string | null, clock_skew_s: number | null, last_seen_at: string, registered_at: string, rotated_at: string | null, revoked_at: string | null, poll_interval_s: number, pending_commands: number, owner: { id: string, name: string }, running: Array<{ pid: number, cmd_id: string }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failed24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }> }, lost?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }> }, hosts?: { edges: Array<{ node: { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type MoreHostsQueryVariables = Exact<{
   after?: string | null | undefined;
 }>;
 
 
-export type MoreHostsQuery = { hosts: { edges: Array<{ node: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, agent_id: string | null, clock_skew_s: number | null, last_seen_at: string, registered_at: string, rotated_at: string | null, revoked_at: string | null, poll_interval_s: number, pending_commands: number, owner: { id: string, name: string }, running: Array<{ pid: number, cmd_id: string }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type MoreHostsQuery = { hosts: { edges: Array<{ node: { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type HostQueryVariables = Exact<{
   id: string | number;
 }>;
 
 
-export type HostQuery = { streamCursor: string, viewer: { id: string } | null, host: { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, agent_id: string | null, clock_skew_s: number | null, last_seen_at: string, registered_at: string, rotated_at: string | null, revoked_at: string | null, poll_interval_s: number, pending_commands: number, owner: { id: string, name: string }, running: Array<{ pid: number, cmd_id: string }> } | null };
+export type HostQuery = { streamCursor: string, viewer: { id: string } | null, host: { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } | null };
 
-export type ProjectRowFragment = { slug: string, visibility: Visibility, role: ProjectRole | null, recipients: Array<string> | null, display_name: string, created_at: string | null, owner: { id: string, name: string } | null };
+export type ProjectRowFragment = { slug: string, displayName: string, visibility: Visibility, role: ProjectRole | null, recipients: Array<string> | null, createdAt: string | null, owner: { id: string, name: string } | null };
 
 export type ProjectsQueryVariables = Exact<{
   after?: string | null | undefined;
 }>;
 
 
-export type ProjectsQuery = { projects: { edges: Array<{ node: { slug: string, visibility: Visibility, role: ProjectRole | null, recipients: Array<string> | null, display_name: string, created_at: string | null, owner: { id: string, name: string } | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type ProjectsQuery = { projects: { edges: Array<{ node: { slug: string, displayName: string, visibility: Visibility, role: ProjectRole | null, recipients: Array<string> | null, createdAt: string | null, owner: { id: string, name: string } | null } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type ProjectPartsQueryVariables = Exact<{
   slug: string;
@@ -325,23 +325,23 @@ export type ProjectPartsQueryVariables = Exact<{
 }>;
 
 
-export type ProjectPartsQuery = { project: { slug: string, fields?: { params: Array<string>, series: Array<string>, hosts: Array<string>, owners: Array<string>, tags: Array<string> } | null, members?: Array<{ email: string, role: ProjectRole, createdAt: string, user: { id: string, name: string } }> | null, rules?: { mailConfigured: boolean, items: Array<{ id: string, name: string, trigger: string, condition: Record<string, unknown> | null, recipients: Array<string> | null, enabled: boolean, cooldown_s: number, created_at: string }> } | null } & { slug?: string, visibility?: Visibility, role?: ProjectRole | null, recipients?: Array<string> | null, display_name?: string, created_at?: string | null, owner?: { id: string, name: string } | null } | null };
+export type ProjectPartsQuery = { project: { slug: string, fields?: { params: Array<string>, series: Array<string>, hosts: Array<string>, owners: Array<string>, tags: Array<string> } | null, members?: Array<{ email: string, role: ProjectRole, createdAt: string, user: { id: string, name: string } }> | null, rules?: { mailConfigured: boolean, items: Array<{ id: string, name: string, trigger: string, condition: Record<string, unknown> | null, recipients: Array<string> | null, enabled: boolean, cooldownS: number, createdAt: string }> } | null } & { slug?: string, displayName?: string, visibility?: Visibility, role?: ProjectRole | null, recipients?: Array<string> | null, createdAt?: string | null, owner?: { id: string, name: string } | null } | null };
 
-export type BatchRowFragment = { id: string, name: string | null, status: BatchStatus, stalled: boolean, host: string | null, user: string | null, commit: string | null, command: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, progress: number | null, project: string, stop_requested: boolean, host_id: string | null, experiment_type: string | null, n_total: number | null, n_done: number, n_failed: number, n_running: number, started_at: string, ended_at: string | null, last_seen_at: string, last_received_at: string | null, clock_skew_s: number | null, elapsed_s: number | 'NaN' | 'Infinity' | '-Infinity', eta_s: number | null, failure_reason: string | null, env_snapshot: Record<string, unknown> | null, rerun_of: string | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } };
+export type BatchRowFragment = { id: string, name: string | null, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, lastReceivedAt: string | null, clockSkewS: number | null, progress: number | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, rerunOf: string | null, project: string, env_snapshot: Record<string, unknown> | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } };
 
 export type BatchSelfFragment = { config: Record<string, unknown> | null, summary: Record<string, unknown> | null, traceback: string | null };
 
-export type JobRowFragment = { key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, epochs: number, latest: Record<string, unknown>, traceback: string | null, pruned: boolean, idle: boolean, batch_id: string, id: string, started_at: string, ended_at: string | null, elapsed_s: number | 'NaN' | 'Infinity' | '-Infinity', metrics: Record<string, unknown>, failure_reason: string | null, step_unit: string | null, eta_s: number | null };
+export type JobRowFragment = { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, pruned: boolean, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> };
 
-export type HostRowFragment = { id: string, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, agent_id: string | null, clock_skew_s: number | null, last_seen_at: string, registered_at: string, rotated_at: string | null, revoked_at: string | null, poll_interval_s: number, pending_commands: number, owner: { id: string, name: string }, running: Array<{ pid: number, cmd_id: string }> };
+export type HostRowFragment = { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> };
 
-export type CommandRowFragment = { kind: AgentCommandKind, state: AgentCommandState, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, cmd_id: string, batch_id: string, linked_batch_ids: Array<string>, host_id: string, exit_code: number | null, failure_reason: string | null, output_tail: string | null, created_at: string, acked_at: string | null, finished_at: string | null, requested_by: { id: string, name: string } | null };
+export type CommandRowFragment = { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null };
 
-export type StepRowFragment = { at: string, step: string, kind: string, detail: Record<string, unknown>, cmd_id: string | null, actor: { kind: string, id: string | null, name: string | null } };
+export type StepRowFragment = { at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } };
 
-export type ShareRowFragment = { id: string, anonymous: boolean, created_at: string, expires_at: string | null, created_by: { id: string, name: string } };
+export type ShareRowFragment = { id: string, anonymous: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } };
 
-export type DeliveryRowFragment = { state: string, stored: number, missing: number | null, missing_epochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null };
+export type DeliveryRowFragment = { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null };
 
 export type NextFragment = { hasNextPage: boolean, endCursor: string | null };
 
@@ -427,7 +427,7 @@ export class TypedDocumentString<TResult, TVariables>
 export const ProjectRowFragmentDoc = new TypedDocumentString(`
     fragment ProjectRow on Project {
   slug
-  display_name: displayName
+  displayName
   visibility
   owner {
     id
@@ -435,7 +435,7 @@ export const ProjectRowFragmentDoc = new TypedDocumentString(`
   }
   role
   recipients
-  created_at: createdAt
+  createdAt
 }
     `, {"fragmentName":"ProjectRow"}) as unknown as TypedDocumentString<ProjectRowFragment, unknown>;
 export const BatchRowFragmentDoc = new TypedDocumentString(`
@@ -445,42 +445,42 @@ export const BatchRowFragmentDoc = new TypedDocumentString(`
   project: projectSlug
   status
   stalled
-  stop_requested: stopRequested
+  stopRequested
   owner {
     id
     name
   }
   host
-  host_id: hostId
+  hostId
   user
   commit
   command
-  experiment_type: experimentType
+  experimentType
   tags
   notes
   group
   starred
   archived
-  n_total: nTotal
-  n_done: nDone
-  n_failed: nFailed
-  n_running: nRunning
+  nTotal
+  nDone
+  nFailed
+  nRunning
   slots {
     total
     started
     finished
   }
-  started_at: startedAt
-  ended_at: endedAt
-  last_seen_at: lastSeenAt
-  last_received_at: lastReceivedAt
-  clock_skew_s: clockSkewS
+  startedAt
+  endedAt
+  lastSeenAt
+  lastReceivedAt
+  clockSkewS
   progress
-  elapsed_s: elapsedS
-  eta_s: etaS
-  failure_reason: failureReason
+  elapsedS
+  etaS
+  failureReason
   env_snapshot: environment
-  rerun_of: rerunOf
+  rerunOf
   can {
     stop
     rerun
@@ -499,32 +499,32 @@ export const BatchSelfFragmentDoc = new TypedDocumentString(`
     `, {"fragmentName":"BatchSelf"}) as unknown as TypedDocumentString<BatchSelfFragment, unknown>;
 export const JobRowFragmentDoc = new TypedDocumentString(`
     fragment JobRow on Job {
-  batch_id: batchId
+  batchId
   id: jobId
   key
   status
   model
   dataset
   params
-  started_at: startedAt
-  ended_at: endedAt
-  elapsed_s: elapsedS
+  startedAt
+  endedAt
+  elapsedS
   epochs
   latest
   metrics: finalMetrics
-  failure_reason: failureReason
+  failureReason
   traceback
-  step_unit: stepUnit
+  stepUnit
   pruned
   idle
-  eta_s: etaS
+  etaS
 }
     `, {"fragmentName":"JobRow"}) as unknown as TypedDocumentString<JobRowFragment, unknown>;
 export const HostRowFragmentDoc = new TypedDocumentString(`
     fragment HostRow on Host {
   id
-  agent_id: agentId
-  clock_skew_s: clockSkewS
+  agentId
+  clockSkewS
   hostname
   capabilities
   version
@@ -533,42 +533,42 @@ export const HostRowFragmentDoc = new TypedDocumentString(`
     name
   }
   online
-  last_seen_at: lastSeenAt
-  registered_at: registeredAt
-  rotated_at: rotatedAt
-  revoked_at: revokedAt
-  poll_interval_s: pollIntervalS
+  lastSeenAt
+  registeredAt
+  rotatedAt
+  revokedAt
+  pollIntervalS
   running {
-    cmd_id: cmdId
+    cmdId
     pid
   }
-  pending_commands: pendingCommands
+  pendingCommands
 }
     `, {"fragmentName":"HostRow"}) as unknown as TypedDocumentString<HostRowFragment, unknown>;
 export const CommandRowFragmentDoc = new TypedDocumentString(`
     fragment CommandRow on AgentCommand {
-  cmd_id: cmdId
+  cmdId
   kind
   state
-  batch_id: batchId
-  linked_batch_ids: linkedBatchIds
-  host_id: hostId
+  batchId
+  linkedBatchIds
+  hostId
   hostname
   command
   cwd
   overridden
   jobs
   pid
-  exit_code: exitCode
-  failure_reason: failureReason
-  output_tail: outputTail
-  requested_by: requestedBy {
+  exitCode
+  failureReason
+  outputTail
+  requestedBy {
     id
     name
   }
-  created_at: createdAt
-  acked_at: ackedAt
-  finished_at: finishedAt
+  createdAt
+  ackedAt
+  finishedAt
 }
     `, {"fragmentName":"CommandRow"}) as unknown as TypedDocumentString<CommandRowFragment, unknown>;
 export const StepRowFragmentDoc = new TypedDocumentString(`
@@ -576,7 +576,7 @@ export const StepRowFragmentDoc = new TypedDocumentString(`
   at
   step
   kind
-  cmd_id: cmdId
+  cmdId
   actor {
     kind
     id
@@ -589,12 +589,12 @@ export const ShareRowFragmentDoc = new TypedDocumentString(`
     fragment ShareRow on Share {
   id
   anonymous
-  created_by: createdBy {
+  createdBy {
     id
     name
   }
-  created_at: createdAt
-  expires_at: expiresAt
+  createdAt
+  expiresAt
 }
     `, {"fragmentName":"ShareRow"}) as unknown as TypedDocumentString<ShareRowFragment, unknown>;
 export const DeliveryRowFragmentDoc = new TypedDocumentString(`
@@ -610,7 +610,7 @@ export const DeliveryRowFragmentDoc = new TypedDocumentString(`
     rejected
   }
   missing
-  missing_epochs: missingEpochs
+  missingEpochs
 }
     `, {"fragmentName":"DeliveryRow"}) as unknown as TypedDocumentString<DeliveryRowFragment, unknown>;
 export const NextFragmentDoc = new TypedDocumentString(`
@@ -627,8 +627,8 @@ export const TokensDocument = new TypedDocumentString(`
       name
       scope
       last4
-      created_at: createdAt
-      last_used_at: lastUsedAt
+      createdAt
+      lastUsedAt
     }
   }
 }
@@ -735,42 +735,42 @@ export const BatchPartsDocument = new TypedDocumentString(`
   project: projectSlug
   status
   stalled
-  stop_requested: stopRequested
+  stopRequested
   owner {
     id
     name
   }
   host
-  host_id: hostId
+  hostId
   user
   commit
   command
-  experiment_type: experimentType
+  experimentType
   tags
   notes
   group
   starred
   archived
-  n_total: nTotal
-  n_done: nDone
-  n_failed: nFailed
-  n_running: nRunning
+  nTotal
+  nDone
+  nFailed
+  nRunning
   slots {
     total
     started
     finished
   }
-  started_at: startedAt
-  ended_at: endedAt
-  last_seen_at: lastSeenAt
-  last_received_at: lastReceivedAt
-  clock_skew_s: clockSkewS
+  startedAt
+  endedAt
+  lastSeenAt
+  lastReceivedAt
+  clockSkewS
   progress
-  elapsed_s: elapsedS
-  eta_s: etaS
-  failure_reason: failureReason
+  elapsedS
+  etaS
+  failureReason
   env_snapshot: environment
-  rerun_of: rerunOf
+  rerunOf
   can {
     stop
     rerun
@@ -785,55 +785,55 @@ fragment BatchSelf on Batch {
   traceback
 }
 fragment JobRow on Job {
-  batch_id: batchId
+  batchId
   id: jobId
   key
   status
   model
   dataset
   params
-  started_at: startedAt
-  ended_at: endedAt
-  elapsed_s: elapsedS
+  startedAt
+  endedAt
+  elapsedS
   epochs
   latest
   metrics: finalMetrics
-  failure_reason: failureReason
+  failureReason
   traceback
-  step_unit: stepUnit
+  stepUnit
   pruned
   idle
-  eta_s: etaS
+  etaS
 }
 fragment CommandRow on AgentCommand {
-  cmd_id: cmdId
+  cmdId
   kind
   state
-  batch_id: batchId
-  linked_batch_ids: linkedBatchIds
-  host_id: hostId
+  batchId
+  linkedBatchIds
+  hostId
   hostname
   command
   cwd
   overridden
   jobs
   pid
-  exit_code: exitCode
-  failure_reason: failureReason
-  output_tail: outputTail
-  requested_by: requestedBy {
+  exitCode
+  failureReason
+  outputTail
+  requestedBy {
     id
     name
   }
-  created_at: createdAt
-  acked_at: ackedAt
-  finished_at: finishedAt
+  createdAt
+  ackedAt
+  finishedAt
 }
 fragment StepRow on TimelineStep {
   at
   step
   kind
-  cmd_id: cmdId
+  cmdId
   actor {
     kind
     id
@@ -844,12 +844,12 @@ fragment StepRow on TimelineStep {
 fragment ShareRow on Share {
   id
   anonymous
-  created_by: createdBy {
+  createdBy {
     id
     name
   }
-  created_at: createdAt
-  expires_at: expiresAt
+  createdAt
+  expiresAt
 }
 fragment DeliveryRow on Delivery {
   state
@@ -863,7 +863,7 @@ fragment DeliveryRow on Delivery {
     rejected
   }
   missing
-  missing_epochs: missingEpochs
+  missingEpochs
 }
 fragment Next on PageInfo {
   hasNextPage
@@ -885,25 +885,25 @@ export const BatchJobsDocument = new TypedDocumentString(`
   }
 }
     fragment JobRow on Job {
-  batch_id: batchId
+  batchId
   id: jobId
   key
   status
   model
   dataset
   params
-  started_at: startedAt
-  ended_at: endedAt
-  elapsed_s: elapsedS
+  startedAt
+  endedAt
+  elapsedS
   epochs
   latest
   metrics: finalMetrics
-  failure_reason: failureReason
+  failureReason
   traceback
-  step_unit: stepUnit
+  stepUnit
   pruned
   idle
-  eta_s: etaS
+  etaS
 }
 fragment Next on PageInfo {
   hasNextPage
@@ -915,12 +915,12 @@ export const JobDeliveriesDocument = new TypedDocumentString(`
     jobDeliveries(first: $first, after: $after) {
       edges {
         node {
-          job_id: jobId
+          jobId
           status
           epochs
-          first_epoch: firstEpoch
-          last_epoch: lastEpoch
-          said_epochs: saidEpochs
+          firstEpoch
+          lastEpoch
+          saidEpochs
           every
           missing
           gaps
@@ -942,17 +942,17 @@ export const AttemptsDocument = new TypedDocumentString(`
   job(batchId: $batchId, id: $id) {
     attempts {
       n
-      batch_id: batchId
-      started_at: startedAt
-      ended_at: endedAt
+      batchId
+      startedAt
+      endedAt
       status
-      failure_reason: failureReason
+      failureReason
       epochs
-      first_epoch: firstEpoch
-      last_epoch: lastEpoch
-      superseded_epochs: supersededEpochs
-      superseded_ranges: supersededRanges
-      elapsed_s: elapsedS
+      firstEpoch
+      lastEpoch
+      supersededEpochs
+      supersededRanges
+      elapsedS
       complete
     }
   }
@@ -1002,42 +1002,42 @@ export const BatchesDocument = new TypedDocumentString(`
   project: projectSlug
   status
   stalled
-  stop_requested: stopRequested
+  stopRequested
   owner {
     id
     name
   }
   host
-  host_id: hostId
+  hostId
   user
   commit
   command
-  experiment_type: experimentType
+  experimentType
   tags
   notes
   group
   starred
   archived
-  n_total: nTotal
-  n_done: nDone
-  n_failed: nFailed
-  n_running: nRunning
+  nTotal
+  nDone
+  nFailed
+  nRunning
   slots {
     total
     started
     finished
   }
-  started_at: startedAt
-  ended_at: endedAt
-  last_seen_at: lastSeenAt
-  last_received_at: lastReceivedAt
-  clock_skew_s: clockSkewS
+  startedAt
+  endedAt
+  lastSeenAt
+  lastReceivedAt
+  clockSkewS
   progress
-  elapsed_s: elapsedS
-  eta_s: etaS
-  failure_reason: failureReason
+  elapsedS
+  etaS
+  failureReason
   env_snapshot: environment
-  rerun_of: rerunOf
+  rerunOf
   can {
     stop
     rerun
@@ -1065,25 +1065,25 @@ export const JobsDocument = new TypedDocumentString(`
   }
 }
     fragment JobRow on Job {
-  batch_id: batchId
+  batchId
   id: jobId
   key
   status
   model
   dataset
   params
-  started_at: startedAt
-  ended_at: endedAt
-  elapsed_s: elapsedS
+  startedAt
+  endedAt
+  elapsedS
   epochs
   latest
   metrics: finalMetrics
-  failure_reason: failureReason
+  failureReason
   traceback
-  step_unit: stepUnit
+  stepUnit
   pruned
   idle
-  eta_s: etaS
+  etaS
 }
 fragment Next on PageInfo {
   hasNextPage
@@ -1134,30 +1134,30 @@ export const HomePartsDocument = new TypedDocumentString(`
   }
 }
     fragment JobRow on Job {
-  batch_id: batchId
+  batchId
   id: jobId
   key
   status
   model
   dataset
   params
-  started_at: startedAt
-  ended_at: endedAt
-  elapsed_s: elapsedS
+  startedAt
+  endedAt
+  elapsedS
   epochs
   latest
   metrics: finalMetrics
-  failure_reason: failureReason
+  failureReason
   traceback
-  step_unit: stepUnit
+  stepUnit
   pruned
   idle
-  eta_s: etaS
+  etaS
 }
 fragment HostRow on Host {
   id
-  agent_id: agentId
-  clock_skew_s: clockSkewS
+  agentId
+  clockSkewS
   hostname
   capabilities
   version
@@ -1166,16 +1166,16 @@ fragment HostRow on Host {
     name
   }
   online
-  last_seen_at: lastSeenAt
-  registered_at: registeredAt
-  rotated_at: rotatedAt
-  revoked_at: revokedAt
-  poll_interval_s: pollIntervalS
+  lastSeenAt
+  registeredAt
+  rotatedAt
+  revokedAt
+  pollIntervalS
   running {
-    cmd_id: cmdId
+    cmdId
     pid
   }
-  pending_commands: pendingCommands
+  pendingCommands
 }
 fragment Next on PageInfo {
   hasNextPage
@@ -1196,8 +1196,8 @@ export const MoreHostsDocument = new TypedDocumentString(`
 }
     fragment HostRow on Host {
   id
-  agent_id: agentId
-  clock_skew_s: clockSkewS
+  agentId
+  clockSkewS
   hostname
   capabilities
   version
@@ -1206,16 +1206,16 @@ export const MoreHostsDocument = new TypedDocumentString(`
     name
   }
   online
-  last_seen_at: lastSeenAt
-  registered_at: registeredAt
-  rotated_at: rotatedAt
-  revoked_at: revokedAt
-  poll_interval_s: pollIntervalS
+  lastSeenAt
+  registeredAt
+  rotatedAt
+  revokedAt
+  pollIntervalS
   running {
-    cmd_id: cmdId
+    cmdId
     pid
   }
-  pending_commands: pendingCommands
+  pendingCommands
 }
 fragment Next on PageInfo {
   hasNextPage
@@ -1233,8 +1233,8 @@ export const HostDocument = new TypedDocumentString(`
 }
     fragment HostRow on Host {
   id
-  agent_id: agentId
-  clock_skew_s: clockSkewS
+  agentId
+  clockSkewS
   hostname
   capabilities
   version
@@ -1243,16 +1243,16 @@ export const HostDocument = new TypedDocumentString(`
     name
   }
   online
-  last_seen_at: lastSeenAt
-  registered_at: registeredAt
-  rotated_at: rotatedAt
-  revoked_at: revokedAt
-  poll_interval_s: pollIntervalS
+  lastSeenAt
+  registeredAt
+  rotatedAt
+  revokedAt
+  pollIntervalS
   running {
-    cmd_id: cmdId
+    cmdId
     pid
   }
-  pending_commands: pendingCommands
+  pendingCommands
 }`) as unknown as TypedDocumentString<HostQuery, HostQueryVariables>;
 export const ProjectsDocument = new TypedDocumentString(`
     query Projects($after: String) {
@@ -1269,7 +1269,7 @@ export const ProjectsDocument = new TypedDocumentString(`
 }
     fragment ProjectRow on Project {
   slug
-  display_name: displayName
+  displayName
   visibility
   owner {
     id
@@ -1277,7 +1277,7 @@ export const ProjectsDocument = new TypedDocumentString(`
   }
   role
   recipients
-  created_at: createdAt
+  createdAt
 }
 fragment Next on PageInfo {
   hasNextPage
@@ -1312,8 +1312,8 @@ export const ProjectPartsDocument = new TypedDocumentString(`
         condition
         recipients
         enabled
-        cooldown_s: cooldownS
-        created_at: createdAt
+        cooldownS
+        createdAt
       }
       mailConfigured
     }
@@ -1321,7 +1321,7 @@ export const ProjectPartsDocument = new TypedDocumentString(`
 }
     fragment ProjectRow on Project {
   slug
-  display_name: displayName
+  displayName
   visibility
   owner {
     id
@@ -1329,7 +1329,7 @@ export const ProjectPartsDocument = new TypedDocumentString(`
   }
   role
   recipients
-  created_at: createdAt
+  createdAt
 }`) as unknown as TypedDocumentString<ProjectPartsQuery, ProjectPartsQueryVariables>;
 export const SharedMetricsDocument = new TypedDocumentString(`
     query SharedMetrics($token: String!, $keys: [String!], $jobs: [ID!], $range: EpochRange, $sampling: Sampling) {

@@ -1,13 +1,13 @@
 import { AttemptsDocument, type AttemptsQuery } from '../../__generated__/graphql.ts'
 import { batchAt } from './batches.ts'
 import { askToFollow, notFound } from './graphql.ts'
-import { type Lower, lowerIn } from './lower-case.ts'
 import { get } from './request.ts'
 import type { Series } from './types.ts'
+import { type WireRow, wireRow } from './wire-row.ts'
 
 type AttemptRow = NonNullable<AttemptsQuery['job']>['attempts'][number]
 /** One start of a job: in its batch, or in one that is tied to that by a rerun. */
-export type Attempt = Omit<Lower<AttemptRow, 'status'>, 'superseded_ranges'> & {
+export type Attempt = WireRow<Omit<AttemptRow, 'supersededRanges'>, 'status'> & {
   /** The first stretches of them. */
   superseded_ranges: [first: number, last: number][]
 }
@@ -20,7 +20,7 @@ export async function fetchAttempts(batchId: string, jobId: string): Promise<Att
   const { job } = await askToFollow(AttemptsDocument, { batchId, id: jobId })
   if (job == null) throw notFound('job')
   // The stretches are JSON to the schema.
-  return job.attempts.map((one) => lowerIn(one, 'status') as unknown as Attempt)
+  return job.attempts.map((one) => wireRow(one, 'status') as unknown as Attempt)
 }
 
 /** What one attempt reported, whatever was superseded of it. */

@@ -16,10 +16,10 @@ import {
 import { mark } from '../live/stream.ts'
 import { JOBS_AT_ONCE, partOf } from './batch-parts.ts'
 import { ask, askToFollow, nextOf, nodesOf, notFound } from './graphql.ts'
-import { lower, lowerIn, upper } from './lower-case.ts'
 import { get, getBytes, patch, post, type Query, withQuery } from './request.ts'
 import { readSeriesFrames, SERIES_FRAMES } from './series-frames.ts'
 import type { Batch, Job, LogLine, Page, Series, SeriesClip, SeriesGroup } from './types.ts'
+import { lower, upper, wireRow } from './wire-row.ts'
 
 export const batchAt = (id: string): string => `/api/batches/${encodeURIComponent(id)}`
 
@@ -62,9 +62,9 @@ export async function fetchBatch(id: string): Promise<Batch> {
   // What is asked for with `head` is all there then.
   return batchOf(head as BatchRowFragment & BatchSelfFragment)
 }
-export const batchOf = (row: BatchRowFragment & Partial<BatchSelfFragment>): Batch => lowerIn(row, 'status')
+export const batchOf = (row: BatchRowFragment & Partial<BatchSelfFragment>): Batch => wireRow(row, 'status')
 /** The latest values are JSON to the schema. */
-export const jobOf = (row: JobRowFragment): Job => lowerIn(row, 'status') as Job
+export const jobOf = (row: JobRowFragment): Job => wireRow(row, 'status') as Job
 /** Every job of the batch, oldest first. */
 export async function fetchJobs(batchId: string): Promise<Job[]> {
   let page = (await partOf(batchId, 'jobs')).jobs

@@ -7,9 +7,9 @@ import {
 import { partOf } from './batch-parts.ts'
 import { batchAt } from './batches.ts'
 import { ask, nextOf, nodesOf, notFound } from './graphql.ts'
-import { lowerIn } from './lower-case.ts'
 import { post } from './request.ts'
 import type { Batch, Command, Delivery, Step } from './types.ts'
+import { type WireRow, wireRow } from './wire-row.ts'
 
 export type { Command, Delivery, Step } from './types.ts'
 
@@ -17,9 +17,9 @@ export type { Command, Delivery, Step } from './types.ts'
 export async function fetchControl(id: string): Promise<{ commands: Command[]; timeline: Step[] } | null> {
   const { timeline, agentCommands } = await partOf(id, 'control')
   if (timeline == null || agentCommands == null) return null
-  const commands = nodesOf(agentCommands).map((row) => lowerIn(row, 'kind', 'state'))
+  const commands = nodesOf(agentCommands).map((row) => wireRow(row, 'kind', 'state'))
   // Kinds are texts to the schema.
-  return { commands, timeline: timeline as Step[] }
+  return { commands, timeline: timeline.map((step) => wireRow(step) as Step) }
 }
 export interface RerunWish {
   jobs: 'all' | 'failed'
@@ -57,17 +57,17 @@ export async function fetchDelivery(id: string): Promise<Delivery> {
   const { delivery } = await partOf(id, 'delivery')
   if (delivery === undefined) throw notFound('batch')
   // The state is a text to the schema.
-  return delivery as Delivery
+  return wireRow(delivery) as Delivery
 }
 type JobDeliveryRow = NonNullable<JobDeliveriesQuery['batch']>['jobDeliveries']['edges'][number]['node']
-export type JobDelivery = Omit<JobDeliveryRow, 'gaps'> & { gaps: [number, number][] }
+export type JobDelivery = WireRow<Omit<JobDeliveryRow, 'gaps'>> & { gaps: [number, number][] }
 export async function fetchJobDeliveries(id: string): Promise<JobDelivery[]> {
   const all: JobDelivery[] = []
   for (let after: string | null = null; ; ) {
     const { batch }: JobDeliveriesQuery = await ask(JobDeliveriesDocument, { id, first: 250, after })
     if (batch == null) throw notFound('batch')
     // The gaps are JSON to the schema.
-    all.push(...(nodesOf(batch.jobDeliveries) as unknown as JobDelivery[]))
+    all.push(...nodesOf(batch.jobDeliveries).map((job) => wireRow(job) as unknown as JobDelivery))
     after = nextOf(batch.jobDeliveries)
     if (after === null) return all
   }

@@ -1,11 +1,17 @@
-import { HostDocument, MoreHostsDocument } from '../../__generated__/graphql.ts'
+import { HostDocument, type HostRowFragment, MoreHostsDocument } from '../../__generated__/graphql.ts'
 import type { SeriesSource } from './batches.ts'
 import { ask, askToFollow, nextOf, nodesOf, notFound, unknown } from './graphql.ts'
 import { homePart } from './home-parts.ts'
 import { get, remove } from './request.ts'
 import type { Host, Series } from './types.ts'
+import { wireRow } from './wire-row.ts'
 
 export type { Host } from './types.ts'
+
+const hostOf = ({ running, ...host }: HostRowFragment): Host => ({
+  ...wireRow(host),
+  running: running.map((one) => wireRow(one)),
+})
 
 const at = (id: string): string => `/api/hosts/${encodeURIComponent(id)}`
 
@@ -15,7 +21,7 @@ export async function fetchHosts(): Promise<Host[]> {
   if (viewer === null) throw unknown()
   const all: Host[] = []
   for (let page = hosts; page !== undefined; ) {
-    all.push(...nodesOf(page))
+    all.push(...nodesOf(page).map(hostOf))
     const after = nextOf(page)
     page = after === null ? undefined : (await ask(MoreHostsDocument, { after })).hosts
   }
@@ -25,7 +31,7 @@ export async function fetchHost(id: string): Promise<Host> {
   const { viewer, host } = await askToFollow(HostDocument, { id })
   if (viewer === null) throw unknown()
   if (host === null) throw notFound('agent')
-  return host
+  return hostOf(host)
 }
 export const revokeHost = (id: string): Promise<void> => remove(at(id))
 

@@ -2,6 +2,7 @@ import { TokensDocument } from '../../__generated__/graphql.ts'
 import { ask, unknown } from './graphql.ts'
 import { get, patch, post, Refusal, remove, withQuery } from './request.ts'
 import type { Page, Token, User } from './types.ts'
+import { wireRow } from './wire-row.ts'
 
 /** Who is signed in; null for nobody. */
 export const fetchMe = async (): Promise<User | null> => {
@@ -54,7 +55,7 @@ export async function fetchTokens(): Promise<Page<Token>> {
   const { viewer } = await ask(TokensDocument, {})
   if (viewer?.tokens == null) throw unknown()
   // Of the two scopes that people make.
-  return { items: viewer.tokens as Token[], next_cursor: null }
+  return { items: viewer.tokens.map((token) => wireRow(token) as Token), next_cursor: null }
 }
 export const makeToken = (body: {
   name: string

@@ -8,20 +8,19 @@ import {
 import type { KnownNames, TableFilter } from '../batch-query.ts'
 import { asked, batchOf } from './batches.ts'
 import { ask, askToFollow, forbidden, nextOf, nodesOf, notFound } from './graphql.ts'
-import { lower, upper } from './lower-case.ts'
 import { projectPart } from './project-parts.ts'
 import { patch, post, remove } from './request.ts'
 import type { Batch, Member, Page, Project } from './types.ts'
+import { lower, upper, wireRow } from './wire-row.ts'
 
 const at = (slug: string): string => `/api/projects/${encodeURIComponent(slug)}`
 
 const projectOf = ({ recipients, ...row }: ProjectRowFragment): Project => ({
-  ...row,
-  visibility: lower(row.visibility),
+  ...wireRow(row, 'visibility'),
   owner: row.owner ?? NOBODY,
   role: row.role && lower(row.role),
   ...(recipients && { recipients }),
-  created_at: row.created_at ?? '',
+  created_at: row.createdAt ?? '',
 })
 /** Through a share a project has no owner; nobody reads it here by one. */
 const NOBODY = { id: '', name: '' }

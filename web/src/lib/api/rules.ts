@@ -2,6 +2,7 @@ import { partOf } from './batch-parts.ts'
 import { forbidden } from './graphql.ts'
 import { projectPart } from './project-parts.ts'
 import { patch, post, put, remove } from './request.ts'
+import { wireRow } from './wire-row.ts'
 
 /** What a rule can watch for (contract §7). */
 export const TRIGGERS = [
@@ -56,7 +57,7 @@ export async function fetchRules(slug: string): Promise<Rules> {
   const { mailConfigured } = rules
   const items = rules.items.map(
     ({ trigger, condition, ...rule }): Rule => ({
-      ...rule,
+      ...wireRow(rule),
       project,
       trigger: trigger as Trigger,
       condition: condition as Condition | null,

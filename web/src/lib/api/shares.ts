@@ -3,11 +3,12 @@ import { batchAt } from './batches.ts'
 import { forbidden } from './graphql.ts'
 import { post, remove } from './request.ts'
 import type { Page, Share } from './types.ts'
+import { wireRow } from './wire-row.ts'
 
 export async function fetchShares(id: string): Promise<Page<Share>> {
   const { shares } = await partOf(id, 'shares')
   if (shares == null) throw forbidden()
-  return { items: shares, next_cursor: null }
+  return { items: shares.map((share) => wireRow(share)), next_cursor: null }
 }
 export const makeShare = (
   id: string,

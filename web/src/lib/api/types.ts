@@ -11,7 +11,7 @@ import type {
   StepRowFragment,
   TokensQuery,
 } from '../../__generated__/graphql.ts'
-import type { Lower } from './lower-case.ts'
+import type { WireRow } from './wire-row.ts'
 
 /**
  * What the service answers with. Nouns are the rows that the documents ask for (rows.graphql), as they are generated; only
@@ -19,9 +19,9 @@ import type { Lower } from './lower-case.ts'
  */
 export type Status = Lowercase<JobStatus>
 /** A number, or what JSON cannot write. */
-export type Numeric = JobRowFragment['elapsed_s']
+export type Numeric = JobRowFragment['elapsedS']
 
-export type Batch = Lower<Omit<BatchRowFragment, 'can'>, 'status'> & {
+export type Batch = WireRow<Omit<BatchRowFragment, 'can'>, 'status'> & {
   /** These three are read with a single batch, and told by the stream; lists leave them out. */
   [Name in keyof BatchSelfFragment]?: BatchSelfFragment[Name] | undefined
 } & {
@@ -32,7 +32,7 @@ export type Batch = Lower<Omit<BatchRowFragment, 'can'>, 'status'> & {
   told_at?: number
 }
 export type Can = BatchRowFragment['can']
-export type Job = Lower<Omit<JobRowFragment, 'latest'>, 'status'> & {
+export type Job = WireRow<Omit<JobRowFragment, 'latest'>, 'status'> & {
   latest: { epoch: number | null } & Record<string, Numeric | null>
 }
 export interface User {
@@ -42,8 +42,8 @@ export interface User {
   role: 'admin' | 'user'
   created_at: string
 }
-export type Project = Lower<
-  Omit<ProjectRowFragment, 'owner' | 'role' | 'recipients' | 'created_at'>,
+export type Project = WireRow<
+  Omit<ProjectRowFragment, 'owner' | 'role' | 'recipients' | 'createdAt'>,
   'visibility'
 > & {
   owner: NonNullable<ProjectRowFragment['owner']>
@@ -108,17 +108,23 @@ export interface LogLine {
   stream: 'stdout' | 'stderr' | null
   line: string
 }
-export type Token = Omit<NonNullable<NonNullable<TokensQuery['viewer']>['tokens']>[number], 'scope'> & {
+export type Token = WireRow<
+  Omit<NonNullable<NonNullable<TokensQuery['viewer']>['tokens']>[number], 'scope'>
+> & {
   scope: 'reporter' | 'read'
 }
-export type Share = ShareRowFragment
+export type Share = WireRow<ShareRowFragment>
 /** A step of a batch's timeline. */
-export type Step = Omit<StepRowFragment, 'kind' | 'actor'> & {
+export type Step = WireRow<Omit<StepRowFragment, 'kind' | 'actor'>> & {
   kind: 'stop' | 'rerun' | 'batch' | 'share' | 'agent' | 'mail'
   actor: StepRowFragment['actor'] & { kind: 'user' | 'agent' | 'reporter' | 'service' }
 }
 /** What an agent was told to do about a batch. */
-export type Command = Lower<CommandRowFragment, 'kind' | 'state'>
+export type Command = WireRow<CommandRowFragment, 'kind' | 'state'>
 /** An agent on a host. */
-export type Host = HostRowFragment
-export type Delivery = DeliveryRowFragment & { state: 'open' | 'complete' | 'incomplete' | 'unknown' }
+export type Host = WireRow<Omit<HostRowFragment, 'running'>> & {
+  running: WireRow<HostRowFragment['running'][number]>[]
+}
+export type Delivery = WireRow<DeliveryRowFragment> & {
+  state: 'open' | 'complete' | 'incomplete' | 'unknown'
+}
