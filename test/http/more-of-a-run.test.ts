@@ -171,6 +171,30 @@ test('lists filter by group and star, leave out what is archived, and find a bat
   expect(await found('group: "NIGHT"')).toEqual(['l1'])
 })
 
+test('a job says how many GPUs its process saw; what is no such number is a param', async () => {
+  const at = (job_id: string) => ({ batch_id: 'gpus', job_id, timestamp: '2026-03-01T10:00:01Z' })
+  await stage.send(stage.batchOwner, [
+    startOf({ id: 'gpus', timestamp: '2026-03-01T10:00:00Z' }),
+    makeEvent('job_start', { ...at('some'), data: { gpu_count: 4 } }),
+    makeEvent('job_start', { ...at('none'), data: { gpu_count: 0 } }),
+    makeEvent('job_start', { ...at('silent'), data: { lr: 1 } }),
+    ...[-1, 1.5, '4', null, 65_536].map((gpu_count, i) =>
+      makeEvent('job_start', { ...at(`param ${i}`), data: { gpu_count } }),
+    ),
+  ])
+  const jobs: { id: string; gpu_count: unknown; params: unknown }[] = (await get('/api/batches/gpus/jobs'))
+    .items
+  const shown = new Map(jobs.map(({ id, gpu_count, params }) => [id, [gpu_count, params]]))
+  expect(shown.get('some')).toEqual([4, {}])
+  expect(shown.get('none')).toEqual([0, {}])
+  expect(shown.get('silent')).toEqual([null, { lr: 1 }])
+  for (const [i, gpu_count] of [-1, 1.5, '4', null, 65_536].entries())
+    expect(shown.get(`param ${i}`)).toEqual([null, { gpu_count }])
+  const query = '{ job(batchId: "gpus", id: "some") { gpuCount params } }'
+  const { job } = await ask(stage.app, query, { token: stage.viewer.read })
+  expect(job).toEqual({ gpuCount: 4, params: {} })
+})
+
 test('a failure keeps its traceback, and a later good end takes it back', async () => {
   const of = { batch_id: 'failed' }
   const at = (second: number) => ({ ...of, timestamp: `2026-03-01T10:00:0${second}Z` })

@@ -97,6 +97,17 @@ def test_names_of_gpus_and_their_driver_are_recorded(monkeypatch: pytest.MonkeyP
     assert facts["gpu_driver"] == "560.35"
 
 
+def test_every_job_of_a_run_says_how_many_gpus_it_sees_unless_it_says_so_itself(real_server: RealServer) -> None:
+    run = svc.init("vision", url=real_server.url, token=real_server.token, quiet=True, environment=False)
+    run.reporter.environment_extras = {"gpu_names": ["NVIDIA H100", "NVIDIA H100"]}
+    run.log({"loss": 1})
+    with run.job("fold1", gpu_count=1):
+        pass
+    run.finish()
+    jobs = real_server.call("GET", f"/api/batches/{run.id}/jobs")["items"]
+    assert {job["id"]: job["gpu_count"] for job in jobs} == {"main": 2, "fold1": 1}
+
+
 def test_a_run_keeps_them_in_its_snapshot_and_the_diff_in_its_log(
     real_server: RealServer, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

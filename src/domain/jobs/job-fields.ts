@@ -22,6 +22,8 @@ export const JOB_STATES = BATCH_STATES
 /** What can name the unit of a job's steps; anything else under that name is a parameter. */
 const isUnit = (value: unknown): boolean =>
   typeof value === 'string' && /^[^\p{Cc}]{1,64}$/u.test(value) && value.trim() !== ''
+/** No machine has more GPUs; a greater number is a parameter of that name. */
+const isCount = (value: unknown): boolean => z.int().min(0).max(65_535).safeParse(value).success
 const isAnything = (): boolean => true
 const isFlag = (value: unknown): boolean => typeof value === 'boolean'
 
@@ -89,6 +91,13 @@ export const jobFields = {
     column: 'step_unit',
     sent: { by: 'job_start', accepts: isUnit },
     public: 'scrubbed',
+  },
+  gpu_count: {
+    type: nullable(int),
+    means: 'How many GPUs its process saw when it started; null: its reporter did not say',
+    column: 'gpu_count',
+    sent: { by: 'job_start', accepts: isCount },
+    public: 'shown',
   },
   pruned: {
     type: flag,

@@ -222,6 +222,10 @@ class Job:
         for key in ("model", "dataset"):
             if key in data and not isinstance(data[key], str):
                 data[key] = str(data[key])
+        gpus = self._run.environment_extras.get("gpu_names")
+        if gpus:
+            # A parameter of that name is what the training itself says.
+            data.setdefault("gpu_count", len(gpus))
         self._run.emit_job_start(self, data)
 
     def _say_ended(self, what: str) -> None:

@@ -39,6 +39,7 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
     ['ETA', job.eta_s === null ? null : etaText(job, Date.now())],
     ['Model', job.model],
     ['Dataset', job.dataset],
+    ['GPUs', job.gpu_count === null ? null : count(job.gpu_count)],
   ]
   return (
     <div className="flex flex-col gap-3 px-4">
