@@ -236,11 +236,7 @@ export function sharedMetricsOf(token: string): SeriesSource {
     {
       groups: async (wanted: SeriesWanted & { group_by: string }, signal?: AbortSignal) => {
         const answer = await ask(SharedGroupsDocument, { ...asked(wanted), groupBy: wanted.group_by }, signal)
-        return (answer.sharedBatch?.metricGroups ?? []).map(({ totalPoints, nonFinite, ...one }) => ({
-          ...one,
-          total_points: totalPoints,
-          non_finite: nonFinite,
-        }))
+        return (answer.sharedBatch?.metricGroups ?? []).map((one) => wireRow(one))
       },
       clip: async (wanted: SeriesWanted & { keys: [string]; clip: number }, signal?: AbortSignal) => {
         const answer = await ask(
@@ -269,16 +265,7 @@ export const sharedResourcesOf =
       },
       signal,
     )
-    return (answer.sharedBatch?.resources ?? []).map((one) => ({
-      job_id: one.job,
-      key: one.key,
-      steps: one.steps,
-      values: one.values,
-      total_points: one.totalPoints,
-      returned_points: one.returnedPoints,
-      sampled: one.sampled,
-      non_finite: one.nonFinite,
-    }))
+    return (answer.sharedBatch?.resources ?? []).map(({ job, ...one }) => ({ job_id: job, ...wireRow(one) }))
   }
 
 /** Log lines that a share opens: the last ones, those before a line, or those after it. */
