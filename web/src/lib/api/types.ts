@@ -31,7 +31,6 @@ export type Batch = WireRow<Omit<BatchRowFragment, 'can'>, 'status'> & {
   /** When this page was told, in milliseconds: estimates count from then. */
   told_at?: number
 }
-export type Can = BatchRowFragment['can']
 export type Job = WireRow<Omit<JobRowFragment, 'latest'>, 'status'> & {
   latest: { epoch: number | null } & Record<string, Numeric | null>
 }
