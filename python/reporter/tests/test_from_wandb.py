@@ -15,6 +15,7 @@ from .kit.real_server import ROOT, RealServer
 
 PAGE = (ROOT / "docs" / "from-wandb.md").read_text("utf-8")
 SECTIONS = re.findall(r"^## \d+\. (.+?)\n(.*?)(?=^## |\Z)", PAGE, flags=re.M | re.S)
+BARE = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "python" / "reporter" / "src")}
 BLOCK = re.compile(r"```python\n(.*?)```", re.S)
 
 
@@ -30,7 +31,7 @@ def run(real_server: RealServer, tmp_path: Path, title: str) -> tuple[subprocess
     project = f"digits-{secrets.token_hex(4)}"
     script = tmp_path / "script.py"
     script.write_text(script_of(title, "# here").replace('"digits"', repr(project)))
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SVC_URL": real_server.url, "SVC_TOKEN": real_server.token}
+    env = {**BARE, "HOME": str(tmp_path), "SVC_URL": real_server.url, "SVC_TOKEN": real_server.token}
     done = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=90, check=False
     )
@@ -128,7 +129,7 @@ def test_reading_back(real_server: RealServer, tmp_path: Path) -> None:
     made = real_server.call("POST", "/api/tokens", {"name": "notebook", "scope": "read"})
     script = tmp_path / "read.py"
     script.write_text(script_of("Reading back", "# here").replace('"digits"', repr(project)))
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SVC_URL": real_server.url, "SVC_READ_TOKEN": made["token"]}
+    env = {**BARE, "HOME": str(tmp_path), "SVC_URL": real_server.url, "SVC_READ_TOKEN": made["token"]}
     done = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=90, check=False
     )
