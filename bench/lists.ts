@@ -5,8 +5,8 @@ import { openSql, PAGED_READS, type Sql } from '../src/db/sql.ts'
 import { type BatchFilter, EVERY_BATCH, listBatches } from '../src/domain/batches/index.ts'
 import type { Known } from '../src/domain/caller.ts'
 import { listJobsOfBatch } from '../src/domain/jobs/index.ts'
+import { type Page, positionOf, type SortPosition } from '../src/domain/keyset-pages.ts'
 import type { Clock } from '../src/domain/liveness.ts'
-import type { Page, StartPosition } from '../src/domain/newest-first.ts'
 import { presentBatches, viewsOfJobs } from '../src/domain/present.ts'
 import { createClient } from '../test/kit/http.ts'
 import { seedManyBatches, seedManyJobs } from './kit/many-batches.ts'
@@ -69,10 +69,10 @@ export async function benchLists(): Promise<Figure[]> {
       const pages = await walk(async (page) => {
         const rows = await listBatches(sql, caller, filter, page)
         await presentBatches(sql, caller, rows.slice(0, LIMIT), clock)
-        return rows.map((row) => ({ startedAt: row.started_at, key: row.key }))
+        return rows.map(positionOf)
       })
       const bare = await walk(
-        (page) => sql<StartPosition[]>`/* bench.bare */
+        (page) => sql<SortPosition[]>`/* bench.bare */
         select *, started_at "startedAt" from batches
         where deleted_at is null and ${where(sql)}
           and ${page.after === undefined ? sql`true` : sql`(started_at, key) < (${page.after.startedAt}::timestamptz, ${page.after.key})`}
@@ -89,12 +89,12 @@ export async function benchLists(): Promise<Figure[]> {
     const [batch] = await sql<{ key: number }[]>`select key from batches where id = 'many-jobs'`
     const key = batch?.key as number
     const jobs = await timed(async () => {
-      let after: StartPosition | undefined
+      let after: SortPosition | undefined
       do {
         const rows = await listJobsOfBatch(sql, { key }, { limit: 501, after })
         await viewsOfJobs(sql, rows.slice(0, 500), clock)
         const last = rows.length > 500 ? rows[499] : undefined
-        after = last && { startedAt: last.started_at, key: last.key }
+        after = last && positionOf(last)
       } while (after !== undefined)
     })
     const bareJobs = await timed(
@@ -146,10 +146,10 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** The median time of a page, over the first pages of the list again and again. */
-async function walk(read: (page: Page<StartPosition>) => Promise<readonly StartPosition[]>): Promise<number> {
+async function walk(read: (page: Page) => Promise<readonly SortPosition[]>): Promise<number> {
   const times: number[] = []
   for (let round = 0; round < ROUNDS; round++) {
-    let after: StartPosition | undefined
+    let after: SortPosition | undefined
     for (let n = 0; n < 5; n++) {
       const begin = performance.now()
       const rows = await read({ limit: LIMIT + 1, after })

@@ -1,5 +1,6 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../db/sql.ts'
+import { numberOf } from './events/index.ts'
 
 /** Conditions on fields that users name: parameters and metrics, which stand in JSON columns or come from series. */
 
@@ -14,6 +15,31 @@ export interface Comparison {
   op: Operator
   number?: number | undefined
   text?: string | undefined
+}
+
+const OPERATORS = { '<': 'lt', '<=': 'le', '=': 'eq', '!=': 'ne', '>=': 'ge', '>': 'gt' } as const
+const MOST_NAMED = 512
+
+/** The three parts of `lr<0.01`; null for a text that is no comparison. */
+export function partsOfComparison(text: string): { key: string; op: Operator; value: string } | null {
+  const [, key = '', sign = '', value = ''] = /^([^<>=!]+)(<=|>=|!=|<|>|=)(.+)$/u.exec(text) ?? []
+  const op = OPERATORS[sign as keyof typeof OPERATORS]
+  return key === '' || op === undefined ? null : { key, op, value }
+}
+
+/** What a comparison compares with: a number, one of the words for what JSON cannot write, or else a text. */
+export function comparedWith(value: string): Pick<Comparison, 'number' | 'text'> {
+  const number = numberOf(/^[-+]?(\d|\.\d)/.test(value) ? Number(value) : value)
+  return number !== undefined && (value === 'NaN' || !Number.isNaN(number)) ? { number } : { text: value }
+}
+
+/** `lr<0.01`, `optimizer=adam`, `tag="1"` (a text in any case); null for a text that is no comparison. */
+export function readComparison(text: string): Comparison | null {
+  const parts = partsOfComparison(text)
+  if (parts === null || parts.key.length > MOST_NAMED) return null
+  const { key, op, value } = parts
+  const [, quoted] = /^"(.*)"$/u.exec(value) ?? []
+  return { key, op, ...(quoted === undefined ? comparedWith(value) : { text: quoted }) }
 }
 
 /** A field as SQL: null where a row has none of that kind. */

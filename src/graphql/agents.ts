@@ -8,12 +8,14 @@ import {
   listHosts,
   readHost,
 } from '../domain/agents/index.ts'
+import { cursorOf } from '../domain/cursors.ts'
+import { instantText } from '../domain/instant-text.ts'
 import { Problem } from '../problem.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { connectionCost, LOOKUP } from './costs.ts'
 import type { BatchNode } from './nodes.ts'
-import { connectionType, cursorsOf, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
+import { connectionType, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 
 /** Agents on hosts, and what they were told to do (contract §5); as REST shows them. */
@@ -63,16 +65,7 @@ builder.objectType(HostType, {
 })
 const HostConnection = connectionType<typeof HostType, HostView>('Host', HostType)
 
-interface HostPosition {
-  createdAt: string
-  id: string
-}
-const hostCursors = cursorsOf(
-  'hosts',
-  z.tuple([z.iso.datetime(), z.uuid()]),
-  ({ createdAt, id }: HostPosition) => [createdAt, id] as [string, string],
-  ([createdAt, id]) => ({ createdAt, id }),
-)
+const hostCursors = cursorOf('hosts', z.object({ createdAt: instantText, id: z.uuid() }))
 
 builder.queryField('hosts', (t) =>
   t.field({
@@ -86,7 +79,7 @@ builder.queryField('hosts', (t) =>
     },
     resolve: async (_root, args, { caller, db, clock }) => {
       const { first } = args
-      const after = hostCursors.read(args.after)
+      const after = hostCursors.read(args.after, 'after')
       const known = caller.kind === 'known'
       const rows = known && first > 0 ? await listHosts(db, caller, { limit: first + 1, after }) : []
       return pageOf(
@@ -189,12 +182,7 @@ builder.objectType(CommandType, {
 })
 const CommandConnection = connectionType<typeof CommandType, CommandView>('AgentCommand', CommandType)
 
-const commandCursors = cursorsOf(
-  'commands',
-  z.uuid(),
-  (id: string) => id,
-  (id) => id,
-)
+const commandCursors = cursorOf('commands', z.uuid())
 
 builder.objectField(BatchType, 'agentCommands', (t) =>
   t.loadable({
@@ -214,7 +202,7 @@ builder.objectField(BatchType, 'agentCommands', (t) =>
       const keys = batches.map(({ row }) => row.key)
       const reader = { userId: caller.kind === 'known' ? caller.user.id : null }
       const found = await commandsOf(db, keys, reader, clock.now)
-      const after = commandCursors.read(args.after)
+      const after = commandCursors.read(args.after, 'after')
       return keys.map((key) => {
         // There are few of a batch: whoever asks for some has all of them read.
         const all = found.get(key) ?? []

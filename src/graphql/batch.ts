@@ -9,8 +9,9 @@ import {
   type FoundBatch,
   searchBatches,
 } from '../domain/batches/index.ts'
+import { sortCursor } from '../domain/cursors.ts'
+import { positionOf } from '../domain/keyset-pages.ts'
 import { presentColumns } from '../domain/present.ts'
-import { positionOf } from '../domain/sorted-pages.ts'
 import {
   type BatchFilterValue,
   type BatchOrderValue,
@@ -27,7 +28,7 @@ import { declared } from './declared.ts'
 import { JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, type JobParent, jobPages } from './job.ts'
 import { type BatchNode, batchesById, batchNodes } from './nodes.ts'
-import { connectionType, FIRST, firstUpTo, MOST, pageOf, sortCursors } from './paging.ts'
+import { connectionType, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 import { ProjectType } from './project.ts'
 import { EpochRange, keysArg, MetricType, metricsOfBatches, Sampling } from './series.ts'
@@ -162,8 +163,8 @@ export interface BatchArgs {
 export async function batchPages(context: Context, scope: BatchScope, args: BatchArgs) {
   const filter = batchFilter(args.filter)
   const order = batchOrder(args.orderBy)
-  const cursors = sortCursors(JSON.stringify(['batches', 'each' in scope, order]))
-  const after = cursors.read(args.after)
+  const cursors = sortCursor(JSON.stringify(['batches', 'each' in scope, order]))
+  const after = cursors.read(args.after, 'after')
   const page = { limit: args.first + 1, after }
   const rows =
     args.first === 0 ? [] : await searchBatches(context.db, context.caller, scope, filter, order, page)

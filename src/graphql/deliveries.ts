@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { type DeliveryView, deliveryOf, deliveryOfJobs, type JobDelivery } from '../domain/batches/index.ts'
+import { cursorOf } from '../domain/cursors.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { connectionCost, DERIVED } from './costs.ts'
-import { connectionType, cursorsOf, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
+import { connectionType, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
 
 /** Whether everything that was sent has arrived; as REST shows it. */
 
@@ -81,12 +82,7 @@ const JobDeliveryConnection = connectionType<typeof JobDeliveryType, JobDelivery
   JobDeliveryType,
 )
 
-const cursors = cursorsOf(
-  'delivery of jobs',
-  z.int().min(0),
-  (key: number) => key,
-  (key) => key,
-)
+const cursors = cursorOf('delivery of jobs', z.int().min(0))
 
 builder.objectFields(BatchType, (t) => ({
   delivery: t.field({
@@ -104,7 +100,7 @@ builder.objectFields(BatchType, (t) => ({
       after: t.arg.string(),
     },
     resolve: async ({ row }, { first, ...args }, { db }) => {
-      const after = cursors.read(args.after)
+      const after = cursors.read(args.after, 'after')
       const rows = first === 0 ? [] : await deliveryOfJobs(db, row.key, { limit: first + 1, after })
       return pageOf(rows, rows, {
         first,

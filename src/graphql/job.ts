@@ -1,4 +1,5 @@
 import type { GraphQLResolveInfo } from 'graphql'
+import { sortCursor } from '../domain/cursors.ts'
 import { graphqlName } from '../domain/field.ts'
 import {
   countJobs,
@@ -11,14 +12,14 @@ import {
   jobFields,
   searchJobs,
 } from '../domain/jobs/index.ts'
-import { positionOf } from '../domain/sorted-pages.ts'
+import { positionOf } from '../domain/keyset-pages.ts'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import { JOB_SERIES } from './costs.ts'
 import { declared } from './declared.ts'
 import { asksNothing, type JobFilterValue, JobStatusType, jobOrder, jobSearch } from './filters.ts'
 import { JobNode, jobNodes, jobsByName, type Share } from './nodes.ts'
-import { type Connection, connectionType, pageOf, sortCursors } from './paging.ts'
+import { type Connection, connectionType, pageOf } from './paging.ts'
 import { selectedFields } from './selected-fields.ts'
 import { EpochRange, keysArg, MetricType, metricsOfJobs, Sampling } from './series.ts'
 
@@ -144,9 +145,9 @@ async function readPages(
   shareOf: (row: FoundJob) => Share | null,
 ): Promise<(parent: number, total?: number) => Connection<JobNode>> {
   const order = jobOrder(args.orderBy)
-  const cursors = sortCursors(JSON.stringify(['jobs', named, order]))
+  const cursors = sortCursor(JSON.stringify(['jobs', named, order]))
   const search = jobSearch(args.where, textless)
-  const after = cursors.read(args.after)
+  const after = cursors.read(args.after, 'after')
   const page = { limit: args.first + 1, after }
   const rows = args.first === 0 ? [] : await searchJobs(context.db, scope, search, order, page, parts)
   const nodes = await jobNodes(context, rows, (row) => shareOf(row as FoundJob), fields)

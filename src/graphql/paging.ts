@@ -1,13 +1,9 @@
 import type { OutputType } from '@pothos/core'
 import { z } from 'zod'
-import { numberOf, writeNumber } from '../domain/events/index.ts'
-import type { SortPosition } from '../domain/sorted-pages.ts'
-import { Problem } from '../problem.ts'
 import { builder } from './builder.ts'
 
 /**
- * Relay connections that run forward: `first` rows after a cursor. A cursor names a position in one order, never an
- * offset, so what is added or removed meanwhile shifts nothing; with another order it is refused.
+ * Relay connections that run forward: `first` rows after a cursor (domain/cursors.ts).
  */
 
 export interface Edge<Node> {
@@ -117,55 +113,5 @@ class LazyEdge<Row, Node> implements Edge<Node> {
   }
   get cursor(): string {
     return this.#cursorOf(this.#row)
-  }
-}
-
-const number = z.union([z.number(), z.string()]).transform(numberOf).pipe(z.number())
-const instant = z
-  .string()
-  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/)
-  .refine((text) => !Number.isNaN(Date.parse(text)) && !text.startsWith('0000'))
-const sortPosition = z.tuple([z.int().min(0).max(3), number, z.string().max(4096), instant, z.int().min(0)])
-
-/** Cursors of a list in one order. */
-export interface Cursors<Position> {
-  /** @throws Problem invalid_cursor for what `write` did not make */
-  read: (text: string | null | undefined) => Position | undefined
-  write: (position: Position) => string
-}
-
-export function cursorsOf<Shape, Position>(
-  order: string,
-  shape: z.ZodType<Shape>,
-  pack: (position: Position) => Shape,
-  unpack: (shape: Shape) => Position,
-): Cursors<Position> {
-  const whole = z.tuple([z.literal(order), shape])
-  return {
-    read(text) {
-      if (text == null) return undefined
-      const parsed = whole.safeParse(parseJson(Buffer.from(text, 'base64url').toString('utf8')))
-      if (!parsed.success) throw new Problem('invalid_cursor')
-      return unpack(parsed.data[1] as Shape)
-    },
-    write: (position) => Buffer.from(JSON.stringify([order, pack(position)])).toString('base64url'),
-  }
-}
-
-/** Of lists that domain/sorted-pages.ts makes; `order` names the list and what it is ordered by. */
-export const sortCursors = (order: string): Cursors<SortPosition> =>
-  cursorsOf(
-    order,
-    sortPosition,
-    (p: SortPosition) =>
-      [p.rank, writeNumber(p.number) as number, p.text, p.startedAt, p.key] as z.output<typeof sortPosition>,
-    ([rank, number, text, startedAt, key]) => ({ rank, number, text, startedAt, key }),
-  )
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

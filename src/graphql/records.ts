@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isStorable } from '../domain/access.ts'
+import { cursorOf } from '../domain/cursors.ts'
 import { countLogLines, type LogLine, type LogStream, readLogLines } from '../domain/logs/index.ts'
 import type { Steps } from '../domain/metrics/index.ts'
 import { type ResourceSeries, readResources } from '../domain/resources/index.ts'
@@ -9,7 +10,7 @@ import type { Context } from './context.ts'
 import { connectionCost, DERIVED } from './costs.ts'
 import { JobType } from './job.ts'
 import type { Share } from './nodes.ts'
-import { type Connection, connectionType, cursorsOf, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
+import { type Connection, connectionType, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
 import { type Drawing, drawn, keysArg, type Metric, Sampling, written } from './series.ts'
 
 /** What a batch and its jobs recorded besides metrics: log lines and resource snapshots. */
@@ -37,12 +38,7 @@ builder.objectType(LogLineType, {
 })
 const LogLineConnection = connectionType<typeof LogLineType, LogLine>('LogLine', LogLineType)
 
-const lineCursors = cursorsOf(
-  'log lines',
-  z.int().min(0),
-  (dbId: number) => dbId,
-  (dbId) => dbId,
-)
+const lineCursors = cursorOf('log lines', z.int().min(0))
 const findable = z.string().max(1_000).refine(isStorable, 'holds what no text may hold').nullish()
 
 const lineId = z
@@ -71,7 +67,7 @@ async function logLines(
   args: LogArgs,
 ): Promise<Connection<LogLine>> {
   const { first } = args
-  const after = lineCursors.read(args.after) ?? lineOf(args.afterId)
+  const after = lineCursors.read(args.after, 'after') ?? lineOf(args.afterId)
   const query = {
     jobId: args.jobId ?? undefined,
     level: args.level ?? undefined,
@@ -82,7 +78,7 @@ async function logLines(
   const hidden = share?.anonymous === true
   const total = () => (hidden ? 0 : countLogLines(db, batchKey, query))
   if (args.last != null) {
-    const before = lineCursors.read(args.before) ?? lineOf(args.beforeId)
+    const before = lineCursors.read(args.before, 'before') ?? lineOf(args.beforeId)
     const limit = args.last + 1
     const found = hidden ? [] : await readLogLines(db, batchKey, { ...query, before, limit, tail: true })
     const lines = args.last === 0 ? [] : found.slice(-args.last)

@@ -327,11 +327,11 @@ describe('a hostile query of the list', () => {
       `/api/batches?cursor=${await cursorOf('&status=running')}`,
       '/api/batches?cursor=x',
       '/api/batches?cursor=%00',
-      `/api/batches?cursor=${forged([name, { startedAt: '2026-02-30T00:00:00Z', key: 1 }])}`,
-      `/api/batches?cursor=${forged([name, { startedAt: '0000-01-01T00:00:00Z', key: 1 }])}`,
-      `/api/batches?cursor=${forged([name, { startedAt: '2026-01-01T00:00:00Z', key: 1e300 }])}`,
-      `/api/batches?cursor=${forged([name, { startedAt: "'; drop table batches", key: 1 }])}`,
-      `/api/batches?cursor=${forged([name, { startedAt: '2026-01-01T00:00:00Z', key: 1, more: 1 }])}`,
+      `/api/batches?cursor=${forged([name, [0, 0, '', '2026-02-30T00:00:00Z', 1]])}`,
+      `/api/batches?cursor=${forged([name, [0, 0, '', '0000-01-01T00:00:00Z', 1]])}`,
+      `/api/batches?cursor=${forged([name, [0, 0, '', '2026-01-01T00:00:00Z', 1e300]])}`,
+      `/api/batches?cursor=${forged([name, [0, 0, '', "'; drop table batches", 1]])}`,
+      `/api/batches?cursor=${forged([name, [0, 'NaN', '', '2026-01-01T00:00:00Z', 1]])}`,
       `/api/batches?cursor=${forged(null)}`,
     ]
     for (const path of queries) {

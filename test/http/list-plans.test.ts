@@ -11,7 +11,7 @@ import {
 } from '../../src/domain/batches/index.ts'
 import type { Known } from '../../src/domain/caller.ts'
 import { EVERY_JOB, listJobs } from '../../src/domain/jobs/index.ts'
-import type { SortPosition } from '../../src/domain/sorted-pages.ts'
+import { type SortPosition, startPosition } from '../../src/domain/keyset-pages.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 
 /** Read from the plan that PostgreSQL really takes on 10,000 batches: a page must cost about a page. */
@@ -96,7 +96,7 @@ const touched = (nodes: Plan[], table: string): number =>
 const scansWhole = (nodes: Plan[], table: string): boolean =>
   nodes.some((node) => node['Node Type'] === 'Seq Scan' && node['Relation Name'] === table)
 
-const position = { startedAt: '2026-01-04T00:00:00Z', key: 4_000 }
+const position = startPosition({ startedAt: '2026-01-04T00:00:00Z', key: 4_000 })
 
 describe.each(['member', 'admin'] as const)('the list of 10,000 batches, as %s', (who) => {
   test.each<[string, Partial<BatchFilter>, number?]>([
@@ -153,10 +153,8 @@ describe.each(['member', 'admin'] as const)('the sorted list of 10,000 batches, 
     const page = { limit: PAGE, after }
     return searchBatches(sql, caller(), { together }, EVERY_BATCH, order, page)
   }
-  const after = { rank: 0, number: 0, text: '', ...position }
-
   test('the oldest of a project first touches about a page through an index', async () => {
-    for (const from of [undefined, after]) {
+    for (const from of [undefined, position]) {
       const nodes = await planOf(() => search({ by: 'started_at', descending: false }, from))
       expect(scansWhole(nodes, 'batches')).toBe(false)
       expect(touched(nodes, 'batches')).toBeLessThan(FEW_PAGES)
@@ -211,7 +209,7 @@ async function timesPlanned(
     for (let i = 0; i < 12; i++) await work(fresh)
     const [row] = await fresh<{ custom: number; generic: number }[]>`
       select custom_plans custom, generic_plans generic from pg_prepared_statements
-      where statement like '/* batches.list */%'`
+      where statement like '/* batches.search */%'`
     return row && { ...row }
   } finally {
     await fresh.end({ timeout: 5 })

@@ -1,8 +1,15 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../../db/sql.ts'
-import { numberOf, writeNumber } from '../events/index.ts'
-import { type Comparison, type Field, fieldOf, holds } from '../json-field.ts'
-import { some } from '../newest-first.ts'
+import { some } from '../conditions.ts'
+import { writeNumber } from '../events/index.ts'
+import {
+  type Comparison,
+  comparedWith,
+  type Field,
+  fieldOf,
+  holds,
+  partsOfComparison,
+} from '../json-field.ts'
 
 /**
  * What a batch amounts to by its jobs, under names that users gave: a parameter, the last value of a series (of the job
@@ -138,8 +145,6 @@ export async function fieldsOf(
   return all
 }
 
-const OPERATORS = { '<': 'lt', '<=': 'le', '=': 'eq', '!=': 'ne', '>=': 'ge', '>': 'gt' } as const
-
 /** `last.val_loss`; null for what names no field. */
 export function readField(text: string): BatchField | null {
   const [, of, name] = /^(param|last|min|max)\.(.{1,128})$/u.exec(text) ?? []
@@ -148,13 +153,10 @@ export function readField(text: string): BatchField | null {
 
 /** `lr<0.01`, `max.acc>=0.9`, `param.model=resnet18`; null for what is no condition. */
 export function readCondition(text: string): FieldCondition | null {
-  const [, left = '', sign = '', right = ''] = /^([^<>=!]+)(<=|>=|!=|<|>|=)(.+)$/u.exec(text) ?? []
-  const field = readField(left) ?? { of: 'any' as const, name: left }
-  const op = OPERATORS[sign as keyof typeof OPERATORS]
-  if (left === '' || left.length > 140 || op === undefined) return null
-  const number = numberOf(/^[-+]?(\d|\.\d)/.test(right) ? Number(right) : right)
-  const isNumber = number !== undefined && (right === 'NaN' || !Number.isNaN(number))
-  return { of: field.of, key: field.name, op, ...(isNumber ? { number } : { text: right }) }
+  const parts = partsOfComparison(text)
+  if (parts === null || parts.key.length > 140) return null
+  const field = readField(parts.key) ?? { of: 'any' as const, name: parts.key }
+  return { of: field.of, key: field.name, op: parts.op, ...comparedWith(parts.value) }
 }
 
 /** What the newest jobs of a project offer to be filtered by and shown. */

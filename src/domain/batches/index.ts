@@ -36,7 +36,7 @@ export {
   saveBatchSummaries,
 } from './for-ingest.ts'
 export type { Process } from './process.ts'
-export { type BatchFilter, EVERY_BATCH, listBatches, readBatches } from './reads.ts'
+export { type BatchFilter, EVERY_BATCH, readBatches } from './reads.ts'
 export { clockSkewS, correctionMs } from './receipts.ts'
 export {
   BATCH_COLUMNS,
@@ -44,6 +44,7 @@ export {
   type BatchScope,
   countBatches,
   type FoundBatch,
+  listBatches,
   searchBatches,
 } from './search.ts'
 export { settleJobs } from './settle-jobs.ts'

@@ -1,19 +1,9 @@
 import type { Fragment } from 'postgres'
-import { type Db, plannedAnew } from '../../db/sql.ts'
+import type { Db } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
-import { ownersNamed, visibleProjectKeys } from '../access.ts'
 import { type Caller, isAdmin } from '../caller.ts'
+import { every, likeLiterally, oneOf, oneOfAnyCase, some } from '../conditions.ts'
 import { columnsOf } from '../field.ts'
-import {
-  every,
-  likeLiterally,
-  newestFirst,
-  oneOf,
-  oneOfAnyCase,
-  type Page,
-  type StartPosition,
-  some,
-} from '../newest-first.ts'
 import type { BatchStatus } from './batch.ts'
 import { batchFields } from './batch-fields.ts'
 import { type FieldCondition, meets } from './fields.ts'
@@ -52,27 +42,6 @@ export const EVERY_BATCH: BatchFilter = {
   archived: [],
   q: [],
   deleted: false,
-}
-
-/** The batches that the caller sees, newest first. All comparing is without case. */
-export async function listBatches(
-  db: Db,
-  caller: Caller,
-  filter: BatchFilter,
-  page: Page<StartPosition>,
-): Promise<BatchRow[]> {
-  const [projects, owners] = await Promise.all([
-    visibleProjectKeys(db, caller, filter.project),
-    filter.owner.length === 0 ? undefined : ownersNamed(db, caller, filter.owner),
-  ])
-  if (projects?.length === 0 || owners?.length === 0) return []
-  const scope = projects === null ? null : { column: 'project_key' as const, keys: projects }
-  const where = conditions(db, caller, filter, owners)
-  const query = db<BatchRow[]>`/* batches.list */
-    with page as materialized (${newestFirst(db, 'batches', scope, where, page)})
-    select ${batchColumns(db)} from page join batches b on b.key = page.key ${batchJoins(db, caller)}
-    order by page.started_at desc, page.key desc`
-  return wideRows(wordDecides(filter) ? plannedAnew(query) : query)
 }
 
 /** Whether the best plan depends on how common a word is: walking the list until a page is full, or its own index. */

@@ -1,17 +1,19 @@
 import type { Fragment } from 'postgres'
 import { type Db, plannedAnew } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
-import { ownersNamed } from '../access.ts'
+import { ownersNamed, visibleProjectKeys } from '../access.ts'
 import type { Caller } from '../caller.ts'
 import {
   countsOf,
+  keysetPages,
+  NEWEST_FIRST,
+  type Page,
   type PagePlan,
+  type PageScope,
   pageOrder,
   type SortBy,
   type SortColumns,
-  type SortPosition,
-  sortedPages,
-} from '../sorted-pages.ts'
+} from '../keyset-pages.ts'
 import { type BatchField, fieldOrder } from './fields.ts'
 import { type BatchFilter, batchColumns, batchJoins, conditions, wordDecides } from './reads.ts'
 import type { BatchRow } from './view.ts'
@@ -34,6 +36,18 @@ export interface BatchOrder {
 
 export type FoundBatch = BatchRow & SortColumns & { parent: number }
 
+/** The batches that the caller sees. All comparing is without case. */
+export async function listBatches(
+  db: Db,
+  caller: Caller,
+  filter: BatchFilter,
+  page: Page,
+  order: BatchOrder = NEWEST_FIRST,
+): Promise<FoundBatch[]> {
+  const together = await visibleProjectKeys(db, caller, filter.project)
+  return together?.length === 0 ? [] : searchBatches(db, caller, { together }, filter, order, page)
+}
+
 /**
  * A page of batches for each of these projects, in one statement; or one page of all of them. Which projects the caller
  * sees was settled before (`visibleProjectKeys`); the filter's own `project` is not looked at.
@@ -44,14 +58,14 @@ export async function searchBatches(
   scope: BatchScope,
   filter: BatchFilter,
   order: BatchOrder,
-  page: { limit: number; after: SortPosition | undefined },
+  page: Page,
 ): Promise<FoundBatch[]> {
   const owners = await ownersOf(db, caller, filter)
   if (owners?.length === 0) return []
   const { joins = db``, ...by } = sortBy(db, order)
   const plan = { ...planOf(db, caller, scope, filter, owners), joins }
   const query = db<FoundBatch[]>`/* batches.search */
-    with page as materialized (${sortedPages(db, plan, by, page)})
+    with page as materialized (${keysetPages(db, plan, by, page)})
     select ${batchColumns(db)}, page.parent, page.sort_rank, page.sort_number, page.sort_text
     from page join batches b on b.key = page.key ${batchJoins(db, caller)}
     order by ${pageOrder(db, by)}`
@@ -73,7 +87,7 @@ export async function countBatches(
 }
 
 /** Projects that get a page each, or that share one (null: every project there is). */
-export type BatchScope = { each: readonly number[] } | { together: readonly number[] | null }
+export type BatchScope = PageScope
 
 const ownersOf = async (db: Db, caller: Caller, filter: BatchFilter): Promise<string[] | undefined> =>
   filter.owner.length === 0 ? undefined : ownersNamed(db, caller, filter.owner)
@@ -86,12 +100,7 @@ function planOf(
   owners: string[] | undefined,
 ): PagePlan {
   const where: Fragment[] = conditions(db, caller, filter, owners)
-  if ('each' in scope) return { table: 'batches', column: 'project_key', parents: scope.each, where }
-  const [one, ...more] = scope.together ?? []
-  // An equality keeps the order of the project's index.
-  if (one !== undefined && more.length === 0) where.push(db`t.project_key = ${one}`)
-  else if (scope.together !== null) where.push(db`t.project_key = any (${[...scope.together]}::bigint[])`)
-  return { table: 'batches', column: 'project_key', parents: null, where }
+  return { table: 'batches', column: 'project_key', scope, where }
 }
 
 /** Texts are ordered by their beginnings: a cursor carries them. */

@@ -2,72 +2,11 @@ import type { Fragment } from 'postgres'
 import type { Db } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
 import { Problem } from '../../problem.ts'
-import { type BatchAccess, visibleBatches, visibleProjectKeys, visibleProjectsFilter } from '../access.ts'
-import type { JobStatus } from '../batches/index.ts'
+import { type BatchAccess, visibleBatches, visibleProjectsFilter } from '../access.ts'
 import type { Caller } from '../caller.ts'
 import { columnsOf } from '../field.ts'
-import { newestFirst, oneOf, oneOfAnyCase, type Page, type StartPosition } from '../newest-first.ts'
 import { jobFields } from './job-fields.ts'
 import type { JobRow } from './view.ts'
-
-/** Which jobs (contract §4): OR within a field, AND between fields; an empty field asks nothing. */
-export interface JobFilter {
-  project: string[]
-  /** Ids of batches, as they are written. */
-  batch: string[]
-  status: JobStatus[]
-  model: string[]
-  dataset: string[]
-}
-
-export const EVERY_JOB: JobFilter = { project: [], batch: [], status: [], model: [], dataset: [] }
-
-/** The jobs of batches that the caller sees, newest first. Comparing is without case, but for ids of batches. */
-export async function listJobs(
-  db: Db,
-  caller: Caller,
-  filter: JobFilter,
-  page: Page<StartPosition>,
-): Promise<JobRow[]> {
-  const where: Fragment[] = []
-  if (filter.status.length > 0) where.push(oneOf(db, db`t.status`, filter.status))
-  if (filter.model.length > 0) where.push(oneOfAnyCase(db, db`t.model`, filter.model))
-  if (filter.dataset.length > 0) where.push(oneOfAnyCase(db, db`t.dataset`, filter.dataset))
-  const [projects, batches] = await Promise.all([
-    visibleProjectKeys(db, caller, filter.project),
-    filter.batch.length === 0 ? undefined : visibleBatches(db, caller, filter.batch),
-  ])
-  if (batches !== undefined) {
-    const inside = batches.filter((b) => projects === null || projects.includes(b.projectKey))
-    return jobsOf(
-      db,
-      inside.map((b) => b.key),
-      where,
-      page,
-    )
-  }
-  if (projects?.length === 0) return []
-  where.push(db`not exists (select from batches d where d.key = t.batch_key and d.deleted_at is not null)`)
-  const scope = projects === null ? null : { column: 'project_key' as const, keys: projects }
-  return readPage(db, newestFirst(db, 'jobs', scope, where, page))
-}
-
-/** One page of the jobs of a batch, newest first. */
-export const listJobsOfBatch = (
-  db: Db,
-  batch: Pick<BatchAccess, 'key'>,
-  page: Page<StartPosition>,
-): Promise<JobRow[]> => jobsOf(db, [batch.key], [], page)
-
-async function jobsOf(
-  db: Db,
-  batchKeys: number[],
-  where: Fragment[],
-  page: Page<StartPosition>,
-): Promise<JobRow[]> {
-  if (batchKeys.length === 0) return []
-  return readPage(db, newestFirst(db, 'jobs', { column: 'batch_key', keys: batchKeys }, where, page))
-}
 
 /**
  * The job of this key, with its batch as the caller sees it.
@@ -101,12 +40,6 @@ export async function visibleJobKeys(db: Db, caller: Caller, keys: readonly numb
 export const readJobs = (db: Db, keys: number[]): Promise<JobRow[]> =>
   wideRows(db<JobRow[]>`/* jobs.read_many */
     select ${jobColumns(db)} from jobs j ${jobJoins(db)} where j.key = any (${keys}::bigint[])`)
-
-const readPage = (db: Db, page: Fragment): Promise<JobRow[]> =>
-  wideRows(db<JobRow[]>`/* jobs.list */
-    with page as materialized (${page})
-    select ${jobColumns(db)} from page join jobs j on j.key = page.key ${jobJoins(db)}
-    order by page.started_at desc, page.key desc`)
 
 /** What of a job may be left unread where nobody asks for it: `JobRow` says which of its columns each part is. */
 export const JOB_PARTS = [

@@ -1,20 +1,21 @@
 import type { Fragment } from 'postgres'
 import { type Db, plannedAnew } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
-import { type BatchAccess, isStorable, visibleBatches } from '../access.ts'
+import { type BatchAccess, isStorable, visibleBatches, visibleProjectKeys } from '../access.ts'
 import type { JobStatus } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
+import { likeLiterally, oneOf, oneOfAnyCase, some } from '../conditions.ts'
 import { type Comparison, fieldOf, holds } from '../json-field.ts'
-import { likeLiterally, oneOf, oneOfAnyCase, some } from '../newest-first.ts'
 import {
   countsOf,
+  keysetPages,
+  NEWEST_FIRST,
+  type Page,
   type PagePlan,
   pageOrder,
   type SortBy,
   type SortColumns,
-  type SortPosition,
-  sortedPages,
-} from '../sorted-pages.ts'
+} from '../keyset-pages.ts'
 import { JOB_PARTS, type JobPart, jobColumns, jobJoins } from './reads.ts'
 import type { JobRow } from './view.ts'
 
@@ -54,13 +55,13 @@ export async function searchJobs(
   parents: JobParents,
   search: JobSearch,
   order: JobOrder,
-  page: { limit: number; after: SortPosition | undefined },
+  page: Page,
   parts: readonly JobPart[] = JOB_PARTS,
 ): Promise<FoundJob[]> {
   const by = sortBy(db, order, search.textless)
   const uses = search.latest.length > 0 || order.by === 'latest'
   const query = db<FoundJob[]>`/* jobs.search */
-    with page as materialized (${sortedPages(db, planOf(db, parents, search, uses), by, page)})
+    with page as materialized (${keysetPages(db, planOf(db, parents, search, uses), by, page)})
     select ${jobColumns(db, parts)}, page.parent
       ${by.byStart ? db`` : db`, page.sort_rank, page.sort_number, page.sort_text`}
     from page join jobs j on j.key = page.key ${jobJoins(db, parts)}
@@ -70,6 +71,49 @@ export async function searchJobs(
 }
 
 const UNSORTED: SortColumns = { sort_rank: 0, sort_number: 0, sort_text: '' }
+
+/** Which jobs of all batches: as `JobSearch`, with slugs of projects, and ids of batches as they are written. */
+export interface JobFilter extends Omit<JobSearch, 'textless'> {
+  project: string[]
+  batch: string[]
+}
+
+const EVERY_SEARCH: Omit<JobSearch, 'textless'> = {
+  status: [],
+  model: [],
+  dataset: [],
+  q: [],
+  params: [],
+  finalMetrics: [],
+  latest: [],
+}
+export const EVERY_JOB: JobFilter = { project: [], batch: [], ...EVERY_SEARCH }
+
+/** The jobs of batches that the caller sees, newest first. Comparing is without case, but for ids of batches. */
+export async function listJobs(
+  db: Db,
+  caller: Caller,
+  { project, batch, ...search }: JobFilter,
+  page: Page,
+): Promise<FoundJob[]> {
+  const [together, batches] = await Promise.all([
+    visibleProjectKeys(db, caller, project),
+    batch.length === 0 ? undefined : visibleBatches(db, caller, batch),
+  ])
+  if (together?.length === 0) return []
+  const scope = { together, batches: batches?.map(({ key }) => key) }
+  return searchJobs(db, scope, { ...search, textless: false }, NEWEST_FIRST, page)
+}
+
+/** One page of the jobs of a batch, newest first. */
+export const listJobsOfBatch = (db: Db, batch: Pick<BatchAccess, 'key'>, page: Page): Promise<FoundJob[]> =>
+  searchJobs(
+    db,
+    { together: null, batches: [batch.key] },
+    { ...EVERY_SEARCH, textless: false },
+    NEWEST_FIRST,
+    page,
+  )
 
 /** How many jobs of each parent match. */
 export async function countJobs(
@@ -122,14 +166,11 @@ function planOf(db: Db, parents: JobParents, search: JobSearch, usesProgress: bo
   const where: Fragment[] = []
   // What is hidden must not be found out by asking for it either.
   const shown = (condition: Fragment): Fragment => (search.textless ? db`false` : condition)
-  const { column, keys } = 'together' in parents ? { column: 'project_key' as const, keys: null } : parents
-  if ('together' in parents) {
-    const { together, batches } = parents
-    if (batches !== undefined) where.push(db`t.batch_key = any (${[...batches]}::bigint[])`)
-    if (together !== null) where.push(db`t.project_key = any (${[...together]}::integer[])`)
-  }
+  const { column, scope } = scopeOf(parents)
   if (column === 'project_key') {
     where.push(db`not exists (select from batches d where d.key = t.batch_key and d.deleted_at is not null)`)
+  } else if ('together' in parents && parents.together !== null) {
+    where.push(db`t.project_key = any (${[...parents.together]}::integer[])`)
   }
   if (search.status.length > 0) where.push(oneOf(db, db`t.status`, search.status))
   if (search.model.length > 0) where.push(shown(oneOfAnyCase(db, db`t.model`, search.model)))
@@ -149,7 +190,15 @@ function planOf(db: Db, parents: JobParents, search: JobSearch, usesProgress: bo
   }
   for (const one of search.latest) where.push(holds(db, { number: latestOf(db, one.key) }, one))
   const joins = usesProgress ? db`join job_progress tp on tp.job_key = t.key` : db``
-  return { table: 'jobs', column, parents: keys, joins, where }
+  return { table: 'jobs', column, scope, joins, where }
+}
+
+function scopeOf(parents: JobParents): Pick<PagePlan, 'column' | 'scope'> {
+  if ('column' in parents) return { column: parents.column, scope: { each: parents.keys } }
+  const { together, batches } = parents
+  // Batches that are named were found visible, so none of them is deleted.
+  if (batches !== undefined) return { column: 'batch_key', scope: { together: batches } }
+  return { column: 'project_key', scope: { together } }
 }
 
 /** The index of words (012_job_search) knows three letters or more; fewer are soon met in the order of the list. */

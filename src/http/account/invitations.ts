@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { cursorOf } from '../../domain/cursors.ts'
 import {
   acceptInvitation,
   declineInvitation,
@@ -14,7 +15,7 @@ import { administeredProject } from '../../domain/notifications/index.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
-import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 
 const role = z.enum(['member', 'viewer'])

@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { cursorOf } from '../../domain/cursors.ts'
 import { createToken, listTokens, revokeToken, TOKEN_SCOPES, type Token } from '../../domain/tokens/index.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
-import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 
 const tokenShape = z.object({

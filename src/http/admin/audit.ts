@@ -2,11 +2,13 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { type AuditRecord, exportAudit, listAudit } from '../../domain/audit.ts'
+import { cursorOf } from '../../domain/cursors.ts'
 import { csvRow } from '../../domain/export/index.ts'
+import { instantText } from '../../domain/instant-text.ts'
 import type { Services } from '../../services.ts'
 import { administratorOnly } from '../request/credentials.ts'
 import { filterText } from '../request/filters.ts'
-import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 import { sendFile } from '../server/file-answer.ts'
 
@@ -26,8 +28,8 @@ const filters = {
   action: filterText.optional().describe('Such as `token.created`, or the beginning of some: `token.`'),
   actor: filterText.optional().describe('The id or the e-mail address of an account'),
   address: filterText.optional().describe('Requests from this network address only'),
-  from: shapes.instantText.optional().describe('From this time on'),
-  to: shapes.instantText.optional().describe('Before this time'),
+  from: instantText.optional().describe('From this time on'),
+  to: instantText.optional().describe('Before this time'),
 }
 const exportQuery = z.strictObject(filters)
 const COLUMNS = ['id', 'at', 'actor_id', 'actor_name', 'via', 'address', 'action', 'subject', 'detail']

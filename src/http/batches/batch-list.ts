@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { visibleProjectKeys } from '../../domain/access.ts'
 import {
   BATCH_STATES,
   type BatchField,
@@ -9,21 +8,18 @@ import {
   type BatchRow,
   type BatchView,
   listBatches,
-  searchBatches,
 } from '../../domain/batches/index.ts'
+import { positionOf } from '../../domain/keyset-pages.ts'
 import { presentBatches, presentColumns } from '../../domain/present.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import {
   columnsQuery,
   conditionsQuery,
+  listCursor,
   marked,
   oneOfStates,
-  packPosition,
-  positionIn,
-  sortCursor,
   sortQuery,
-  startCursor,
   words,
 } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
@@ -83,25 +79,13 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
       const { limit, cursor: text, deleted, sort, order, columns, ...asked } = request.query
       const filter: BatchFilter = { ...asked, deleted: deleted === 'true' }
       const caller = filter.deleted ? await request.known() : await request.caller()
-      const show = async (rows: readonly BatchRow[]) =>
-        withColumns(await presentBatches(sql, caller, rows, clockOf(services)), rows, columns)
-      if (sort !== 'started_at' || order === 'asc') {
-        const by = { by: sort, descending: order === 'desc' }
-        const cursor = sortCursor('batches', [filter, by])
-        const together = await visibleProjectKeys(sql, caller, filter.project)
-        const page = { limit: limit + 1, after: positionIn(cursor.read(text)) }
-        const found =
-          together?.length === 0 ? [] : await searchBatches(sql, caller, { together }, filter, by, page)
-        const { rows, next_cursor } = pageFrom(found, limit, cursor, packPosition)
-        return { items: await show(rows), next_cursor }
-      }
-      const cursor = startCursor('batches', filter)
-      const found = await listBatches(sql, caller, filter, { limit: limit + 1, after: cursor.read(text) })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, (row) => ({
-        startedAt: row.started_at,
-        key: row.key,
-      }))
-      return { items: await show(rows), next_cursor }
+      const by = { by: sort, descending: order === 'desc' }
+      const cursor = listCursor('batches', [filter, by])
+      const page = { limit: limit + 1, after: cursor.read(text) }
+      const found = await listBatches(sql, caller, filter, page, by)
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, positionOf)
+      const items = await presentBatches(sql, caller, rows, clockOf(services))
+      return { items: await withColumns(items, rows, columns), next_cursor }
     },
   )
 }

@@ -17,12 +17,13 @@ import {
 } from '../../domain/batches/index.ts'
 import type { Caller } from '../../domain/caller.ts'
 import { listJobsOfBatch } from '../../domain/jobs/index.ts'
+import { positionOf } from '../../domain/keyset-pages.ts'
 import { presentBatches, presentJobs } from '../../domain/present.ts'
 import { Problem } from '../../problem.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
-import { startCursor } from '../request/filters.ts'
+import { listCursor } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 import { asMade, batchShape, jobShape } from './batch-shapes.ts'
@@ -87,12 +88,9 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
       const { limit, cursor: text } = request.query
       const caller = await request.caller()
       const batch = await visibleBatch(sql, caller, request.params.id)
-      const cursor = startCursor('jobs of a batch', batch.key)
+      const cursor = listCursor('jobs of a batch', batch.key)
       const found = await listJobsOfBatch(sql, batch, { limit: limit + 1, after: cursor.read(text) })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, (row) => ({
-        startedAt: row.started_at,
-        key: row.key,
-      }))
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, positionOf)
       return { items: await presentJobs(sql, caller, rows, clockOf(services)), next_cursor }
     },
   )

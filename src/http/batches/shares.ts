@@ -4,7 +4,10 @@ import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
 import { readBatches } from '../../domain/batches/index.ts'
 import { ANONYMOUS } from '../../domain/caller.ts'
+import { cursorOf } from '../../domain/cursors.ts'
+import { instantText } from '../../domain/instant-text.ts'
 import { listJobsOfBatch } from '../../domain/jobs/index.ts'
+import { positionOf } from '../../domain/keyset-pages.ts'
 import { presentBatches, presentJobs } from '../../domain/present.ts'
 import {
   anonymous,
@@ -20,8 +23,8 @@ import { Problem } from '../../problem.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
-import { startCursor } from '../request/filters.ts'
-import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { listCursor } from '../request/filters.ts'
+import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 import { asMade, batchShape, jobShape } from './batch-shapes.ts'
 
@@ -58,7 +61,7 @@ export function shareRoutes(app: FastifyInstance, services: Services): void {
         querystring: shapes.nothing,
         body: z
           .strictObject({
-            expires_at: shapes.instantText.nullish().describe('Default: never'),
+            expires_at: instantText.nullish().describe('Default: never'),
             anonymous: z.boolean().default(false).describe('Hides user, host, paths and log lines'),
           })
           .nullish(),
@@ -163,16 +166,13 @@ export function shareRoutes(app: FastifyInstance, services: Services): void {
       const share = await openShare(sql, request.params.token, clock.now)
       if (share === undefined) throw new Problem('share_not_found')
       const { limit, cursor: text } = request.query
-      const cursor = startCursor('jobs of a share', share.id)
+      const cursor = listCursor('jobs of a share', share.id)
       const page = { limit: limit + 1, after: cursor.read(text) }
       const [batchRows, jobRows] = await Promise.all([
         readBatches(sql, ANONYMOUS, [share.batchKey]),
         listJobsOfBatch(sql, { key: share.batchKey }, page),
       ])
-      const { rows, next_cursor } = pageFrom(jobRows, limit, cursor, (row) => ({
-        startedAt: row.started_at,
-        key: row.key,
-      }))
+      const { rows, next_cursor } = pageFrom(jobRows, limit, cursor, positionOf)
       const [[found], items] = await Promise.all([
         presentBatches(sql, ANONYMOUS, batchRows, clock),
         presentJobs(sql, ANONYMOUS, rows, clock),

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { cursorOf } from '../../domain/cursors.ts'
 import {
   ACTIVITY_TYPES,
   type ActivityPosition,
@@ -8,15 +9,16 @@ import {
   createDashboardMemory,
   summaryOf,
 } from '../../domain/dashboard/index.ts'
+import { instantText } from '../../domain/instant-text.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { words } from '../request/filters.ts'
-import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 
 const activityCursor = cursorOf<ActivityPosition>(
   'activity',
-  z.object({ at: shapes.instantText, rank: z.int().min(0).max(2), key: z.int().min(0) }),
+  z.object({ at: instantText, rank: z.int().min(0).max(2), key: z.int().min(0) }),
 )
 
 /** Counts and recent activity over the projects that the caller sees (contract §4). */

@@ -2,12 +2,13 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { JOB_STATES, listJobs, visibleJob } from '../../domain/jobs/index.ts'
+import { positionOf } from '../../domain/keyset-pages.ts'
 import { presentJobs } from '../../domain/present.ts'
 import { Problem } from '../../problem.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { asMade, jobShape } from '../batches/batch-shapes.ts'
 import { readersOnly } from '../request/credentials.ts'
-import { oneOfStates, startCursor, words } from '../request/filters.ts'
+import { comparisonsQuery, listCursor, oneOfStates, words } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 
@@ -26,7 +27,7 @@ export function jobRoutes(app: FastifyInstance, services: Services): void {
         tags,
         summary: 'Jobs of all batches, newest first',
         description:
-          'Filters compare without case, ids of batches as they are written: any value of one filter, and all filters together.',
+          'Filters compare without case, ids of batches as they are written: any value of one filter, all comparisons, and all filters together.',
         querystring: z.strictObject({
           ...pageQuery,
           project: words('Slug of a project'),
@@ -34,19 +35,21 @@ export function jobRoutes(app: FastifyInstance, services: Services): void {
           status: oneOfStates(JOB_STATES, 'Status'),
           model: words('Model'),
           dataset: words('Dataset'),
+          q: words('Text in its id, model or dataset'),
+          params: comparisonsQuery('A condition on a parameter'),
+          final_metrics: comparisonsQuery('A condition on a metric of job_done'),
+          latest: comparisonsQuery('A condition on the last value of a series, or on `epoch`'),
         }),
         response: { 200: pageOf(jobShape) },
       },
     },
     async (request) => {
-      const { limit, cursor: text, ...filter } = request.query
+      const { limit, cursor: text, final_metrics: finalMetrics, ...others } = request.query
+      const filter = { ...others, finalMetrics }
       const caller = await request.caller()
-      const cursor = startCursor('jobs', filter)
+      const cursor = listCursor('jobs', filter)
       const found = await listJobs(sql, caller, filter, { limit: limit + 1, after: cursor.read(text) })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, (row) => ({
-        startedAt: row.started_at,
-        key: row.key,
-      }))
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, positionOf)
       return { items: await presentJobs(sql, caller, rows, clockOf(services)), next_cursor }
     },
   )

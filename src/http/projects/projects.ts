@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { visibleProject } from '../../domain/access.ts'
 import { addressesOf, requestConfirmations } from '../../domain/addresses/index.ts'
 import type { Caller } from '../../domain/caller.ts'
+import { cursorOf } from '../../domain/cursors.ts'
 import { inviteMember } from '../../domain/invitations/index.ts'
 import {
   createProject,
@@ -19,7 +20,7 @@ import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
-import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 
 /** What no new name can be made of is refused by the domain, which says what one may hold. */

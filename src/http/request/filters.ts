@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { BATCH_COLUMNS, type BatchField, readCondition, readField } from '../../domain/batches/index.ts'
-import { numberOf, writeNumber } from '../../domain/events/index.ts'
-import type { StartPosition } from '../../domain/newest-first.ts'
-import { positionOf, type SortPosition } from '../../domain/sorted-pages.ts'
-import { type Cursor, cursorOf } from './page.ts'
-import { instantText } from './shapes.ts'
+import { type Cursor, sortCursor } from '../../domain/cursors.ts'
+import { readComparison } from '../../domain/json-field.ts'
+import type { SortPosition } from '../../domain/keyset-pages.ts'
 
 /** Text that may stand in a filter: what no stored value can hold is refused rather than found nowhere. */
 export const filterText = z
@@ -13,12 +11,12 @@ export const filterText = z
   .regex(/^[^\p{Cc}\p{Cs}]{1,512}$/u, 'must be 1 to 512 characters without control characters')
 
 const MOST_WORDS = 50
-/** A parameter that may be given any number of times. */
-export const repeatable = <T extends z.ZodType>(item: T) =>
+/** A parameter that may be given up to `most` times. */
+export const repeatable = <T extends z.ZodType>(item: T, most = MOST_WORDS) =>
   z
     .preprocess(
       (value) => (value === undefined ? [] : Array.isArray(value) ? value : [value]),
-      z.array(item).max(MOST_WORDS, `may be given at most ${MOST_WORDS} times`),
+      z.array(item).max(most, `may be given at most ${most} times`),
     )
     .optional()
     .transform((words) => words ?? [])
@@ -34,15 +32,9 @@ export const oneOfStates = <const S extends readonly [string, ...string[]]>(stat
 export const marked = (what: string) =>
   repeatable(z.enum(['true', 'false']).transform((word) => word === 'true')).describe(what)
 
-const position = z.strictObject({ startedAt: instantText, key: z.int().min(0) })
-
-/**
- * The cursor of a list ordered by (started_at, key). It holds for one list under one set of filters: with others it
- * would skip or repeat rows, so it is refused there.
- */
-export function startCursor(list: string, filter: unknown): Cursor<StartPosition> {
-  return cursorOf<StartPosition>(`${list} ${digestOf(filter)}`, position)
-}
+/** The cursor of a list of batches or jobs under one order and one set of filters, which `asked` names. */
+export const listCursor = (list: string, asked: unknown): Cursor<SortPosition> =>
+  sortCursor(`${list} ${digestOf(asked)}`)
 const digestOf = (filter: unknown): string =>
   createHash('sha256').update(JSON.stringify(filter)).digest('base64url').slice(0, 12)
 
@@ -78,23 +70,12 @@ export const conditionsQuery = repeatable(
   'A condition that a job of the batch meets: a name, <, <=, =, !=, >= or >, and a number or a text. A bare name is a parameter or the last value of a series. Repeat it for AND',
 )
 
-const packed = z.strictObject({
-  rank: z.int().min(0).max(3),
-  number: z.union([z.number(), z.string()]),
-  text: z.string().max(1024),
-  startedAt: instantText,
-  key: z.int().min(0),
-})
-type Packed = z.output<typeof packed>
-
-/** As `startCursor`, of a list in another order, which `filter` names as well. */
-export const sortCursor = (list: string, filter: unknown): Cursor<Packed> =>
-  cursorOf<Packed>(`${list} ${digestOf(filter)}`, packed)
-
-/** JSON has no infinities. */
-export const packPosition = (row: Parameters<typeof positionOf>[0]): Packed => {
-  const position = positionOf(row)
-  return { ...position, number: writeNumber(position.number) }
-}
-export const positionIn = (position: Packed | undefined): SortPosition | undefined =>
-  position && { ...position, number: numberOf(position.number) ?? 0 }
+const MOST_COMPARISONS = 20
+/** Conditions on what a job was given or measured, as GraphQL's filter of jobs has them. */
+export const comparisonsQuery = (what: string) =>
+  repeatable(
+    read(readComparison, 'must be a comparison such as lr<0.01 or optimizer=adam'),
+    MOST_COMPARISONS,
+  ).describe(
+    `${what}: a name or path (\`opt/lr\`), <, <=, =, !=, >= or >, and a number or a text. A text that reads like a number stands in double quotes. \`=NaN\` finds NaN. A job without the field, or with one of the other kind, is not found. Repeat it for AND`,
+  )

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { instantText } from '../../domain/instant-text.ts'
 import { PASSWORD, type User } from '../../domain/users/index.ts'
 
 /** Shapes that several routes share, as they stand on the wire. */
@@ -8,18 +9,6 @@ export const noInput = nothing.nullish()
 export const noContent = z.null().describe('Nothing')
 export const instant = z.string().meta({ format: 'date-time' })
 export const byId = z.object({ id: z.string() })
-
-/** A time that comes in: one that the calendar has, so no 30 February, and the database too, so no year 0. */
-export const instantText = z
-  .string()
-  .regex(
-    /^(?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/,
-    'must be a UTC time such as 2026-01-31T12:00:00Z',
-  )
-  .refine((text) => {
-    const time = Date.parse(text)
-    return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text.slice(0, 19))
-  }, 'must be a time that the calendar has')
 
 /** Where a list of things that are ordered by their creation goes on. */
 export const creationPosition = z.object({ createdAt: instantText, id: z.uuid() })

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Db, Tx } from '../../db/sql.ts'
 import { addressesOf, requestConfirmations } from '../../domain/addresses/index.ts'
 import type { Known } from '../../domain/caller.ts'
+import { cursorOf } from '../../domain/cursors.ts'
 import {
   administeredProject,
   administeredRule,
@@ -23,7 +24,7 @@ import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
-import { cursorOf, pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 import {
   condition,

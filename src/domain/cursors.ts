@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { Problem } from '../problem.ts'
+import { numberOf, writeNumber } from './events/index.ts'
+import { instantText } from './instant-text.ts'
+import type { SortPosition } from './keyset-pages.ts'
+
+/**
+ * Cursors of all lists, in REST and GraphQL: a position in one list under one order and one set of filters, opaque to
+ * callers. With others it would skip or repeat rows, so it is refused there. A cursor never holds an offset: rows that are
+ * added or removed meanwhile shift nothing.
+ */
+export interface Cursor<Position> {
+  /**
+   * @param argument the parameter that holds the text, for the refusal
+   * @throws Problem `invalid_cursor` for a text that `write` did not make
+   */
+  read(text: string | null | undefined, argument?: string): Position | undefined
+  write(position: Position): string
+}
+
+/** @param list names the list, and what it is ordered and filtered by */
+export function cursorOf<Position>(list: string, position: z.ZodType<Position>): Cursor<Position> {
+  const shape = z.tuple([z.literal(list), z.unknown()])
+  return {
+    read(text, argument = 'cursor') {
+      if (text == null) return undefined
+      const whole = shape.safeParse(parseJson(Buffer.from(text, 'base64url').toString('utf8')))
+      const found = position.safeParse(whole.data?.[1])
+      if (whole.success && found.success) return found.data
+      throw new Problem('invalid_cursor', {
+        errors: [{ path: argument, message: 'is not one of this list' }],
+      })
+    },
+    write: (position) => Buffer.from(JSON.stringify([list, position])).toString('base64url'),
+  }
+}
+
+const packed = z.tuple([
+  z.int().min(0).max(3),
+  z
+    .union([z.number(), z.string()])
+    .transform(numberOf)
+    .pipe(z.union([z.number(), z.literal([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])])),
+  z.string().max(4096),
+  instantText,
+  z.int().min(0),
+])
+
+/** Of a list that keyset-pages.ts makes; `list` names what it is ordered and filtered by as well. */
+export function sortCursor(list: string): Cursor<SortPosition> {
+  const cursor = cursorOf<unknown>(list, packed)
+  return {
+    read(text, argument) {
+      const found = cursor.read(text, argument)
+      if (found === undefined) return undefined
+      // `packed` checked it.
+      const [rank, number, word, startedAt, key] = found as z.output<typeof packed>
+      return { rank, number, text: word, startedAt, key }
+    },
+    // JSON has no infinities.
+    write: ({ rank, number, text, startedAt, key }) =>
+      cursor.write([rank, writeNumber(number), text, startedAt, key]),
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,158 @@
+import type { Fragment } from 'postgres'
+import type { Db } from '../db/sql.ts'
+import { every, written } from './conditions.ts'
+
+/**
+ * Keyset pages of `batches` or `jobs` (as `t`) in any order: one page of all rows, of some parents together, or for each of
+ * many parents, in one statement. Rows are ordered by what they have: numbers, then texts, then NaN, then nothing, in both
+ * directions; among equals newest first. So "the ten best" never begins with a diverged run.
+ */
+
+/**
+ * What rows are ordered by: a number or a text, as SQL over `t`, null where a row has none; or their start, which an
+ * index gives.
+ */
+export type SortBy =
+  | { byStart?: false; number?: Fragment; text?: Fragment; descending: boolean }
+  | { byStart: true; descending: boolean }
+
+/** Where a page goes on: after this row. */
+export interface SortPosition {
+  rank: number
+  number: number
+  text: string
+  startedAt: string
+  key: number
+}
+
+/** As the statement returns it, beside the columns of the row. */
+export interface SortColumns {
+  sort_rank: number
+  sort_number: number
+  sort_text: string
+}
+
+export const positionOf = (row: SortColumns & { started_at: string; key: number }): SortPosition => ({
+  rank: row.sort_rank,
+  number: row.sort_number,
+  text: row.sort_text,
+  startedAt: row.started_at,
+  key: row.key,
+})
+
+/** After the row that started then. */
+export const startPosition = (row: { startedAt: string; key: number }): SortPosition => ({
+  rank: 0,
+  number: 0,
+  text: '',
+  ...row,
+})
+
+export interface Page {
+  /** Rows to read: one more than are shown, to know whether there are more. */
+  limit: number
+  after: SortPosition | undefined
+}
+
+/** The order of lists without another one. */
+export const NEWEST_FIRST = { by: 'started_at', descending: true } as const
+
+/** A page for each of these parents; or one page of the rows of all of them (null: of all rows). */
+export type PageScope = { each: readonly number[] } | { together: readonly number[] | null }
+
+export interface PagePlan {
+  table: 'batches' | 'jobs'
+  /** What names the parent. */
+  column: 'project_key' | 'batch_key'
+  scope: PageScope
+  /** Further tables that `where` and `by` speak of. */
+  joins?: Fragment
+  where: readonly Fragment[]
+}
+
+/** In more parents than this a page is looked for in one walk over the whole list. */
+const MOST_WALKS = 100
+
+/**
+ * The keys of the pages: rows (parent, key, started_at, sort_rank, sort_number, sort_text), for a `with page as
+ * materialized (…)`; `parent` is 0 where parents share a page. Order by `pageOrder`.
+ *
+ * In the order of the start each of the parents that share a page is walked along its own index and the walks are merged,
+ * so a page costs about a page for each, however much others hold.
+ */
+export function keysetPages(db: Db, plan: PagePlan, by: SortBy, { limit, after }: Page): Fragment {
+  const conditions = after === undefined ? plan.where : [...plan.where, isAfter(db, by, after)]
+  const walk = (...scope: Fragment[]): Fragment => db`
+    select t.key, t.started_at, o.*
+    from ${db(plan.table)} t ${plan.joins ?? db``} ${sortColumns(db, by)}
+    where ${every(db, [...scope, ...conditions])}
+    order by ${orderOf(db, by, db`t`)}
+    limit ${written(db, limit)}`
+  const { scope } = plan
+  if ('each' in scope) {
+    return db`
+      select s.key parent, w.*
+      from unnest(${[...scope.each]}::bigint[]) as s (key) cross join lateral (${walk(inScope(db, plan))}) w`
+  }
+  const keys = scope.together
+  if (by.byStart && keys !== null && keys.length > 1 && keys.length <= MOST_WALKS) {
+    return db`
+      select 0::bigint parent, w.*
+      from unnest(${[...keys]}::bigint[]) as s (key)
+      cross join lateral (${walk(db`t.${db(plan.column)} = s.key`)}) w
+      order by ${orderOf(db, by, db`w`)} limit ${written(db, limit)}`
+  }
+  return db`select 0::bigint parent, w.* from (${walk(inScope(db, plan))}) w`
+}
+
+/** An equality keeps the order of the parent's index. */
+function inScope(db: Db, { scope, column }: PagePlan): Fragment {
+  const parent = db`t.${db(column)}`
+  if ('each' in scope) return db`${parent} = s.key`
+  if (scope.together === null) return db`true`
+  const [one, ...more] = scope.together
+  if (one !== undefined && more.length === 0) return db`${parent} = ${one}`
+  return db`${parent} = any (${[...scope.together]}::bigint[])`
+}
+
+function sortColumns(db: Db, by: SortBy): Fragment {
+  if (by.byStart) return db`cross join (values (0, 0::float8, '')) as o (sort_rank, sort_number, sort_text)`
+  return db`
+    cross join lateral (select ${by.number ?? db`null::float8`} number, ${by.text ?? db`null::text`} word) v
+    cross join lateral (
+      select
+        case when v.number <> 'NaN' then 0 when v.word is not null then 1 when v.number is not null then 2 else 3 end sort_rank,
+        case when v.number <> 'NaN' then v.number else 0 end sort_number,
+        case when v.number is null then coalesce(v.word, '') else '' end collate "C" sort_text) o`
+}
+
+/** The order of the rows of `page`, parent by parent. */
+export const pageOrder = (db: Db, by: SortBy): Fragment => db`page.parent, ${orderOf(db, by, db`page`)}`
+
+/** How many rows each parent has: rows (parent, n); parent 0 where parents share a page. */
+export const countsOf = (db: Db, plan: PagePlan): Fragment => db`
+  select s.key parent, c.n
+  from ${'each' in plan.scope ? db`unnest(${[...plan.scope.each]}::bigint[])` : db`(values (0::bigint))`} as s (key)
+  cross join lateral (
+    select count(*)::int n from ${db(plan.table)} t ${plan.joins ?? db``}
+    where ${inScope(db, plan)} and ${every(db, plan.where)}) c`
+
+function orderOf(db: Db, by: SortBy, row: Fragment): Fragment {
+  if (by.byStart && !by.descending) return db`${row}.started_at, ${row}.key`
+  const newest = db`${row}.started_at desc, ${row}.key desc`
+  if (by.byStart) return newest
+  return by.descending
+    ? db`sort_rank, sort_number desc, sort_text desc, ${newest}`
+    : db`sort_rank, sort_number, sort_text, ${newest}`
+}
+
+function isAfter(db: Db, by: SortBy, after: SortPosition): Fragment {
+  const start = db`(${after.startedAt}::timestamptz, ${after.key}::bigint)`
+  const older = db`(t.started_at, t.key) < ${start}`
+  if (by.byStart) return by.descending ? older : db`(t.started_at, t.key) > ${start}`
+  const beyond = by.descending ? db`<` : db`>`
+  const number = db`${after.number}::float8`
+  return db`(o.sort_rank > ${after.rank}::int or o.sort_rank = ${after.rank}::int and (
+    o.sort_number ${beyond} ${number} or o.sort_number = ${number} and (
+      o.sort_text ${beyond} ${after.text} or o.sort_text = ${after.text} and ${older})))`
+}
