@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Problem } from '../problem.ts'
-import { numberOf, writeNumber } from './events/index.ts'
 import { instantText } from './instant-text.ts'
 import type { SortPosition } from './keyset-pages.ts'
+import { numberOf, writeNumber } from './numbers.ts'
 
 /**
  * Cursors of all lists, in REST and GraphQL: a position in one list under one order and one set of filters, opaque to

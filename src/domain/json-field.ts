@@ -1,6 +1,6 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../db/sql.ts'
-import { numberOf } from './events/index.ts'
+import { numberOf } from './numbers.ts'
 
 /** Conditions on fields that users name: parameters and metrics, which stand in JSON columns or come from series. */
 

@@ -1,3 +1,4 @@
+export { numberOf, writeNumber } from '../numbers.ts'
 export { accepts } from './accepts.ts'
 export { EVENT_TYPES, eventTypeCode, type Incoming, madeAt, type Receipt } from './incoming.ts'
 export {
@@ -9,9 +10,7 @@ export {
 } from './schema.ts'
 export {
   type IgnoredValue,
-  numberOf,
   type SeriesValues,
   seriesOf,
   seriesThat,
-  writeNumber,
 } from './series.ts'
