@@ -1,7 +1,7 @@
 """The scripts of docs/from-wandb.md in both forms: wandb, offline, and svc_reporter record the same values.
 
-Two of the ten need a server of W&B, `wandb.sweep` and `wandb.Api`; tests/test_from_wandb.py compiles those, and runs all
-ten in our form.
+Two of the ten need a server of W&B, `wandb.sweep` and `wandb.Api`; tests/test_from_wandb.py compiles those, and runs
+all ten in our form.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from wandb.proto import wandb_internal_pb2
-
 from tests.kit.real_server import RealServer
 from tests.test_from_wandb import SECTIONS, of_batch, run, script_of
+from wandb.proto import wandb_internal_pb2
 
 NEED_A_SERVER = ("A sweep", "Reading back")
 NAMES = {"axis/epoch": "epoch"}
