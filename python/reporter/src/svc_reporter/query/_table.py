@@ -79,8 +79,8 @@ class Table:
         kind = _installed() if kind == "auto" else kind
         if kind != "pandas" or len(self) == 0:
             return self.wide(index, key, value).to_frame(kind)
-        frame = self.to_pandas()
-        found = frame.set_index([*index, key])[value].unstack(key)
+        needed = Table(self._columns) if self._arrow is None else Table(arrow=self._arrow.select([*index, key, value]))
+        found = needed.to_pandas().pivot(index=list(index), columns=key, values=value)
         found.columns.name = None
         return found.reset_index()
 
