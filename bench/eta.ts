@@ -3,9 +3,11 @@
  * estimated then is held against what came. Told are the median error, as a share of the whole duration, and how often
  * the truth fell into the range (which means to hold it in 80 of 100 cases).
  */
+
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BatchFacts, estimate, plannedEpochs, type RunningJob } from '../src/domain/eta/index.ts'
+import { randomFrom } from '../src/domain/random.ts'
 import { type Figure, median, printFigures } from './kit/report.ts'
 
 interface SimulatedJob {
@@ -63,15 +65,6 @@ function factsAt(sweep: Sweep, now: number): BatchFacts {
 }
 
 type Random = () => number
-function drawFrom(seed: number): Random {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let x = Math.imul(state ^ (state >>> 15), state | 1)
-    x = (x + Math.imul(x ^ (x >>> 7), x | 61)) ^ x
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 const gaussian = (random: Random): number =>
   Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
 
@@ -88,7 +81,7 @@ interface Shape {
 }
 
 function simulate(shape: Shape, seed: number): Sweep {
-  const random = drawFrom(seed)
+  const random = randomFrom(seed)
   const free = Array.from({ length: shape.slots }, () => 0)
   const jobs: SimulatedJob[] = []
   for (let job = 0; job < shape.jobs; job++) {

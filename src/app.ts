@@ -193,6 +193,7 @@ export async function startApp(
       writer,
       ingest,
       live,
+      dashboardMemory,
       sse,
       now,
       get startedAt() {

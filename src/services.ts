@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import type { PrismaClient } from './db/prisma.ts'
 import type { Sql } from './db/sql.ts'
+import type { DashboardMemory } from './domain/dashboard/index.ts'
 import type { Live } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
 import type { Sse } from './graphql/sse.ts'
@@ -21,6 +22,8 @@ export interface Services {
   ingest: Ingest
   /** Who may follow which channels, and the hub that tells every change. */
   live: Live
+  /** The sums of the dashboard, kept from request to request. */
+  dashboardMemory: DashboardMemory
   /** Writes streams to clients. */
   sse: Sse
   now: () => Date

@@ -1,6 +1,7 @@
 import type { Db } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
 import { type Caller, isAdmin, type Known } from './caller.ts'
+import { isStorable } from './storable-text.ts'
 
 /**
  * Every "may this viewer do that" of the service (contract §2), for REST, GraphQL, the stream and the `can` fields:
@@ -339,6 +340,3 @@ export async function ownersNamed(db: Db, caller: Caller, words: string[]): Prom
       or (u.email_key in (select word from words) and ${known})`
   return rows.map((row) => row.id)
 }
-
-/** Text that PostgreSQL could hold; what it could not hold names nothing, so it is "not found" and no error. */
-export const isStorable = (text: string): boolean => !text.includes('\u0000') && text.isWellFormed()

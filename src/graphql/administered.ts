@@ -2,6 +2,7 @@ import { instantOf } from '../db/instant.ts'
 import { type AuditFilter, auditWhere, NEWEST_ENTRY_FIRST, withoutOthersCommands } from '../domain/audit.ts'
 import { isPerson } from '../domain/caller.ts'
 import { isMuted, listRules, type Rule } from '../domain/notifications/index.ts'
+import { storablePart } from '../domain/storable-text.ts'
 import { ownTokens } from '../domain/tokens/index.ts'
 import { Problem } from '../problem.ts'
 import { BatchType } from './batch.ts'
@@ -189,4 +190,4 @@ const filterOf = ({ subject, action, actor, address }: AuditArgs): AuditFilter =
 
 /** Text that the database could hold: what it could not hold names nothing. */
 const storable = (given: string | null | undefined): string | undefined =>
-  given?.replaceAll('\u0000', '').toWellFormed()
+  given == null ? undefined : storablePart(given)

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { isStorable } from '../domain/access.ts'
 import type { JobStatus } from '../domain/batches/index.ts'
 import type { JobOrder, JobSearch } from '../domain/jobs/index.ts'
 import type { Comparison, Operator } from '../domain/json-field.ts'
+import { isStorable } from '../domain/storable-text.ts'
 import { builder } from './builder.ts'
 
 /** What lists of jobs may be asked for (contract §6 "Filters"), as inputs, and as the domain takes it. */

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { isStorable } from '../domain/access.ts'
 import { writeNumber } from '../domain/events/index.ts'
 import {
   type Clip,
@@ -13,6 +12,7 @@ import {
   readGroups,
   readJobSeries,
 } from '../domain/metrics/index.ts'
+import { isStorable } from '../domain/storable-text.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { BATCH_SERIES } from './costs.ts'

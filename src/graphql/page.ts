@@ -13,6 +13,7 @@ import {
   isSpecifiedScalarType,
   lexicographicSortSchema,
 } from 'graphql'
+import { escapeHtml as text } from '../domain/escape-html.ts'
 
 /**
  * A page for people at /graphql: the whole schema to read, and a box to ask in. It is made once, by the server, so it
@@ -127,9 +128,6 @@ function typed({
 
 const described = ({ description }: GraphQLNamedType): string =>
   description == null ? '' : `<p>${text(description)}</p>`
-
-const text = (plain: string): string =>
-  plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 
 const SCRIPT = `'use strict'
 const at = (id) => document.getElementById(id)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { visibleBatches, visibleProjectKeys } from '../domain/access.ts'
+import { storablePart } from '../domain/storable-text.ts'
 import { BatchConnection, BatchType, batchPages, seenOf } from './batch.ts'
 import { BatchFilterInput, BatchOrderInput } from './batch-filters.ts'
 import { builder } from './builder.ts'
@@ -42,7 +43,7 @@ builder.queryFields((t) => ({
     resolve: async (query, _root, { slug }, context) =>
       context.prisma.project.findFirst({
         ...query,
-        where: { slug: storable(slug), ...(await visibleOnly(context)) },
+        where: { slug: storablePart(slug), ...(await visibleOnly(context)) },
       }),
   }),
   batches: t.field({
@@ -156,6 +157,3 @@ builder.prismaObjectFields(ProjectType, (t) => ({
     resolve: ({ key }) => key,
   }),
 }))
-
-/** Text that the database could hold: what it could not hold names nothing. */
-const storable = (text: string): string => text.replaceAll('\u0000', '').toWellFormed()

@@ -1,6 +1,7 @@
 import type { PendingMail } from '../domain/addresses/index.ts'
+import { escapeHtml } from '../domain/escape-html.ts'
 import type { PendingInvitation } from '../domain/invitations/index.ts'
-import { escapeHtml, type Letter, line } from '../domain/notifications/index.ts'
+import { type Letter, line } from '../domain/notifications/index.ts'
 
 /**
  * Mails about accounts. Pure: no I/O in this file. Names come from people, so each is one line of plain text; a mail to

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { randomFrom } from '../../src/domain/random.ts'
 import { openStage, type Stage } from '../http/stage.ts'
 import { makeEvent, type TestEvent } from '../ingest/sending.ts'
-import { drawFrom, patienceMs, propertyBounds } from '../kit/effort.ts'
+import { patienceMs, propertyBounds } from '../kit/effort.ts'
 import { path, reader } from './story.ts'
 
 // Attempts are a function of the set of events (contract §1 "Order of arrival does not matter").
@@ -58,7 +59,7 @@ describe('any order and any repetition of the events', () => {
           fc.uniqueArray(event, { minLength: 1, maxLength: 30, selector: (e) => e.event_id.slice(0, 28) }),
           fc.nat(),
           async (drawn, seed) => {
-            const draw = drawFrom(seed)
+            const draw = randomFrom(seed)
             const prefix = `run ${++run}`
             const made = (suffix: string, no: number): TestEvent[] =>
               drawn.map(({ event_id, job, second, what }) =>

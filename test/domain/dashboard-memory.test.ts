@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDashboardMemory } from '../../src/domain/dashboard/memory.ts'
+import { randomFrom } from '../../src/domain/random.ts'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
-import { drawFrom, tellSeed } from '../kit/effort.ts'
+import { tellSeed } from '../kit/effort.ts'
 
 // What is remembered must be what is stored, whatever happened between two readings, and whoever did it.
 let stage: Stage
@@ -15,7 +16,7 @@ const LIVES = 12
 const STEPS = 60
 
 test('a memory that followed every change counts what one that reads it all anew does', async () => {
-  const draw = drawFrom(tellSeed('dashboard memory'))
+  const draw = randomFrom(tellSeed('dashboard memory'))
   const one = <T>(list: readonly T[]): T => list[Math.floor(draw() * list.length)] as T
   const ids = Array.from({ length: LIVES }, (_, i) => `life ${i}`)
   const call = (method: string, path: string) => stage.app.call(method, path, { token: stage.admin.token })

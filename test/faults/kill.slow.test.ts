@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import { drawFrom, killRounds, patienceMs, tellSeed } from '../kit/effort.ts'
+import { randomFrom } from '../../src/domain/random.ts'
+import { killRounds, patienceMs, tellSeed } from '../kit/effort.ts'
 import { createClient } from '../kit/http.ts'
 import { expectedSums, findLost, newLedger, sendRest, startLoad, storedSums } from './ledger.ts'
 import {
@@ -64,7 +65,7 @@ test(
   'kill -9 at any moment loses no acknowledged event, and a repeat of the rest makes every sum right',
   async () => {
     const seed = tellSeed('kill')
-    const draw = drawFrom(seed)
+    const draw = randomFrom(seed)
     const { home, start, first, token } = await openService()
     let server = first
     let acknowledged = 0
@@ -120,7 +121,7 @@ test(
 test(
   'without synchronous commits the same kills do lose acknowledged events, so the checker can tell',
   async () => {
-    const draw = drawFrom(tellSeed('kill, negative control'))
+    const draw = randomFrom(tellSeed('kill, negative control'))
     const { home, start, first, token } = await openService()
     let server = first
     const sql = openDatabase(home)

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EventType } from '../../src/domain/events/index.ts'
+import { randomFrom } from '../../src/domain/random.ts'
 import type { TestApp } from '../kit/app.ts'
-import { drawFrom, patienceMs, propertyBounds } from '../kit/effort.ts'
+import { patienceMs, propertyBounds } from '../kit/effort.ts'
 import { type Door, makeEvent, openDoor, openSecond, type TestEvent } from './sending.ts'
 import { summariesOf } from './summary.ts'
 
@@ -223,7 +224,7 @@ async function sendShuffled(
   events: TestEvent[],
   how: { seed: number; repeats: number; size: number; abreast: number },
 ): Promise<void> {
-  const draw = drawFrom(how.seed)
+  const draw = randomFrom(how.seed)
   const below = (n: number): number => Math.floor(draw() * n)
   const all = [...events, ...events.filter(() => below(10) < how.repeats)]
   for (let i = all.length - 1; i > 0; i--) {

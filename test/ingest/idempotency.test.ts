@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { randomFrom } from '../../src/domain/random.ts'
 import type { TestApp } from '../kit/app.ts'
-import { drawFrom, tellSeed } from '../kit/effort.ts'
+import { tellSeed } from '../kit/effort.ts'
 import { type Door, makeEvent, openDoor, openSecond, type TestEvent } from './sending.ts'
 
 // Specification §1.4: a repeat never creates a second row, and its side effects happen once. Two servers share the
@@ -51,7 +52,7 @@ async function effectsOf(prefix: string) {
 }
 
 test('an event sent many times at once, single and in arrays, to two servers, is stored once under one db_id', async () => {
-  const draw = drawFrom(tellSeed('idempotency'))
+  const draw = randomFrom(tellSeed('idempotency'))
   const ROUNDS = 60
   for (let round = 0; round < ROUNDS; round++) {
     const batch_id = `once ${round}`

@@ -50,14 +50,3 @@ export function propertyBounds(what: string, normal: { runs: number; seconds: nu
 /** Time for a whole test of this kind, in milliseconds: bounded, unless more was asked for. */
 export const patienceMs = (normalSeconds: number): number =>
   RUNS === undefined && KILLS === undefined && CUTS === undefined ? normalSeconds * 1000 : 24 * 3600 * 1000
-
-/** Numbers in [0, 1) that the seed determines (mulberry32). */
-export function drawFrom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let x = Math.imul(state ^ (state >>> 15), state | 1)
-    x = (x + Math.imul(x ^ (x >>> 7), x | 61)) ^ x
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
-  }
-}

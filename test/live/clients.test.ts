@@ -5,10 +5,10 @@ import type { Browser, Page } from '@playwright/test'
 import { EventSource } from 'eventsource'
 import { type Client, createClient } from 'graphql-sse'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { randomFrom } from '../../src/domain/random.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
 import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
-import { drawFrom } from '../kit/effort.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { openStream, SOON } from './stream.ts'
 
@@ -41,7 +41,7 @@ const authorized = (init: RequestInit = {}): RequestInit => ({
 describe('EventSource of npm', () => {
   test('is told each message by the kind of its channel, comes back after cuts, and misses nothing', async () => {
     const id = await beginBatch()
-    const proxy = await startCuttingProxy([app.address], drawFrom(1), { bytes: 20_000, ms: 200 })
+    const proxy = await startCuttingProxy([app.address], randomFrom(1), { bytes: 20_000, ms: 200 })
     const cursor = await door.app.call('POST', '/graphql', {
       token: door.session,
       body: { query: '{ streamCursor }' },

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { EventSource } from 'eventsource'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSql } from '../../src/db/sql.ts'
+import { randomFrom } from '../../src/domain/random.ts'
 import { commit, createWriter } from '../../src/stream/commit.ts'
 import { type Door, makeEvent, openDoor, UNLIMITED } from '../ingest/sending.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
-import { drawFrom, patienceMs, streamCuts, tellSeed } from '../kit/effort.ts'
+import { patienceMs, streamCuts, tellSeed } from '../kit/effort.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { channelsQuery } from './stream.ts'
 
@@ -89,7 +90,7 @@ async function runUnderCuts(
   write: (batch: { id: string; key: number; job: number }, writer: number) => Promise<void>,
   options: { cuts: number; mostMs: number },
 ): Promise<Outcome> {
-  const draw = drawFrom(tellSeed(what))
+  const draw = randomFrom(tellSeed(what))
   const batches = await beginBatches(3)
   const channels = batches.map(({ id }) => `logs:${id}`)
   const [{ cursor } = { cursor: 0 }] = await door.sql<

@@ -6,8 +6,8 @@ import { createClient } from 'graphql-sse'
 import { Environment, Network, RecordSource, Observable as RelayObservable, Store } from 'relay-runtime'
 import { Observable } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { randomFrom } from '../../src/domain/random.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
-import { drawFrom } from '../kit/effort.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { SOON } from './stream.ts'
 
@@ -218,7 +218,7 @@ describe('clients', () => {
       variables: JSON.stringify({ id, keys: ['loss'], after }),
     })
     const steps: number[] = []
-    const proxy = await startCuttingProxy([door.app.address], drawFrom(1), { bytes: 3_000, ms: 200 })
+    const proxy = await startCuttingProxy([door.app.address], randomFrom(1), { bytes: 3_000, ms: 200 })
     const source = new EventSource(`${proxy.address}/graphql?${params}`, {
       fetch: (url, init) =>
         fetch(url, {

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { randomFrom } from '../../src/domain/random.ts'
 import { openStage, type Stage } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { PASSWORD } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'
-import { drawFrom, tellSeed } from '../kit/effort.ts'
+import { tellSeed } from '../kit/effort.ts'
 import { mailSent } from './mailbox.ts'
 
 // Rules over REST (contract §4 "Projects", §7), without a mail server: what would be sent is logged.
@@ -209,7 +210,7 @@ test('a preview counts what really fired, for every trigger of events, with and 
   const rules: { id: string }[] = []
   for (const body of bodies) rules.push((await call('POST', '/api/projects/counted/rules', body)).body)
 
-  const draw = drawFrom(tellSeed('preview'))
+  const draw = randomFrom(tellSeed('preview'))
   for (let hour = 0; hour < 40; hour++) {
     clock.forward({ hours: 1 })
     const common = {

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/sql.ts'
 import { elapsedS } from '../batches/index.ts'
-import { numberOf, writeNumber } from '../events/index.ts'
+import { numberOf, typeCodes, writeNumber } from '../events/index.ts'
 import type { JobRow } from '../jobs/index.ts'
 import type { Attempt } from './view.ts'
 
@@ -55,7 +55,7 @@ export async function latestAttempts(
     from unnest(${jobs.map(({ key }) => key)}::bigint[]) as u (job_key)
     join job_progress p on p.job_key = u.job_key
     cross join lateral (
-      select count(*) starts, max(e.ts) last_start from events e where e.job_key = u.job_key and e.type = 3) m
+      select count(*) starts, max(e.ts) last_start from events e where e.job_key = u.job_key and e.type in (${typeCodes(db, 'job_start')})) m
     left join lateral (
       select count(*) epochs, min(e.epoch) first, max(e.epoch) last from epochs e
       where m.starts > 1 and e.job_key = u.job_key and e.ts >= m.last_start) x on m.starts > 1
@@ -63,7 +63,7 @@ export async function latestAttempts(
       select e.epoch from epochs e where m.starts <= 1 and e.job_key = u.job_key order by e.epoch limit 1) f on true
     left join lateral (
       select e.payload::json #> '{data,elapsed_s}' reported from events e
-      where m.starts > 1 and e.job_key = u.job_key and e.type in (5, 6) and e.ts >= m.last_start
+      where m.starts > 1 and e.job_key = u.job_key and e.type in (${typeCodes(db, 'job_done', 'job_failed')}) and e.ts >= m.last_start
       order by e.ts desc, e.event_id desc limit 1) r on true`
   const byKey = new Map(rows.map((row) => [row.job_key, row]))
   return new Map(

@@ -1,7 +1,7 @@
 import { canonicalInstant, showInstant } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
 import { STOP_REASON } from '../batches/index.ts'
-import { numberOf, writeNumber } from '../events/index.ts'
+import { numberOf, typeCodes, writeNumber } from '../events/index.ts'
 import { attemptsIn, type Bounds, type Mark } from './attempt.ts'
 import { type AttemptedJob, type Latest, latestAttempts } from './latest.ts'
 import type { Attempt } from './view.ts'
@@ -66,8 +66,8 @@ async function boundsOf(
     from unnest(${jobs.map(({ key }) => key)}::bigint[]) as u (job_key)
     cross join lateral (
       select min(s.ts) ts from (
-        select ts from events where job_key = u.job_key and type = 3 order by ts desc limit ${MOST_ATTEMPTS}) s) first
-    join events e on e.job_key = u.job_key and e.type in (3, 5, 6) and e.ts >= first.ts`
+        select ts from events where job_key = u.job_key and type in (${typeCodes(db, 'job_start')}) order by ts desc limit ${MOST_ATTEMPTS}) s) first
+    join events e on e.job_key = u.job_key and e.type in (${typeCodes(db, 'job_start', 'job_done', 'job_failed')}) and e.ts >= first.ts`
   const marks = new Map<number, ToldMark[]>()
   for (const row of rows) {
     const list = marks.get(row.job_key) ?? []
@@ -111,7 +111,7 @@ async function epochsOf(
       select width_bucket(e.ts, ${starts as string[]}::text[]::timestamptz[]) place, e.db_id, e.ts,
         (e.payload::json #>> '{data,epoch}')::numeric::int epoch
       from events e
-      where e.batch_key = ${job.batch_key} and e.job_key = ${job.key} and e.type = 4 and e.ts >= ${since}::timestamptz
+      where e.batch_key = ${job.batch_key} and e.job_key = ${job.key} and e.type in (${typeCodes(db, 'job_epoch')}) and e.ts >= ${since}::timestamptz
         and e.ts < ${starts.at(-1) as string}::timestamptz),
     standing as materialized (select epoch, db_id, ts, stamps from epochs where job_key = ${job.key}),
     known as (

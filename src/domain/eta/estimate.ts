@@ -1,3 +1,5 @@
+import { randomFrom } from '../random.ts'
+
 /**
  * When a batch and its jobs will be done, with a range (contract §4). Pure: takes what is known at one moment, so that
  * bench/eta.ts can replay whole sweeps through it. Times are Unix milliseconds, durations milliseconds.
@@ -81,7 +83,7 @@ const GONE_AFTER_MS = 15 * 60_000
 const HALF_LIFE = 10
 
 export function estimate(facts: BatchFacts): Estimates {
-  const random = drawFrom(1)
+  const random = randomFrom(1)
   const ended = facts.ended.toSorted((a, b) => a.startedAt - b.startedAt)
   const usualEnd = median(
     ended.filter((j) => j.completed && j.lastEpoch !== null).map((j) => j.lastEpoch as number),
@@ -429,16 +431,6 @@ function chunksOf(values: number[], size: number): number[][] {
   return chunks
 }
 
-/** The same draws for the same facts, so that an estimate does not flicker (mulberry32). */
-function drawFrom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let x = Math.imul(state ^ (state >>> 15), state | 1)
-    x = (x + Math.imul(x ^ (x >>> 7), x | 61)) ^ x
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 const gaussian = (random: () => number): number =>
   Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
 

@@ -1,4 +1,5 @@
 import { canonicalInstant } from '../../db/instant.ts'
+import type { Db, Fragment } from '../../db/sql.ts'
 import type { Event, EventType } from './schema.ts'
 import type { IgnoredValue, SeriesValues } from './series.ts'
 
@@ -59,3 +60,7 @@ export const EVENT_TYPES = [
 
 const CODES = new Map<EventType, number>(EVENT_TYPES.map((type, code) => [type, code]))
 export const eventTypeCode = (type: EventType): number => CODES.get(type) as number
+
+/** The codes of these types for `e.type in (…)`, written into the statement: partial indexes name them as well. */
+export const typeCodes = (db: Db, ...types: EventType[]): Fragment =>
+  db.unsafe(types.map(eventTypeCode).join(', '))

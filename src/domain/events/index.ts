@@ -1,6 +1,6 @@
 export { numberOf, writeNumber } from '../numbers.ts'
 export { accepts } from './accepts.ts'
-export { EVENT_TYPES, eventTypeCode, type Incoming, madeAt, type Receipt } from './incoming.ts'
+export { EVENT_TYPES, eventTypeCode, type Incoming, madeAt, type Receipt, typeCodes } from './incoming.ts'
 export {
   type Event,
   type EventType,

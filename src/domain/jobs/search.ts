@@ -1,7 +1,7 @@
 import type { Fragment } from 'postgres'
 import { type Db, plannedAnew } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
-import { type BatchAccess, isStorable, visibleBatches, visibleProjectKeys } from '../access.ts'
+import { type BatchAccess, visibleBatches, visibleProjectKeys } from '../access.ts'
 import type { JobStatus } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { likeLiterally, oneOf, oneOfAnyCase, some } from '../conditions.ts'
@@ -16,6 +16,7 @@ import {
   type SortBy,
   type SortColumns,
 } from '../keyset-pages.ts'
+import { isStorable } from '../storable-text.ts'
 import { JOB_PARTS, type JobPart, jobColumns, jobJoins } from './reads.ts'
 import type { JobRow } from './view.ts'
 

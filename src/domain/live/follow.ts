@@ -1,11 +1,12 @@
 import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Following } from '../../stream/tell.ts'
-import { isStorable, requireReader, visibleBatches, visibleProjectsFilter } from '../access.ts'
+import { requireReader, visibleBatches, visibleProjectsFilter } from '../access.ts'
 import { hostsFollowed } from '../agents/index.ts'
 import { readBatches } from '../batches/index.ts'
 import { ANONYMOUS, type Caller, isAdmin } from '../caller.ts'
 import { openShare } from '../shares/index.ts'
+import { isStorable } from '../storable-text.ts'
 import type { Channel } from './channel.ts'
 import type { Grant } from './grants.ts'
 

@@ -1,6 +1,7 @@
 import { endianness } from 'node:os'
 import type { Readable } from 'node:stream'
 import type { Db } from '../../db/sql.ts'
+import { lowerBound } from './lower-bound.ts'
 
 /**
  * Reads series as packed columns: chunks of up to 1,000 points, and what is not packed yet in the same form, in one
@@ -209,18 +210,7 @@ function join(pieces: Piece[], room: Room | undefined): Column {
 }
 
 function clip({ steps, values }: Column, { from, to }: EpochRange): Column {
-  const begin = from === undefined ? 0 : firstAtLeast(steps, from)
-  const end = to === undefined ? steps.length : firstAtLeast(steps, to + 1)
+  const begin = from === undefined ? 0 : lowerBound(steps, from)
+  const end = to === undefined ? steps.length : lowerBound(steps, to + 1)
   return { steps: steps.subarray(begin, end), values: values.subarray(begin, end) }
-}
-
-function firstAtLeast(steps: Int32Array, step: number): number {
-  let low = 0
-  let high = steps.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((steps[middle] as number) < step) low = middle + 1
-    else high = middle
-  }
-  return low
 }

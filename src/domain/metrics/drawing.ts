@@ -1,3 +1,4 @@
+import { lowerBound } from './lower-bound.ts'
 import { pick, type Sampled, sample } from './m4.ts'
 import type { Series } from './read-series.ts'
 import { type SmoothingState, smoothed } from './smoothing.ts'
@@ -117,16 +118,4 @@ function orderOf(times: Float64Array): Uint32Array | undefined {
   for (let i = 1; i < times.length && sorted; i++) sorted = (times[i] as number) >= (times[i - 1] as number)
   if (sorted) return undefined
   return Uint32Array.from(times.keys()).sort((a, b) => (times[a] as number) - (times[b] as number) || a - b)
-}
-
-/** The first place that is not below `x`. */
-function lowerBound(axis: Int32Array | Float64Array, x: number): number {
-  let low = 0
-  let high = axis.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((axis[middle] as number) < x) low = middle + 1
-    else high = middle
-  }
-  return low
 }

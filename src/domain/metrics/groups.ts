@@ -1,7 +1,9 @@
 import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
+import { isStorable } from '../storable-text.ts'
 import { type Drawing, type DrawnSeries, drawSeries, needsTimes, rangeToRead } from './drawing.ts'
-import { epochBounds, type ReadOptions, readJobSeries, type Scope, type SeriesQuery } from './read-series.ts'
+import { type ReadOptions, readJobSeries } from './read-series.ts'
+import { epochBounds, type Scope, type SeriesQuery } from './series-names.ts'
 
 /**
  * Jobs by one of their params: of each bucket of the x-axis the mean, the deviation, the least and the greatest over
@@ -13,7 +15,7 @@ export type GroupBy = NonNullable<ReadOptions['groupBy']>
 
 /** `param.lr`, or a field of the job; undefined for what is neither. */
 export function groupByOf(text: string): GroupBy | undefined {
-  if (text.includes('\u0000') || !text.isWellFormed()) return undefined
+  if (!isStorable(text)) return undefined
   if (text.startsWith('param.') && text.length > 6) return { param: text.slice(6) }
   return text === 'status' || text === 'model' || text === 'dataset' ? { field: text } : undefined
 }

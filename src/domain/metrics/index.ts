@@ -12,15 +12,16 @@ export { type Group, type GroupBy, groupByOf, readGroups } from './groups.ts'
 export { MIN_POINTS, type Sampled, type Steps, sample } from './m4.ts'
 export { findPackable, newestJobKey, type Packable, type PackingSizes, packJobs } from './packing.ts'
 export {
-  namesOfSeries,
+  eachSeriesOf,
   readJobSeries,
   readSeries,
   readTimedSeries,
   type Series,
-  type SeriesQuery,
+  type SeriesSource,
+  seriesSources,
   type TimedSeries,
 } from './read-series.ts'
-export { eachSeriesOf, type SeriesSource, seriesSources } from './series-of-jobs.ts'
+export { namesOfSeries, type SeriesQuery } from './series-names.ts'
 export {
   type EpochRow,
   foldEpoch,

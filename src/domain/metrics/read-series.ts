@@ -9,13 +9,7 @@ import {
   TIMES,
   type Wanted,
 } from './chunks.ts'
-
-export interface SeriesQuery extends EpochRange {
-  /** Names of series; every one when undefined. Names that no job has match nothing. */
-  keys?: readonly string[] | undefined
-  /** Ids of jobs, likewise. */
-  jobs?: readonly string[] | undefined
-}
+import { type Scope, type SeriesQuery, storable, within } from './series-names.ts'
 
 export interface Series {
   jobId: string
@@ -32,6 +26,7 @@ export interface TimedSeries extends Series {
 
 /** A series with what is known of its job. */
 export interface JobSeries extends Series {
+  jobKey: number
   /** Unix milliseconds of each point, when they were asked for. */
   times?: Float64Array
   /** Unix milliseconds. */
@@ -48,11 +43,10 @@ export interface ReadOptions extends SeriesQuery {
   groupBy?: { param: string } | { field: 'status' | 'model' | 'dataset' | 'batch' } | undefined
 }
 
-/** The key of a batch, or the keys of jobs of any batches: what the caller may see of them was settled before. */
-export type Scope = number | readonly number[]
-
 /** Points that are in memory at once, give or take one series: 12 bytes each, twice while they are joined. */
 const MOST_POINTS = 250_000
+/** The same where each series is the caller's. */
+const MOST_KEPT = 1_000_000
 /** Rooms that wait for the next reader: three megabytes each. */
 const rooms: Room[] = []
 const MOST_ROOMS = 4
@@ -85,19 +79,69 @@ export async function* readTimedSeries(
 
 /** As `readSeries`, with what is known of the jobs. */
 export async function* readJobSeries(db: Db, scope: Scope, options: ReadOptions): AsyncGenerator<JobSeries> {
-  for await (const { jobs, columns } of readSlices(db, scope, options)) {
-    for (const { job, name, no } of jobs) {
-      const column = columns.get(columnName(job.key, no))
-      if (column === undefined) continue
-      const known = { jobId: job.id, key: name, startedAt: job.startedAt, group: job.group, ...column }
-      if (options.timed !== true) yield known
-      else if (no === TIMES) yield { ...known, times: column.values }
-      else {
-        const times = columns.get(columnName(job.key, TIMES))
-        if (times !== undefined) yield { ...known, times: timesAt(column.steps, times) }
-      }
+  const room = rooms.pop() ?? createRoom(MOST_POINTS)
+  try {
+    const jobs = plannedJobs(db, scope, options)
+    for await (const slice of readSlices(db, jobs, options, { points: MOST_POINTS, room })) {
+      for (const series of seriesOf(slice, options)) yield series
     }
+  } finally {
+    if (rooms.length < MOST_ROOMS) rooms.push(room)
   }
+}
+
+/** A job whose series are wanted, with its dictionary as it was read (`JobRow.series`). */
+export interface SeriesSource {
+  key: number
+  id: string
+  epochs: number
+  series: readonly string[]
+  started_at: string
+}
+
+/**
+ * The series of these jobs, of any batches, in their order, by name within a job. Their arrays are the caller's to keep;
+ * `each` takes a series before the next slice of a million points is read, so it decides what stays in memory.
+ */
+export async function eachSeriesOf(
+  db: Db,
+  jobs: readonly SeriesSource[],
+  query: EpochRange & { keys?: readonly string[] | undefined; timed?: boolean },
+  each: (jobKey: number, series: JobSeries) => void,
+): Promise<void> {
+  const keys = query.keys === undefined ? undefined : new Set(query.keys)
+  const pages = [jobs.map((job) => plannedFrom(job, keys))]
+  for await (const slice of readSlices(db, pages, query, { points: MOST_KEPT })) {
+    for (const series of seriesOf(slice, query)) each(series.jobKey, series)
+  }
+}
+
+function plannedFrom(job: SeriesSource, keys: ReadonlySet<string> | undefined): PlannedJob {
+  const found = job.series.map((name, no) => ({ name, no })).filter(({ name }) => keys?.has(name) ?? true)
+  found.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+  return {
+    key: job.key,
+    id: job.id,
+    startedAt: Date.parse(job.started_at),
+    group: null,
+    epochs: job.epochs,
+    names: found.map(({ name }) => name),
+    numbers: found.map(({ no }) => no),
+  }
+}
+
+/** The jobs of these batches as sources of series, in the order of their ids. */
+export function seriesSources(
+  db: Db,
+  batchKeys: readonly number[],
+  jobs: readonly string[] | undefined,
+): Promise<readonly (SeriesSource & { batchKey: number })[]> {
+  const ids = storable(jobs)
+  return db<(SeriesSource & { batchKey: number })[]>`/* series.sources */
+    select j.key, j.batch_key "batchKey", j.id, j.started_at, p.epochs, p.series
+    from jobs j join job_progress p on p.job_key = j.key
+    where j.batch_key = any (${[...batchKeys]}::bigint[]) and (${ids}::text[] is null or j.id = any (${ids}::text[]))
+    order by j.id, j.key`
 }
 
 interface PlannedJob {
@@ -115,51 +159,64 @@ interface Slice {
   columns: Map<string, Column>
 }
 
-async function* readSlices(db: Db, scope: Scope, query: ReadOptions): AsyncGenerator<Slice> {
-  const room = rooms.pop() ?? createRoom(MOST_POINTS)
-  try {
-    yield* slicesIn(room, db, scope, query)
-  } finally {
-    if (rooms.length < MOST_ROOMS) rooms.push(room)
+function* seriesOf({ jobs, columns }: Slice, { timed }: ReadOptions): Generator<JobSeries> {
+  for (const { job, name, no } of jobs) {
+    const column = columns.get(columnName(job.key, no))
+    if (column === undefined) continue
+    const { key: jobKey, id: jobId, startedAt, group } = job
+    const known = { jobKey, jobId, key: name, startedAt, group, ...column }
+    if (timed !== true) yield known
+    else if (no === TIMES) yield { ...known, times: column.values }
+    else {
+      const times = columns.get(columnName(jobKey, TIMES))
+      if (times !== undefined) yield { ...known, times: timesAt(column.steps, times) }
+    }
   }
 }
 
-async function* slicesIn(room: Room, db: Db, scope: Scope, query: ReadOptions): AsyncGenerator<Slice> {
+/** @param most the points that are in memory at once; without a room each slice has arrays of its own */
+async function* readSlices(
+  db: Db,
+  pages: AsyncIterable<readonly PlannedJob[]> | Iterable<readonly PlannedJob[]>,
+  query: ReadOptions,
+  most: { points: number; room?: Room },
+): AsyncGenerator<Slice> {
   let wanted: Slice['jobs'] = []
   let points = 0
+  const timed = query.timed && !query.timesAlone
   const read = async (): Promise<Slice> => {
     const jobs = wanted
     wanted = []
     points = 0
     const columns: Wanted[] = jobs.map(({ job, no }) => ({ jobKey: job.key, no }))
-    if (query.timed && !query.timesAlone)
+    if (timed)
       for (const jobKey of new Set(jobs.map(({ job }) => job.key))) columns.push({ jobKey, no: TIMES })
-    room.clear()
-    return { jobs, columns: await readColumns(db, columns, query, room) }
+    most.room?.clear()
+    return { jobs, columns: await readColumns(db, columns, query, most.room) }
   }
-  let after: JobPosition = { id: '', key: 0 }
-  for (;;) {
-    const page = await planJobs(db, scope, query, after)
+  for await (const page of pages) {
     for (const job of page) {
       const names = query.timesAlone ? job.names.slice(0, 1) : job.names
-      const timed = query.timed && !query.timesAlone
       for (const [i, name] of names.entries()) {
         // The times of a job come with its first series in the slice.
         const cost = (): number => job.epochs * (timed && wanted.at(-1)?.job !== job ? 2 : 1)
-        if (wanted.length > 0 && points + cost() > MOST_POINTS) yield await read()
+        if (wanted.length > 0 && points + cost() > most.points) yield await read()
         points += cost()
         wanted.push({ job, name, no: query.timesAlone ? TIMES : (job.numbers[i] as number) })
       }
     }
-    const last = page.at(-1)
-    if (page.length < JOBS_A_PAGE || last === undefined) break
-    after = last
   }
   if (wanted.length > 0) yield await read()
 }
 
-const storable = (names: readonly string[] | undefined): string[] | null =>
-  names?.filter((name) => !name.includes('\u0000') && name.isWellFormed()) ?? null
+async function* plannedJobs(db: Db, scope: Scope, query: ReadOptions): AsyncGenerator<readonly PlannedJob[]> {
+  let after: JobPosition | undefined = { id: '', key: 0 }
+  while (after !== undefined) {
+    const page = await planJobs(db, scope, query, after)
+    yield page
+    after = page.length < JOBS_A_PAGE ? undefined : page.at(-1)
+  }
+}
 
 /** By id, not by key: keys tell which event came first, and the answer must not depend on that (contract §1). */
 type JobPosition = Pick<PlannedJob, 'id' | 'key'>
@@ -188,9 +245,6 @@ function planJobs(
     limit ${JOBS_A_PAGE}`
 }
 
-const within = (db: Db, scope: Scope): Fragment =>
-  typeof scope === 'number' ? db`j.batch_key = ${scope}` : db`j.key = any (${[...scope]}::bigint[])`
-
 function groupOf(db: Db, groupBy: ReadOptions['groupBy']): Fragment {
   if (groupBy === undefined) return db`null::text`
   if ('field' in groupBy)
@@ -198,23 +252,6 @@ function groupOf(db: Db, groupBy: ReadOptions['groupBy']): Fragment {
       ? db`(select b.id from batches b where b.key = j.batch_key)`
       : db`j.${db(groupBy.field)}`
   return db`j.params ->> ${groupBy.param}::text`
-}
-
-/** The first and last epoch of these jobs; undefined when they have none. */
-export async function epochBounds(
-  db: Db,
-  scope: Scope,
-  query: SeriesQuery,
-): Promise<{ first: number; last: number } | undefined> {
-  const jobs = storable(query.jobs)
-  const [row] = await db<{ first: number | null; last: number | null }[]>`/* series.bounds */
-    select min(e.epoch) first, max(p.max_epoch) last
-    from jobs j join job_progress p on p.job_key = j.key
-    cross join lateral (select epoch from epochs e where e.job_key = j.key order by epoch limit 1) e
-    where ${within(db, scope)} and (${jobs}::text[] is null or j.id = any (${jobs}::text[]))`
-  return row === undefined || row.first === null || row.last === null
-    ? undefined
-    : { first: row.first, last: row.last }
 }
 
 /** The times of these steps, which all are among the job's epochs. */
@@ -227,22 +264,4 @@ export function timesAt(steps: Int32Array, times: Column): Float64Array {
     result[i] = times.values[at] as number
   }
   return result
-}
-
-/** The ids of the jobs and the names of the series that a query finds, without their points. */
-export async function namesOfSeries(
-  db: Db,
-  batchKey: number,
-  query: SeriesQuery,
-): Promise<{ jobs: string[]; keys: string[] }> {
-  const keys = storable(query.keys)
-  const jobs = storable(query.jobs)
-  const [names] = await db<{ jobs: string[]; keys: string[] }[]>`/* series.names */
-    with found as (
-      select j.key, j.id, p.series from jobs j join job_progress p on p.job_key = j.key
-      where j.batch_key = ${batchKey} and p.series <> '{}' and (${jobs}::text[] is null or j.id = any (${jobs}::text[])))
-    select array(select id from found order by id) jobs,
-      array(select distinct name collate "C" from found, unnest(series) name
-        where ${keys}::text[] is null or name = any (${keys}::text[]) order by 1) keys`
-  return names ?? { jobs: [], keys: [] }
 }

@@ -1,4 +1,5 @@
-import { escapeHtml, type Letter, line } from './letter.ts'
+import { escapeHtml } from '../escape-html.ts'
+import { type Letter, line } from './letter.ts'
 
 /** One notification that a digest names. */
 export interface DigestEntry {

@@ -13,7 +13,7 @@ export {
   heldMails,
   holdMail,
 } from './held.ts'
-export { escapeHtml, headlineOf, type Letter, line, writeLetter } from './letter.ts'
+export { headlineOf, type Letter, line, writeLetter } from './letter.ts'
 export { markBegun, markEnded, readMarks, unmark } from './marks.ts'
 export { PREVIEW_DAYS, previewRule } from './preview.ts'
 export { administeredProject, administeredRule, isMuted, listRules } from './reads.ts'

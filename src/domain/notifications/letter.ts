@@ -1,3 +1,4 @@
+import { escapeHtml } from '../escape-html.ts'
 import type { Facts, JobFacts } from './facts.ts'
 import { conditionText, metricValue } from './rule.ts'
 
@@ -173,13 +174,3 @@ function paragraph(text: string): string {
   const whole = shown.join('\n')
   return whole.length <= 4_000 ? whole : `${[...whole].slice(0, 4_000).join('')}…`
 }
-
-const ESCAPES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-export const escapeHtml = (raw: string): string =>
-  raw.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character)

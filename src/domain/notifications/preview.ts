@@ -2,7 +2,7 @@ import { instantOf } from '../../db/instant.ts'
 import { type Db, type Fragment, type Sql, transaction } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { STOP_REASON } from '../batches/index.ts'
-import { eventTypeCode } from '../events/index.ts'
+import { eventTypeCode, typeCodes } from '../events/index.ts'
 import type { Condition, Rule, Trigger } from './rule.ts'
 
 export const PREVIEW_DAYS = 7
@@ -96,7 +96,7 @@ function ends(
         : db`${asked} is not true and b.stop_requested_at is null`
   return db`
     select e.ts as at from (${batches}) b join events e on e.batch_key = b.key
-    where e.type in (1, 2, 6) and e.type = ${eventTypeCode(trigger)} and ${failure}`
+    where e.type in (${typeCodes(db, 'batch_done', 'batch_failed', 'job_failed')}) and e.type = ${eventTypeCode(trigger)} and ${failure}`
 }
 
 /** The first epoch of each run of epochs that meet the condition (crossings.ts). */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { instantOf } from '../../db/instant.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { mayBeMailed, resumeAllMail, stopAllMail } from '../addresses/index.ts'
+import { isStorable } from '../storable-text.ts'
 import { isUuid } from '../uuid.ts'
 
 /** Somebody who is mailed, and the secret in the links of that mail. */
@@ -88,7 +89,7 @@ export async function findChoice(
 ): Promise<MailChoice | undefined> {
   if (!/^[A-Za-z0-9_-]{32}$/.test(token)) return undefined
   const ruleId = named.rule !== undefined && isUuid(named.rule) ? named.rule : null
-  const batchId = named.batch?.includes('\u0000') === true ? null : (named.batch ?? null)
+  const batchId = named.batch !== undefined && isStorable(named.batch) ? named.batch : null
   const [row] = await db<MailChoice[]>`/* notifications.choice */
     select c.id "recipientId", c.address_key address, c.project_key "projectKey", p.slug project,
       (select jsonb_build_object('id', r.id, 'name', r.name) from notification_rules r

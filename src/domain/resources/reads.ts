@@ -1,5 +1,6 @@
 import type { Db } from '../../db/sql.ts'
 import { numberOf } from '../events/index.ts'
+import { isStorable } from '../storable-text.ts'
 
 export interface ResourceQuery {
   /** Names of series; every one when undefined. */
@@ -74,7 +75,7 @@ export async function readResources(
     series.values.push(value)
     series.timestamps.push(row.ts)
   }
-  const ids = jobs?.filter((id) => !id.includes('\u0000') && id.isWellFormed())
+  const ids = jobs?.filter(isStorable)
   const rows = db<Row[]>`/* resources.read */
     select s.ts, s.job_key, j.id job_id, s.gpu_util_pct, s.gpu_mem_mb, s.cpu_util_pct, s.ram_mb, s.disk_free_mb,
       s.gpus, s.extra

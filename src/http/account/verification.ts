@@ -10,7 +10,8 @@ import {
   requestConfirmations,
   verificationOf,
 } from '../../domain/addresses/index.ts'
-import { administeredProject, escapeHtml } from '../../domain/notifications/index.ts'
+import { escapeHtml } from '../../domain/escape-html.ts'
+import { administeredProject } from '../../domain/notifications/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { isStorable, mayRead, visibleBatch } from '../../domain/access.ts'
+import { mayRead, visibleBatch } from '../../domain/access.ts'
 import { flagSeenBefore, noteFlagSeen, queueStop, stopRequestOf } from '../../domain/agents/index.ts'
 import {
   type BatchRow,
@@ -19,6 +19,7 @@ import type { Caller } from '../../domain/caller.ts'
 import { listJobsOfBatch } from '../../domain/jobs/index.ts'
 import { positionOf } from '../../domain/keyset-pages.ts'
 import { presentBatches, presentJobs } from '../../domain/present.ts'
+import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { isStorable, visibleBatch } from '../../domain/access.ts'
+import { visibleBatch } from '../../domain/access.ts'
 import {
   COMMAND_KINDS,
   COMMAND_STATES,
@@ -12,6 +12,7 @@ import {
   timelineOf,
 } from '../../domain/agents/index.ts'
 import type { Caller } from '../../domain/caller.ts'
+import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'

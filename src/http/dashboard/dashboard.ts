@@ -2,13 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { cursorOf } from '../../domain/cursors.ts'
-import {
-  ACTIVITY_TYPES,
-  type ActivityPosition,
-  activityOf,
-  createDashboardMemory,
-  summaryOf,
-} from '../../domain/dashboard/index.ts'
+import { ACTIVITY_TYPES, type ActivityPosition, activityOf, summaryOf } from '../../domain/dashboard/index.ts'
 import { instantText } from '../../domain/instant-text.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
@@ -23,9 +17,8 @@ const activityCursor = cursorOf<ActivityPosition>(
 
 /** Counts and recent activity over the projects that the caller sees (contract §4). */
 export function dashboardRoutes(app: FastifyInstance, services: Services): void {
-  const { sql, now } = services
+  const { sql, now, dashboardMemory } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
-  const dashboardMemory = createDashboardMemory()
 
   routes.get(
     '/api/dashboard/summary',

@@ -1,3 +1,4 @@
+import { escapeHtml as text } from '../../domain/escape-html.ts'
 import { PROBLEMS } from '../../problem.ts'
 import { EVERYWHERE } from '../server/refusals.ts'
 import type { ApiDocument, Operation, Parameter, Schema } from './openapi-parts.ts'
@@ -171,13 +172,5 @@ function limits(schema: Schema): string[] {
   ]
 }
 
-const ESCAPES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-const text = (raw: string): string => raw.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character)
 /** Text in which `words` between backticks are code. */
 const prose = (raw: string): string => text(raw).replace(/`([^`]+)`/g, '<code>$1</code>')

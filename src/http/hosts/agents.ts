@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { isStorable } from '../../domain/access.ts'
 import {
   type AgentCaller,
   acknowledge,
@@ -17,6 +16,7 @@ import {
   registerAgent,
   TOLD_STEPS,
 } from '../../domain/agents/index.ts'
+import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'

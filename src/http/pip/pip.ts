@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
 import { z } from 'zod'
+import { escapeHtml } from '../../domain/escape-html.ts'
 import { Problem } from '../../problem.ts'
 
 /** Where `npm run build` puts the wheels (scripts/wheels.mjs): the same place seen from dist/ and from the sources. */
@@ -132,7 +133,7 @@ const fileOf = ({ filename, sha256, size, requires_python, metadata_sha256 }: Wh
 })
 
 const linkTo = ({ filename, sha256, requires_python, metadata_sha256 }: Wheel): string =>
-  `<a href="../../files/${filename}#sha256=${sha256}" data-requires-python="${requires_python.replace('>', '&gt;').replace('<', '&lt;')}" data-core-metadata="sha256=${metadata_sha256}">${filename}</a>`
+  `<a href="../../files/${filename}#sha256=${sha256}" data-requires-python="${escapeHtml(requires_python)}" data-core-metadata="sha256=${metadata_sha256}">${filename}</a>`
 
 function answer(
   request: FastifyRequest,

@@ -1,13 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import {
-  endMail,
-  escapeHtml,
-  findChoice,
-  type MailChoice,
-  resumeMail,
-} from '../../domain/notifications/index.ts'
+import { escapeHtml } from '../../domain/escape-html.ts'
+import { endMail, findChoice, type MailChoice, resumeMail } from '../../domain/notifications/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { OPS, type Rule, type RuleFields, TRIGGERS } from '../../domain/notifications/index.ts'
+import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
 import * as shapes from '../request/shapes.ts'
 
@@ -9,7 +10,7 @@ export const condition = z.strictObject({
   key: z
     .string()
     .regex(/^\P{Cs}{1,128}$/u, 'must be 1 to 128 characters')
-    .refine((key) => !key.includes('\u0000'), 'must not hold a NUL character')
+    .refine(isStorable, 'must not hold a NUL character')
     .describe('The series, such as `val_loss`'),
   op: z.enum(OPS),
   value: z.number().nullish().describe('What the series is compared with; `is_nan` has none'),

@@ -5,6 +5,7 @@ import { visibleBatch } from '../../domain/access.ts'
 import { LOG_STREAMS, readLogLines } from '../../domain/logs/index.ts'
 import { sample } from '../../domain/metrics/index.ts'
 import { readResources } from '../../domain/resources/index.ts'
+import { isStorable } from '../../domain/storable-text.ts'
 import type { Services } from '../../services.ts'
 import { repeatable } from '../request/filters.ts'
 import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
@@ -26,9 +27,7 @@ const resourcesQuery = z.strictObject({
   from: second.describe('First second: Unix seconds, or an instant'),
   to: second.describe('Last second, likewise'),
 })
-const storable = z
-  .string()
-  .refine((text) => !text.includes('\u0000') && text.isWellFormed(), 'holds what no text may hold')
+const storable = z.string().refine(isStorable, 'holds what no text may hold')
 const dbId = numberText(z.int().min(0).max(Number.MAX_SAFE_INTEGER)).optional()
 const logQuery = z.strictObject({
   job_id: storable.optional(),

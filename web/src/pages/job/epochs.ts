@@ -1,3 +1,5 @@
+import { lowerBound } from '../../lib/charts/line.ts'
+
 /** When epochs were reported: both columns rise. */
 export interface Times {
   epochs: readonly number[]
@@ -10,14 +12,7 @@ export interface Times {
  * last one it is the last.
  */
 export function epochAt({ epochs, times }: Times, at: number): number | undefined {
-  let low = 0
-  let high = times.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((times[middle] as number) < at) low = middle + 1
-    else high = middle
-  }
-  return epochs[Math.min(low, epochs.length - 1)]
+  return epochs[Math.min(lowerBound(times, at), epochs.length - 1)]
 }
 
 /** From when to when an epoch went: from the report before it to its own; the last one goes on. */

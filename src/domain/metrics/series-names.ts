@@ -1,0 +1,58 @@
+import type { Db, Fragment } from '../../db/sql.ts'
+import { isStorable } from '../storable-text.ts'
+import type { EpochRange } from './chunks.ts'
+
+/** Which series a query means, and what is known of them without their points. */
+
+export interface SeriesQuery extends EpochRange {
+  /** Names of series; every one when undefined. Names that no job has match nothing. */
+  keys?: readonly string[] | undefined
+  /** Ids of jobs, likewise. */
+  jobs?: readonly string[] | undefined
+}
+
+/** The key of a batch, or the keys of jobs of any batches: what the caller may see of them was settled before. */
+export type Scope = number | readonly number[]
+
+/** Names that the database can hold; null where all are meant. */
+export const storable = (names: readonly string[] | undefined): string[] | null =>
+  names?.filter(isStorable) ?? null
+
+/** Over a row `j` of jobs. */
+export const within = (db: Db, scope: Scope): Fragment =>
+  typeof scope === 'number' ? db`j.batch_key = ${scope}` : db`j.key = any (${[...scope]}::bigint[])`
+
+/** The first and last epoch of these jobs; undefined when they have none. */
+export async function epochBounds(
+  db: Db,
+  scope: Scope,
+  query: SeriesQuery,
+): Promise<{ first: number; last: number } | undefined> {
+  const jobs = storable(query.jobs)
+  const [row] = await db<{ first: number | null; last: number | null }[]>`/* series.bounds */
+    select min(e.epoch) first, max(p.max_epoch) last
+    from jobs j join job_progress p on p.job_key = j.key
+    cross join lateral (select epoch from epochs e where e.job_key = j.key order by epoch limit 1) e
+    where ${within(db, scope)} and (${jobs}::text[] is null or j.id = any (${jobs}::text[]))`
+  return row === undefined || row.first === null || row.last === null
+    ? undefined
+    : { first: row.first, last: row.last }
+}
+
+/** The ids of the jobs and the names of the series that a query finds, without their points. */
+export async function namesOfSeries(
+  db: Db,
+  batchKey: number,
+  query: SeriesQuery,
+): Promise<{ jobs: string[]; keys: string[] }> {
+  const keys = storable(query.keys)
+  const jobs = storable(query.jobs)
+  const [names] = await db<{ jobs: string[]; keys: string[] }[]>`/* series.names */
+    with found as (
+      select j.key, j.id, p.series from jobs j join job_progress p on p.job_key = j.key
+      where j.batch_key = ${batchKey} and p.series <> '{}' and (${jobs}::text[] is null or j.id = any (${jobs}::text[])))
+    select array(select id from found order by id) jobs,
+      array(select distinct name collate "C" from found, unnest(series) name
+        where ${keys}::text[] is null or name = any (${keys}::text[]) order by 1) keys`
+  return names ?? { jobs: [], keys: [] }
+}
