@@ -33,8 +33,11 @@ class Keeper:
         """Events of this reporter that wait on disk, as far as it knows."""
         return self._own_waiting
 
-    def spill(self, events: Sequence[Sealed], why: str) -> Sequence[Sealed]:
-        """Append to the spill file. Returns the events that could not be written (disk full, no folder)."""
+    def spill(self, events: Sequence[Sealed], why: str | None) -> Sequence[Sealed]:
+        """Append to the spill file. Returns the events that could not be written (disk full, no folder).
+
+        Without `why` nothing is logged about events that were written.
+        """
         if not events:
             return events
         try:
@@ -51,7 +54,9 @@ class Keeper:
             self.files.add(path)
             self._own_waiting += written
         self._counts.add(spilled=written)
-        if written == len(events):
+        if written == len(events) and why is None:
+            pass
+        elif written == len(events):
             self._voice.say(
                 logging.WARNING,
                 "spill",

@@ -34,9 +34,12 @@ def send_last_words(run: Run, how: str, deadline: float) -> None:
     batch_id = str(facts["batch_id"])
     sealer = Sealer(str(facts["project"]), batch_id, {"host": str(facts["host"])}, ids, voice, DEFAULT)
     keeper = Keeper(SpillFolder(folders(facts.get("folder"))), batch_id, Counts(), voice)
-    ends = [event for event in map(sealer.seal, _ends(run, how)) if event is not None]
+    sealed = [Sealed(one["id"], one["type"], one["line"].encode("utf-8")) for one in run.sealed.values()]
+    made = [sealer.seal(event) for event in _starts(run)]
+    ends = [sealer.seal(event) for event in _ends(run, how)]
+    events = [*sealed, *(event for event in (*made, *ends) if event is not None)]
     if not facts.get("url") or not facts.get("token"):
-        keeper.spill(ends, "the process has died")
+        keeper.spill(events, "the process has died")
         return
     transport = Transport(Target.parse(str(facts["url"])), str(facts["token"]), _TIMEOUT_S)
 
@@ -47,8 +50,8 @@ def send_last_words(run: Run, how: str, deadline: float) -> None:
         return True
 
     sender = Sender(transport, DEFAULT, pause)
-    sent = sender.send(ends)
-    unknown = [event for event, fate in zip(ends, sent.fates, strict=True) if fate is None]
+    sent = sender.send(events)
+    unknown = [event for event, fate in zip(events, sent.fates, strict=True) if fate is None]
     if unknown:
         keeper.spill(unknown, "the service is away")
         return
@@ -66,6 +69,16 @@ def send_last_words(run: Run, how: str, deadline: float) -> None:
             return
 
 
+def _starts(run: Run) -> list[Pending]:
+    """Starts that the training had no time to make: with what it knew then, without the state of git."""
+    events: list[Pending] = []
+    if run.start is not None:
+        events.append(Pending(0, "batch_start", None, int(run.began * 1000), run.start))
+    for job_id, (began, data) in run.job_starts.items():
+        events.append(Pending(len(events), "job_start", job_id, int(began * 1000), data))
+    return events
+
+
 def _ends(run: Run, how: str) -> list[Pending]:
     failure: str | None = how
     if run.stopping:
@@ -74,8 +87,12 @@ def _ends(run: Run, how: str) -> list[Pending]:
         failure = run.failure
     ms = now_ms()
     events: list[Pending] = []
+    cause: dict[str, Any] = {}
+    if failure == how and run.stderr:
+        cause = {"traceback": "The last lines on stderr:\n" + "\n".join(run.stderr)}
     for job_id, began in run.jobs.items():
-        data: dict[str, Any] = {"reason": failure or how, "elapsed_s": round(max(0.0, ms / 1000 - began), 3)}
+        elapsed_s = round(max(0.0, ms / 1000 - began), 3)
+        data: dict[str, Any] = {"reason": failure or how, "elapsed_s": elapsed_s, **cause}
         events.append(Pending(len(events), "job_failed", job_id, ms, data))
     if run.facts.get("guest"):
         return events
@@ -85,6 +102,6 @@ def _ends(run: Run, how: str) -> list[Pending]:
         "n_failed": run.n_failed + len(run.jobs),
     }
     if failure is not None:
-        data["reason"] = failure
+        data.update(reason=failure, **cause)
     events.append(Pending(len(events), "batch_failed" if failure else "batch_done", None, ms, data))
     return events

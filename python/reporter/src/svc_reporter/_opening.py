@@ -21,13 +21,8 @@ if TYPE_CHECKING:
     from ._reporter import Reporter
 
 
-def start_data(
-    run: Reporter, snapshot: Snapshot, config: Any, tags: list[str], rerun: Rerun, record: OwnRecord
-) -> Callable[[], dict[str, Any]]:
-    """The data of `batch_start`, completed with git's state when the worker gets to it.
-
-    The record of the run is written then, so that it is there before the service can ask for a rerun.
-    """
+def start_data(run: Reporter, snapshot: Snapshot, config: Any, tags: list[str], rerun: Rerun) -> dict[str, Any]:
+    """The data of `batch_start` without `env_snapshot`, whose git state takes time: see `complete_start`."""
     data: dict[str, Any] = {
         "experiment_type": run.experiment_type,
         "n_total": run.n_total,
@@ -47,6 +42,16 @@ def start_data(
         data["rerun_jobs"] = sorted(rerun.jobs)
     if world_size() > 1:
         data["world_size"] = world_size()
+    return data
+
+
+def complete_start(
+    run: Reporter, data: dict[str, Any], snapshot: Snapshot, record: OwnRecord
+) -> Callable[[], dict[str, Any]]:
+    """`start_data` with git's state, for the worker to call.
+
+    The record of the run is written then, so that it is there before the service can ask for a rerun.
+    """
 
     def complete() -> dict[str, Any]:
         record.start(snapshot)
@@ -93,8 +98,11 @@ class OwnRecord:
             self._voice.once(logging.WARNING, "run record end", f"the end of this run could not be recorded: {error}")
 
 
-def watch(run: Reporter, settings: Settings, *, guest: bool) -> _watchdog.Watched | None:
-    """Have the watchdog end this run should this process die without a word. Never raises."""
+def watch(run: Reporter, settings: Settings, start: dict[str, Any] | None) -> _watchdog.Watched | None:
+    """Have the watchdog end this run should this process die without a word. Never raises.
+
+    `start` is what `start_data` gave; None for a guest, which neither starts nor ends its batch.
+    """
     try:
         return _watchdog.watch(
             {
@@ -104,7 +112,8 @@ def watch(run: Reporter, settings: Settings, *, guest: bool) -> _watchdog.Watche
                 "url": str(settings.target) if settings.target else None,
                 "token": settings.token,
                 "folder": settings.folder,
-                "guest": guest,
+                "guest": start is None,
+                "start": start,
             }
         )
     except Exception as error:

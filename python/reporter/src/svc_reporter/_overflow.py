@@ -1,14 +1,17 @@
-"""Writes events that found the queue full to the spill file, so that neither the training nor they suffer.
+"""Writes events to the spill file while the worker cannot: it may be inside a request for seconds.
 
-Its own thread, started when first needed: the worker may be inside a request for seconds just then. A training that
-outruns even this thread writes blocks itself, so that memory stays bounded and no event is lost.
+That is what found the queue full, and everything in memory as soon as a request takes long, because a process that is
+killed loses what is only in memory. A training that outruns even this thread writes blocks itself, so that memory stays
+bounded and no event is lost.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
 
 from ._delivery import Counts
 from ._envelope import Sealer
@@ -17,7 +20,13 @@ from ._log import Voice
 from ._queue import EventQueue, Pending
 from ._shutdown import Shutdown
 
+if TYPE_CHECKING:
+    from ._worker import Worker
+
 _BLOCK = 500
+_LOOK_S = 0.25
+"""How often it looks at the worker. A send that is seen twice takes long. Time alone would not tell: while the training
+holds the interpreter's lock, all threads wait."""
 _HELP_AT = 4_000
 """Waiting events from which on the training writes, too."""
 _HELP_BLOCK = 100
@@ -27,20 +36,31 @@ _DISK_RETRY_S = 1.0
 
 class Overflow:
     def __init__(
-        self, queue: EventQueue, sealer: Sealer, keeper: Keeper, counts: Counts, shutdown: Shutdown, voice: Voice
+        self,
+        queue: EventQueue,
+        sealer: Sealer,
+        keeper: Keeper,
+        counts: Counts,
+        shutdown: Shutdown,
+        worker: Worker,
+        voice: Voice,
     ) -> None:
         self._queue = queue
         self._sealer = sealer
         self._keeper = keeper
         self._counts = counts
         self._shutdown = shutdown
+        self._worker = worker
         self._voice = voice
+        self._looked = 0.0
+        self._seen = 0
+        """The worker's send at the last look, as `Worker.sending` numbers them."""
         self._wakes: SimpleQueue[None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._start_lock = threading.RLock()
         self._busy = False
 
-    def wake(self) -> None:
+    def start(self) -> None:
         if self._thread is None:
             with self._start_lock:
                 if self._thread is None:
@@ -50,6 +70,9 @@ class Overflow:
                     except RuntimeError:
                         return  # interpreter shutdown: close() writes the spillover itself
                     self._thread = thread
+
+    def wake(self) -> None:
+        self.start()
         if self._queue.disk_is_full:
             lost = self._counts.read(0).dropped
             if lost:
@@ -68,7 +91,7 @@ class Overflow:
     def stop(self) -> None:
         self._wakes.put(None)
 
-    def _write(self, events: list[Pending]) -> None:
+    def _write(self, events: list[Pending], why: str | None = "more events come than the service takes") -> None:
         """To disk; what the disk does not take waits in the spillover again."""
         sealed = []
         origins = []
@@ -79,7 +102,7 @@ class Overflow:
             else:
                 sealed.append(done)
                 origins.append(event)
-        left = self._keeper.spill(sealed, "more events come than the service takes")
+        left = self._keeper.spill(sealed, why)
         self._queue.disk_is_full = bool(left)
         if left:
             # Newest first, so that they stand in their order again.
@@ -96,9 +119,24 @@ class Overflow:
             self._busy = False
             if self._shutdown.ending:
                 return
+            self._look()
             try:
-                self._wakes.get(timeout=_DISK_RETRY_S if self._queue.disk_is_full else None)
+                self._wakes.get(timeout=_DISK_RETRY_S if self._queue.disk_is_full else _LOOK_S)
                 while True:
                     self._wakes.get_nowait()
             except Empty:
                 continue
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if now - self._looked < _LOOK_S:
+            return
+        self._looked = now
+        sending = self._worker.sending
+        if sending and sending == self._seen and not self._queue.disk_is_full:
+            self._worker.insure(sending)
+            while events := self._queue.take_data(_BLOCK):
+                self._busy = True
+                self._write(events, None)
+                self._busy = False
+        self._seen = sending

@@ -20,6 +20,7 @@ from ._settings import Settings
 from ._shutdown import Shutdown
 from ._spill import SpillFolder, folders
 from ._transport import Transport
+from ._watchdog import Watched
 from ._worker import Worker
 
 _FLUSH_SHARE = 0.7
@@ -62,7 +63,9 @@ class Pipeline:
             voice,
             tuning,
         )
-        self._overflow = Overflow(self._queue, self._sealer, self._keeper, self._counts, self._shutdown, voice)
+        self._overflow = Overflow(
+            self._queue, self._sealer, self._keeper, self._counts, self._shutdown, self._worker, voice
+        )
         self._replayer: Replayer | None = None
         self._replay_transport = self._new_transport()
         if self._replay_transport is not None:
@@ -76,7 +79,17 @@ class Pipeline:
                 tuning,
             )
 
+    @property
+    def watched(self) -> Watched | None:
+        """The run as the watchdog knows it; set before `start`."""
+        return self._worker.watched
+
+    @watched.setter
+    def watched(self, watched: Watched | None) -> None:
+        self._worker.watched = watched
+
     def start(self) -> None:
+        self._overflow.start()
         for thread in (self._worker, self._replayer):
             if thread is not None:
                 try:

@@ -22,6 +22,7 @@ EventData = dict[str, Any] | Callable[[], dict[str, Any]]
 """A callable is resolved by the worker: reading git state must not delay the training's first step."""
 
 STARTS_AND_ENDS = frozenset({"batch_start", "batch_done", "batch_failed", "job_start", "job_done", "job_failed"})
+STARTS = frozenset({"batch_start", "job_start"})
 _BATCH_ENDS = frozenset({"batch_done", "batch_failed"})
 
 
@@ -120,6 +121,13 @@ class EventQueue:
 
     def take_ends(self, limit: int) -> list[Pending]:
         return _take(self._ends, limit)
+
+    def take_data(self, limit: int) -> list[Pending]:
+        """Up to `limit` events that neither start nor end anything, lane by lane."""
+        taken: list[Pending] = []
+        for lane in (self._metrics, self._logs, self._samples):
+            taken += _take(lane, limit - len(taken))
+        return taken
 
     def take_spillover(self, limit: int) -> list[Pending]:
         return _take(self.spillover, limit)

@@ -17,7 +17,7 @@ from ._failure import STOPPED, reason_of, trace_of
 from ._ids import new_batch_id, now_ms
 from ._job import Job
 from ._log import Voice
-from ._opening import OwnRecord, start_data, watch
+from ._opening import OwnRecord, complete_start, start_data, watch
 from ._periodic import Periodic
 from ._pipeline import Pipeline
 from ._plain import plain
@@ -307,7 +307,7 @@ class Reporter:
             self._open_jobs.append(job)
             self._last_job_id = job.id
             if self._watched is not None:
-                self._watched.job_started(job.id)
+                self._watched.job_started(job.id, data)
             early, self._early = self._early, []
             at_once = self._last_end == (job.id, now_ms())
         if at_once:
@@ -337,6 +337,11 @@ class Reporter:
 
     def check_stop_log(self) -> None:
         self._stop.raise_first()
+
+    def note_stderr(self, line: str) -> None:
+        """Should this process die without a word, its last lines on stderr may say why."""
+        if self._watched is not None and self._pid == os.getpid():
+            self._watched.stderr(line)
 
     def honour_stop(self) -> None:
         """The training is being ended because of the stop flag, without an exception: say so at the end."""
@@ -381,12 +386,13 @@ class Reporter:
             queue_size=self._queue_size,
             voice=self.voice,
         )
+        start: dict[str, Any] | None = None
         if not self.is_guest:
             record = self._record = OwnRecord(self.project, self.batch_id, self._settings, self.voice)
-            data = start_data(self, snapshot, self._config, self._tags, self._rerun, record)
-            pipeline.put("batch_start", None, data)
+            start = start_data(self, snapshot, self._config, self._tags, self._rerun)
+            pipeline.put("batch_start", None, complete_start(self, start, snapshot, record))
+        self._watched = pipeline.watched = watch(self, self._settings, start)
         pipeline.start()
-        self._watched = watch(self, self._settings, guest=self.is_guest)
         self._periodics = [
             Periodic("heartbeat", self._heartbeat_s, self._heartbeat, self.voice),
             Periodic("resources", self._resources_s, Sampler(snapshot.cwd, self._on_sample), self.voice),

@@ -317,7 +317,10 @@ class Run:
     def _print(self, stream: str, line: str, at: float) -> None:
         self._begin_for_lines()
         ms = now_ms() - int((time.monotonic() - at) * 1000)
-        self._reporter.emit_log(None, redact_text(line), "info", ms, stream=stream)
+        line = redact_text(line)
+        if stream == "stderr" and not line.startswith("svc: "):
+            self._reporter.note_stderr(line)
+        self._reporter.emit_log(None, line, "info", ms, stream=stream)
 
     def _begin_for_lines(self) -> None:
         """A line needs a job to belong to: the run's own begins where many lines wait for one."""

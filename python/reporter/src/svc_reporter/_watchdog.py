@@ -13,14 +13,17 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import _lifecycle
+from ._envelope import Sealed
 from ._process import ProcessIdentity
 
 _CHILD = Path(__file__).with_name("_watchdog_child.py")
 _MOST_UNSENT = 1024 * 1024
+_LINE_LIMIT = 1_000
 _QUIET = getattr(socket, "MSG_NOSIGNAL", 0) | getattr(socket, "MSG_DONTWAIT", 0)
 """A child that is gone must not cost the training a SIGPIPE, and a slow one no time."""
 
@@ -39,13 +42,28 @@ class Watched:
     def __init__(self, link: _Link, facts: dict[str, Any]) -> None:
         self._link = link
         self.key = f"{facts['batch_id']} {id(self)}"
-        link.open(self, {"open": self.key, **facts})
+        link.open(self, {"open": self.key, **facts, "start": _as_json(facts["start"])})
 
-    def job_started(self, job_id: str) -> None:
-        self._link.send({"run": self.key, "job": job_id})
+    def job_started(self, job_id: str, start: dict[str, Any]) -> None:
+        """`start` is the data of the job's start event."""
+        self._link.send({"run": self.key, "job": job_id, "start": _as_json(start)})
+
+    def sealed(self, events: Iterable[Sealed]) -> None:
+        """These starts are on their way to the service; the watchdog sends them again, should they not arrive."""
+        for event in events:
+            message = {"id": event.event_id, "type": event.event_type, "line": event.line.decode("utf-8")}
+            self._link.send({"run": self.key, "sealed": message})
+
+    def safe(self, event_ids: Sequence[str]) -> None:
+        """These starts are with the service or on disk."""
+        self._link.send({"run": self.key, "safe": list(event_ids)})
 
     def job_ended(self, job_id: str, *, done: bool) -> None:
         self._link.send({"run": self.key, "job_end": job_id, "done": done})
+
+    def stderr(self, line: str) -> None:
+        """A line that the training wrote to stderr; the last ones may say why it died."""
+        self._link.send({"run": self.key, "stderr": line[:_LINE_LIMIT]})
 
     def stopping(self) -> None:
         """A stop was asked for: however the process ends now, its run was stopped."""
@@ -111,6 +129,8 @@ class _Link:
         near, far = socket.socketpair()
         try:
             near.setblocking(False)
+            # Room for a start with a long configuration while the child itself is still starting.
+            near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_UNSENT)
             identity = ProcessIdentity.own()
             # Its own start makes a second child and ends, so that the training has none that it did not make.
             starter = subprocess.Popen(
@@ -129,6 +149,17 @@ class _Link:
             far.close()
         self._socket = near
         threading.Thread(target=starter.wait, name="svc-reporter-watchdog-start", daemon=True).start()
+
+
+def _as_json(start: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The start without values that JSON does not know: the worker has other means for those."""
+    if start is None:
+        return None
+    try:
+        json.dumps(start)
+        return start
+    except (TypeError, ValueError):
+        return {key: value for key, value in start.items() if isinstance(value, (str, int, float, bool))}
 
 
 _link = _Link()

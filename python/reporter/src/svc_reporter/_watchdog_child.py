@@ -15,6 +15,7 @@ import select
 import signal
 import sys
 import time
+from collections import deque
 from typing import Any
 
 if not __package__:  # as a script: the folder of the package, after the standard library
@@ -23,6 +24,7 @@ if not __package__:  # as a script: the folder of the package, after the standar
 
 SEND_S = 8.0
 _TICK_S = 1.0
+_STDERR_LINES = 20
 _IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGTSTP", "SIGPIPE")
 """They are meant for the training."""
 
@@ -33,25 +35,49 @@ class Run:
     def __init__(self, facts: dict[str, Any]) -> None:
         self.facts = facts
         self.began = time.time()
+        self.start: dict[str, Any] | None = facts.get("start")
+        """The data of the batch's start, until the training has made the event itself."""
         self.jobs: dict[str, float] = {}
         """Open jobs and when they began."""
+        self.job_starts: dict[str, tuple[float, dict[str, Any]]] = {}
+        """The same for jobs, with the time of their start."""
+        self.sealed: dict[str, dict[str, str]] = {}
+        """By event id, the start events that the training has made: neither the service nor the disk has them yet."""
         self.n_done = self.n_failed = 0
+        self.stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        """The last lines that the training wrote there."""
         self.stopping = self.closing = False
         self.failure: str | None = None
 
     def hear(self, message: dict[str, Any]) -> None:
         if "job" in message:
             self.jobs[message["job"]] = time.time()
+            if message.get("start") is not None:
+                self.job_starts[message["job"]] = (time.time(), message["start"])
+        elif "sealed" in message:
+            self._hear_sealed(message["sealed"])
+        elif "safe" in message:
+            for event_id in message["safe"]:
+                self.sealed.pop(event_id, None)
         elif "job_end" in message:
             self.jobs.pop(message["job_end"], None)
             if message["done"]:
                 self.n_done += 1
             else:
                 self.n_failed += 1
+        elif "stderr" in message:
+            self.stderr.append(message["stderr"])
         elif "stopping" in message:
             self.stopping = True
         elif "closing" in message:
             self.closing, self.failure = True, message["failure"]
+
+    def _hear_sealed(self, event: dict[str, str]) -> None:
+        self.sealed[event["id"]] = event
+        if event["type"] == "batch_start":
+            self.start = None
+        else:
+            self.job_starts.pop(str(json.loads(event["line"])["job_id"]), None)
 
 
 class Parent:

@@ -10,6 +10,9 @@ before it, and at the end also when there is no time left for the rest.
 
 The events in the worker's hands are visible to close(): at its deadline it takes them over under `_hands`
 and spills them, and the worker, coming back from its request, finds `abandoned` and lets go.
+
+While a request takes long, another thread writes them to disk (`insure`), and they are the spill file's from then on:
+what the service took nevertheless is a duplicate when that is sent.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from ._answers import Fate
 from ._breaker import Breaker
@@ -28,13 +32,16 @@ from ._keep import Keeper
 from ._log import Voice
 from ._own_spill import Drained, OwnSpill
 from ._pace import Pace
-from ._queue import STARTS_AND_ENDS, EventQueue, Pending
+from ._queue import STARTS, STARTS_AND_ENDS, EventQueue, Pending
 from ._sender import Sender, Sent, Stopped
 from ._shutdown import Shutdown
 from ._transport import Transport
 from ._tuning import Tuning
+from ._watchdog import Watched
 
 _LOOK_FOR_ENDS_S = 0.05
+_SHORT_PAUSE_S = 1.0
+"""Between two attempts at a service that does not answer."""
 
 
 class Worker(threading.Thread):
@@ -81,6 +88,12 @@ class Worker(threading.Thread):
         self._pass_by = False
         """A start or an end may interrupt the wait."""
         self._busy = False
+        self.watched: Watched | None = None
+        self.sending = 0
+        """The number of the send that is under way, or that waits a moment before its next attempt; 0 between sends."""
+        self._sends = 0
+        self._insured: set[str] = set()
+        """Ids of events of the present send that are on disk meanwhile."""
 
     # --- called from other threads
 
@@ -101,6 +114,18 @@ class Worker(threading.Thread):
 
     def busy(self) -> bool:
         return self._busy
+
+    def insure(self, sending: int) -> None:
+        """Write what is in the worker's hands to disk, if it is still in that send."""
+        with self._hands:
+            if self._shutdown.abandoned or self.sending != sending:
+                return
+            held = [event for event in self._held if isinstance(event, Sealed)]
+            left = self._keeper.spill(held, None)
+            written = held[: len(held) - len(left)]
+            self._insured.update(event.event_id for event in written)
+            self._held = left
+            self._say_safe(written)
 
     # --- the thread
 
@@ -180,6 +205,8 @@ class Worker(threading.Thread):
 
     def _pause(self, seconds: float) -> bool:
         """The sender's wait between two attempts; False when it was cut short for the end, or for a start or end."""
+        if seconds > _SHORT_PAUSE_S:
+            self.sending = 0  # told to wait, by a service that is there
         end = time.monotonic() + seconds
         while self._pass_by and not self._shutdown.closing and end - time.monotonic() > _LOOK_FOR_ENDS_S:
             if self._queue.has_ends:
@@ -234,28 +261,43 @@ class Worker(threading.Thread):
         return False
 
     def _deliver(self, events: Sequence[Pending | Sealed], *, once: bool = False) -> bool:
-        sealed = self._seal(events)
-        at = 0
-        while at < len(sealed) and self._sender is not None:
-            part = _fitting(sealed[at:], self._tuning.array_limit_bytes)
+        rest: Sequence[Sealed] = self._seal(events)
+        with self._hands:
+            insured = self._insured = set()
+        while rest and self._sender is not None:
+            part = _fitting(rest, self._tuning.array_limit_bytes)
             self._pass_by = not self._parked and not any(event.event_type in STARTS_AND_ENDS for event in part)
-            sent = self._sender.send(part, once=once)
+            with self._send_under_way():
+                sent = self._sender.send(part, once=once)
             parks = sent.stopped is Stopped.INTERRUPTED and self._pass_by and not self._shutdown.closing
             with self._hands:
                 if self._shutdown.abandoned:
                     return True  # close() has taken them over, this part too
-                self._held = () if sent.stopped else sealed[at + len(part) :]
+                rest = rest[len(part) :]
+                in_memory = [event for event in rest if event.event_id not in insured]
+                self._held = () if sent.stopped else in_memory
                 if parks:
-                    rest = [event for event, fate in zip(part, sent.fates, strict=True) if fate is None]
-                    self._parked = [*rest, *sealed[at + len(part) :]]
-            unknown = self._settle(part, sent, parks=parks)
-            at += len(part)
+                    fates = zip(part, sent.fates, strict=True)
+                    waits = [event for event, fate in fates if fate is None and event.event_id not in insured]
+                    self._parked = [*waits, *in_memory]
+                # Starts and ends are sent at once, on disk or not.
+                rest = [event for event in rest if event.event_type in STARTS_AND_ENDS or event.event_id not in insured]
+            unknown = self._settle(part, sent, insured, parks=parks)
             if parks:
                 return True
             if sent.stopped is not None:
-                self._store([*unknown, *sealed[at:]], f"the service is away ({sent.why})")
+                self._store([*unknown, *in_memory], f"the service is away ({sent.why})")
                 return True
         return True
+
+    @contextmanager
+    def _send_under_way(self) -> Iterator[None]:
+        self._sends += 1
+        self.sending = self._sends
+        try:
+            yield
+        finally:
+            self.sending = 0
 
     def _seal(self, events: Sequence[Pending | Sealed]) -> list[Sealed]:
         sealed: list[Sealed] = []
@@ -271,19 +313,30 @@ class Worker(threading.Thread):
                 return []
             self._held = sealed
             self._counts.add(dropped=invalid)
+        if self.watched is not None:
+            self.watched.sealed(event for event in sealed if event.event_type in STARTS)
         return sealed
 
-    def _settle(self, events: Sequence[Sealed], sent: Sent, *, parks: bool) -> list[Sealed]:
-        """Count every known fate; returns the events without one."""
+    def _say_safe(self, events: Sequence[Sealed]) -> None:
+        if self.watched is not None:
+            starts = [event.event_id for event in events if event.event_type in STARTS]
+            if starts:
+                self.watched.safe(starts)
+
+    def _settle(self, events: Sequence[Sealed], sent: Sent, insured: set[str], *, parks: bool) -> list[Sealed]:
+        """Count every known fate; returns the events without one. Those that are on disk meanwhile count there."""
         unknown: list[Sealed] = []
         refused: list[Sealed] = []
         why = ""
         fates = sent.fates
-        if fates.count(Fate.ACCEPTED) == len(fates):
+        self._say_safe([event for event, fate in zip(events, fates, strict=True) if fate is not None])
+        if not insured and fates.count(Fate.ACCEPTED) == len(fates):
             self._counts.add(accepted=len(fates))
             fates = []
         for position, (event, fate) in enumerate(zip(events, fates, strict=False)):
             reason = sent.reasons.get(position, "")
+            if event.event_id in insured:
+                continue
             if fate is None:
                 unknown.append(event)
             elif fate is Fate.SET_ASIDE:
@@ -328,6 +381,7 @@ class Worker(threading.Thread):
             self._keeper.set_aside(sealed, "the token is not accepted")
         else:
             left = self._keeper.spill(sealed, why)
+        self._say_safe(sealed[: len(sealed) - len(left)])
         with self._hands:
             if not self._shutdown.abandoned:
                 self._held = left
@@ -369,7 +423,8 @@ class Worker(threading.Thread):
         if self._sender is None:
             return False
         self._pass_by = True
-        result = self._own_spill.drain(self._sender, self._back, once=once)
+        with self._send_under_way():
+            result = self._own_spill.drain(self._sender, self._back, once=once)
         if result is Stopped.UNREACHABLE:
             self.breaker.trip()
         elif result is Stopped.UNAUTHORISED:
