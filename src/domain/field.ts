@@ -53,6 +53,7 @@ const typed = <Value>(
 ): FieldType<Value> => ({ shape, graphql, sql, list, nullable: false })
 
 export const id = typed(z.string(), 'ID', 'text')
+export const ids = typed(z.array(z.string()), 'ID', 'text[]', true)
 export const text = typed(z.string(), 'String', 'text')
 export const texts = typed(z.array(z.string()), 'String', 'text[]', true)
 export const int = typed(z.int(), 'Int', 'int')
@@ -64,6 +65,10 @@ export const number = typed(z.union([z.number(), z.string()]), 'Number', 'float8
 export const json = typed<Record<string, unknown>>(z.record(z.string(), z.unknown()), 'JSON', 'jsonb')
 /** JSON whose shape is known. */
 export const jsonOf = <Value>(shape: z.ZodType<Value>): FieldType<Value> => typed(shape, 'JSON', 'jsonb')
+/** One of these words; a text to GraphQL. */
+export const word = <const Words extends readonly [string, ...string[]]>(
+  words: Words,
+): FieldType<Words[number]> => typed<Words[number]>(z.enum(words), 'String', 'text')
 /** What has a type of its own in GraphQL: an enum, an object. */
 export const own = <Value>(shape: z.ZodType<Value>, sql = 'jsonb'): FieldType<Value> =>
   typed(shape, null, sql)

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import {
   type CommandView,
+  commandFields,
   commandsOf,
   countHosts,
   type HostView,
+  hostFields,
   hostView,
   listHosts,
   readHost,
@@ -14,6 +16,7 @@ import { Problem } from '../problem.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { connectionCost, LOOKUP } from './costs.ts'
+import { declared } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
 import { connectionType, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
@@ -33,34 +36,7 @@ builder.objectType(HostType, {
   description:
     'A host that batches reported from, or that has an agent. Yours only; all of them for administrators.',
   fields: (t) => ({
-    id: t.id({ description: 'The agent_id, where it has an agent', resolve: ({ id }) => id }),
-    agentId: t.id({ nullable: true, description: 'Null without an agent', resolve: (host) => host.agent_id }),
-    clockSkewS: t.float({
-      nullable: true,
-      description: "Seconds that its clock is behind the service's, by its newest batch",
-      resolve: (host) => host.clock_skew_s,
-    }),
-    hostname: t.string({ resolve: ({ hostname }) => hostname }),
-    capabilities: t.field({ type: 'JSON', resolve: ({ capabilities }) => capabilities }),
-    version: t.string({ resolve: ({ version }) => version }),
-    owner: t.field({ type: PersonType, resolve: ({ owner }) => owner }),
-    online: t.boolean({ resolve: ({ online }) => online }),
-    lastSeenAt: t.field({ type: 'DateTime', resolve: (host) => host.last_seen_at }),
-    registeredAt: t.field({ type: 'DateTime', resolve: (host) => host.registered_at }),
-    rotatedAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: 'When another registration of the host last replaced its token',
-      resolve: (host) => host.rotated_at,
-    }),
-    revokedAt: t.field({ type: 'DateTime', nullable: true, resolve: (host) => host.revoked_at }),
-    pollIntervalS: t.int({ resolve: (host) => host.poll_interval_s }),
-    running: t.field({
-      type: [RunningType],
-      description: 'What its last heartbeat said',
-      resolve: ({ running }) => running,
-    }),
-    pendingCommands: t.int({ resolve: (host) => host.pending_commands }),
+    ...declared(t, hostFields, { owner: PersonType, running: [RunningType] }, (host) => host),
   }),
 })
 const HostConnection = connectionType<typeof HostType, HostView>('Host', HostType)
@@ -132,52 +108,12 @@ const CommandType = builder.objectRef<CommandView>('AgentCommand')
 builder.objectType(CommandType, {
   description: 'A rerun or a stop that was given to an agent.',
   fields: (t) => ({
-    cmdId: t.id({ resolve: (command) => command.cmd_id }),
-    kind: t.field({ type: KindType, resolve: ({ kind }) => kind }),
-    state: t.field({ type: StateType, resolve: ({ state }) => state }),
-    batchId: t.id({ resolve: (command) => command.batch_id }),
-    linkedBatchIds: t.idList({
-      description: 'The batches that the process of a rerun reports',
-      resolve: (command) => command.linked_batch_ids,
-    }),
-    hostId: t.id({ resolve: (command) => command.host_id }),
-    hostname: t.string({ resolve: ({ hostname }) => hostname }),
-    command: t.string({
-      nullable: true,
-      description: '`[redacted]` for everyone but the owner of the batch',
-      resolve: ({ command }) => command,
-    }),
-    authorizedBy: t.string({
-      description:
-        'record: the host must have recorded that run; owner_words: the owner gave the command in a session',
-      resolve: (command) => command.authorized_by,
-    }),
-    cwd: t.string({ nullable: true, resolve: ({ cwd }) => cwd }),
-    overridden: t.stringList({
-      description: 'What of the recorded was replaced: command, cwd',
-      resolve: ({ overridden }) => overridden,
-    }),
-    jobs: t.string({
-      nullable: true,
-      description: 'Of a rerun: all, or failed, which are those that failed, were lost or are missing',
-      resolve: ({ jobs }) => jobs,
-    }),
-    pid: t.float({ nullable: true, resolve: ({ pid }) => pid }),
-    exitCode: t.int({ nullable: true, resolve: (command) => command.exit_code }),
-    failureReason: t.string({ nullable: true, resolve: (command) => command.failure_reason }),
-    outputTail: t.string({
-      nullable: true,
-      description: 'The end of what the process wrote',
-      resolve: (command) => command.output_tail,
-    }),
-    requestedBy: t.field({
-      type: PersonType,
-      nullable: true,
-      resolve: (command) => command.requested_by,
-    }),
-    createdAt: t.field({ type: 'DateTime', resolve: (command) => command.created_at }),
-    ackedAt: t.field({ type: 'DateTime', nullable: true, resolve: (command) => command.acked_at }),
-    finishedAt: t.field({ type: 'DateTime', nullable: true, resolve: (command) => command.finished_at }),
+    ...declared(
+      t,
+      commandFields,
+      { kind: KindType, state: StateType, requested_by: PersonType },
+      (command) => command,
+    ),
   }),
 })
 const CommandConnection = connectionType<typeof CommandType, CommandView>('AgentCommand', CommandType)

@@ -78,12 +78,17 @@ builder.node(BatchType, {
     'project_key' in (value as BatchNode).row,
   loadMany: (ids, context) => batchesById(context, ids),
   fields: (t) => ({
-    ...declared(t, batchFields, {
-      status: BatchStatusType,
-      owner: PersonType,
-      slots: SlotsType,
-      can: CanType,
-    }),
+    ...declared(
+      t,
+      batchFields,
+      {
+        status: BatchStatusType,
+        owner: PersonType,
+        slots: SlotsType,
+        can: CanType,
+      },
+      ({ view }) => view,
+    ),
     project: t.field({
       type: ProjectType,
       complexity: LOOKUP,

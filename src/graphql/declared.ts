@@ -9,11 +9,13 @@ type Declared<Node> = Record<string, ReturnType<FieldBuilder<Node>['field']>>
 /**
  * The fields of a noun's table (domain/field.ts) for its GraphQL type.
  * @param types of the fields that have a type of their own in the schema, by their names in the table
+ * @param viewOf where a node keeps the values of the fields
  */
-export function declared<Node extends { view: object }>(
+export function declared<Node extends object>(
   t: FieldBuilder<Node>,
   fields: Fields,
   types: Readonly<Record<string, unknown>>,
+  viewOf: (node: Node) => object,
 ): Declared<Node> {
   const found: Declared<Node> = {}
   for (const [name, field] of Object.entries(fields)) {
@@ -26,7 +28,7 @@ export function declared<Node extends { view: object }>(
       type: list ? [type] : type,
       nullable,
       ...(field.means !== undefined && { description: field.means }),
-      resolve: ({ view }: Node) => view[name as keyof typeof view],
+      resolve: (node: Node) => viewOf(node)[name as never],
       // The table's types are held against the view's where it is made; Pothos cannot follow them here.
     } as never)
   }

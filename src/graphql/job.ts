@@ -31,7 +31,7 @@ builder.node(JobType, {
   isTypeOf: (value) => value instanceof JobNode,
   loadMany: (ids, context) => jobsByName(context, ids.map(nameIn)),
   fields: (t) => ({
-    ...declared(t, jobFields, { status: JobStatusType }),
+    ...declared(t, jobFields, { status: JobStatusType }, ({ view }) => view),
     metrics: t.loadableList({
       type: MetricType,
       byPath: true,

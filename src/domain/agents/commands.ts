@@ -1,34 +1,7 @@
 import type { Db } from '../../db/sql.ts'
 import { REDACTED } from '../audit.ts'
-import { type CommandKind, type CommandState, EXPIRES_MS, pendingSince, type Step } from './agent.ts'
-
-/** A command on the wire (specification §2.3 "Agent command"). */
-export interface CommandView {
-  cmd_id: string
-  kind: CommandKind
-  state: CommandState
-  /** The batch that it is about. */
-  batch_id: string
-  /** The batches that the process of a rerun reports. */
-  linked_batch_ids: string[]
-  host_id: string
-  hostname: string
-  /** `[redacted]` for everyone but the owner of the batch: it may carry a secret. */
-  command: string | null
-  cwd: string | null
-  overridden: string[]
-  jobs: 'all' | 'failed' | null
-  pid: number | null
-  exit_code: number | null
-  /** What entitles the agent to run it: its own record of the run, or the owner, who gave the command in a session. */
-  authorized_by: 'record' | 'owner_words'
-  failure_reason: string | null
-  output_tail: string | null
-  requested_by: { id: string; name: string } | null
-  created_at: string
-  acked_at: string | null
-  finished_at: string | null
-}
+import { type CommandKind, EXPIRES_MS, pendingSince, type Step } from './agent.ts'
+import type { CommandView } from './command-fields.ts'
 
 /** What happened to the batch itself, beside the steps of its stops and reruns. */
 export type HistoryStep =

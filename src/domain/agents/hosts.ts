@@ -5,29 +5,7 @@ import { clockSkewS } from '../batches/index.ts'
 import { isAdmin, type Known } from '../caller.ts'
 import { isUuid } from '../uuid.ts'
 import { isOnline, onlineSince, POLL_INTERVAL_S } from './agent.ts'
-
-/** A host on the wire (specification §2.3 "Agent host"). */
-export interface HostView {
-  id: string
-  /** Null of a host that batches reported from and that has no agent. */
-  agent_id: string | null
-  hostname: string
-  capabilities: unknown
-  version: string
-  owner: { id: string; name: string }
-  online: boolean
-  last_seen_at: string
-  registered_at: string
-  /** When another registration of the host last replaced its token; null: never. */
-  rotated_at: string | null
-  revoked_at: string | null
-  poll_interval_s: number
-  /** What its last heartbeat said. */
-  running: { cmd_id: string; pid: number }[]
-  pending_commands: number
-  /** How many seconds its clock is behind the service's, by its newest batch; null where that does not say. */
-  clock_skew_s: number | null
-}
+import type { HostView } from './host-fields.ts'
 
 export interface HostRow {
   id: string

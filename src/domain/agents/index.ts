@@ -11,7 +11,8 @@ export {
   type Step,
   TOLD_STEPS,
 } from './agent.ts'
-export { type CommandReader, type CommandView, commandsOf, type StepView, timelineOf } from './commands.ts'
+export { type CommandView, commandFields } from './command-fields.ts'
+export { type CommandReader, commandsOf, type StepView, timelineOf } from './commands.ts'
 export {
   type Acknowledgement,
   acknowledge,
@@ -31,13 +32,13 @@ export {
   type Verdict,
 } from './evidence.ts'
 export { linkReruns, type StartedBatch } from './for-ingest.ts'
+export { type HostView, hostFields } from './host-fields.ts'
 export {
   type AgentOfBatch,
   batchesOnHost,
   countHosts,
   type HostPosition,
   type HostRow,
-  type HostView,
   hostsByKey,
   hostsFollowed,
   hostsOfBatches,

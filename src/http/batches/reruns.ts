@@ -4,14 +4,15 @@ import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
 import {
   COMMAND_KINDS,
-  COMMAND_STATES,
   type CommandReader,
   cancelCommand,
+  commandFields,
   commandsOf,
   requestRerun,
   timelineOf,
 } from '../../domain/agents/index.ts'
 import type { Caller } from '../../domain/caller.ts'
+import { shapeOf } from '../../domain/field.ts'
 import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
@@ -20,36 +21,12 @@ import { personOnly, readersOnly } from '../request/credentials.ts'
 import * as shapes from '../request/shapes.ts'
 
 const storable = z.string().refine(isStorable, 'must be without NUL characters and lone surrogates')
-const kind = z.enum(COMMAND_KINDS)
 const text = z.string().nullable()
 const readerOf = (caller: Caller): CommandReader => ({
   userId: caller.kind === 'known' ? caller.user.id : null,
 })
 
-const commandShape = z.object({
-  cmd_id: z.string(),
-  kind,
-  state: z.enum(COMMAND_STATES),
-  batch_id: z.string(),
-  linked_batch_ids: z.array(z.string()).describe('The batches that the process of a rerun reports'),
-  host_id: z.string(),
-  hostname: z.string(),
-  command: text.describe('`[redacted]` for everyone but the owner of the batch'),
-  cwd: text,
-  authorized_by: z
-    .enum(['record', 'owner_words'])
-    .describe('`record`: the host must have recorded that run; `owner_words`: the owner gave the command'),
-  overridden: z.array(z.string()).describe('What the owner gave in place of what was recorded'),
-  jobs: z.enum(['all', 'failed']).nullable(),
-  pid: z.number().nullable(),
-  exit_code: z.number().nullable(),
-  failure_reason: text,
-  output_tail: text.describe('The end of what the process wrote, once it has ended'),
-  requested_by: z.object({ id: z.string(), name: z.string() }).nullable(),
-  created_at: shapes.instant,
-  acked_at: shapes.instant.nullable(),
-  finished_at: shapes.instant.nullable(),
-})
+const commandShape = shapeOf(commandFields)
 
 const stepShape = z.object({
   at: shapes.instant,

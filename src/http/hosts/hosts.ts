@@ -2,9 +2,17 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireReader } from '../../domain/access.ts'
-import { batchesOnHost, hostView, listHosts, readHost, revokeAgent } from '../../domain/agents/index.ts'
+import {
+  batchesOnHost,
+  hostFields,
+  hostView,
+  listHosts,
+  readHost,
+  revokeAgent,
+} from '../../domain/agents/index.ts'
 import { cursorOf } from '../../domain/cursors.ts'
 import { writeNumber } from '../../domain/events/index.ts'
+import { shapeOf } from '../../domain/field.ts'
 import { MIN_POINTS, sample } from '../../domain/metrics/index.ts'
 import { readResources } from '../../domain/resources/index.ts'
 import type { Services } from '../../services.ts'
@@ -14,32 +22,7 @@ import { numberText } from '../request/number-text.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 
-const hostShape = z.object({
-  id: z.string(),
-  agent_id: z.string().nullable().describe('Null of a host that batches reported from, without an agent'),
-  hostname: z.string(),
-  capabilities: z.unknown(),
-  version: z.string(),
-  owner: z.object({ id: z.string(), name: z.string() }),
-  online: z.boolean().describe('A sign of life within 90 s'),
-  last_seen_at: shapes.instant,
-  registered_at: shapes.instant,
-  rotated_at: shapes.instant
-    .nullable()
-    .describe('When another registration of the host last replaced its token'),
-  revoked_at: shapes.instant.nullable(),
-  poll_interval_s: z.number(),
-  running: z
-    .array(z.object({ cmd_id: z.string(), pid: z.number() }))
-    .describe('What its last heartbeat said'),
-  pending_commands: z.int(),
-  clock_skew_s: z
-    .number()
-    .nullable()
-    .describe(
-      "Seconds that its clock is behind the service's, by its newest batch; null where that does not say",
-    ),
-})
+const hostShape = shapeOf(hostFields)
 const seriesShape = z.object({
   batch_id: z.string(),
   job_id: z.string().nullable(),

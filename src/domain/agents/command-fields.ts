@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import {
+  type Fields,
+  float,
+  id,
+  ids,
+  instant,
+  int,
+  nullable,
+  own,
+  text,
+  texts,
+  type ViewOf,
+  word,
+} from '../field.ts'
+import { COMMAND_KINDS, COMMAND_STATES } from './agent.ts'
+
+/** The fields of a command (specification §2.3 "Agent command"). No visitor is told of any. */
+export const commandFields = {
+  cmd_id: { type: id, public: 'hidden' },
+  kind: { type: own(z.enum(COMMAND_KINDS)), public: 'hidden' },
+  state: { type: own(z.enum(COMMAND_STATES)), public: 'hidden' },
+  batch_id: { type: id, means: 'The batch that it is about', public: 'hidden' },
+  linked_batch_ids: { type: ids, means: 'The batches that the process of a rerun reports', public: 'hidden' },
+  host_id: { type: id, public: 'hidden' },
+  hostname: { type: text, public: 'hidden' },
+  // It may carry a secret.
+  command: {
+    type: nullable(text),
+    means: '`[redacted]` for everyone but the owner of the batch',
+    public: 'hidden',
+  },
+  cwd: { type: nullable(text), public: 'hidden' },
+  authorized_by: {
+    type: word(['record', 'owner_words']),
+    means:
+      '`record`: the host must have recorded that run; `owner_words`: the owner gave the command in a session',
+    public: 'hidden',
+  },
+  overridden: {
+    type: texts,
+    means: 'What the owner gave in place of what was recorded: command, cwd',
+    public: 'hidden',
+  },
+  jobs: {
+    type: nullable(word(['all', 'failed'])),
+    means: 'Of a rerun: all, or failed, which are those that failed, were lost or are missing',
+    public: 'hidden',
+  },
+  pid: { type: nullable(float), public: 'hidden' },
+  exit_code: { type: nullable(int), public: 'hidden' },
+  failure_reason: { type: nullable(text), public: 'hidden' },
+  output_tail: {
+    type: nullable(text),
+    means: 'The end of what the process wrote, once it has ended',
+    public: 'hidden',
+  },
+  requested_by: {
+    type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
+    public: 'hidden',
+  },
+  created_at: { type: instant, public: 'hidden' },
+  acked_at: { type: nullable(instant), public: 'hidden' },
+  finished_at: { type: nullable(instant), public: 'hidden' },
+} as const satisfies Fields
+
+/** A command on the wire. */
+export type CommandView = ViewOf<typeof commandFields>

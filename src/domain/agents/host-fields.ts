@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import {
+  type Fields,
+  flag,
+  float,
+  id,
+  instant,
+  int,
+  jsonOf,
+  nullable,
+  own,
+  text,
+  type ViewOf,
+} from '../field.ts'
+
+/** The fields of a host (specification §2.3 "Agent host"). No visitor is told of any. */
+export const hostFields = {
+  id: { type: id, means: 'The agent_id, where it has an agent', public: 'hidden' },
+  agent_id: {
+    type: nullable(id),
+    means: 'Null of a host that batches reported from, without an agent',
+    public: 'hidden',
+  },
+  hostname: { type: text, public: 'hidden' },
+  capabilities: { type: jsonOf(z.unknown()), public: 'hidden' },
+  version: { type: text, public: 'hidden' },
+  owner: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'hidden' },
+  online: { type: flag, means: 'A sign of life within 90 s', public: 'hidden' },
+  last_seen_at: { type: instant, public: 'hidden' },
+  registered_at: { type: instant, public: 'hidden' },
+  rotated_at: {
+    type: nullable(instant),
+    means: 'When another registration of the host last replaced its token',
+    public: 'hidden',
+  },
+  revoked_at: { type: nullable(instant), public: 'hidden' },
+  poll_interval_s: { type: int, public: 'hidden' },
+  running: {
+    type: own(z.array(z.object({ cmd_id: z.string(), pid: z.number() }))),
+    means: 'What its last heartbeat said',
+    public: 'hidden',
+  },
+  pending_commands: { type: int, public: 'hidden' },
+  clock_skew_s: {
+    type: nullable(float),
+    means:
+      "Seconds that its clock is behind the service's, by its newest batch; null where that does not say",
+    public: 'hidden',
+  },
+} as const satisfies Fields
+
+/** A host on the wire. */
+export type HostView = ViewOf<typeof hostFields>
