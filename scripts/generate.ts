@@ -66,6 +66,7 @@ async function openapi(): Promise<unknown> {
     startedAt,
     log,
     outages: { away: false, counts: { outages: 0, faults: 0 } },
+    dataFolder: undefined,
     pendingMigrations: async () => [],
   })
   await app.ready()

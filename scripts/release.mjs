@@ -66,7 +66,9 @@ try {
   }
   for (const part of ['linux-x64', 'linux-arm64']) if (wanted.has(part)) bundle(stage, part)
   if (wanted.has('deploy')) {
-    cpSync(join(ROOT, 'deploy'), join(scratch, `${name}-deploy`), { recursive: true })
+    // At their places in a checkout: they refer to each other.
+    for (const path of ['compose.yaml', 'Dockerfile', 'deploy', 'docs/grafana'])
+      cpSync(join(ROOT, path), join(scratch, `${name}-deploy`, path), { recursive: true })
     tar(scratch, `${name}-deploy`, join(out, `${name}-deploy.tar.gz`))
   }
   const files = readdirSync(out).filter((file) => file.startsWith('svc-'))

@@ -80,12 +80,12 @@ export async function startApp(
   }
   try {
     let url = config.databaseUrl
-    let data = 'an external database'
+    let dataFolder: string | undefined
     if (url === undefined) {
       const embedded = await startEmbedded({ home: config.dataDir, log: (message) => log.info(message) })
       closers.push(() => embedded.stop())
       url = embedded.url('postgres')
-      data = embedded.home
+      dataFolder = embedded.home
     }
     const sql = openSql(url, {
       name: 'read',
@@ -201,6 +201,7 @@ export async function startApp(
       },
       log,
       outages,
+      dataFolder,
       pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
     })
     closers.push(() => drain(server))
@@ -215,6 +216,7 @@ export async function startApp(
     port = Number(new URL(address).port) || 80
     const hasUsers = async (): Promise<boolean> =>
       (await sql`/* users.any */ select 1 from users limit 1`).length > 0
+    const data = dataFolder ?? 'an external database'
     return { address, data, server, hasUsers, runTask: background.runNow, stop }
   } catch (error) {
     await stop()

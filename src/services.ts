@@ -32,6 +32,8 @@ export interface Services {
   log: Logger
   /** Whether the database is there, as far as the log has heard. */
   outages: Outages
+  /** Where the embedded PostgreSQL keeps its data; undefined with an external database. */
+  dataFolder: string | undefined
   /** Names of migrations that the database lacks. */
   pendingMigrations: () => Promise<string[]>
 }

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, request } from 'node:http'
@@ -6,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { COMMAND } from '../kit/command.ts'
 import { freshDatabase } from '../kit/database.ts'
 import { type Cli, isAlive, postmasterOf, runCli } from './process.ts'
 
@@ -179,6 +181,39 @@ test('a database that a newer release has migrated ends the start with one line'
   } finally {
     await database.drop()
   }
+})
+
+test.each([
+  [
+    'size=24m',
+    /there is no space left for the database under .*: an empty one takes 60 MB, and \d+ MB are free/,
+  ],
+  [
+    'size=24m,ro',
+    /cannot be created: .* is on a file system that is mounted read-only\. SVC_DATA_DIR can name/,
+  ],
+])('a data folder on a file system with %s ends the start with one line that says what to do', async (options, line) => {
+  // A mount namespace of its own: the small file system is seen by this start alone.
+  const own = process.getuid?.() === 0 ? [] : ['--user', '--map-current-user', '--keep-caps']
+  const script = `mount -t tmpfs -o ${options} tmpfs "$0" && exec "$@"`
+  const child = spawn(
+    'unshare',
+    [...own, '--mount', 'sh', '-c', script, home, process.execPath, ...COMMAND, 'start'],
+    {
+      env: {
+        PATH: process.env.PATH,
+        SVC_DATA_DIR: join(home, 'data'),
+        SVC_PORT: '0',
+        SVC_LOG_LEVEL: 'silent',
+      },
+    },
+  )
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += chunk))
+  const [code] = await once(child, 'close')
+  expect(said).toMatch(line)
+  expect(said.trim().split('\n')).toHaveLength(1)
+  expect(code).toBe(1)
 })
 
 test('an unknown command is refused, and the one that was meant is named', async () => {

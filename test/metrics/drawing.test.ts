@@ -105,8 +105,10 @@ describe('a drawn series', () => {
                 .filter((v) => Number.isFinite(v) && (!drawing.yLog || v > 0))
             const here = heights(all)
             if (here.length === 0) continue
-            expect(Math.max(...heights(kept))).toBeGreaterThanOrEqual(Math.max(...here))
-            expect(Math.min(...heights(kept))).toBeLessThanOrEqual(Math.min(...here))
+            // The service computes the mean as it goes, which rounds differently from the definition.
+            const slack = column === mean ? 1e-6 * Math.max(1, ...here.map(Math.abs)) : 0
+            expect(Math.max(...heights(kept))).toBeGreaterThanOrEqual(Math.max(...here) - slack)
+            expect(Math.min(...heights(kept))).toBeLessThanOrEqual(Math.min(...here) + slack)
           }
         }
       }),

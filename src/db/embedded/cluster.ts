@@ -10,6 +10,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statfsSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -74,10 +75,21 @@ async function createCluster({ path: home, account }: Home, binaries: Binaries):
   } catch (error) {
     if (hasCluster(home)) return // another start was first
     const { stderr = '', message } = error as Error & { stderr?: string }
-    throw new Error(`the database could not be created in ${home}: ${stderr.trim() || message}`)
+    const why = stderr.trim() || message
+    if (/No space left on device|ENOSPC/.test(why)) throw new Error(noSpace(home))
+    throw new Error(`the database could not be created in ${home}: ${why}`)
   } finally {
     rmSync(making, { recursive: true, force: true, maxRetries: 5 })
   }
+}
+
+function noSpace(home: string): string {
+  const { bavail, bsize } = statfsSync(home)
+  const free = ((bavail * bsize) / 1e6).toFixed(0)
+  return (
+    `there is no space left for the database under ${home}: an empty one takes 60 MB, and ${free} MB are free. ` +
+    'Free space, or set SVC_DATA_DIR to a folder on another disk'
+  )
 }
 
 /** What a start that died in the middle of initdb left; the folder's name says which process made it. */

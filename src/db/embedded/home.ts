@@ -60,7 +60,22 @@ function makeFolder(folder: string): string {
     mkdirSync(folder, { recursive: true, mode: 0o755 })
     return realpathSync(folder)
   } catch (error) {
-    throw new Error(`the data folder ${folder} cannot be created: ${(error as Error).message}`)
+    const why = unwritable(resolve(folder, '..')) ?? (error as Error).message
+    throw new Error(`the data folder ${folder} cannot be created: ${why}. SVC_DATA_DIR can name another one`)
+  }
+}
+
+/** Why nothing can be made in the folder, or in the nearest one above it that exists; undefined when that is not why. */
+function unwritable(folder: string): string | undefined {
+  if (!existsSync(folder))
+    return folder === resolve(folder, '..') ? undefined : unwritable(resolve(folder, '..'))
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return statSync(folder).isDirectory() ? undefined : `${folder} is not a folder`
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EROFS'
+      ? `${folder} is on a file system that is mounted read-only`
+      : `${folder} is not writable for this user`
   }
 }
 

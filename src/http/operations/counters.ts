@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Services } from '../../services.ts'
 import type { Load } from '../server/load.ts'
 import type { SlowBodies } from '../server/slow-bodies.ts'
+import { countDisk } from './disk.ts'
 import { createStock } from './stock.ts'
 
 /**
@@ -19,6 +20,9 @@ export function createCounters(
   const registers = [registry]
   app.addHook('onClose', () => registry.clear())
   collectDefaultMetrics({ register: registry })
+  // Gauges with the suffix of counters, which promtool objects to. Those without it tell the same, by type.
+  for (const kind of ['handles', 'requests', 'resources'])
+    registry.removeSingleMetric(`nodejs_active_${kind}_total`)
   countRequests(app, registers)
   countIngest(services, registers)
 
@@ -86,6 +90,7 @@ export function createCounters(
     () => outages.counts.faults,
   )
   createStock(services, registers)
+  countDisk(services.dataFolder, registers)
   return registry
 }
 
