@@ -120,6 +120,37 @@ test('nothing is lost before the service was up for as long as that takes', asyn
   }
 })
 
+test('a host that goes away with its agent leaves its batch stalled, then lost', async () => {
+  const own = createClock()
+  const other = await openStage({ lostAfterMin: 60 }, { now: own.now })
+  const read = async (path: string) => (await other.get(path, other.batchOwner.token)).body
+  try {
+    const agent = await registerAgent(other.app, other.batchOwner.token)
+    await agent.say('heartbeat', { running: [] })
+    const source = { project: 'vision', host: 'gpu-1' }
+    await other.send(other.batchOwner, [
+      makeEvent('batch_start', { batch_id: 'unplugged', source, timestamp: own.now().toISOString() }),
+      makeEvent('job_start', { batch_id: 'unplugged', source, timestamp: own.now().toISOString() }),
+    ])
+    own.forward({ minutes: 30 })
+    await other.app.runTask('watch')
+    expect(await read('/api/batches/unplugged')).toMatchObject({
+      status: 'running',
+      stalled: true,
+      eta_s: null,
+    })
+    own.forward({ minutes: 35 })
+    await other.app.runTask('watch')
+    expect(await read('/api/batches/unplugged')).toMatchObject({
+      status: 'lost',
+      failure_reason: 'no events for 65 min',
+    })
+    expect((await read('/api/batches/unplugged/jobs')).items[0]).toMatchObject({ status: 'lost' })
+  } finally {
+    await other.stop()
+  }
+})
+
 describe('evidence of an agent', () => {
   const process = { pid: 4711, start_time: '12345', boot_id: 'b007' }
   const source = { project: 'vision', host: 'gpu-1' }

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import secrets
 import signal
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -11,8 +15,15 @@ from typing import Any
 
 import pytest
 
+from svc_reporter._errors import STOPPED_STATUS
+from svc_reporter._tuning import Tuning
+
 from .kit import process
+from .kit.fault_proxy import FaultProxy
 from .kit.real_server import RealServer
+from .kit.wait import until
+
+README = Path(__file__).resolve().parents[1] / "README.md"
 
 BODY = """
 run = svc.Reporter("endings", batch_id=os.environ["BATCH"], resources_s=0, heartbeat_s=0)
@@ -50,35 +61,40 @@ def _ending(server: RealServer, body: str, end: str, number: int | None = None) 
 
 
 WAIT = "time.sleep(600)"
+WAIT_FOR_CUT = """    while not os.path.exists(os.environ["CUT"]):
+        time.sleep(0.02)
+    work()"""
 
 
-@pytest.mark.parametrize(
-    ("end", "number", "status", "code", "words"),
-    [
-        ("return", None, "completed", 0, None),
-        ("raise RuntimeError('no more data')", None, FAILED, 1, "RuntimeError: no more data"),
-        ("raise MemoryError", None, FAILED, 1, "MemoryError"),
-        ("sys.exit(2)", None, FAILED, 2, "2"),
-        ("sys.exit(0)", None, "completed", 0, None),
-        (WAIT, signal.SIGINT, FAILED, -2, "KeyboardInterrupt"),
-        (WAIT, signal.SIGTERM, FAILED, -15, "SIGTERM"),
-        (WAIT, signal.SIGHUP, FAILED, -1, "SIGHUP"),
-        (WAIT, signal.SIGUSR1, FAILED, -10, "SIGUSR1"),
-        (WAIT, signal.SIGQUIT, FAILED, -3, "SIGQUIT"),
-        (WAIT, signal.SIGXCPU, FAILED, -24, "SIGXCPU"),
-        (WAIT, signal.SIGKILL, FAILED, -9, "process "),
-        (WAIT, signal.SIGSEGV, FAILED, -11, "process "),
-        ("os._exit(0)", None, FAILED, 0, "process "),
-        ("os._exit(3)", None, FAILED, 3, "process "),
-        (
-            "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)); bytearray(1 << 31)",
-            None,
-            FAILED,
-            1,
-            "MemoryError",
-        ),
-    ],
-)
+ENDINGS: list[tuple[str, int | None, str, int, str | None]] = [
+    ("return", None, "completed", 0, None),
+    ("raise RuntimeError('no more data')", None, FAILED, 1, "RuntimeError: no more data"),
+    ("raise MemoryError", None, FAILED, 1, "MemoryError"),
+    ("sys.exit(2)", None, FAILED, 2, "2"),
+    ("sys.exit(0)", None, "completed", 0, None),
+    (WAIT, signal.SIGINT, FAILED, -2, "KeyboardInterrupt"),
+    (WAIT, signal.SIGTERM, FAILED, -15, "SIGTERM"),
+    (WAIT, signal.SIGHUP, FAILED, -1, "SIGHUP"),
+    (WAIT, signal.SIGUSR1, FAILED, -10, "SIGUSR1"),
+    (WAIT, signal.SIGQUIT, FAILED, -3, "SIGQUIT"),
+    (WAIT, signal.SIGUSR2, FAILED, -12, "SIGUSR2"),
+    (WAIT, signal.SIGXCPU, FAILED, -24, "SIGXCPU"),
+    (WAIT, signal.SIGKILL, FAILED, -9, "process "),
+    (WAIT, signal.SIGSEGV, FAILED, -11, "process "),
+    ("os._exit(0)", None, FAILED, 0, "process "),
+    ("os._exit(3)", None, FAILED, 3, "process "),
+    (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)); bytearray(1 << 31)",
+        None,
+        FAILED,
+        1,
+        "MemoryError",
+    ),
+]
+"""What happens in the training, the signal that it gets, and then: status, exit status, words of the reason."""
+
+
+@pytest.mark.parametrize(("end", "number", "status", "code", "words"), ENDINGS)
 def test_a_run_ends_as_its_process_does(
     real_server: RealServer, end: str, number: int | None, status: str, code: int, words: str | None
 ) -> None:
@@ -86,6 +102,71 @@ def test_a_run_ends_as_its_process_does(
     assert (batch["status"], returncode) == (status, code)
     assert took_s <= 20
     assert (words is None and not batch["failure_reason"]) or words in batch["failure_reason"]
+
+
+@pytest.mark.parametrize(
+    ("end", "number", "status", "words"),
+    [
+        ("return", None, "completed", None),
+        ("raise RuntimeError('no more data')", None, FAILED, "RuntimeError: no more data"),
+        (WAIT, signal.SIGTERM, FAILED, "SIGTERM"),
+        (WAIT, signal.SIGKILL, FAILED, "process "),
+    ],
+)
+def test_a_run_that_ends_without_a_network_has_ended_so_once_its_spill_file_is_sent(
+    real_server: RealServer, tmp_path: Path, end: str, number: int | None, status: str, words: str | None
+) -> None:
+    proxy = FaultProxy(real_server.url)
+    cut = tmp_path / "cut"
+    batch = f"offline-{secrets.token_hex(6)}"
+    env = {"BATCH": batch, "SVC_URL": proxy.url, "SVC_TOKEN": real_server.token, "SVC_WATCHDOG": "1", "CUT": str(cut)}
+    try:
+        body = BODY.replace("    work()", WAIT_FOR_CUT).replace("END", end)
+        running = process.script(body, env)
+        assert running.stdout is not None
+        assert running.stdout.readline() == "ready\n"
+        proxy.refuse()
+        cut.touch()
+        if number is not None:
+            running.send_signal(number)
+        running.wait(60)
+        running.communicate()
+        assert real_server.call("GET", f"/api/batches/{batch}")["status"] == "running"
+        spill = Path(os.environ["HOME"]) / ".svc-reporter" / f"{batch}.jsonl"
+        until(lambda: spill.exists() and b'"batch_' in spill.read_bytes(), 20)
+        sync = {**os.environ, "PYTHONPATH": str(process.SOURCE), "SVC_URL": real_server.url}
+        sync["SVC_TOKEN"] = real_server.token
+        subprocess.run([sys.executable, "-m", "svc_reporter", "sync"], env=sync, timeout=60, check=True)
+    finally:
+        proxy.close()
+    found = real_server.call("GET", f"/api/batches/{batch}")
+    assert found["status"] == status
+    assert (words is None and not found["failure_reason"]) or words in found["failure_reason"]
+
+
+def _readme_row(beginning: str) -> str:
+    (row,) = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {beginning}")]
+    return row
+
+
+def test_the_readme_names_the_signals_that_are_tried_here() -> None:
+    tried = [(signal.Signals(number).name, words) for _, number, _, _, words in ENDINGS if number is not None]
+    caught = {name for name, words in tried if words == name}
+    sudden = {name for name, words in tried if words == "process "}
+    assert set(re.findall(r"SIG[A-Z]+\d?", _readme_row("the script dies, is interrupted"))) == caught
+    assert set(re.findall(r"SIG[A-Z]+\d?", _readme_row("the process dies without a word"))) == sudden
+
+
+def test_the_readme_tells_the_times_of_a_stop_that_are_set() -> None:
+    row, tuning = _readme_row("somebody presses stop"), Tuning()
+    for words in (
+        f"within {tuning.interrupt_s:.0f} s ({tuning.interrupt_ranks_s:.0f} s under several ranks)",
+        f"waits {tuning.stuck_rank_s:.0f} s in a collective",
+        f"exit status {STOPPED_STATUS}",
+    ):
+        assert words in row
+    away = ", ".join(f"{wait_s:g}" for wait_s in tuning.backoff_s)
+    assert f"three retries ({away} s)" in _readme_row("the service is away")
 
 
 EAT = "held = [bytearray(os.urandom(1 << 20)) for _ in range(4096)]"
