@@ -22,7 +22,7 @@ Make = Callable[..., svc.Reporter]
 LOOP = """
 import resource
 with svc.Reporter("vision", batch_id="b", url=os.environ["URL"], token="em_live_test", stop_poll_s=0,
-                  resources_s=0, heartbeat_s=0, close_timeout_s=0.5) as run:
+                  resources_s=0, heartbeat_s=0, close_timeout_s=1.5) as run:
     with run.job("a") as job:
         for epoch in range(100_000):
             job.epoch(epoch, train_loss=1.0)

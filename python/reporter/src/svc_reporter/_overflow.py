@@ -128,15 +128,20 @@ class Overflow:
                 continue
 
     def _look(self) -> None:
+        """Write what is in memory to disk while a send takes long; close() does that by itself."""
         now = time.monotonic()
-        if now - self._looked < _LOOK_S:
+        if now - self._looked < _LOOK_S or self._shutdown.closing:
             return
         self._looked = now
-        sending = self._worker.sending
-        if sending and sending == self._seen and not self._queue.disk_is_full:
-            self._worker.insure(sending)
-            while events := self._queue.take_data(_BLOCK):
-                self._busy = True
-                self._write(events, None)
-                self._busy = False
+        sending, seen = self._worker.sending, self._seen
         self._seen = sending
+        if not sending or sending != seen or self._queue.disk_is_full:
+            return
+        self._worker.insure(sending)
+        while self._worker.sending == sending and not self._shutdown.closing:
+            self._busy = True
+            events = self._queue.take_data(_BLOCK)
+            self._write(events, None)
+            self._busy = False
+            if len(events) < _BLOCK:
+                return
