@@ -16,7 +16,7 @@ import { startDatabase, startServer } from './kit/server.ts'
 const ROUNDS = 9
 /** A fixed field of the events and an extra one: both must cost the same. */
 const KEYS = ['train_loss', 'throughput'] as const
-/** Per series, so that the chart has some 100,000 points whatever the number of jobs. */
+/** Per series, so that the chart has some 100,000 points for any number of jobs. */
 const pointsFor = ({ jobs }: FilledBatch): number => 100_000 / jobs
 
 interface Taken {
@@ -30,7 +30,7 @@ interface Taken {
   askedMs: Record<string, number>
 }
 
-/** Ways to draw the same points, as the page asks for them: all of them are read, whatever is answered. */
+/** Options for the same points, as the page requests them. All points are read, even if few are returned. */
 const ASKED = {
   'smoothed beside the raw values': '/metrics?smooth=0.9&x=epoch',
   'on an axis of wall time': '/metrics?x=wall',

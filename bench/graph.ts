@@ -95,7 +95,7 @@ export async function benchGraph(): Promise<Figure[]> {
       const body = Buffer.from(JSON.stringify({ query }))
       const ask = () => post(server.address, body, token)
       const run = async () => (await sql.unsafe(bare))[0]?.answer.length as number
-      // They take turns, so that whatever else the machine does meets both.
+      // They take turns, so that other load on the machine affects both.
       const times = {
         graphql: [] as number[],
         bare: [] as number[],

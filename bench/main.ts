@@ -25,7 +25,7 @@ const unknown = asked.filter((name) => !names.includes(name))
 if (unknown.length > 0)
   throw new Error(`there is no bench ${unknown.join(', ')}; there are ${names.join(', ')}`)
 
-/** So that all of them end within 45 minutes, whatever hangs. */
+/** So that all of them end within 45 minutes, even if one hangs. */
 const MOST_MINUTES = 15
 const ALL_MINUTES = Number(process.env.BENCH_MINUTES ?? 45)
 const LEAST_MINUTES = 1
@@ -42,7 +42,7 @@ for (const { name, run } of benches
   .sort((a, b) => a.longMinutes - b.longMinutes)) {
   const from = performance.now()
   console.error(`${name} …`)
-  // One that fails is told, and does not keep the others from being measured.
+  // A failure is reported and does not stop the others.
   const figures = await within(minutesLeft(), run).catch((error: unknown): Figure[] => {
     console.error(error)
     process.exitCode = 1

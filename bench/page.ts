@@ -323,7 +323,7 @@ const within = (what: string, ms: number, aimMs: number): Figure => ({
   ratio: ms / aimMs,
   aim: { most: 1 },
 })
-/** Browsers draw at most 60 frames a second here. What a page without our scripts reaches is told beside the aim. */
+/** Browsers draw at most 60 frames a second here. The report shows beside the aim what a page without our scripts reaches. */
 const smooth = (what: string, p95Ms: number, bare: string, bareP95Ms: number): Figure => ({
   what: `${what}: frames/s, by the 95th percentile of their lengths`,
   value: `${(1000 / p95Ms).toFixed(0)}/s (${p95Ms.toFixed(1)} ms)`,

@@ -1,4 +1,4 @@
-// Makes the pictures of the README anew from the demo's recorded training, in a real browser:
+// Takes the README's pictures of the demo's recorded training, in a real browser:
 //
 //   npx tsx scripts/screenshots.ts                   docs/images/*.png
 //   npx tsx scripts/screenshots.ts --all FOLDER      every page, on a desk and on a phone, light and dark, to look at

@@ -280,7 +280,7 @@ async function main() {
   dropRepeatedSignals()
   if (['start', 'demo'].includes(process.env.npm_lifecycle_event)) endWithNpm()
   process.setSourceMapsEnabled(true)
-  // Without a command it starts, with whatever options: npm start -- --port 0.
+  // Without a command it starts, with any options: npm start -- --port 0.
   const command = args[0] === undefined || args[0].startsWith('-') ? ['start'] : []
   process.argv = [process.execPath, MAIN, ...command, ...args]
   // Not sooner: npm would leave out what the build needs. GraphQL checks itself less where nobody develops.

@@ -25,7 +25,7 @@ const running = new Set()
 /** Runs a command to its end, its output passed on. @returns its exit code, or why there is none */
 function run(command, args, { cwd = ROOT, env = process.env } = {}) {
   return new Promise((done) => {
-    // A group of its own, so that whatever it started ends with it.
+    // A process group of its own, so that its children end with it.
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'inherit'], detached: true })
     running.add(child)
     const patience = setTimeout(() => {

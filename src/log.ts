@@ -23,8 +23,8 @@ export interface ServiceLog {
 }
 
 /**
- * The log (docs/operations.md "What is logged"): JSON lines in which no secret stands. A database that is away breaks
- * everything at once, so that is told once, and once when it is over; what fails meanwhile because of it is counted.
+ * The log (docs/operations.md "What is logged"): JSON lines without secrets. An unreachable database breaks
+ * everything at once, so it is logged once, and once more when it is back; failures in between are counted.
  */
 export function createLog(
   config: Pick<Config, 'logLevel' | 'databaseUrl' | 'smtp' | 'identityProviders' | 'encryptionKey'>,

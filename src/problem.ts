@@ -35,7 +35,7 @@ export const PROBLEMS = {
   sign_in_expired: [403, 'The sign-in was begun elsewhere or too long ago, or was used already'],
   sign_in_unverified: [403, 'What the identity provider answered could not be verified'],
   sign_in_not_allowed: [403, 'The identity provider does not vouch for an address of an allowed domain'],
-  sign_in_not_linked: [403, 'Whoever is signed in now did not ask for the link'],
+  sign_in_not_linked: [403, 'You are not signed in to the account that asked for the link'],
   email_missing: [403, 'The identity provider tells no e-mail address'],
   // 404
   not_found: [404, 'Nothing here'],

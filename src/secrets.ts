@@ -1,5 +1,5 @@
 /**
- * Takes out of a text whatever looks like a secret of this service, wherever somebody put it. The last net below logs
+ * Removes from a text everything that looks like a secret of this service. The last safety net below logs
  * and error answers, in which none should be: a token in the place of a batch's id, a link to a share in a channel.
  */
 

@@ -14,7 +14,7 @@ export function sizeOfFiles(paths: Iterable<string>): Size {
     let sum = 0
     for (const path of new Set(paths)) {
       const file = join(BUILT, path)
-      // What is too small to be worth it is sent as it is.
+      // Files too small to gain from it are sent uncompressed.
       sum += statSync(existsSync(file + ending) ? file + ending : file).size
     }
     return sum / 1000

@@ -64,8 +64,8 @@ export interface Answered {
 }
 
 /**
- * Sends bodies for some seconds: as fast as `connections` get their answers, or, with `perS`, at that rate whatever
- * comes back, as many senders do who know nothing of each other.
+ * Sends bodies for some seconds: as fast as `connections` get their answers, or, with `perS`, at that rate without
+ * waiting for answers, as many independent senders do.
  */
 export async function flood(
   { address, token }: { address: string; token: string },

@@ -27,7 +27,7 @@ const EVENTS = JOBS * (EPOCHS + LINES)
  * @param sql of two connections or more
  * @param ownerId whose the projects are
  * @param count how many batches
- * @param tell is told how far it is, now and then
+ * @param tell called now and then with the progress
  */
 export async function fillGrown(
   sql: Sql,

@@ -21,7 +21,7 @@ export interface Side {
 /** CPU milliseconds of the server and of PostgreSQL so far. */
 export const cpuOf = ({ database, server }: Side): number => cpuMsOf(database.pid) + cpuMsOf(server.pid)
 
-/** For whoever writes 27 GB at once. */
+/** For a writer of 27 GB at once. */
 const FILLING = {
   autovacuum: 'off',
   wal_level: 'minimal',

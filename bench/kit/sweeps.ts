@@ -1,5 +1,5 @@
 /**
- * What the sweeper costs beside much stored work: log lines past their time, stored anew in each round, and the longest
+ * What the sweeper costs beside much stored work: expired log lines, stored again in each round, and the longest
  * transaction in which they go, which is what ingest may have to wait for.
  */
 import { randomUUID } from 'node:crypto'
@@ -15,7 +15,7 @@ const ARRAY = 500
 const ROUNDS = 3
 const AIM = { most: 1.3 } as const
 const DAYS = { logLine: 14, event: undefined, deleted: 30, notification: 3_650 }
-/** The newest sixteen are looked at each time, whatever is stored; the small database has only some. */
+/** Each sweep checks the newest sixteen; the small database has fewer. */
 const OPEN = { ids: 65_536, open: 2, rows: 5_000 }
 
 interface Swept {

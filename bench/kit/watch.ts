@@ -62,7 +62,7 @@ export const WATCH = `(() => {
       const begun = performance.now()
       return frames(ms, () => { table.scrollTop += performance.now() - begun < ms / 2 ? 60 : -60 })
     },
-    /** The page as it stands, without its scripts, and with so many rows that it needs none to be scrolled. */
+    /** The rendered page without its scripts, with enough rows to scroll. */
     still(count) {
       const page = document.documentElement.cloneNode(true)
       for (const one of page.querySelectorAll('script, link:not([rel="stylesheet"])')) one.remove()

@@ -13,7 +13,7 @@ export function startLiveTraining(options: {
   url: string
   token: string
   seconds: number
-  /** PATH and HOME of whoever asked: what a script needs to start, and nothing else of the environment. */
+  /** PATH and HOME of the calling process: a script needs these to start. Nothing else of the environment is passed on. */
   environment: Record<string, string | undefined>
 }): Promise<void> | undefined {
   const { url, token, seconds, environment } = options

@@ -18,7 +18,7 @@ export interface EmbeddedOptions {
   settings?: Record<string, string>
   /** Where the data goes when the home cannot be reached by the account that runs PostgreSQL. */
   fallbackRoot?: string
-  /** How long a server that runs may be silent before it is stopped and started anew; 15,000 ms. */
+  /** How long a server that runs may be silent before it is restarted; 15,000 ms. */
   silenceMs?: number
 }
 
@@ -38,7 +38,7 @@ export interface EmbeddedPostgres {
  * Starts the PostgreSQL that came with npm under `home`, or adopts the one that already runs there. Returns when it
  * answered a query and is known to be durable; rejects with one sentence for the operator. Safe to call from two
  * processes at once: both end with the same server. Listens on 127.0.0.1 only; survives our own death, so that
- * whoever starts next adopts it. See docs/decisions/0001-embedded-postgresql.md.
+ * the next process to start adopts it. See docs/decisions/0001-embedded-postgresql.md.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { log, settings = {}, silenceMs = 15_000 } = options
@@ -115,7 +115,7 @@ async function bringUp(place: Place, lease: Lease, log: (message: string) => voi
     const proof = await prove(place, { pid, url: addressOf(port, password, 'postgres') }, log)
     if (proof.state === 'gone') continue
     if (proof.state === 'silent') {
-      log(`PostgreSQL (pid ${pid}) does not answer (${proof.reason}); starting it anew`)
+      log(`PostgreSQL (pid ${pid}) does not answer (${proof.reason}); restarting it`)
       await halt(data, Math.min(5_000, silenceMs))
       continue
     }

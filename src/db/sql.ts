@@ -18,7 +18,7 @@ export function openSql(
     max?: number
     name: string
     settings?: Record<string, string>
-    /** Is told the text of every statement, for tests that count them. */
+    /** Called with the text of every statement, for tests that count them. */
     onStatement?: (text: string) => void
   },
 ): Sql {
@@ -78,7 +78,7 @@ export const POINT_LOOKUPS: Record<string, string> = {
 
 /**
  * The query, planned with its values each time. PostgreSQL keeps one plan for all values of a statement that was run
- * five times; where the right one depends on how common the value is, planning anew costs less than the wrong plan.
+ * five times; where the right one depends on how common the value is, planning each time costs less than the wrong plan.
  */
 export function plannedAnew<Rows extends readonly postgres.MaybeRow[]>(
   query: postgres.PendingQuery<Rows>,

@@ -34,7 +34,7 @@ const PATIENCE_MS = 10_000
 /** Trips on their way at a time: while the server works on one, the next lies ready before it. */
 const MOST_TRIPS = 2
 
-/** Connects, and again whenever the connection is lost; whoever finds it not ready has to go another way. */
+/** Connects, and again whenever the connection is lost; a caller that finds it not ready has to use another connection. */
 export function openTrips(url: string, options: { name: string; settings?: Record<string, string> }): Trips {
   let client: Client | null = null
   /** Of the client, once it made a trip. */
@@ -129,7 +129,7 @@ const closed = (cause: unknown): Error =>
 
 /**
  * What `pg` asks of a query of its users' own; it calls these as answers come in. It submits one when the one before is
- * over; whoever will not wait for that sends it before. (The pipeline mode of `pg` takes none of its users' own.)
+ * over; to send without waiting, submit it directly. (The pipeline mode of `pg` does not take custom queries.)
  */
 function createTrip(
   steps: readonly (Step & { prepare: boolean })[],

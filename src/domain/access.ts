@@ -45,7 +45,7 @@ const TABLE: Record<Right, readonly Standing[]> = {
   administer: ['project_owner', 'admin'],
 }
 
-/** What a credential lets through at all, whoever holds it (contract §3). */
+/** The most that a kind of credential allows, independent of its owner's rights (contract §3). */
 const CREDENTIALS: Record<'anonymous' | Known['via'], readonly Right[]> = {
   anonymous: ['read'],
   cookie: Object.keys(TABLE) as Right[],
@@ -71,7 +71,7 @@ export interface Who {
 
 /**
  * What the user is to the project, and to the batch when its owner is given. All that apply count: an owner of a
- * batch who has become a viewer still owns the batch. Whoever does not see the project is nothing in it.
+ * batch who has become a viewer still owns the batch. A user who does not see the project has no relation to it.
  */
 function standingsOf(who: Who | null, project: ProjectFacts, batchOwnerId?: string): Standing[] {
   const standings: Standing[] = project.visibility === 'public' ? ['visitor'] : []
@@ -83,7 +83,7 @@ function standingsOf(who: Who | null, project: ProjectFacts, batchOwnerId?: stri
   return standings
 }
 
-/** May this user do that, whatever credential it comes with? */
+/** May this user do that? The kind of credential is not considered. */
 export function userMay(
   right: Right,
   who: Who | null,
@@ -198,7 +198,7 @@ export interface BatchAccess {
   deleted: boolean
   /** What the caller is in the batch's project. */
   role: Role
-  /** The caller's rights, whatever the batch's state: what is missing here is 403, what `can` lacks beyond it is 409. */
+  /** The caller's rights, independent of the batch's state. A right missing here is 403; one missing only in `can` is 409. */
   may: (right: Right) => boolean
   can: BatchCan
 }
@@ -257,7 +257,7 @@ async function findBatches(
   options: { deleted?: boolean },
 ): Promise<BatchAccess[]> {
   const ids = batchIds.filter(isStorable)
-  // A single id as an equality: for an array PostgreSQL would plan anew every time, which costs more than the read.
+  // A single id as an equality: for an array PostgreSQL would plan every time, which costs more than the read.
   const isId = ids.length === 1 ? db`= ${ids[0] as string}` : db`= any (${ids}::text[])`
   const rows = await db<BatchRow[]>`/* access.batches */
     select b.key, b.id, b.project_key, p.slug, b.owner_id, b.status, b.stop_requested_at is not null stop_requested,
@@ -319,7 +319,7 @@ export async function visibleProjectKeys(db: Db, caller: Caller, slugs: string[]
 }
 
 /**
- * The ids of the people of exactly these ids or addresses. An address counts for whoever may know it: its owner,
+ * The ids of the people of exactly these ids or addresses. An address counts for callers who may know it: its owner,
  * administrators, and those who share a project with its owner. Names do not count: anybody may take any.
  */
 export async function ownersNamed(db: Db, caller: Caller, words: string[]): Promise<string[]> {

@@ -33,7 +33,7 @@ export interface CallerUser {
   role: 'admin' | 'user'
 }
 
-/** Whoever runs commands beside the service, on its machine or with its database's address: nobody that it knows. */
+/** The person who runs `svc` commands on the machine or with the database's address. Not a user of the service. */
 export interface Operator {
   kind: 'operator'
 }

@@ -5,7 +5,7 @@ import type { Db } from '../db/sql.ts'
 
 /**
  * The number as part of the statement. Of a limit that is a parameter PostgreSQL assumes a tenth of all rows: the more
- * rows, the dearer the plan for all values seems, until it plans anew every time.
+ * rows, the more expensive the generic plan seems, until it plans every time.
  */
 export const written = (db: Db, count: number): Fragment => db.unsafe(String(Math.trunc(count)))
 

@@ -108,7 +108,7 @@ builder.objectField(ViewerType, 'tokens', (t) =>
     type: [TokenType],
     nullable: true,
     complexity: DERIVED,
-    description: 'Yours, newest first, 500 at most; null for whoever comes with a token',
+    description: 'Yours, newest first, 500 at most; null for requests with a token',
     resolve: (query, user, _args, { caller, prisma }) =>
       isPerson(caller) ? prisma.token.findMany({ ...query, ...ownTokens(user.id), take: MOST.tokens }) : null,
   }),

@@ -48,7 +48,7 @@ builder.queryField('hosts', (t) =>
     type: HostConnection,
     complexity: connectionCost,
     description:
-      'Your hosts, newest first; all hosts for an administrator; none for whoever is not signed in',
+      'Your hosts, newest first; all hosts for an administrator; none if you are not signed in',
     args: {
       first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.hosts) }),
       after: t.arg.string(),
@@ -140,7 +140,7 @@ builder.objectField(BatchType, 'agentCommands', (t) =>
       const found = await commandsOf(db, keys, reader, clock.now)
       const after = commandCursors.read(args.after, 'after')
       return keys.map((key) => {
-        // There are few of a batch: whoever asks for some has all of them read.
+        // A batch has few of them, so a request for some reads all.
         const all = found.get(key) ?? []
         const from = after === undefined ? 0 : all.findIndex(({ cmd_id }) => cmd_id === after) + 1
         if (after !== undefined && from === 0) throw new Problem('invalid_cursor')

@@ -25,7 +25,7 @@ export const builder = new SchemaBuilder<{
     JSON: { Input: never; Output: unknown }
   }
   AuthScopes: {
-    /** Signed in, with whatever reads. */
+    /** Signed in with any credential that may read. */
     known: boolean
     /** In the project of this key: its members' addresses are for those. */
     inProject: number

@@ -8,7 +8,7 @@ import type { Plugin } from 'graphql-yoga'
  * test compares their answers.
  */
 
-/** The fields whose resolvers give a column as it is to be written. */
+/** The fields whose resolvers return a column as finished JSON. */
 const COLUMNS: Record<string, readonly string[]> = {
   Metric: ['steps', 'values', 'times', 'smoothed'],
   Resource: ['steps', 'timestamps', 'values'],

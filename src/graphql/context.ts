@@ -20,7 +20,7 @@ export interface Context {
   cursor: number
   /** Keys of the projects that the caller sees; null: all of them. */
   visibleProjects: () => Promise<readonly number[] | null>
-  /** A project as it is shown; null when its key is unknown. Whether the caller sees it is not asked here. */
+  /** The view of a project; null if its key is unknown. Does not check whether the caller may see it. */
   projects: DataLoader<number, ProjectRow | null>
   /** What the caller is in a project, and may do there. */
   standings: DataLoader<number, Standing>

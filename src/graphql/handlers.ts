@@ -63,7 +63,7 @@ export function createGraphql(options: {
         headers[name] = value
       })
       const body = await response.text()
-      // What is wrong with a document is told in its own words; none of them is data.
+      // Messages about an invalid document quote the document; they contain no data.
       return { status: response.status, headers, body: body.startsWith('{"errors":') ? told(body) : body }
     },
   }

@@ -76,8 +76,8 @@ const limitsFirst = (): Plugin => ({
 })
 
 /**
- * A query that is too large is 400 whatever media type the caller accepts; of other faults of a query application/json
- * is told with 200 (GraphQL over HTTP).
+ * A query that is too large is 400 with any accepted media type; other faults of a query are 200 with
+ * application/json (GraphQL over HTTP).
  */
 const refusedAs400 = (): Plugin => ({
   onExecutionResult({ result, setResult }) {

@@ -21,7 +21,7 @@ const LiveMessage = builder.objectRef<Frame>('LiveMessage').implement({
     }),
     type: t.string({
       description:
-        'summary, batches, project, epochs, lines or snapshots; reset when the cursor was of no use and what is shown must be read anew',
+        'summary, batches, project, epochs, lines or snapshots; reset when the cursor is not valid and the client must load its data again',
       resolve: ({ type }) => type,
     }),
     at: t.field({ type: 'DateTime', resolve: ({ at }) => at }),

@@ -6,8 +6,8 @@ import { Problem } from '../problem.ts'
 import { scrub } from '../secrets.ts'
 
 /**
- * What a caller is told of an error: the code and the words of a refusal, and of anything unexpected nothing but that
- * it happened, which the log then tells in full.
+ * The error that a caller sees: code and text of a refusal. Of an unexpected error it sees only that
+ * it happened; the log has the details.
  */
 export const maskWith =
   (log: Logger) =>

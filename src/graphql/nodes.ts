@@ -81,11 +81,11 @@ export async function jobsByName(context: Context, names: readonly JobName[]): P
   return names.map(({ batchId, id }) => byName.get(nameOf(batchId, id)) ?? null)
 }
 
-/** What the token of a share opens, as whoever holds it is shown it; null when it opens nothing. */
+/** The batch of a share's token, as shown to the holder of the link; null if the token is not valid. */
 export async function sharedBatch(context: Context, token: string): Promise<BatchNode | null> {
   const share = await openShare(context.db, token, context.clock.now)
   if (share === undefined) return null
-  // The link is what lets in, whoever follows it: nobody sees more through it than a stranger.
+  // The link alone gives access: a signed-in user sees no more through it than a stranger.
   const [row] = await readBatches(context.db, ANONYMOUS, [share.batchKey])
   if (row === undefined) return null
   const [view] = await presentBatches(context.db, ANONYMOUS, [row], context.clock)

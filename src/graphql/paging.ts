@@ -63,7 +63,7 @@ export function connectionType<Type extends OutputType<typeof builder.$inferSche
       edges: t.field({ type: [edge], resolve: ({ edges }) => edges }),
       pageInfo: t.field({ type: builder.pageInfoRef(), resolve: ({ pageInfo }) => pageInfo }),
       totalCount: t.int({
-        description: 'How many there are under these filters, whatever the page',
+        description: 'The number of rows that match these filters, on all pages',
         resolve: ({ total }) => total(),
       }),
     }),

@@ -34,7 +34,7 @@ builder.queryField('viewer', (t) =>
   t.field({
     type: ViewerType,
     nullable: true,
-    description: 'Null for whoever is not signed in',
+    description: 'Null if you are not signed in',
     resolve: (_root, _args, { caller }) => (caller.kind === 'known' ? caller.user : null),
   }),
 )

@@ -42,8 +42,8 @@ builder.objectType(KnownFieldsType, {
 })
 
 /**
- * A project. Whoever comes to it through a share sees its slug and nothing else: each other field asks `sees`, because
- * one object may be reached in both ways.
+ * A project. Through a share only its slug is visible: each other field checks `sees`, because
+ * one query may reach the same object in both ways.
  */
 export const ProjectType = builder.prismaNode('Project', {
   id: { field: 'slug' },

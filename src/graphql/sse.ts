@@ -26,7 +26,7 @@ export interface Sse {
   /** The profile of EventSource, over a subscription that was permitted. Ends with the stream. */
   serveEvents(res: ServerResponse, headers: OutgoingHttpHeaders, subscription: Subscription): Promise<void>
   /**
-   * The profile of graphql-sse's clients. Whatever is wrong with the operation is said as GraphQL says it.
+   * The profile of graphql-sse's clients. Faults of the operation are GraphQL errors.
    * @param params the request: {query, variables?, operationName?, extensions?}
    * @param options.until when the caller's credential ends by itself
    * @param options.lastEventId the cursor that a client which comes back brings; wins over the operation's own
@@ -51,7 +51,7 @@ export interface SseTimes {
   pingMs: number
   /** A client that takes nothing for so long is cut off; it may come back with its cursor. */
   stallMs: number
-  /** When a client is to come back; each is told a little more or less, so that a thousand do not come at once. */
+  /** The reconnection time, with jitter so that a thousand clients do not reconnect at once. */
   retryMs: number
 }
 
@@ -63,7 +63,7 @@ const MOST_BYTES = 64 * 1024
 /** Every so many pings tell the cursor, so that one of a quiet stream does not grow older than the log. */
 const CURSOR_EVERY_PINGS = 20
 
-/** What graphql-sse is told of a request; what it holds was looked at before. */
+/** The request for graphql-sse. Its body was validated before. */
 const HEADERS: Record<string, string> = { accept: 'text/event-stream', 'content-type': 'application/json' }
 
 interface Stream {
@@ -270,7 +270,7 @@ export function createSse(options: {
       clearInterval(beating)
       for (const stream of open) {
         void stream.subscription?.return()
-        // Whoever does not read would not see a proper end either.
+        // A client that does not read would not see a proper end either.
         if (stream.blockedSince !== null) stream.res.destroy()
       }
     },

@@ -71,7 +71,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   const nextId = () => `${process}-${(++requests).toString(36)}`
   const app = fastify({
     bodyLimit: config.maxBodyBytes,
-    // The nearest proxy alone: whatever stands further left in X-Forwarded-For, a client may have written itself.
+    // The nearest proxy alone: a client may have written all earlier entries of X-Forwarded-For itself.
     trustProxy: config.trustProxy ? (_address, hop) => hop < 1 : false,
     genReqId: nextId,
     frameworkErrors: refusePath,

@@ -184,7 +184,7 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
     return [...(checked.ignored ?? []), ...[...surplus].map(asSurplus)]
   }
 
-  /** What was left out of an event that is stored: whatever fitted is among its job's series. */
+  /** The values that were left out of a stored event. The others are in its job's series. */
   function ignoredOfRepeat({ checked: { event, sentSeries, ignored: misnamed } }: Item) {
     if (sentSeries === undefined || event.event_type !== 'job_epoch') return misnamed
     const progress = standing.jobs.get(event.batch_id)?.get(event.job_id)?.progress

@@ -17,7 +17,7 @@ export const idBlocks = (tx: Tx, blocks: number): Fragment => tx`
   select nextval('event_block') as first from generate_series(1, ${blocks}::int)`
 
 /**
- * The db_ids that this server took and has not used yet, ascending. Whoever reads a batch goes on after the last db_id
+ * The db_ids that this server took and has not used yet, ascending. A reader of a batch continues after the last db_id
  * it saw, so within a batch ids follow the order of groups, of all servers: a group that finds its batches as this
  * server left them may use ids that were taken before; any other takes new ones once it holds its batches' locks, and
  * then the older ones are not used any more.

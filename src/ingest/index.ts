@@ -13,7 +13,7 @@ export { receiveEvent, receiveEvents } from './receive.ts'
 
 export interface Ingest extends Receiver, Authenticator {
   group: GroupCommit
-  /** Is told of every transaction from now on. */
+  /** Called for every transaction from now on. */
   onGroup(heed: (group: WrittenGroup) => void): void
 }
 

@@ -26,7 +26,7 @@ export interface RememberedProject {
 
 /**
  * What this server left behind with its last groups, so that a busy batch is not read back before every group. What
- * is remembered counts only while its rows still have the versions they were left with: whoever else changes a job
+ * is remembered counts only while its rows still have the versions they were left with: any other writer of a job
  * also writes its batch's progress row. A batch is taken out while a group works on it, so a failed group leaves
  * nothing.
  */

@@ -5,7 +5,7 @@ import type { Item } from './outcome.ts'
 import type { Standing } from './standing.ts'
 
 /**
- * What of a group rules may mail of (step 10), in the order of its events. An end counts by itself, whatever other events
+ * What of a group rules may mail of (step 10), in the order of its events. An end counts by itself, independent of what other events
  * say of the same batch or job, so the same events in any order make the same mails. What ends because somebody asked it
  * to stop is no failure.
  */

@@ -17,7 +17,7 @@ import { type Recalled, recall } from './recall.ts'
 import type { Standing } from './standing.ts'
 import { isWrittenTogether, writingSteps } from './write.ts'
 
-/** Begins a version that the database has not told yet; in the statement it stands for the one of the trip before. */
+/** Marks a version that the database has not returned yet: in the statement, the one written by the previous trip. */
 const UNKNOWN = '@'
 
 /** Groups that ask first after a group that did not and was refused; doubled each time, up to the most. */
@@ -27,7 +27,7 @@ const MOST_REST = 64
 /**
  * The short way for what nearly every group is: further epochs, lines and snapshots of jobs that this server wrote
  * last. It folds them into what it remembers and sends everything in one trip, as one transaction: lock, prove that
- * what was remembered still holds, write, append the changes, commit. Whatever does not hold, and every event that is
+ * what was remembered still holds, write, append the changes, commit. A row that has changed, and every event that is
  * stored already, fails the proof or a unique index; then nothing was kept, and the group goes the long way (apply.ts).
  *
  * A group may be sent while the one before it is under way, so that the database need not wait for this server between
@@ -150,7 +150,7 @@ export function createOneTrip(
       remember(memory, standing, folded)
       last = link
       const answer = answered(trip, link, standing, () => outcomesOf(items, admission))
-      // Whoever waits for an earlier one first hears of this one later.
+      // The caller may still wait for an earlier group: a rejection must not count as unhandled until it awaits this one.
       answer.catch(() => {})
       return { answer }
     },
@@ -190,8 +190,8 @@ const lock = ({ batches }: Recalled): Piece => piece`/* batches.lock_progress */
   order by batch_key for no key update`
 
 /**
- * After the lock, so that it sees the work of whoever held it. What does not hold is an error, by way of a text that
- * is no number: whatever follows in the same transaction is then not done.
+ * After the lock, so that it sees the work of its previous holder. A failed check raises an error, by casting a text that
+ * is not a number: the rest of the transaction is then not executed.
  */
 function prove({ batches, access, tokens }: Recalled, blocks: number, link: Link): Piece {
   const valid = validTokens(tokens)

@@ -64,7 +64,7 @@ export async function receiveEvents(
   const body = parseBody(bytes)
   const values = arrayOf(body)
   const headers = receiver.limiter.take(sender.tokenId, values.length)
-  // Whatever else stands among them is refused for what it is, before its text is looked at.
+  // Elements that are no objects are refused for that, before their text is checked.
   const texts = values.every(isObject) ? textsOfObjects(body.text) : []
   const { suspect } = body
   const reception = receiver.reception(sentAt)

@@ -60,7 +60,7 @@ interface Pair {
 
 /**
  * Everything that the events name, in one round trip. The locks come first, so that what follows sees the work of
- * whoever held them. Jobs that this server remembers are not read, unless somebody else wrote to their batch.
+ * their previous holders. Jobs that this server remembers are not read, unless somebody else wrote to their batch.
  */
 export async function loadStanding(tx: Tx, items: readonly Item[], memory: Memory): Promise<Standing> {
   const batchIds = [...new Set(items.map((i) => i.checked.event.batch_id))]

@@ -95,7 +95,7 @@ function smallTables({ touched, lines, snapshots }: Folded): Record<string, Piec
   }
 }
 
-/** Whether the group can be written by `writingSteps` alone, whatever else stands. */
+/** Whether `writingSteps` alone can write the group, independent of what is stored. */
 export function isWrittenTogether(folded: Folded): boolean {
   if (folded.epochs.merged.length > 0 || folded.started.length > 0) return false
   if (folded.conflicts.length > 0) return false

@@ -1,16 +1,16 @@
 /**
- * Every change that the live stream can tell (contract §6). A row of the log says what changed, by key; whoever
- * tells it on (hub) reads how that looks now, and only where somebody listens. So a change costs its writer a few
- * bytes, what is told is never older than the change, and it is made by the same code as the REST answers.
+ * Every change that the live stream reports (contract §6). A row of the log names what changed, by key; the hub
+ * reads the current state, and only if there is a follower. So a change costs its writer a few
+ * bytes, a message is never older than its change, and it is made by the same code as the REST answers.
  * One row is one channel in one commit.
  */
 export type Change =
   | { channel: `project:${string}` | 'dashboard'; type: 'batches'; keys: number[] }
   /** The project itself: its name or visibility. */
   | { channel: `project:${string}`; type: 'project'; keys: number[] }
-  /** Who may see the project changed: whoever follows it, or a batch of it, is to be asked for again. */
+  /** The members of the project changed: followers of it or of its batches are checked again. */
   | { channel: `project:${string}`; type: 'access'; keys: number[] }
-  /** Named by the share's id, never its token: whoever follows through it is to be cut off. */
+  /** Names the share's id, never its token. Its followers are disconnected. */
   | { channel: `share:${string}`; type: 'revoked'; batchKey: number }
   /** A batch, and those of its jobs whose keys are given. */
   | { channel: `batch:${string}`; type: 'summary'; batchKey: number; keys: number[] }

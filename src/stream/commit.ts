@@ -3,7 +3,7 @@ import { fragment, type Piece, piece } from '../db/piece.ts'
 import { type Sql, type Tx, transaction } from '../db/sql.ts'
 import type { Change } from './change.ts'
 
-/** The advisory lock that orders the log of changes: whoever appends holds it until its commit. */
+/** The advisory lock that orders the change log: a writer holds it from its append to its commit. */
 const CHANGES_LOCK = 7_041_777
 
 /** What `commit` writes through: a pool and the bells that wake the readers of this server and of all others. */

@@ -9,7 +9,7 @@ export interface Frame {
   readonly channel: string | null
   readonly type: string
   readonly at: string
-  /** Parsed anew for each call: who keeps it may change it. */
+  /** Parsed on each call, so the caller may modify it. */
   payload(): unknown
   /** `id`, `event` and `data` with the blank line that ends them. */
   bytes(): Buffer
@@ -53,7 +53,7 @@ export function makeFrame({ seq, channel, kind, type, at, payload }: Message): F
   }
 }
 
-/** Tells a follower that its cursor is of no use, and from where it goes on: it must read its state anew. */
+/** Tells a follower that its cursor is not valid and where the stream continues. It must load its state again. */
 export const resetFrame = (seq: number, reason: 'cursor_too_old' | 'cursor_unknown', now: Date): Frame =>
   makeFrame({
     seq,

@@ -8,7 +8,7 @@ export function createGate(most: number): <T>(work: () => Promise<T>) => Promise
     try {
       return await work()
     } finally {
-      // The place goes straight to whoever waits longest.
+      // The slot goes to the caller that has waited longest.
       const next = waiting.shift()
       if (next === undefined) running--
       else next()

@@ -13,15 +13,15 @@ import { createTeller, type Describers, type Following } from './tell.ts'
  */
 export interface Hub<V> {
   /**
-   * A cursor such that whatever is read after taking it, followed by a stream from it, misses nothing: take it
-   * first, then read. What happened in between is in both, so what is told is merged by its keys, not appended.
+   * A cursor that joins reads and the stream without a gap: take it
+   * first, then read, then follow from it. Changes in between are in both, so merge messages by key; do not append.
    */
   readonly cursor: number
   /**
    * Follows channels of the log, by name as whom.
    * @param options.after the cursor to go on from; from now on without one
-   * @param options.since without a cursor: what is committed already, though it may not have been told yet
-   * @param options.closed is called once when it has ended, whoever ended it
+   * @param options.since without a cursor: what is committed already, even if not yet sent
+   * @param options.closed called once when it has ended, from either side
    */
   subscribe(
     followings: ReadonlyMap<string, Following<V>>,
@@ -44,7 +44,7 @@ export function createHub<V>(options: {
   sql: Sql
   listenUrl: string
   describers: Describers<V>
-  /** Is given the changes that nobody is told but that change who may listen, as they come by. */
+  /** Called with changes that are not sent to followers but affect who may follow. */
   heed: (changes: readonly LoggedChange[]) => void
   /** Types of change that `heed` is given. */
   heeded: ReadonlySet<string>

@@ -12,12 +12,12 @@ export interface Listener {
 }
 
 /**
- * Keeps one connection of this process listening, and calls `ring` for every notification and whenever it listens
- * (anew), because what was rung meanwhile is not repeated. A lost connection is replaced within about 5 s; a bell
- * that is not heard costs a poll's interval (tail.ts), never a change.
+ * Keeps one connection of this process listening, and calls `ring` for every notification and after every (re)connect,
+ * because notifications in between are lost. A lost connection is replaced within about 5 s; a notification
+ * that is missed costs a poll's interval (tail.ts), never a change.
  *
  * This is the one place that uses `pg` rather than postgres.js: the latter gives up for good when the first attempt
- * to listen anew fails, as it does while the database restarts.
+ * to listen again fails, as it does while the database restarts.
  */
 export function startListening(options: {
   url: string

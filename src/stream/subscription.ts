@@ -7,13 +7,13 @@ import type { Following, Teller, Telling } from './tell.ts'
  *
  *  backfill   It brings a cursor, so what it missed is read from the log, page by page, up to the head of the tail.
  *  cutover    When nothing is left up to the head, it goes live. Between looking at the head and going live nothing
- *             else can run, and whatever the tail hands on from then on lies beyond the head: no gap, no repeat.
+ *             else can run, and everything that the tail sends from then on lies beyond the head: no gap, no repeat.
  *  live       The tail pushes into its queue. A queue that is full is no longer pushed into: when its reader has
  *             emptied it, the stream is back at backfill. So a slow reader costs a bounded queue, and the log is the
  *             buffer.
  *
  * A cursor from before the log, or one that was never given, is answered by a reset: the follower must read its
- * state anew, and goes on from the cursor of the reset.
+ * state again, and continues from the cursor of the reset.
  */
 
 /** What a queue holds at most; one frame always has room. */

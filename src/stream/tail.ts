@@ -47,7 +47,7 @@ export function createTail(options: {
     rung = false
     if (!wanted()) {
       const newest = await newestSeq(sql)
-      // Whoever came meanwhile is to be told all that came after the head it found.
+      // Followers that joined meanwhile need everything after the head they found.
       if (wanted()) rung = true
       else head = Math.max(head, newest)
       return
@@ -83,7 +83,7 @@ export function createTail(options: {
         )
         .finally(() => {
           looking = null
-          // Under load half of the time is left to those who write, and nearly all while nobody is told.
+          // Under load half of the time is left to writers, and nearly all of it while there are no followers.
           const now = performance.now()
           nextLook = Math.max(begun + (wanted() ? paceMs : idlePaceMs), now + (now - begun))
           if (rung) ring()

@@ -7,8 +7,8 @@ import type { LoggedChange } from './log.ts'
  * to be told, and shares the bytes. What was made is kept for a while, because followers that come back after a cut
  * ask for the same changes at the same time.
  *
- * A change may be told later than it happened. What it says is then newer than the change, never older, and the
- * changes after it say the rest; so whoever takes every message in order ends with how things are.
+ * A message may be sent later than its change. Its content is then newer than the change, never older, and the
+ * later changes say the rest; so a client that applies every message in order ends with the current state.
  */
 
 /** What a follower is shown of a change. Equal keys mean equal text. */
@@ -19,7 +19,7 @@ export interface Shown {
 
 /** A change as it looks now. `V` is what the domain knows of a follower: who it is, how much it is shown. */
 export interface Told<V> {
-  /** @returns undefined where the follower is told nothing */
+  /** @returns undefined if the follower gets no message */
   show(viewer: V): Shown | undefined
 }
 
@@ -28,7 +28,7 @@ export interface Told<V> {
  * app.ts, because the stream knows no nouns.
  */
 export type Describe<V> = (changes: readonly LoggedChange[]) => Promise<readonly (Told<V> | null)[]>
-/** By type of change. A type that is missing is told to nobody, as one of a newer server's. */
+/** By type of change. An unknown type, as a newer server writes it, is sent to nobody. */
 export type Describers<V> = Readonly<Record<string, Describe<V>>>
 
 /** Under which name, and as whom, a stream follows a channel of the log. */
@@ -40,7 +40,7 @@ export interface Following<V> {
 
 export interface Telling<V> {
   readonly change: LoggedChange
-  /** The message for this follower; undefined when it is told nothing. */
+  /** The message for this follower; undefined if it gets none. */
   frameFor(following: Following<V>): Frame | undefined
 }
 

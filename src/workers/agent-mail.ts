@@ -31,7 +31,7 @@ export function createAgentMailTask({ config, sql, now, log }: Services): Task {
       'The token that it had before was refused from then on.',
       '',
       'If that was you, there is nothing to do. If not, revoke the agent on the Hosts page, change your password, and',
-      'sign out everywhere: whoever has the new token is given the commands of your reruns on that host.',
+      'sign out everywhere: the holder of the new token receives the commands of your reruns on that host.',
       '',
     ].join('\n')
     if (config.smtp === undefined) {

@@ -6,7 +6,7 @@ export interface Loop {
 
 /**
  * @param work one round; should look at `signal` between its steps
- * @param failed is told what a round threw; the next one comes all the same
+ * @param failed called with what a round threw; the next round follows all the same
  */
 export function startLoop(options: {
   everyMs: number

@@ -184,7 +184,7 @@ export function createMailTask(services: Services): Task {
       to: recipient.address,
       letter,
       date: now(),
-      // The same for every attempt, so that whoever keeps mail can tell that two are one.
+      // The same for every attempt, so that a mail server can recognize duplicates.
       messageId: `<svc.${facts.firing}.${who}@${domain}>`,
       ...(facts.batch === null ? {} : { references: `<svc.batch.${facts.batch.key}@${domain}>` }),
       // Without the batch: a header line has an end, an id of a batch nearly none.

@@ -9,7 +9,7 @@ import { type Loop, startLoop } from './loop.ts'
  * server that was killed is known to be gone at once, and beats now and then. From that follow two things:
  *
  *  - since when events could come in without a break: silence before that proves nothing (domain/liveness.ts). It
- *    begins anew with a server that starts while no other is up, and after a pause in which none could beat, because
+ *    begins again with a server that starts while no other is up, and after a pause in which none could beat, because
  *    all were stopped or the database was away;
  *  - which jobs of the queue are held by servers that are no more: those are let go, or they would wait for hours.
  */
@@ -77,7 +77,7 @@ export async function startPresence(options: {
   })
   return {
     get reachableSince() {
-      // Whoever cannot beat does not know what the others see.
+      // A server that cannot write its heartbeat does not know the state of the others.
       return performance.now() - beatAt > BREAK_S * 1000 ? now() : since
     },
     poolEvents,

@@ -49,7 +49,7 @@ interface SmtpError extends Error {
 export async function openSmtp(url: string): Promise<SmtpSession> {
   const { auth, ...options } = parseConnectionUrl(url)
   const connection = new SMTPConnection({ ...TIMES, ...options })
-  // Whatever fails while nothing is under way is found by the next call.
+  // The next call finds a failure that happens while nothing is being sent.
   let failed: (error: Error) => void = () => {}
   connection.on('error', (error: Error) => failed(error))
   const step = <T>(run: (done: (error?: Error | null, value?: T) => void) => void): Promise<T> =>

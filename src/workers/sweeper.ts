@@ -32,8 +32,8 @@ import { runAlone } from './background.ts'
 
 /**
  * Removes what is past its time (specification §1.7, §6.5; contract §7), in transactions of some thousand rows with a
- * pause after each, so that ingest goes on beside it. Whatever it is cut off at, each step is whole, and the next sweep
- * goes on from there.
+ * pause after each, so that ingest goes on beside it. Each step is atomic: after an interruption the next sweep
+ * continues from there.
  */
 export interface Sweeper {
   /** @returns how many of each kind went; fewer when `signal` ended it */
@@ -56,7 +56,7 @@ export interface SweepOptions {
   steps?: StepSizes
 }
 
-/** The cron task, and the lock of whoever sweeps. */
+/** The cron task, and the lock that a sweep holds. */
 export const SWEEP_TASK = 'sweep'
 
 const LEAST_PAUSE_MS = 5

@@ -4,7 +4,7 @@ import { PASSWORD } from '../kit/app.ts'
 import { registerAgent, type TestAgent } from './agent.ts'
 
 /**
- * Rerun is remote code execution (contract §2): whatever somebody forges, no command reaches another's agent, and
+ * Rerun is remote code execution (contract §2): forged input sends no command to another's agent, and
  * none reaches an agent of the right person that its owner's own reporter did not record, or that owner give.
  */
 let stage: Stage
@@ -60,7 +60,7 @@ async function batchOf(person: Person, host: string, data: Record<string, unknow
   return id
 }
 
-describe('whoever asks, however', () => {
+describe('forged requests', () => {
   const OVERRIDES = [
     undefined,
     {},

@@ -184,7 +184,7 @@ describe('through the service', () => {
     expect(host.data.payload.host).toMatchObject({ agent_id: agent.id, pending_commands: 1, online: true })
     await mine.find((message) => message.data.channel === 'hosts')
     await viewers.find((message) => message.data.type === 'commands')
-    // What comes after it has come: whatever was to be told of the command was told before.
+    // A later message has arrived, so all messages about the command have, too.
     await stage.send(stage.batchOwner, [makeEvent('job_start', { batch_id: 'told', source })])
     for (const stream of [viewers, visitors, strangers]) {
       await stream.find((message) => message.data.type === 'summary')

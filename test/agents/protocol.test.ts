@@ -32,7 +32,7 @@ const call = (method: string, path: string, token: string, body?: unknown) =>
   stage.app.call(method, path, { token, body })
 const rerun = (batch: string, body?: unknown, token = stage.batchOwner.token) =>
   call('POST', `/api/batches/${batch}/rerun`, token, body)
-/** The steps of stops and reruns; what else happened to the batch is told in test/http/timeline.test.ts. */
+/** The steps of stops and reruns; test/http/timeline.test.ts covers the other entries of the timeline. */
 const timeline = async (batch: string) =>
   (await stage.get(`/api/batches/${batch}/timeline`, stage.batchOwner.token)).body.items.filter(
     ({ kind }: { kind: string }) => kind === 'stop' || kind === 'rerun',
@@ -142,7 +142,7 @@ describe('an agent token', () => {
   })
 })
 
-test('an agent that mistypes a parameter is told so', async () => {
+test('a misspelled parameter of an agent is refused', async () => {
   for (const [method, path] of [
     ['GET', 'jobs'],
     ['POST', 'heartbeat'],
@@ -154,7 +154,7 @@ test('an agent that mistypes a parameter is told so', async () => {
 })
 
 describe('a rerun', () => {
-  test('travels from request to exit code, and every step is told with its actor', async () => {
+  test('travels from request to exit code, and every step names its actor', async () => {
     const batch = await ranBatch()
     const asked = await rerun(batch)
     expect(asked).toMatchObject({ status: 202, body: { host_id: agent.id, state: 'pending' } })

@@ -96,7 +96,7 @@ describe('any order and any repetition of the events', () => {
     patienceMs(120),
   )
 
-  /** What is told of a job, but the name of its batch and what depends on the time of asking. */
+  /** The view of a job without the name of its batch and without what depends on the time of the request. */
   async function toldOf(batch: string, job: string) {
     const items = await listed(batch, job)
     const all = []

@@ -21,7 +21,7 @@ describe('what retention purged', () => {
       `update events set payload = null where batch_key = (select key from batches where id = '${batch}') and ${where}`,
     )
 
-  test('is said, and what stands is all that is told in its place', async () => {
+  test('is marked, and the answer has only what is left', async () => {
     await send(restarted('purged'))
     await purge('purged', 'type in (4, 5, 6)')
     const [first, second, third] = await listed('purged')
@@ -66,7 +66,7 @@ describe('what retention purged', () => {
 describe('through GraphQL', () => {
   const FIELDS = `n batchId startedAt endedAt status failureReason epochs firstEpoch lastEpoch supersededEpochs
     supersededRanges elapsedS complete`
-  test('the same is told as over REST, points too', async () => {
+  test('GraphQL has the same as REST, points too', async () => {
     await send(restarted('told'))
     const { job } = await ask(
       stage.app,

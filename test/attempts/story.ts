@@ -14,7 +14,7 @@ export const of =
 export const path = (batch: string, job = 'a'): string =>
   `/api/batches/${encodeURIComponent(batch)}/jobs/${encodeURIComponent(job)}/attempts`
 
-/** What a viewer of the project reads, or whoever has the token. */
+/** What a viewer of the project reads, or the holder of the token. */
 export function reader(stage: Stage) {
   // biome-ignore lint/suspicious/noExplicitAny: a test asserts the answer's shape; that is its very purpose
   const get = async (where: string, token = stage.viewer.token): Promise<any> => {

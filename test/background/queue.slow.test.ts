@@ -114,7 +114,7 @@ test('after all its connections were cut a server goes on by itself', async () =
 test.each([
   ['done', 'note'],
   ['failed', 'fail'],
-])('a connection that breaks while a job is marked as %s ends nothing but the queue, which begins anew', async (how, task) => {
+])('a connection that breaks while a job is marked as %s ends nothing but the queue, which restarts', async (how, task) => {
   await startServer('a')
   const holder = await database.sql.reserve()
   await add(task, `held as ${how}`, ", max_attempts := 1, run_at := now() + interval '1 second'")

@@ -148,7 +148,7 @@ describe('log lines', () => {
     expect(await linesOf('past')).toHaveLength(2)
   })
 
-  test('that come late are found among new ones, whatever was swept before', async () => {
+  test('that come late are found among new ones, after any earlier sweep', async () => {
     for (let i = 0; i < 12; i++) {
       await send(
         makeEvent('log_line', {
@@ -315,7 +315,7 @@ describe('two servers', () => {
       .filter((line) => line.includes('sweep: what went'))
       .map((line) => JSON.parse(line).log_lines as number)
     expect(told).toHaveLength(3)
-    // The first sweep of all three took the lines; whoever came after found none.
+    // The first sweep of all three took the lines; the others found none.
     expect(told.slice(1).filter((lines) => lines !== 0 && lines !== 30)).toEqual([])
   })
 

@@ -71,7 +71,7 @@ test('a job that outlasts the stop ends unheard, and stays in the queue for anot
   await background.stop()
   const before = said.length
   end()
-  // Long enough for the job to be written off, and for whatever that would throw.
+  // Long enough for the job to be given up, and for errors of that to surface.
   await sleep(500)
   expect(said.slice(before)).toEqual([])
   expect(await sql`select from graphile_worker.jobs where task_identifier = 'note'`).toHaveLength(1)

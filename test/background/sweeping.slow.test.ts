@@ -43,7 +43,7 @@ async function seedLines(sql: Sql, n: number, bursts: number, everyDays: number)
 }
 
 const countOf = async (sql: Sql): Promise<number> =>
-  // What the test itself read is told at once, so that it counts for no sweep.
+  // Flush the statistics of the test's own reads, so that they do not count for a sweep.
   (await sql<{ n: number }[]>`select count(*) n, pg_stat_force_next_flush() from log_lines`)[0]?.n ?? 0
 
 describe('of many lines', () => {
@@ -66,7 +66,7 @@ describe('of many lines', () => {
     work: () => Promise<unknown>,
   ): Promise<Record<string, { fetched: number; scanned: number }>> {
     const read = async () => {
-      // What a connection did is told before it is gone.
+      // A connection flushes its statistics before it closes.
       await expect
         .poll(
           () =>
@@ -177,7 +177,7 @@ describe('svc sweep', () => {
   test('killed in the middle it has lost nothing, and the next one goes on to the end', {
     timeout: 240_000,
   }, async () => {
-    // Slow steps, so that it is not over before it is killed, whoever else the machine works for.
+    // Slow steps, so that it is not over before it is killed, even on a busy machine.
     await database.sql`create function slowly() returns trigger language plpgsql as
       $$ begin perform pg_sleep(0.5); return null; end $$`
     await database.sql`create trigger slowly after delete on log_lines for each statement execute function slowly()`

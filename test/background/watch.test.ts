@@ -54,7 +54,7 @@ const snapshot = (batch_id: string, secondsAgo: number, gpu_util_pct: number) =>
   })
 
 describe('a silent batch', () => {
-  test('is told once, on every channel that shows it, and cleared by the next event', async () => {
+  test('is sent once, on every channel that shows it, and cleared by the next event', async () => {
     await send(startOf({ id: 'silent', timestamp: at(60) }), alive('silent'))
     await watch()
     expect(await standing('silent')).toEqual([])
@@ -112,7 +112,7 @@ describe('a silent batch', () => {
   })
 })
 
-test('a job whose GPU idles is told with its batch, and cleared when the GPU works again', async () => {
+test('a job whose GPU idles is sent with its batch, and cleared when the GPU works again', async () => {
   await send(
     startOf({ id: 'idler', timestamp: at(1_200) }),
     makeEvent('job_start', { batch_id: 'idler', timestamp: at(1_200) }),
@@ -168,7 +168,7 @@ test('a batch whose agent says its process is gone is lost, is mailed once as a 
   expect((await stage.app.call('DELETE', `/api/hosts/${agent.id}`, { token })).status).toBe(204)
 })
 
-test('an agent without a sign of life is told to its followers and to the projects it works for, once', async () => {
+test('an agent without a heartbeat is reported once to its followers and to the projects it works for', async () => {
   const { token } = stage.batchOwner
   const agent = await registerAgent(stage.app, token, 'gpu-away')
   await send(startOf({ id: 'on-away', source: { project: 'vision', host: 'gpu-away' }, timestamp: at() }))

@@ -84,7 +84,7 @@ test('where the demo account is taken and unknown here, it says which settings i
   )
 })
 
-test("whoever is no member of the project digits is told that it is someone else's", async () => {
+test("a user who is no member of the project digits learns that it is someone else's", async () => {
   const { email } = await app.register()
   const { code, err } = await demo({ SVC_DEMO_EMAIL: email, SVC_DEMO_PASSWORD: 'correct horse battery' })
   expect(code).toBe(1)

@@ -49,7 +49,7 @@ function sqlIn(node: ts.Node): string | undefined {
 const headOf = (template: ts.TemplateLiteral): string =>
   ts.isNoSubstitutionTemplateLiteral(template) ? template.text : template.head.text
 
-/** Whether it stands in a function that returns a Fragment, is kept as one, or is put into another template. */
+/** Whether it is inside a function that returns a Fragment, is stored as one, or is part of another template. */
 function isFragment(node: ts.Node): boolean {
   for (let at: ts.Node | undefined = node.parent; at !== undefined; at = at.parent) {
     if (ts.isTemplateSpan(at)) return true

@@ -70,7 +70,7 @@ const step = (copy: CopyRows) => ({ name: copy.text, text: copy.text, values: []
 
 const literal = (vals: Row['vals']): string => `{${vals.map((value) => value ?? 'NULL').join(',')}}`
 
-test('rows copied as bytes are those that PostgreSQL reads from text, whatever their values', async () => {
+test('rows copied as bytes are those that PostgreSQL reads from text, for any values', async () => {
   await fc.assert(
     fc.asyncProperty(rows, async (given) => {
       await sql`truncate copied, written`

@@ -20,7 +20,7 @@ import { halt, killOrphans } from '../../src/db/embedded/postmaster.ts'
 import { findProcess } from '../../src/db/embedded/processes.ts'
 import { type EmbeddedOptions, startEmbedded } from '../../src/db/embedded.ts'
 
-// Every test in a folder of its own; whatever still runs or lies there afterwards is removed, also after a failure.
+// Every test in a folder of its own; processes and files that are left are removed, also after a failure.
 const roots: string[] = []
 const children: ChildProcess[] = []
 const pools: postgres.Sql[] = []

@@ -5,7 +5,7 @@ import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { tellSeed } from '../kit/effort.ts'
 
-// What is remembered must be what is stored, whatever happened between two readings, and whoever did it.
+// The cache must equal the stored data after any changes between two reads, by any server.
 let stage: Stage
 beforeAll(async () => {
   stage = await openStage()
@@ -15,7 +15,7 @@ afterAll(() => stage?.stop())
 const LIVES = 12
 const STEPS = 60
 
-test('a memory that followed every change counts what one that reads it all anew does', async () => {
+test('a cache that followed every change has the same counts as a fresh one', async () => {
   const draw = randomFrom(tellSeed('dashboard memory'))
   const one = <T>(list: readonly T[]): T => list[Math.floor(draw() * list.length)] as T
   const ids = Array.from({ length: LIVES }, (_, i) => `life ${i}`)
@@ -49,17 +49,17 @@ test('a memory that followed every change counts what one that reads it all anew
     const {
       used: usedAnew,
       idle: idleAnew,
-      ...anew
+      ...fresh
     } = await createDashboardMemory().of(stage.app.sql, null, now)
-    expect(counts).toEqual(anew)
-    // GPU time is summed anew only after a rest that grows with what the last sum took.
+    expect(counts).toEqual(fresh)
+    // GPU time is summed again only after a pause that grows with the duration of the last sum.
     if (step < STEPS - 1) continue
     expect([used, idle].every((seconds) => seconds >= 0)).toBe(true)
     expect([usedAnew, idleAnew].every((seconds) => seconds >= 0)).toBe(true)
   }
 })
 
-test('a memory reads all anew when the log no longer reaches back to it', async () => {
+test('a cache reads everything again when the change log no longer reaches back to it', async () => {
   const memory = createDashboardMemory()
   const now = new Date()
   const before = await memory.of(stage.app.sql, null, now)

@@ -24,7 +24,7 @@ afterEach(async () => {
 
 const VICTIMS = ['server', 'database', 'server, then database', 'database, then server'] as const
 
-/** A server on a data folder of its own, started anew as often as the test likes. */
+/** A server on a data folder of its own, which a test may restart any number of times. */
 async function openService() {
   const { home, remove } = newHome()
   const settings = {

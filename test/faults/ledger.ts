@@ -9,7 +9,7 @@ import { createClient } from '../kit/http.ts'
 export interface Ledger {
   events: Map<string, TestEvent>
   acknowledged: Map<string, number>
-  /** Answers that are never right, whatever was killed. */
+  /** Answers that are never right, even after a kill. */
   wrong: string[]
 }
 
@@ -131,7 +131,7 @@ export async function findLost(sql: Sql, { acknowledged }: Ledger): Promise<stri
   return [...acknowledged].filter(([id, dbId]) => stored.get(id) !== dbId).map(([id]) => id)
 }
 
-/** Sends again whatever was not acknowledged, as a reporter does. */
+/** Retries everything that was not acknowledged, as a reporter does. */
 export async function sendRest(ledger: Ledger, server: { address: string; token: string }): Promise<void> {
   const rest = [...ledger.events.values()].filter((e) => !ledger.acknowledged.has(e.event_id))
   const http = createClient(server.address)

@@ -6,14 +6,14 @@ import { jobFields } from '../../src/domain/jobs/index.ts'
  * Who sees which field (contract §2, §6). The test beside this file asks for each field as each caller, in a private
  * project, a public one and through shares, and fails for a field that has no row here and for a row without a field.
  *
- *  reader     whoever reads the project; what is below is null to all others
+ *  reader     users who may read the project; null to all others
  *  inProject  those who are in the project, and administrators; null to other readers
  *  sharer     those who may share the batch; null to other readers
  *  keeper     those who administer the project; null to other readers
  *  stopper    those who may stop the batch, in person; null to other readers
  *  hostOwner  whose host it is, and administrators
  *  admin      administrators in person
- *  known      whoever is signed in, about themselves
+ *  known      signed-in users, about themselves
  *  everyone   the same for all, or filtered by what the caller sees
  */
 export type Rule =
@@ -65,7 +65,7 @@ export const ACCESS: ReadonlyMap<string, Rule> = new Map([
   ...rows('reader', 'Job', 'nodeId metrics eta resources logLines epochTimes attempts attemptMetrics'),
 ])
 
-/** Parts of the above, which nobody reaches by another way: seen by whoever sees the whole. */
+/** Parts of the above, reachable only through it: visible to everybody who sees the whole. */
 export const PARTS = new Set([
   'AgentCommand',
   'AgentCommandConnection',

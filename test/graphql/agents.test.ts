@@ -83,7 +83,7 @@ test('the commands of a batch are those of REST, in pages', async () => {
   const { items } = (await stage.get('/api/batches/b/commands', stage.viewer.token)).body
   expect(whole.totalCount).toBe(3)
   expect(nodesOf(whole)).toEqual(
-    // biome-ignore lint/suspicious/noExplicitAny: whatever REST answers
+    // biome-ignore lint/suspicious/noExplicitAny: any answer of REST
     items.map((item: any) => ({
       cmdId: item.cmd_id,
       kind: 'RERUN',

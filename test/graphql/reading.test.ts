@@ -163,7 +163,7 @@ test('metrics, resources and log lines are those of REST', async () => {
     jobs { edges { node { jobId metrics { key values } resources { key values } logLines(level: "error") { totalCount edges { node { line } } } } } }
   } }`
   const { batch } = await ask(stage.app, query, { token: stage.viewer.token })
-  // biome-ignore lint/suspicious/noExplicitAny: whatever REST answers
+  // biome-ignore lint/suspicious/noExplicitAny: any answer of REST
   const renamed = ({ job_id, total_points, returned_points, non_finite, ...same }: any) => ({
     job: job_id,
     totalPoints: total_points,
@@ -175,7 +175,7 @@ test('metrics, resources and log lines are those of REST', async () => {
   expect(metrics).toHaveLength(3)
   expect(batch.metrics).toEqual(metrics.map(renamed))
   expect(batch.resources).toEqual((await rest('/api/batches/b1/resources')).series.map(renamed))
-  // biome-ignore lint/suspicious/noExplicitAny: whatever REST answers
+  // biome-ignore lint/suspicious/noExplicitAny: any answer of REST
   const lines = (await rest('/api/batches/b1/log-lines')).items.map(({ db_id, job_id, ...same }: any) => ({
     dbId: String(db_id),
     jobId: job_id,
@@ -190,7 +190,7 @@ test('metrics, resources and log lines are those of REST', async () => {
 })
 
 describe('nodes', () => {
-  test('are found again by their opaque ids, each kind, for whoever sees them', async () => {
+  test('are found again by their opaque ids, each kind, by users who may see them', async () => {
     const query = `{ project(slug: "vision") { nodeId } batch(id: "b1") { nodeId } job(batchId: "b1", id: "j1") { nodeId } }`
     const found = await ask(stage.app, query, { token: stage.viewer.token })
     const ids = [found.project.nodeId, found.batch.nodeId, found.job.nodeId]

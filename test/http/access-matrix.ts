@@ -23,7 +23,7 @@ export const CALLERS = [
 ] as const
 export type CallerName = (typeof CALLERS)[number] | 'agent'
 
-/** What a row may name in its path and body; whatever a call might use up is made anew for each call. */
+/** What a row may name in its path and body. Things that a call uses up are created for each call. */
 export interface Scene {
   stage: Stage
   caller: CallerName
@@ -317,7 +317,7 @@ export const MATRIX: Row[] = [
   },
   { route: 'GET /api/auth/verification', answers: PERSONS(200) },
   { route: 'POST /api/auth/verification', answers: PERSONS(409) },
-  // Whoever has the link; these were never given out.
+  // Holders of the link; these tokens were never given out.
   { route: 'GET /verify/:token', path: () => `/verify/${'x'.repeat(43)}`, answers: NOBODY_FINDS },
   { route: 'POST /verify/:token', path: () => `/verify/${'x'.repeat(43)}`, answers: NOBODY_FINDS },
   {
@@ -375,7 +375,7 @@ export const MATRIX: Row[] = [
     body: () => ({ muted: true }),
     answers: '401 401 403 403 404 403 403 200 200 200',
   },
-  // Whoever has the link in a mail, whoever that is besides.
+  // Holders of the link in a mail, with any other credential.
   { route: 'GET /mail/:token', path: mailLinkOf, answers: EVERYONE },
   { route: 'POST /mail/:token', path: mailLinkOf, body: () => ({ action: 'resume' }), answers: EVERYONE },
 
@@ -576,7 +576,7 @@ export const MATRIX: Row[] = [
   },
   {
     route: 'POST /api/batches/:id/rerun',
-    // Nobody's agent is on its host: whoever may rerun it learns that.
+    // No agent is on its host: users who may rerun it learn that.
     path: ofBatch('/rerun'),
     answers: '401 401 403 403 404 403 403 409 409 409',
   },

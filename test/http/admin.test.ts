@@ -202,7 +202,7 @@ describe('disabling an account', () => {
     expect((await app.call('GET', '/api/auth/me', { cookie: person.cookie })).status).toBe(401)
   })
 
-  test('keeps the right password out, and tells only whoever knows it', async () => {
+  test('refuses the right password, and says why only to callers who know it', async () => {
     await change(person.user.id, { disabled: true })
     const attempt = (password: string) =>
       app.call('POST', '/api/auth/login', { body: { email: person.email, password } })

@@ -211,7 +211,7 @@ describe('the list of batches', () => {
     expect(await idsOf(query)).toEqual(ids)
   })
 
-  test('takes the owner by id, and an address only from whoever may know it', async () => {
+  test('takes the owner by id, and an address only from callers who may know it', async () => {
     expect(await idsOf(`project=Lists&owner=${stage.owner.id.toUpperCase()}`)).toHaveLength(4)
     await stage.send(stage.batchOwner, [startOf({ id: 'in-public', project: 'open' })])
     const byAddress = `project=open&owner=${enc(stage.batchOwner.email)}`
@@ -345,7 +345,7 @@ describe('a hostile query of the list', () => {
     }
   })
 
-  test('is never a 5xx, whatever stands in a path', async () => {
+  test('is never a 5xx, for any path', async () => {
     for (const id of [
       '%00',
       '%ED%A0%80',

@@ -91,7 +91,7 @@ test.each([
   expect((await ask(path, 'identity', options)).encoding).toBeUndefined()
 })
 
-test('what is short comes as it is, and so do files, streams and the answers to events', async () => {
+test('short answers, files, streams and the answers to events are not compressed', async () => {
   const events = Array.from({ length: 500 }, () => makeEvent('log_line', { batch_id: ID }))
   for (const [path, options] of [
     [`/api/batches/${ID}`, {}],

@@ -198,7 +198,7 @@ describe.each(['member', 'admin'] as const)('the list of 10,000 jobs, as %s', (w
 })
 
 /**
- * How often the statement that `work` runs is planned anew, and how often its one plan is taken, over twelve runs on a
+ * How often the statement that `work` runs gets a custom plan, and how often the generic plan, over twelve runs on a
  * connection that never saw it.
  */
 async function timesPlanned(
@@ -220,7 +220,7 @@ test('PostgreSQL keeps one plan for the newest batches, of a status or not, howe
   const page = { limit: PAGE, after: undefined }
   const list = (change: Partial<BatchFilter>) => (fresh: Sql) =>
     listBatches(fresh, as(crowd.admin, 'admin'), { ...EVERY_BATCH, ...change }, page)
-  // The first five are planned anew, to compare.
+  // The first five get custom plans, for comparison.
   expect(await timesPlanned(list({}))).toEqual({ custom: 5, generic: 7 })
   expect(await timesPlanned(list({ status: ['completed'] }))).toEqual({ custom: 5, generic: 7 })
 })

@@ -16,7 +16,7 @@ const login = (email: string, password: string, address = '192.0.2.1') =>
   app.call('POST', '/api/auth/login', { body: { email, password }, headers: { 'x-forwarded-for': address } })
 
 describe('signing in', () => {
-  test('answers user, token and cookie, whatever the case of the address', async () => {
+  test('answers user, token and cookie, ignoring the case of the address', async () => {
     const { status, body, headers } = await login('ADA@Example.ORG', PASSWORD)
     expect(status).toBe(200)
     expect(body).toEqual({

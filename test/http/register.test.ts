@@ -65,7 +65,7 @@ describe('registering', () => {
     }
   })
 
-  test('takes an address once, whatever its case', async () => {
+  test('takes an address once, ignoring case', async () => {
     await register({ email: 'once@example.org', password: PASSWORD })
     const again = await register({ email: 'ONCE@example.ORG', password: PASSWORD })
     expect(again.status).toBe(409)

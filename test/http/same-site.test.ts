@@ -20,7 +20,7 @@ describe('an unsafe request with a cookie', () => {
     ['says that it is same-origin', () => ({ 'sec-fetch-site': 'same-origin' })],
     ['has our origin', () => ({ origin: own })],
     [
-      'says so, whatever its origin',
+      'says so, from any origin',
       () => ({ 'sec-fetch-site': 'same-origin', origin: 'http://proxy.example' }),
     ],
     [

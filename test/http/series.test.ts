@@ -210,7 +210,7 @@ describe('log lines', () => {
     expect(await found('0_%')).toEqual([])
   })
 
-  test('job_id is taken as it is', async () => {
+  test('job_id is one exact id', async () => {
     const { body } = await get(`${PATH}/log-lines?limit=500&job_id=${encodeURIComponent(COMMA)}`)
     expect(numbers(body)).toEqual(Array.from({ length: 35 }, (_, n) => 2 * n + 1))
     expect((await get(`${PATH}/log-lines?job_id=lr=0.1`)).body).toEqual({ items: [], next_after: null })

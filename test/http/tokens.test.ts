@@ -133,7 +133,7 @@ describe('using a token', () => {
     const other = `em_read_${'a'.repeat(32)}${checkOf(`em_read_${'a'.repeat(32)}`)}`
     const cut = token.slice(0, -1)
     const sign = `em_read_${'-'.repeat(32)}${checkOf(`em_read_${'-'.repeat(32)}`)}`
-    // Whoever asks for the table now waits for it.
+    // Another request for the table now waits for it.
     const release = await lockTokens()
     for (const text of [bad, swapped, cut, sign, 'em_live_', `${token}0`])
       expect((await me(text)).status).toBe(401)
@@ -242,7 +242,7 @@ describe('the list', () => {
     }
   })
 
-  test('needs somebody who is signed in, whatever else is wrong', async () => {
+  test('needs a signed-in user, checked before everything else', async () => {
     expect((await app.call('GET', '/api/tokens?nonsense=1')).status).toBe(401)
     expect((await app.call('POST', '/api/tokens', { body: 'not json' })).status).toBe(401)
     expect((await app.call('DELETE', '/api/tokens/x')).status).toBe(401)

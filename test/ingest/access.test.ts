@@ -157,7 +157,7 @@ describe('a batch', () => {
     expect((await door.send(event)).body).toEqual({ db_id: body.db_id, deduplicated: true })
   })
 
-  test('was last seen at its newest event, whatever the type', async () => {
+  test('was last seen at its newest event of any type', async () => {
     const batch_id = newName()
     await door.send(makeEvent('log_line', { batch_id, timestamp: '2026-03-01T12:00:00Z' }))
     await door.send(makeEvent('resource_snapshot', { batch_id, timestamp: '2026-03-01T11:00:00Z' }))
@@ -239,7 +239,7 @@ describe('a credential', () => {
     expect(await countOf(batch)).toBe(1)
   })
 
-  test('is told to be in use', async () => {
+  test('is shown as in use', async () => {
     const token = await door.app.reporterToken(door.session, 'in use')
     await door.send(to('vision', newName()), token)
     await expect

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { patienceMs, propertyBounds } from '../kit/effort.ts'
 import { type Door, openDoor } from './sending.ts'
 
-// Valid events, mutated: whatever comes in is stored as it is or refused as a fault of the sender's (never 5xx), and
+// Valid events, mutated: each is stored unchanged or refused with a 4xx (never 5xx), and
 // nothing that was refused is stored.
 
 let door: Door
@@ -247,7 +247,7 @@ test(
 )
 
 test(
-  'bodies that are no events at all are refused, whatever they hold',
+  'bodies that are no events are refused, with any content',
   async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -58,7 +58,7 @@ describe('one event', () => {
     expect(await storedCount(event.batch_id)).toBe(1)
   })
 
-  test('that is a repeat is one in whatever case its event_id is written', async () => {
+  test('is a repeat in any case of its event_id', async () => {
     const event = makeEvent('batch_start', { batch_id: newBatch() })
     const { body } = await door.send(event)
     const again = await door.send({ ...event, event_id: event.event_id.toUpperCase() })
@@ -687,7 +687,7 @@ describe('sizes', () => {
     }
   })
 
-  test('that asks for something in its address is 422, whatever it brings', async () => {
+  test('with a query string is 422, for any body', async () => {
     for (const path of ['/api/events?dry_run=1', '/api/events/batch?dry_run=1']) {
       const answer = await door.app.call('POST', path, { token: door.token, body: [] })
       expect(answer).toMatchObject(refusal('invalid_query', 422))

@@ -25,7 +25,7 @@ test('once it is full, those above an equal part are refused and those below it 
   expect(share.refuses('third', 33)).toBe(false)
 })
 
-test('whatever users take and give back, what is held never exceeds twice the bound, and a newcomer gets its part', () => {
+test('in any order of takes and releases, at most twice the bound is held, and a newcomer gets its share', () => {
   fc.assert(
     fc.property(
       fc.array(

@@ -156,7 +156,7 @@ test('a repeat after a restart is still a repeat', async () => {
   expect(await post(second, [event], true)).toEqual([{ db_id: first?.db_id, deduplicated: true }])
 })
 
-test('a repeat is told from the event_id alone, whatever else it says', async () => {
+test('a repeat is recognized by its event_id alone, with any other content', async () => {
   const event = makeEvent('log_line', { batch_id: 'same id' })
   const [first] = await post(door.app, [event], true)
   const other = makeEvent('batch_done', {

@@ -16,7 +16,7 @@ import { killRounds, patienceMs } from '../kit/effort.ts'
 import { type Answer, type Client, createClient } from '../kit/http.ts'
 import { makeEvent, type TestEvent, UNLIMITED } from './sending.ts'
 
-// Too much to do, no time left, no database: what was acknowledged is stored, and who is not served is told so.
+// Too much to do, no time left, no database: acknowledged events are stored, and refused clients get a clear answer.
 
 const cleanUps: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -152,7 +152,7 @@ describe('a writer that cannot keep up', () => {
 })
 
 describe('a client that floods the service', () => {
-  /** Sends arrays or single events as fast as it is answered, from `streams` connections, until it is told to end. */
+  /** Sends arrays or single events as fast as the answers come, from `streams` connections, until it is stopped. */
   function flood(service: Service, streams: number, size: number) {
     const seen = { stored: 0, refused: 0 }
     let over = false

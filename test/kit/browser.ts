@@ -63,7 +63,7 @@ async function unpacked(): Promise<{ executablePath: string; env: Record<string,
     ])
     // Its own names folders of another machine; without a font every text is as wide as nothing.
     await writeFile(join(making, 'fonts.conf'), FONTS)
-    // Whoever comes second finds it made.
+    // A second caller finds it there.
     await rename(making, folder).catch(() => rm(making, { recursive: true, force: true }))
   }
   return {

@@ -4,7 +4,7 @@ import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { createClock } from '../kit/clock.ts'
 
-/** The life of a run by the service's clock, whatever its host's clock says (contract §10 "Time", "Lost", "Stop"). */
+/** The life of a run by the service's clock, independent of its host's clock (contract §10 "Time", "Lost", "Stop"). */
 const clock = createClock()
 let stage: Stage
 beforeAll(async () => {

@@ -39,7 +39,7 @@ const authorized = (init: RequestInit = {}): RequestInit => ({
 })
 
 describe('EventSource of npm', () => {
-  test('is told each message by the kind of its channel, comes back after cuts, and misses nothing', async () => {
+  test('gets each message under the kind of its channel, reconnects after cuts, and misses nothing', async () => {
     const id = await beginBatch()
     const proxy = await startCuttingProxy([app.address], randomFrom(1), { bytes: 20_000, ms: 200 })
     const cursor = await door.app.call('POST', '/graphql', {
@@ -124,7 +124,7 @@ describe('the client of graphql-sse', () => {
     plain.cut()
   })
 
-  test.each(['/api/sse', '/graphql'])('is told of a reset as a message, at %s', async (path) => {
+  test.each(['/api/sse', '/graphql'])('gets a reset as a message, at %s', async (path) => {
     const messages = subscribe(connect({ url: app.address + path }), ['dashboard'], '999999999')
     expect(await nextOf(messages)).toMatchObject({
       type: 'reset',
@@ -173,7 +173,7 @@ describe('the client of graphql-sse', () => {
       .poll(() => door.app.call('POST', '/api/auth/logout', { token }).then((a) => a.status), SOON)
       .toBe(204)
     await expect(ended).rejects.toMatchObject({ message: expect.stringContaining('401') })
-    // It tries again whatever the answer is, as often as it was told to.
+    // It retries after any answer, as often as configured.
     expect(attempts).toBeGreaterThan(1)
     client.dispose()
   })
@@ -236,7 +236,7 @@ describe('Chromium', () => {
     await proxy.close()
   })
 
-  test('the example of docs/api.md works as it is pasted', async () => {
+  test('the example of docs/api.md works unchanged', async () => {
     const id = await beginBatch()
     await epoch(id, 1)
     const text = readFileSync(join(import.meta.dirname, '../../docs/api.md'), 'utf8')

@@ -36,7 +36,7 @@ const open = (address: string, id: string, lastEventId?: number): Promise<OpenSt
 const linesOf = (stream: OpenStream): string[] =>
   stream.messages.flatMap(({ data }) => data.payload.lines ?? []).map((l: { line: string }) => l.line)
 
-test('a stream that comes back is told what it missed, in order, at another server too', async () => {
+test('a stream that reconnects gets the messages it missed, in order, at another server too', async () => {
   const id = await beginBatch()
   const stream = await open(door.app.address, id)
   for (const text of ['1', '2', '3']) await door.send(line(id, text))

@@ -136,7 +136,7 @@ test('a server that stops ends its streams at once', async () => {
   const begun = performance.now()
   const stopped = stopping.stop()
   await stream.ended
-  // Whoever is still connected after five seconds is cut off, and would end as well.
+  // A client that is still connected after five seconds is disconnected, and would end as well.
   expect(performance.now() - begun).toBeLessThan(3_000)
   await stopped
 })

@@ -69,7 +69,7 @@ const killListener = async () => {
   return pid
 }
 
-test('a change rings the bell and is told at once, long before any poll', async () => {
+test('a change sends a notification and arrives at once, long before any poll', async () => {
   await withHub({ pollMs: HOUR }, async (hub) => {
     await expect.poll(async () => (await listeners()).length, SOON).toBe(1)
     const subscription = follow(hub)
@@ -91,7 +91,7 @@ test('a writer wakes the readers of its own process itself, without the database
   })
 })
 
-test('a killed LISTEN connection is replaced within 5 s, and what was written meanwhile is told then', async () => {
+test('a killed LISTEN connection is replaced within 5 s, and changes made meanwhile arrive then', async () => {
   await withHub({ pollMs: HOUR }, async (hub) => {
     const subscription = follow(hub)
     const took: number[] = []
@@ -108,7 +108,7 @@ test('a killed LISTEN connection is replaced within 5 s, and what was written me
   })
 })
 
-test('a change whose bell nobody rang is told by the poll', async () => {
+test('a change without a notification is found by the poll', async () => {
   await withHub({ pollMs: 200 }, async (hub) => {
     const subscription = follow(hub)
     await write(7, silent())
@@ -130,7 +130,7 @@ test('a change that cannot be told does not hold up its neighbours, and is compl
   })
 })
 
-test('a database that is away while a change is told is asked again: nothing is skipped', async () => {
+test('a database that is unreachable while a change is sent is asked again: nothing is skipped', async () => {
   let away = 2
   const describe = async () => {
     if (away-- > 0) throw Object.assign(new Error('gone'), { code: 'ECONNRESET' })

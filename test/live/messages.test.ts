@@ -52,7 +52,7 @@ test('a summary is the batch and its changed jobs, as REST answers them but for 
   stream.cut()
 })
 
-test('what people do to a batch is told as well: stop, tags, deletion', async () => {
+test('changes that people make to a batch are sent too: stop, tags, deletion', async () => {
   const id = await beginBatch()
   const stream = await open(stage.owner, 'project:vision')
   const token = stage.owner.token
@@ -162,7 +162,7 @@ test('one stream carries many channels, each message tagged with its own', async
   stream.cut()
 })
 
-test('a name or visibility that changes is told on the channel of its project', async () => {
+test('a change of name or visibility is sent on the channel of its project', async () => {
   const { token } = stage.owner
   const body = { slug: 'renamed', visibility: 'private' }
   await stage.app.call('POST', '/api/projects', { token, body })
@@ -186,7 +186,7 @@ test('the dashboard shows each viewer the batches of its own projects, and visit
     stranger: await open(stage.stranger, 'dashboard'),
     visitor: await open(undefined, 'dashboard'),
   }
-  // In one request, so in one commit: each is told its part of the same change.
+  // In one request, so in one commit: each channel gets its part of the same change.
   const start = (project: string) => startOf({ id: `dash-${project}-${++n}`, project })
   await stage.send(stage.batchOwner, [start('vision'), start('open')])
   await stage.send(stage.stranger, [start('own-of-stranger')])
@@ -251,7 +251,7 @@ test('an anonymous share tells neither who, nor where, nor paths, nor log lines'
   stream.cut()
 })
 
-test('a stream that follows a batch and a share of it is told each change once', async () => {
+test('a stream that follows a batch and a share of it gets each change once', async () => {
   const id = await beginBatch()
   const token = await share(id, true)
   const stream = await open(stage.viewer, `batch:${id}`, `share:${token}`)

@@ -97,7 +97,7 @@ test.concurrent('a revoked share ends its streams, another share of the batch go
   await expectOpen(stays)
 })
 
-test.concurrent('whoever is no member any more loses the channels of the project and of its batches', async () => {
+test.concurrent('a former member loses the channels of the project and of its batches', async () => {
   const slug = `team-${++n}`
   const { email, token } = await newPerson()
   await call('POST', '/api/projects', stage.owner.token, { slug })

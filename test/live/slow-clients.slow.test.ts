@@ -31,7 +31,7 @@ async function write(id: string, count: number): Promise<void> {
   expect(status).toBe(200)
 }
 
-/** A client that asks, reads the beginning of the answer, and then reads no more until it is told to. */
+/** A client that sends a request, reads the beginning of the answer, and then pauses until the test resumes it. */
 async function openStalled(address: string, channel: string): Promise<Socket> {
   const { hostname, port, host } = new URL(address)
   const socket = connect(Number(port), hostname)

@@ -25,7 +25,7 @@ export interface OpenStream {
   reach(count: number, patienceMs?: number): Promise<Message[]>
   /** Waits until a message is like that. */
   find(wanted: (message: Message) => boolean, patienceMs?: number): Promise<Message>
-  /** Settles when the stream has ended, whoever ended it. */
+  /** Settles when the stream has ended, from either side. */
   ended: Promise<void>
   /** Cuts the connection. */
   cut(): void

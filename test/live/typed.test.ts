@@ -86,7 +86,7 @@ describe('what they say', () => {
     expect(first?.data?.metrics.series).toEqual([{ job: 'j', key: 'acc', steps: [2], values: [0.5] }])
   })
 
-  test('batch: the batch and the jobs that changed, each update read anew', async () => {
+  test('batch: the batch and the jobs that changed, each update with the current state', async () => {
     const { id, after } = await begin()
     const results = sse().iterate<{ batch: { batch: { status: string }; jobs: { status: string }[] } }>({
       query: `subscription ($id: ID!, $after: String) {
@@ -166,7 +166,7 @@ describe('what they say', () => {
   })
 })
 
-describe('whatever the client accepts, if it allows a stream', () => {
+describe('any Accept header that allows a stream',  () => {
   test.each([
     'text/event-stream',
     'text/event-stream, multipart/mixed',

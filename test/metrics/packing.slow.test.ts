@@ -54,7 +54,7 @@ async function bareSeries(batchId: string, { from, to }: SeriesQuery) {
 
 let runs = 0
 test(
-  'series read the same as the bare rows, whatever was sent, repeated late and packed meanwhile',
+  'series read the same as the bare rows, for any events, late repeats and packing in between',
   async () => {
     const packer = createPacker({ sql: door.sql, writer: createWriter(door.sql), sizes: SMALL, againMs: 0 })
     let packed = 0

@@ -96,7 +96,7 @@ test('a failed batch and a failed job are mailed with their reasons; what was as
   expect(ofBatch?.mail.text).toContain('Reason: one job failed')
 })
 
-test('a batch that fails after a stop was asked for is not mailed, whatever reason it gives', async () => {
+test('a batch that fails after a stop request sends no mail, with any reason', async () => {
   await makeRule({ trigger: 'batch_failed' })
   await send(event('batch_start'))
   await must(200, 'POST', `/api/batches/${encodeURIComponent(`${project} run`)}/stop`)

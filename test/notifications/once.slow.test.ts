@@ -11,7 +11,7 @@ import { patienceMs, propertyBounds } from '../kit/effort.ts'
 import { createClient } from '../kit/http.ts'
 import { ANY_MAIL, type Mailbox, mailSent, openMailbox, Refusal, subjects } from './mailbox.ts'
 
-// Exactly one mail for an event and a rule (contract §7), whatever repeats, in whatever order, and whoever is killed.
+// Exactly one mail for an event and a rule (contract §7), with any repeats, in any order, and with any process killed.
 
 const clock = createClock()
 let box: Mailbox

@@ -31,7 +31,7 @@ const waysOf = async (cookie: string) => (await app.call('GET', '/api/auth/ident
 const unlink = (cookie: string, id: string) =>
   app.call('DELETE', `/api/auth/identities/${id}`, { cookie, headers: own() })
 
-/** Links as whoever has the cookie; comes back as `returning`, else as the same. */
+/** Links as the user of the cookie; comes back as `returning`, else as the same user. */
 async function link(cookie: string, returning = cookie) {
   const asked = await ask(cookie)
   if (asked.status !== 200) throw new Error(`link: ${asked.status} ${JSON.stringify(asked.body)}`)

@@ -28,7 +28,7 @@ beforeAll(async () => {
       const code = `code-${codes.size}`
       codes.set(code, url.searchParams.get('code_challenge') ?? '')
       const back = new URL(url.searchParams.get('redirect_uri') ?? '')
-      back.search = `${new URLSearchParams({ code, state: url.searchParams.get('state') ?? '', iss: 'whatever' })}`
+      back.search = `${new URLSearchParams({ code, state: url.searchParams.get('state') ?? '', iss: 'https://elsewhere.example' })}`
       response.writeHead(302, { location: back.href }).end()
       return
     }

@@ -166,7 +166,7 @@ test('a wrong secret of the client ends at the page, and stands in the log witho
   expect(app.logged()).not.toContain('not-the-secret')
 })
 
-test('one address may begin 120 sign-ins in a minute, and is told when it may again', async () => {
+test('one address may begin 120 sign-ins in a minute; the refusal says when it may try again', async () => {
   const clock = createClock()
   const app = await start({}, {}, { now: clock.now })
   const begin = () => app.call('GET', '/api/oauth/keys/start')

@@ -13,7 +13,7 @@ export interface Person {
   name?: string
 }
 
-/** A real OpenID provider on a port of its own, where whoever is set as `person` signs in. */
+/** A real OpenID provider on a port of its own, where the user set as `person` signs in. */
 export interface TestProvider {
   issuer: string
   /** Who sits before it. Null: somebody who calls the sign-in off. */

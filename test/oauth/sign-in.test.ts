@@ -296,7 +296,7 @@ test('a provider that there is not is not found', async () => {
   }
 })
 
-test('nothing secret is logged, whatever went wrong', async () => {
+test('nothing secret is logged, after any failure', async () => {
   const good = await signInThrough(app)
   const bad = await goThere(app)
   bad.back.searchParams.set('code', 'guessed-code')

@@ -264,7 +264,7 @@ describe('a restore', () => {
     expect(await hashes(target.sql)).toEqual(was)
   })
 
-  test('refuses a file whose text was altered and packed anew', async () => {
+  test('refuses a file whose text was altered and compressed again', async () => {
     const { gunzipSync, gzipSync } = await import('node:zlib')
     const bad = join(folder, 'repacked.svc')
     const text = gunzipSync(readFileSync(FILE)).toString('latin1')
@@ -337,7 +337,7 @@ describe('a restore', () => {
     ).rejects.toThrow(/newer than this release/)
   })
 
-  test('under a server that runs: its streams are told to read anew, its requests are answered from the backup', async () => {
+  test('under a running server: its streams get a reset, its requests are answered from the backup', async () => {
     const target = await newDatabase()
     const app = await serve(target)
     const first = await app.register('first@example.org')

@@ -44,7 +44,7 @@ test('events are counted by what became of them, transactions by size and time',
   expect(samples(text, 'svc_ingest_waiting_events')).toEqual({ '': 0 })
 })
 
-test('requests are counted by the pattern of their route, whatever people put into addresses', async () => {
+test('requests are counted by the pattern of their route, for any address', async () => {
   for (let i = 0; i < 50; i++) {
     await door.app.call('GET', `/api/batches/some-batch-${i}`, { token: door.session })
     await door.app.call('GET', `/no/such/page-${i}`)

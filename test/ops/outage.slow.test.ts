@@ -51,7 +51,7 @@ describe('a database that goes away', () => {
     await expect.poll(async () => (await app.call('GET', '/readyz')).status, SOON).toBe(200)
   })
 
-  test('is told in one line, and in one when it is back; every door answers 503 with Retry-After', {
+  test('is logged in one line, and in one more when it is over; every transport answers 503 with Retry-After', {
     timeout: 240_000,
   }, async () => {
     const { home, remove } = newHome()

@@ -160,7 +160,7 @@ async function misuse(secret: string): Promise<void> {
 }
 
 describe('secrets, used well and badly at a server that logs everything,', () => {
-  test('stand in no line of the log, no error answer and no figure, whatever fails', {
+  test('stand in no line of the log, no error answer and no metric, after any failure', {
     timeout: 240_000,
   }, async () => {
     for (const [, secret] of each()) await misuse(secret)

@@ -10,7 +10,7 @@ import { freshDatabase } from '../kit/database.ts'
 import { createClient } from '../kit/http.ts'
 import { channelsQuery } from '../live/stream.ts'
 
-/** docs/scaling.md as it is told there: two processes on one database behind a plain proxy, one of which dies. */
+/** The setup of docs/scaling.md: two processes on one database behind a plain proxy, one of which dies. */
 const cleanUps: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()

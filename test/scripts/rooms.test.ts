@@ -65,7 +65,7 @@ test('a tree that keeps to its rooms breaks nothing', () => {
   ).toEqual([])
 })
 
-test('every kind of trespass is told, and nothing else', () => {
+test('every kind of forbidden import is reported, and nothing else', () => {
   expect(
     broken({
       'src/app.ts': value,

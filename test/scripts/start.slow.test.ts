@@ -85,7 +85,7 @@ test('two starts at once build once', async () => {
   expect(builds()).toBe(1)
 })
 
-test('a command is passed on as it is', async () => {
+test('a command is passed on unchanged', async () => {
   expect((await launch('backup', 'file').ended).out).toBe('backup file\n')
 })
 

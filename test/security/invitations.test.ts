@@ -65,7 +65,7 @@ test('an account whose address is not verified is not invited; without a mail se
   expect([invited.status, invited.body.state]).toEqual([201, 'invited'])
 })
 
-test('an invitation opens nothing until its person accepts it, and is told to them by mail', async () => {
+test('an invitation gives no access until its person accepts it, and a mail announces it', async () => {
   await speakTo(mailing)
   const person = await newPerson()
   await app.verify(person.email)

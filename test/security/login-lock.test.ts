@@ -30,7 +30,7 @@ async function account(address: string): Promise<{ email: string; cookie: string
   return { email, cookie: made.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? '' }
 }
 
-test('whoever guesses at an account locks out their own address and not its owner', async () => {
+test('guesses at an account lock out the address of the attacker and not the owner', async () => {
   const { email } = await account('192.0.2.1')
   for (let i = 0; i < 5; i++) expect((await login(email, 'wrong password', '203.0.113.9')).status).toBe(401)
   expect((await login(email, PASSWORD, '203.0.113.9')).status).toBe(429)

@@ -163,7 +163,7 @@ test('a recipient gets so many mails an hour, and what is over in one digest of 
   expect(digests[0]?.mail.html).toContain('/mail/')
 })
 
-test('a project sends so many mails an hour, whatever the number of its recipients', async () => {
+test('a project has a limit of mails an hour for any number of recipients', async () => {
   clock.forward({ hours: 1 })
   await must(201, 'POST', '/api/projects', { slug: 'wide' })
   const emails = Array.from({ length: 10 }, (_, i) => `reader${i}@lab.example`)
@@ -174,7 +174,7 @@ test('a project sends so many mails an hour, whatever the number of its recipien
   expect(box.received).toHaveLength(12)
 })
 
-test('whoever stops all mail at the foot of one gets none of any project, until they take it back', async () => {
+test('a person who unsubscribes from all mail gets none of any project, until they subscribe again', async () => {
   clock.forward({ hours: 1 })
   await must(201, 'POST', '/api/projects', { slug: 'first' })
   await must(201, 'POST', '/api/projects', { slug: 'second' })

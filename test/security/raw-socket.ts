@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** A connection that sends what it is told, byte by byte if need be, and keeps what comes back. */
+/** A connection that sends given bytes, one by one if need be, and records the answer. */
 export interface RawSocket {
   socket: Socket
   /** Everything that was answered so far. */

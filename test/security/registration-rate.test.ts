@@ -29,7 +29,7 @@ test('an address makes ten accounts an hour, then waits; others go on', async ()
   expect((await register('192.0.2.1')).status).toBe(201)
 })
 
-test('open registration beyond loopback is told at start and to administrators', async () => {
+test('open registration beyond loopback causes a warning at start and to administrators', async () => {
   const told = (env: Record<string, string>) => openToStrangers(readConfig(env).config)
   expect(told({})).toBeUndefined()
   expect(told({ SVC_HOST: '0.0.0.0', SVC_REGISTRATION: 'closed' })).toBeUndefined()

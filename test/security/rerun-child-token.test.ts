@@ -76,7 +76,7 @@ describe('it sends events', () => {
     expect(await send(start(child))).toEqual(BOUND)
   })
 
-  test('of no batch that stands already, whoever owns it', async () => {
+  test('of no batch that exists already, with any owner', async () => {
     const source = { project: 'vision', host: 'alpha' }
     await stage.send(stage.batchOwner, [
       startOf({ id: `other-${n}`, source }, { command: 'python other.py' }),

@@ -59,7 +59,7 @@ test('a request without a hash still works', async () => {
   expect(await jobs()).toHaveLength(1)
 })
 
-test('the agent is told whether its own record must agree or the owner gave the command in a session', async () => {
+test('a command says whether the own record of the agent must agree or the owner gave it in a session', async () => {
   await rerun({})
   await rerun({ cwd: '/elsewhere' })
   await rerun({ command: 'python other.py' })

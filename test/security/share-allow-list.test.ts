@@ -13,7 +13,7 @@ const PLANTED = 'planted-for-members-only'
 const BATCH_VIEW = '../../src/domain/batches/view.ts'
 const JOB_VIEW = '../../src/domain/jobs/view.ts'
 
-/** The service as it is with such a field. Test files share their modules, so this one loads all of them anew. */
+/** The service with such a field. Test files share their modules, so this one loads fresh copies of all. */
 async function loadPlanted(): Promise<typeof import('../http/stage.ts')> {
   vi.resetModules()
   vi.doMock(BATCH_VIEW, async (original) => {
@@ -107,7 +107,7 @@ test('a new field is shown to members over GraphQL, and hidden from visitors and
   }
 })
 
-test('a new field is told to members on the stream, and hidden from visitors and shares', async () => {
+test('a new field is sent to members on the stream, and hidden from visitors and shares', async () => {
   const { address } = stage.app
   const open = (channels: string[], token?: string) =>
     openStream(address, channels, token === undefined ? {} : { token })

@@ -66,7 +66,7 @@ test('from the page to register it goes to the provider as well, and home', asyn
   await context.close()
 })
 
-test('who calls it off is told so, and still comes in with the password', async () => {
+test('cancelling shows a message, and the password still works', async () => {
   const { page, context, complaints } = await open({ address: app.address })
   keys.person = null
   await page.goto('/sign-in?return_to=%2Ftokens')
@@ -168,9 +168,9 @@ test('a text in the address is never shown', async () => {
   await page.goto(`/sign-in?error=${text}&idp=${text}`)
   await page.getByRole('link', { name: 'Sign in with Keys' }).waitFor()
   expect(await page.getByRole('main').textContent()).not.toContain('Call this number')
-  await page.goto('/sign-in?error=whatever&idp=keys')
+  await page.goto('/sign-in?error=unknown-words&idp=keys')
   await page.getByRole('alert').filter({ hasText: 'did not work' }).waitFor()
-  expect(await page.content()).not.toContain('whatever')
+  expect(await page.content()).not.toContain('unknown-words')
   await context.close()
 })
 

@@ -280,14 +280,14 @@ test('a thousand jobs are a board and a table of which only the rows in sight ar
   await expect.poll(() => page.locator('[data-job]').count()).toBeLessThan(60)
   await page.locator('[data-cell="job-0999"]').click()
   await page.locator('[data-job="job-0999"]').waitFor()
-  // The page asks for them before its code is there, and not once more when it is; whoever comes back reads anew.
+  // The page asks for them before its code is there, and not once more when it is; a later visit reads again.
   expect(reads).toBe(1)
   await page.getByRole('link', { name: 'Home' }).click()
   await expect.poll(() => page.locator('[data-cell]').count()).toBe(0)
   await page.goBack()
   await page.locator('[data-cell="job-0999"]').waitFor()
   await expect.poll(() => reads).toBe(2)
-  // An address that names a row shows it, in whatever order.
+  // An address that names a row shows it, in any order of rows.
   for (const sort of ['', '&sort=-lr']) {
     await page.goto(`/b/thousand/jobs?job=job-0620${sort}`)
     await page.locator('[data-job="job-0620"]').waitFor()
@@ -325,7 +325,7 @@ test('all that pulses does so together, in steps, whenever it came', async () =>
   await context.close()
 })
 
-test('log lines are text whatever they hold, are filtered, linked to and saved', async () => {
+test('log lines with any content are shown as text, filtered, linked to and saved', async () => {
   const { page, context, complaints } = await as(ada)
   await page.goto(`/b/${RAN}/logs`)
   const lines = page.locator('[data-line]')
@@ -394,7 +394,7 @@ describe('a shared link', () => {
   const share = async (body: object): Promise<{ id: string; url: string }> =>
     (await app.call('POST', `/api/batches/${RAN}/shares`, { token: ada.token, body })).body
 
-  test('shows charts, jobs, log and resources to whoever is signed out', async () => {
+  test('shows charts, jobs, log and resources without a sign-in', async () => {
     const { url } = await share({})
     const { page, context, complaints } = await visit(browser, { address: app.address })
     await page.goto(url)

@@ -11,7 +11,7 @@ const LOCK = join(ROOT, 'node_modules/.cache/web-build.lock')
 /** Builds the page unless it is newer than its sources. Test files run side by side: one of them builds. */
 export async function buildPage(): Promise<void> {
   mkdirSync(dirname(LOCK), { recursive: true })
-  // Whoever holds the lock may have written the page by half.
+  // The process that holds the lock may have written only a part of the page.
   while (existsSync(LOCK) || isStale()) {
     let lock: number
     try {

@@ -52,7 +52,7 @@ describe.each(THEMES)('in the %s theme', (theme) => {
   })
 })
 
-test('eight jobs of a chart have the eight safe colours, whatever they are called', () => {
+test('eight jobs of a chart have the eight safe colours, with any names', () => {
   for (const prefix of ['seed', 'lr', 'trial-', 'h128-']) {
     const names = Array.from({ length: 8 }, (_, i) => `${prefix}${i}`)
     const colourOf = coloursAmong(() => names)

@@ -73,7 +73,7 @@ test('a line leads to its epoch, and an epoch to its lines', async () => {
   await context.close()
 })
 
-test('a line of the batch’s log leads to its job, where it stands beside its epoch', async () => {
+test('a line of the batch’s log leads to its job, where it is beside its epoch', async () => {
   const { page, context, complaints } = await open(`/b/${RAN}/logs`)
   await page.locator('[data-line]', { hasText: 'lr dropped' }).getByRole('link', { name: 'good' }).click()
   await page.waitForURL(new RegExp(`/b/${RAN}/j/good\\?line=\\d+`))
@@ -134,7 +134,7 @@ test('a job that was started again lists its attempts, and draws one behind, fad
     ['2', 'completed', '1 min 40 s', '6 (6 to 11)', 'none', 'current'],
     ['1 in rerun of it', 'running', expect.any(String), 'none', 'none', ''],
   ])
-  /** The plot as it is drawn. */
+  /** The drawn plot. */
   const drawn = (): Promise<string> =>
     chart.locator('canvas').evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL())
   const alone = await drawn()

@@ -34,7 +34,7 @@ afterAll(async () => {
 const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
   visit(browser, { ...options, address: app.address, cookie: ada.cookie })
 
-test('whoever is nobody is asked to sign in, and comes to where he wanted to go', async () => {
+test('a signed-out visitor is asked to sign in, and then comes to the page that was asked for', async () => {
   const { page, context, complaints } = await visit(browser, { address: app.address })
   await page.goto('/tokens')
   await page.waitForURL(/\/sign-in\?return_to=/)
@@ -155,7 +155,7 @@ test('what arrives is drawn in a browser that merely looks on', async () => {
   await looking.context.close()
 })
 
-test('a shared batch opens for whoever is signed out, with its curves', async () => {
+test('a shared batch opens without a sign-in, with its charts', async () => {
   const owner = await asAda()
   await owner.page.goto(`/b/${DONE}`)
   await owner.page.getByRole('button', { name: 'Share' }).click()

@@ -37,7 +37,7 @@ const membersNow = async () =>
     (one: { name: string; role: string }) => `${one.name}: ${one.role}`,
   )
 
-test('the owner of a project invites somebody who accepts, changes the role where it stands, and is asked before removing', async () => {
+test('the owner of a project invites somebody who accepts, changes the role in the list, and is asked before removing', async () => {
   const { page, context, complaints } = await as(ada)
   await page.goto('/p/digits/members')
   await page.getByLabel('Address of somebody with an account').fill('eve@example.org')
@@ -48,7 +48,7 @@ test('the owner of a project invites somebody who accepts, changes the role wher
   await page.getByText('member, has not accepted yet').waitFor()
   expect(await membersNow()).toEqual(['ada: owner'])
 
-  // Withdrawn, it is gone for the person; sent again, it stands on each of their pages.
+  // Withdrawn, it is gone for the person; sent again, it is on each of their pages.
   await page.getByRole('button', { name: 'Withdraw the invitation of eve' }).click()
   await page.getByText('member, has not accepted yet').waitFor({ state: 'detached' })
   const invited = await as(eve)
@@ -146,7 +146,7 @@ test('an administrator is asked before an account is disabled or given rights, a
   await context.close()
 })
 
-test('who is no administrator is told so by every page of administration', async () => {
+test('every page of administration refuses users who are no administrators', async () => {
   const { page, context, complaints } = await as(ada)
   for (const path of ['users', 'agents', 'keys', 'audit']) {
     await page.goto(`/admin/${path}`)
@@ -210,7 +210,7 @@ test('a link is copied where the browser has no clipboard, as over plain HTTP, a
   await context.close()
 })
 
-test('where to go on stays with whoever registers first; whoever is signed in is not asked to', async () => {
+test('the return address survives a registration; signed-in users are not asked to sign in', async () => {
   const { page, context } = await as(null)
   await page.goto('/tokens')
   await page.getByRole('link', { name: 'Register' }).click()

@@ -149,7 +149,7 @@ test('a click on a head orders at the server and stands in the address; any metr
   await other.context.close()
 })
 
-test('conditions filter, chips take them away, completion offers words, what is wrong is told', async () => {
+test('conditions filter, chips take them away, completion offers words, errors are shown', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/p/tables')
   const field = page.getByLabel('Search batches')

@@ -80,7 +80,7 @@ test('a page that is opened while the server is away says so and opens by itself
   await context.close()
 }, 240_000)
 
-test('a session that ended elsewhere is told as such, and signing in again leads back', async () => {
+test('a session that ended elsewhere shows a message, and signing in again leads back', async () => {
   const eve = await app.register('eve@example.org')
   const reporter = await app.reporterToken(eve.token)
   await send(app, reporter, sweepIn('of-eve', 'signed-out').slice(0, 40))

@@ -18,7 +18,7 @@ const storeOf = () => {
   return { store, told }
 }
 
-test('what changes within a moment is told together, once a row; new rows at once', async () => {
+test('changes within a moment are one notification for each row; new rows come at once', async () => {
   const { store, told } = storeOf()
   store.put([{ id: 'a', n: 1 }])
   expect(told).toEqual(['ids'])
@@ -30,7 +30,7 @@ test('what changes within a moment is told together, once a row; new rows at onc
   expect(told).toEqual(['ids', 'ids', 'a', 'b', 'any'])
 })
 
-test('a row that changes all the time is told of at most twenty times a second, and its last state always', async () => {
+test('a row that changes all the time notifies at most twenty times a second, and always with its last state', async () => {
   const { store, told } = storeOf()
   const begun = performance.now()
   let n = 0

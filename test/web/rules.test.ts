@@ -64,7 +64,7 @@ test('the owner makes a rule of a metric: the key completes, the preview counts,
   await form.getByText(/It would have mailed 1 time /).waitFor()
   await form.getByLabel('Value').fill('99')
   await form.getByText(/It would have mailed 0 times/).waitFor()
-  await form.getByLabel('Name, as it stands in the mail').fill('exploded')
+  await form.getByLabel('Name, shown in the mail').fill('exploded')
   await form.getByText('only these addresses').click()
   await form.getByLabel('Recipients of the rule: another address').fill('team@example.org')
   await form.getByRole('button', { name: 'Make the rule' }).click()
@@ -137,7 +137,7 @@ test('the switch turns at once, and turns back with the reason when it is refuse
   await context.close()
 })
 
-test('the recipients of the project are set one by one; a word that is no address is told', async () => {
+test('the recipients of the project are set one by one; a word that is no address is refused', async () => {
   const { page, context } = await as(ada)
   await page.goto(RULES)
   const field = page.getByLabel('Recipients of the project: another address')

@@ -15,7 +15,7 @@ export interface Visit {
   complaints: string[]
 }
 
-/** A browser of its own; whatever the content security policy refuses is a complaint. */
+/** A browser of its own; everything that the content security policy refuses is a complaint. */
 export async function visit(
   browser: Browser,
   options: { theme?: 'light' | 'dark'; width?: number; cookie?: string; address: string },
@@ -30,7 +30,7 @@ export async function visit(
     await context.addCookies([{ name, value, url: options.address }])
   }
   const page = await context.newPage()
-  // Less than a test may take, so that what was waited for is told.
+  // Less than a test's timeout, so that the failure names the awaited element.
   page.setDefaultTimeout(30_000)
   const complaints: string[] = []
   page.on('console', (message) => {

@@ -1,4 +1,4 @@
-"""Whatever dies, and whenever: nothing is started twice, and what is told is true."""
+"""Processes killed at any moment: nothing is started twice, and every report is true."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_daemon_that_is_killed_at_any_moment_of_a_start_starts_each_command_ex
     host.run("--max-concurrent", "8")
     for cmd_id in cmd_ids:
         command = host.until_state(batch, cmd_id, "done", "failed")
-        # Killed between the shim's mark and its process: unknown, so it is told as such and never begun again.
+        # Killed between the shim's mark and its process: unknown, so it is reported as unknown and never started again.
         assert (command["state"], command["failure_reason"]) in (("done", None), ("failed", "start_unknown"))
     started = lines(host.work / "started")
     assert len(started) == len(set(started))

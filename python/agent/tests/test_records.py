@@ -234,7 +234,7 @@ def test_a_secret_is_filled_in_on_the_host_and_stored_nowhere(host: Host) -> Non
     assert "command_redacted" not in shown["env_snapshot"]
     kept = [path for path in host.folder.rglob("*.json") if secret in path.read_text()]
     assert kept == []
-    # What was recorded names the secret, so it can be run again as it is.
+    # The record names the secret, so it can be rerun without changes.
     cmd_id = host.service.rerun(host.person, again)
     assert outcome(host.until_state(again, cmd_id, "done", "failed")) == ("done", None)
     assert (host.work / "ran").read_text().splitlines()[-1] == f"--api-key {secret}"

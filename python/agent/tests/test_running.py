@@ -146,7 +146,7 @@ def test_a_rerun_of_failed_lost_and_missing_jobs_runs_those_alone_in_a_batch_of_
 
 
 def _group_lives(pgid: int) -> bool:
-    """Whoever has ended but was not waited for does not count."""
+    """Zombies do not count."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, _parent, group = stat.read_text("utf-8", "replace").rpartition(")")[2].split()[:3]

@@ -1,4 +1,4 @@
-"""Whatever happens, every event is with the service, on disk, or counted as dropped; and the receipt is true."""
+"""Under every fault, each event is stored by the service, on disk, or counted as dropped; and the receipt is true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service may need a newer reporter than the one that runs; its user is told, and nothing else changes."""
+"""A service may need a newer reporter than the one that runs; its user gets a warning, and nothing else changes."""
 
 import logging
 

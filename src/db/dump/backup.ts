@@ -5,8 +5,8 @@ import { copyOutStatement, createDump, type DumpHeader } from './file.ts'
 import { madeBy, sequencesOf, storedTables } from './tables.ts'
 
 /**
- * Not saved, because it is about now: the log of changes (who comes back to a restored database with a cursor of the
- * old one is told to read anew), and which servers are up since when.
+ * Not saved, because it is about now: the change log (a client that returns to a restored database with a
+ * cursor of the old one gets a reset), and which servers are up since when.
  */
 const NOT_SAVED = new Set(['changes', 'servers', 'reachable'])
 
@@ -16,7 +16,7 @@ export interface BackupOptions {
   migrations: string
   file: string
   now: Date
-  /** Is told now and then how far it is. */
+  /** Called now and then with the progress. */
   progress: (rows: number, bytes: number) => void
   signal?: AbortSignal
 }

@@ -23,7 +23,7 @@ export async function withConnection<T>(
     keepAlive: true,
     connectionTimeoutMillis: 10_000,
   })
-  // The query that runs is told of it.
+  // The running query gets the error.
   client.on('error', () => {})
   const abort = (): void => void client.end().catch(() => {})
   try {

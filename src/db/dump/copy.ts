@@ -1,13 +1,13 @@
 import type { Client, Connection } from 'pg'
 
 /**
- * COPY over a connection of `pg`, in both directions and with back-pressure. Not by postgres.js: of what the server
- * refuses once all rows were sent (a foreign key, say) it tells nobody, and whoever waits waits for ever.
+ * COPY over a connection of `pg`, in both directions and with back-pressure. Not by postgres.js: when the server refuses
+ * the rows after the last was sent (a foreign key, say), postgres.js never settles its promise.
  */
 
 /** Rows travel in blocks of about this size, however small they are. */
 const BLOCK_BYTES = 256 * 1024
-/** Blocks that may wait for whoever writes them; past that the server is asked to wait. */
+/** Blocks that may wait for the writer; beyond that the server is asked to pause. */
 const MOST_BLOCKS = 4
 
 /** What `pg` gives a query to do; the parts that COPY needs. */

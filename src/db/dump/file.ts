@@ -63,7 +63,7 @@ export async function createDump(
   const out = createWriteStream(partial, { flags: 'wx', mode: 0o600 })
   const gzip = createGzip({ level: 2 })
   const written = pipeline(gzip, out)
-  written.catch(() => {}) // told to whoever writes next
+  written.catch(() => {}) // the next write throws it
   const emit = async (block: Buffer): Promise<void> => {
     bytes += block.length
     if (gzip.write(block)) return

@@ -13,7 +13,7 @@ export interface Lines {
   rows(): AsyncGenerator<Buffer, void>
 }
 
-/** @param heed is given every byte, in order, as it is read */
+/** @param heed called with every byte read, in order */
 export function readLines(source: AsyncIterable<Buffer>, heed: (bytes: Buffer) => void): Lines {
   const chunks = source[Symbol.asyncIterator]()
   let rest: Buffer = Buffer.alloc(0)

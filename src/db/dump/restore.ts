@@ -30,9 +30,9 @@ export interface RestoreOptions {
 
 /**
  * Puts a backup into a database, in one transaction: all of it or nothing. The file is read twice, first to hold it
- * against its hash. The tables are made anew by the migrations that the backed up database had, filled, and brought up
- * to this release by the others. Servers may run meanwhile; their requests wait, and their streams are told to read
- * anew. See docs/operations.md "Backup and restore".
+ * against its hash. The tables are created by the migrations that the backed up database had, filled, and brought up
+ * to this release by the others. Servers may run meanwhile; their requests wait, and their streams get a
+ * reset. See docs/operations.md "Backup and restore".
  * @returns when the backup was made, and how many rows it holds
  * @throws Error in a sentence: a file that is no whole backup, one of a newer release, a database that holds data
  */
@@ -181,7 +181,7 @@ async function settle(
   header: DumpHeader,
   { was, now }: { was: ReadonlyMap<string, number>; now: Date },
 ): Promise<void> {
-  // Beyond what either database gave: whoever remembers a number of one does not meet it as another's.
+  // Beyond what either database gave out, so that no number ever stands for two rows.
   const saved = new Map(header.sequences.map(({ name, last }) => [name, last]))
   for (const name of new Set([...saved.keys(), ...was.keys()]))
     await client.query(

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 
 const exec = promisify(execFile)
 const NAME = 'postgres'
-// Not inherited: PGPORT, PGOPTIONS and the like of whoever starts us must not reach the server. Messages in English,
+// Not inherited: PGPORT, PGOPTIONS and the like of the calling process must not reach the server. Messages in English,
 // because some of them are read. (On Windows, Node adds the variables that a program cannot do without.)
 const ENVIRONMENT = { LC_ALL: 'C', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }
 

@@ -64,7 +64,7 @@ async function createCluster({ path: home, account }: Home, binaries: Binaries):
     giveTo(account, making)
     await runAs(account, binaries.initdb, [
       ...['-D', cluster, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
-      // C.UTF-8 of the builtin provider: the same order of text on every machine, whatever its C library.
+      // C.UTF-8 of the builtin provider: text sorts the same on every machine, with any C library.
       ...['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'],
       '--no-instructions',
     ])

@@ -90,7 +90,7 @@ function refuseForeign(home: string) {
     throw new Error(`the database in ${home} belongs to user id ${owner}: start as that user, or as root`)
 }
 
-/** The owner of a cluster is the account that runs it, whoever it is, but root. */
+/** A cluster is owned by the account that runs it. PostgreSQL refuses to run as root. */
 async function ownerThatCanEnter(home: string): Promise<Account> {
   const data = dataFolder(home)
   const { uid, gid } = statSync(data)

@@ -6,7 +6,7 @@ const DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes'] as const
 
 /**
  * `ready`: answers, with `unsafe` naming the settings that would let it lose an acknowledged commit. `starting`: alive,
- * but recovering, shutting down or full. `unreachable`: no answer, whatever pg_ctl thinks.
+ * but recovering, shutting down or full. `unreachable`: no answer, even if pg_ctl says that it runs.
  */
 export type Answer =
   | { state: 'ready'; unsafe: string[] }

@@ -1,7 +1,7 @@
 import { instantOf } from '../../db/instant.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 
-/** Mails an hour: of one project, and to one recipient whoever sends them. */
+/** Mails an hour: of one project, and to one recipient from all senders together. */
 export interface MailLimits {
   perProject: number
   perRecipient: number

@@ -8,7 +8,7 @@ import { addressesOf } from './state.ts'
 
 /** How long a link is good, in days. */
 const LINK_DAYS = 7
-/** Mails that ask one address, whoever wants them. */
+/** Confirmation mails to one address, from all accounts together. */
 const PER_ADDRESS = { day: 3, gapS: 60 }
 /** Addresses that one account may have asked in an hour, over all of its projects. */
 const PER_REQUESTER_HOUR = 50
@@ -30,7 +30,7 @@ interface Wanted {
   projectKey: number | null
 }
 
-/** Enqueues the mail; its token is made when the mail is written, so it stands nowhere but in that mail. */
+/** Enqueues the mail; its token is made when the mail is written, so only that mail contains it. */
 async function request(tx: Tx, wanted: Wanted, now: Date): Promise<void> {
   await tx`/* addresses.request */
     with asked as (
@@ -155,7 +155,7 @@ export interface PendingMail {
   id: string
   purpose: 'account' | 'mail'
   address: string
-  /** Of the account, whose name was given by whoever registered it. */
+  /** Of the account. The name was chosen by the person who registered it. */
   account: { email: string } | null
   project: string | null
   expiresAt: string
@@ -190,7 +190,7 @@ export async function returnToken(db: Db, id: string): Promise<void> {
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** What a link is about, for whoever holds it. */
+/** What a link is about, as shown to its holder. */
 export interface Confirmation {
   id: string
   purpose: 'account' | 'mail'

@@ -15,7 +15,7 @@ import {
 } from '../field.ts'
 import { COMMAND_KINDS, COMMAND_STATES } from './agent.ts'
 
-/** The fields of a command (specification §2.3 "Agent command"). No visitor is told of any. */
+/** The fields of a command (specification §2.3 "Agent command"). None is visible to visitors. */
 export const commandFields = {
   cmd_id: { type: id, public: 'hidden' },
   kind: { type: own(z.enum(COMMAND_KINDS)), public: 'hidden' },

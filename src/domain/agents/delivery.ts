@@ -135,7 +135,7 @@ export interface Ending {
 
 /**
  * How the process of a rerun ended, or what became of a stop. A rerun is done when its process says so (exit code 0);
- * a stop is done whatever the exit code of what it stopped, unless a reason says that it failed.
+ * a stop is done with any exit code of the stopped process, unless a reason says that it failed.
  * @throws Problem command_not_found; command_not_in_flight before it was acknowledged, or when another end was told
  */
 export async function finish(

@@ -3,8 +3,8 @@ import { type Clock, canJudge, isStalled, sinceMs } from '../liveness.ts'
 import { ONLINE_MS } from './agent.ts'
 
 /**
- * Whether a running batch lives (goals.md 3), from all that is known: its events, the agent that watches its process,
- * and the pace of its epochs. Judged anew whenever it is asked, so late data reverses it. Pure, but for the look-up.
+ * Whether a running batch is alive (contract §10 "Lost"), from all the evidence: its events, the agent that watches its process,
+ * and the pace of its epochs. Evaluated on every call, so late data reverses it. Pure, but for the look-up.
  */
 export type Liveness = 'running' | 'stalled' | 'disconnected' | 'dead'
 
@@ -69,7 +69,7 @@ export function judge(evidence: BatchEvidence, clock: Clock): Verdict {
     const ended = process.state === 'done' || (process.state === 'failed' && !process.agentRevoked)
     if (ended || process.inHeartbeat === false) {
       const since = process.finishedAt ?? process.heartbeatAt ?? evidence.aliveAt
-      // Whoever still speaks after the process ended is not dead: it left a child behind, or its clock is ahead.
+      // Events after the process ended mean that it is not dead: it left a child behind, or its clock is ahead.
       const spokeSince = Date.parse(evidence.aliveAt) > Date.parse(since) + SETTLING_MS
       if (!spokeSince && sinceMs(since, clock.now) > SETTLING_MS && canJudge(SETTLING_MS / 60_000, clock)) {
         return {
@@ -107,7 +107,7 @@ function howItEnded({ exitCode, failureReason, state }: ProcessEvidence): string
 /** Jobs whose next epoch is overdue, by their own pace; not judged before this server was up for as long. */
 function latePaces({ paces, aliveAt, lastSeenAt }: BatchEvidence, clock: Clock): string[] {
   const late: string[] = []
-  // From the last event on by the service's clock, before it by the host's: whatever that shows, it measures.
+  // After the last event by the service's clock, before it by the host's. That one may be wrong, but durations by it hold.
   const silentMs = sinceMs(aliveAt, clock.now)
   for (const { jobId, usualS, lastAt } of paces) {
     const patienceMs = Math.max(LATE_FACTOR * usualS * 1000, LATE_LEAST_MS)
@@ -129,7 +129,7 @@ export async function livenessOf(
 ): Promise<Map<number, Verdict>> {
   if (batchKeys.length === 0) return new Map()
   const keys = batchKeys as number[]
-  // A single key as an equality: PostgreSQL takes an array for ten and, in large tables, would plan anew every time.
+  // A single key as an equality: PostgreSQL assumes that an array has ten items and, in large tables, would plan every time.
   const isKey = keys.length === 1 ? db`= ${keys[0] as number}` : db`= any (${keys}::bigint[])`
   const [rows, paces] = await Promise.all([
     db<

@@ -13,7 +13,7 @@ import {
   type ViewOf,
 } from '../field.ts'
 
-/** The fields of a host (specification §2.3 "Agent host"). No visitor is told of any. */
+/** The fields of a host (specification §2.3 "Agent host"). None is visible to visitors. */
 export const hostFields = {
   id: { type: id, means: 'The agent_id, where it has an agent', public: 'hidden' },
   agent_id: {

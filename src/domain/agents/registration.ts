@@ -9,7 +9,7 @@ import { isUuid } from '../uuid.ts'
 import { type AgentCaller, ONLINE_MS, onlineSince } from './agent.ts'
 import { type Done, type NewStep, recordSteps, tellCommands, tellHost, userActor } from './steps.ts'
 
-/** A sign of life is told to followers at most so often: well within the time for which it holds. */
+/** Heartbeats are sent to followers at most this often: well within the time that one is valid. */
 const TOLD_EVERY_MS = 45_000
 
 export interface Registered {
@@ -21,7 +21,7 @@ export interface Registered {
 /**
  * Registers the actor's agent on a host (specification §3.4, §4.3). The same user and host again is the same agent
  * with a new token: the old one is refused from the next request on, and a revoked agent is back. While the agent is
- * online, only a person may do that: whoever holds a leaked reporter token must not take the agent's place.
+ * online, only a person may do that: a leaked reporter token must not be enough to replace the agent.
  * @throws Problem agent_online for a reporter token while the agent is online
  * @throws Problem quota_exceeded beyond `most` agents of the actor
  */

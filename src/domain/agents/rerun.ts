@@ -138,7 +138,7 @@ function whatRuns(start: Merged | null, wish: RerunWish): { command: string; cwd
   return { command, cwd }
 }
 
-/** What the process is told (contract §4): which batch it repeats, and which jobs of it are wanted. */
+/** The environment variables of the process (contract §4): which batch it repeats, and which of its jobs to run. */
 async function environmentFor(
   tx: Tx,
   batch: { id: string; key: number },

@@ -29,7 +29,7 @@ export const userActor = (user: { id: string }): Actor => ({ kind: 'user', id: u
 
 /**
  * Writes down what happened; a step that is written already stays as it was. An agent tells its steps in their order
- * and each with its age, so one never comes before another that it was told after, whatever the network did.
+ * and each with its age, so delays of the network cannot reverse two steps.
  * @returns how many were new
  */
 export async function recordSteps(tx: Tx, steps: readonly NewStep[]): Promise<number> {

@@ -10,7 +10,7 @@ import { type Done, type NewStep, recordSteps, tellCommands, tellHost, userActor
 
 /**
  * What a stop means for agents, in the transaction of the stop flag (contract §4, §10 "Stop"): an online agent of the
- * batch's owner is told to end the process that reports the batch, when it started that itself, or when it is on the
+ * batch's owner gets a command to end the process that reports the batch, if it started that process, or if it is on the
  * batch's host and the batch recorded its process so that no other can be taken for it. Asking again queues nothing
  * more while a stop is under way.
  */

@@ -4,7 +4,7 @@ import { endTokensOf } from '../tokens/index.ts'
 import { type AgentCaller, type CommandKind, pendingSince } from './agent.ts'
 import { agentActor, type Done, type NewStep, recordSteps, SERVICE, tellCommands } from './steps.ts'
 
-/** A command as its agent is told of it. */
+/** A command as sent to its agent. */
 export interface WaitingCommand {
   cmdId: string
   kind: CommandKind

@@ -41,8 +41,8 @@ interface Row {
 }
 
 /**
- * The latest attempt of each of these jobs, of nearly every job the only one, in one statement of look-ups. How it stands
- * is how the job stands; its epochs are those whose latest event it reported.
+ * The latest attempt of each of these jobs, for nearly every job its only one, in one statement of look-ups. Its status
+ * is the job's status; its epochs are those whose latest event it reported.
  */
 export async function latestAttempts(
   db: Db,

@@ -92,7 +92,7 @@ function seriesFrom(jobId: string, key: string, column: ReadonlyMap<number, numb
 }
 
 /**
- * The values that stand and that this attempt reported: they are its last word, whatever was purged.
+ * The current values that this attempt reported. They are kept even if raw events were purged.
  * @returns the db_ids of the events that stand whole
  */
 async function standing(

@@ -32,7 +32,7 @@ export interface BatchState extends Heard {
   process: Process | null
   /** Name, group, notes, `config/…` and `summary/…`, field by field; null before any of them. */
   details: Merged | null
-  /** Of the failure that `ending` is, null where it is none; undefined: as it is stored. */
+  /** Of the failure that `ending` is, null where it is none; undefined leaves the stored value. */
   traceback?: string | null
   firstSeenAt: string
   lastSeenAt: string

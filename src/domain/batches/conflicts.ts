@@ -9,7 +9,7 @@ export interface SentConflict extends StartConflict {
   userId: string
 }
 
-/** Of one batch; whoever sends more of them tells its owner nothing new. */
+/** Per batch. More of them would tell its owner nothing new. */
 const MOST_OF_A_BATCH = 20
 
 /**

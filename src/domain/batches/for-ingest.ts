@@ -64,7 +64,7 @@ const instant = (text: string | null): string | null => (text === null ? null : 
 
 /**
  * Locks the batches of these ids, in one order for all writers, and returns those that exist. Both rows are locked:
- * after a wait PostgreSQL reads anew only what the statement locks, and the rest as it was before the wait.
+ * after a wait PostgreSQL re-reads only the rows that the statement locks; other rows keep their state from before.
  */
 export async function lockBatches(tx: Tx, ids: string[]): Promise<LoadedBatch[]> {
   const rows = await tx<Row[]>`/* batches.lock */

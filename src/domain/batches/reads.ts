@@ -86,7 +86,7 @@ export function conditions(
 const isMarked = (db: Db, mark: Fragment, values: readonly boolean[]): Fragment[] =>
   values.length === 0 || new Set(values).size === 2 ? [] : [values[0] ? mark : db`not ${mark}`]
 
-/** Whoever may delete a batch may restore it (contract §2). */
+/** The right to restore a batch is the right to delete it (contract §2). */
 function restorable(db: Db, caller: Caller): Fragment {
   const deleted = db`t.deleted_at is not null and t.purged_at is null`
   if (caller.kind === 'anonymous') return db`false`
@@ -104,7 +104,7 @@ function restorable(db: Db, caller: Caller): Fragment {
 /**
  * The rows of these batches, in no order. What the caller sees of them was settled before. The keys come by way of a
  * sub-select, so that a plan for one is not dearer than one for any number, and PostgreSQL keeps it: where much is
- * stored it planned anew each time, which took ten times as long as the rest.
+ * stored it planned each time, which took ten times as long as the rest.
  */
 export async function readBatches(db: Db, caller: Caller, keys: number[]): Promise<BatchRow[]> {
   return wideRows(db<BatchRow[]>`/* batches.read */

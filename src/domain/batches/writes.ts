@@ -40,8 +40,8 @@ export async function requestStop(tx: Tx, actor: Known, id: string, now: Date): 
 }
 
 /**
- * Marks a batch as ended that its reporter did not end (contract §10 "Lost"): failed or stopped, with the reason as it is
- * given. What its reporter says later of its end counts above that, and an event that was made later takes it back. The
+ * Marks a batch as ended that its reporter did not end (contract §10 "Lost"): failed or stopped, with the
+ * given reason. A later end event of its reporter replaces it, and an event that was made later takes it back. The
  * same again changes nothing.
  * @throws Problem batch_not_found, forbidden; batch_finished when it is over otherwise
  */
@@ -175,7 +175,7 @@ async function markDeleted(tx: Tx, actor: Known, batches: BatchAccess[], now: Da
 }
 
 /**
- * Undoes a deletion while the sweeper has not purged it; a batch that stands is left as it is.
+ * Undoes a deletion while the sweeper has not purged the batch. Has no effect on a batch that is not deleted.
  * @returns the batch's key
  * @throws Problem batch_not_found, forbidden
  */

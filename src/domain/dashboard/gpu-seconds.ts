@@ -9,7 +9,7 @@ export interface GpuSeconds {
 /**
  * How long GPUs were used and idle in these batches, from the snapshots: each counts until the next one of the same job
  * (or of the batch), at most two of its usual intervals, so that a gap in the reports is not taken for hours. Late
- * snapshots may fall between others, so a batch's sums are made anew when it changed; nothing is added up as events
+ * snapshots may fall between others, so a batch's sums are computed again when it changed; nothing is added up as events
  * come in.
  */
 export async function sumSnapshots(db: Db, batchKeys: number[], now: Date): Promise<Map<number, GpuSeconds>> {

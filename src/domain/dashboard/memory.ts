@@ -32,12 +32,12 @@ interface Known extends GpuSeconds {
 
 const DAY_MS = 86_400_000
 const BATCHES_AT_ONCE = 200
-/** The sums over a batch's snapshots are made anew when it changed, and the longer that took, the later. */
+/** The sums over a batch's snapshots are recomputed when it changed; the longer that takes, the longer the pause. */
 const REST_PER_WORK = 20
 
 export function createDashboardMemory(): DashboardMemory {
   const known = new Map<number, Known>()
-  /** Batches whose snapshots are to be summed anew, with the earliest moment for that. */
+  /** Batches whose snapshots have to be summed again, with the earliest time for that. */
   const unsummed = new Map<number, number>()
   const notBefore = new Map<number, number>()
   let seq: number | undefined
@@ -111,7 +111,7 @@ export function createDashboardMemory(): DashboardMemory {
     }
   }
 
-  /** Whoever comes while one refresh runs shares the next, which begins after they came. */
+  /** Callers that arrive during a refresh share the next one, which begins after it. */
   function refreshed(db: Db, now: Date): Promise<void> {
     const begin = (): Promise<void> => {
       running = refresh(db, now).finally(() => {

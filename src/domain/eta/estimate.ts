@@ -186,7 +186,7 @@ function restOf(job: RunningJob, now: number, usualEnd: number | null, siblings:
     }
   }
   if (job.epochs === 0 && elapsed === 0) return null
-  // Half way, give or take: whatever lasted t lasts another t/9 to 9t in eight cases of ten.
+  // Without other evidence a process that has lasted t goes on for another t/9 to 9t in eight of ten cases.
   return {
     draw: (random) => (elapsed * random()) / Math.max(0.02, 1 - random()),
     totalMs: elapsed * 2,
@@ -251,7 +251,7 @@ function paceOf({ first, middle, recent }: RunningJob): Pace | null {
 }
 
 /**
- * The pace of the epochs that are left, with its relative error. A trend is followed as far as it stands out of the
+ * The pace of the epochs that are left, with its relative error. A trend is followed as far as it exceeds the
  * noise, and no further ahead than it was seen behind.
  */
 function paceAhead(pace: Pace, left: number): { perEpoch: number; sigma: number } {

@@ -1,7 +1,7 @@
 import type { Db } from '../../db/sql.ts'
 import { PLANNED_PARAMS, plannedEpochs } from './planned.ts'
 
-/** A batch as it is counted. */
+/** The counts of a batch that its estimate needs. */
 export interface Counted {
   key: number
   status: string

@@ -12,7 +12,7 @@ import {
 } from './estimate.ts'
 import { PLANNED_PARAMS, plannedEpochs } from './planned.ts'
 
-/** An estimate as it is told (contract §4), in seconds; all null where there is none. */
+/** An estimate as the API shows it (contract §4), in seconds; all null if there is none. */
 export interface ShownEta {
   etaS: number | null
   lowS: number | null
@@ -38,7 +38,7 @@ const MOST_ENDED = 64
 const SILENT_MS = 15 * 60_000
 
 /**
- * Estimates for many batches at once, and for their running jobs: three statements, whatever their number.
+ * Estimates for many batches at once, and for their running jobs, in three statements for any number of batches.
  * @returns by batch key; batches that do not run, or are silent for too long to say so, are absent
  */
 export async function etaOf(

@@ -19,7 +19,7 @@ const kept = new WeakMap<object, Map<number, Kept>>()
 
 /**
  * As `etaOf`.
- * @param runs running batches; `stamp` changes with whatever is heard of one
+ * @param runs running batches; `stamp` changes with every event of the batch
  */
 export async function recentEtasOf(
   db: Db,

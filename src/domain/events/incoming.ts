@@ -16,7 +16,7 @@ export interface Receipt {
 /** A checked event on its way to the rows: what the nouns fold from. */
 export interface Incoming<E extends Event = Event> {
   event: E
-  /** The event as one line of JSON, stored as it is. */
+  /** The event as one line of JSON, stored unchanged. */
   json: string
   /** Canonical instant of its timestamp, or of its receipt where the timestamp lies too far ahead of that. */
   at: string
@@ -36,8 +36,8 @@ export interface Incoming<E extends Event = Event> {
 }
 
 /**
- * When a live event was made, as a canonical instant of the service's clock. Its age when it was sent is known whatever
- * the sender's clock says; where the sending time is not known, that of its receipt is all there is.
+ * When a live event was made, as a canonical instant of the service's clock. Its age when sent does not depend on
+ * the sender's clock being right; without a sending time, the time of receipt is used.
  */
 export function madeAt({ event, receipt }: Pick<Incoming, 'event' | 'receipt'>): string {
   if (receipt.sentAtMs === null) return receipt.at

@@ -6,7 +6,7 @@ export function csvRow(cells: readonly unknown[]): string {
   return `${cells.map(csvCell).join()}\r\n`
 }
 
-/** Nothing is an empty cell, a number is written in full, whatever is not plain is JSON. */
+/** null is an empty cell, a number is written in full, and objects and arrays are JSON. */
 export function csvCell(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (typeof value === 'number') return String(value)

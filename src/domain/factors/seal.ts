@@ -10,8 +10,8 @@ const keyFrom = (text: string): Buffer =>
   Buffer.from(hkdfSync('sha256', text, 'svc', 'second factor secrets', 32))
 
 /**
- * A secret as it is stored: encrypted with AES-256-GCM under the service's key, and bound to its owner, so that it
- * opens nothing in another's row; without a key as it is, as signing keys are.
+ * A secret in its stored form: encrypted with AES-256-GCM under the service's key, and bound to its owner, so that it
+ * cannot be decrypted in another user's row. Without a key it is stored in plain text, as signing keys are.
  */
 export function seal(secret: Buffer, owner: string, key: string | undefined): Buffer {
   if (key === undefined) return Buffer.concat([Buffer.of(CLEAR), secret])

@@ -6,7 +6,7 @@ import { type Happening, happened } from '../notifications/index.ts'
 import { settleVerdicts } from './verdicts.ts'
 import { countOf, type Looked } from './watch.ts'
 
-/** A project is told of an agent that it had batches from within this time. */
+/** A project is notified about an agent if it got batches from it within this time. */
 const CONCERNED = '7 days'
 
 /** The agents whose standing verdict may differ from how they are. */

@@ -20,8 +20,8 @@ interface Owned {
 }
 
 /**
- * The account that the identity opens; the first time, a new one. An account is never found by its address: whoever
- * has one adds the identity to it (`linkIdentity`). An account that never verified the address gives it up to somebody
+ * The account that the identity opens; the first time, a new one. An account is never found by its address: a person who
+ * has an account adds the identity to it (`linkIdentity`). An account that never verified the address gives it up to somebody
  * for whom the provider vouches: it may have been registered by anybody. An administrator's account does not: it came
  * first, or an administrator vouched for it. Throws `account_disabled`; and for a new one `email_missing`,
  * `email_taken`, `registration_closed`.

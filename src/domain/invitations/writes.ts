@@ -96,7 +96,7 @@ export async function inviteMember(
   }
 }
 
-/** The person's own invitation, taken out of the list: whoever comes second finds none. */
+/** Removes and returns the person's own invitation; a second caller finds none. */
 async function take(tx: Tx, caller: Known, id: string): Promise<Invitation & { projectKey: number }> {
   if (!isUuid(id)) throw new Problem('invitation_not_found')
   const [invitation] = await listInvitations(tx, caller.user.id, { limit: 1, after: undefined, id })

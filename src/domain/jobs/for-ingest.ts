@@ -188,7 +188,7 @@ export function advanceJobs(jobs: JobState[]): Piece {
     where p.job_key = x.key::bigint`
 }
 
-/** Writes whatever changed of how far jobs are. */
+/** Writes the changes of the jobs' progress. */
 export function saveJobProgress(jobs: JobState[]): Piece {
   const rows = jobs.map(({ key, firstSeenAt, lastSeenAt, gpu, progress }) => ({
     key,

@@ -16,7 +16,7 @@ export interface JobState {
   outcome: 'running' | 'completed' | 'failed'
   outcomeStamp: string
   failureReason: string | null
-  /** Of the failure that its outcome is, null where it is none; undefined: as it is stored. */
+  /** Of the failure that its outcome is, null where it is none; undefined leaves the stored value. */
   traceback?: string | null
   /** What job_start events said, and what job_done and job_failed events said, field by field. */
   start: Merged | null
@@ -137,7 +137,7 @@ export function fieldsUnder(merged: Merged | null, prefix: 'params/' | 'metrics/
   return fields
 }
 
-/** The job as it is once what changed was written. */
+/** The job after the changes are written. */
 export function settled(job: JobState): JobState {
   const { progress } = job
   job.changed = { summary: false, seen: false }

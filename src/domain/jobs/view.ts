@@ -17,7 +17,7 @@ export interface JobRow extends JobColumns {
   /** Part `progress`. */
   epochs: number
   max_epoch: number | null
-  /** The names of its series, and the last value of each as it is written. As JSON they are read in half the time. */
+  /** The names of its series, and the last value of each, as JSON text, which is read in half the time. */
   last_values: [names: string[], values: (number | string | null)[]]
   /** Part `series`. */
   series: string[]

@@ -10,7 +10,7 @@ import { isStorable } from '../storable-text.ts'
 import type { Channel } from './channel.ts'
 import type { Grant } from './grants.ts'
 
-/** What the domain knows of whoever follows a channel: enough to decide what it is shown. */
+/** What the domain knows about the follower of a channel: enough to decide what it may see. */
 export interface Viewer {
   userId: string | null
   admin: boolean
@@ -26,7 +26,7 @@ export interface Permitted {
 
 /**
  * May the caller follow all of these channels (contract §6)? What does not exist is refused like what is not visible.
- * A channel of the log that two of them lead to, as a batch and a share of it do, is told under the first.
+ * If two channels lead to the same channel of the log, as a batch and a share of it do, messages name the first.
  * @throws Problem channel_forbidden naming the channel; forbidden for tokens that read nothing
  */
 export async function permit(
@@ -99,7 +99,7 @@ export async function permit(
         break
       }
       case 'hosts':
-        // Each is shown its own agents; whoever has none has nothing to follow but may.
+        // Each user sees their own agents. Following without having any is allowed.
         if (caller.kind === 'anonymous') throw forbidden(channel)
         follow(channel.name, channel)
         break

@@ -15,8 +15,8 @@ import { ACCESS_CHANGES, describers } from './told.ts'
 /** The stream as the doors use it: who may follow what, for how long, and the hub behind it. */
 export interface Live {
   /**
-   * A cursor such that whatever is read after taking it, followed by a stream from it, has no gap: take it first,
-   * then read. What happens in between is in both, so messages are merged by their keys (batch, job, epoch, db_id).
+   * A cursor that joins reads and the stream without a gap: take it first,
+   * then read, then follow from it. Changes in between are in both, so merge messages by key (batch, job, epoch, db_id).
    */
   readonly cursor: number
   /**
@@ -50,10 +50,10 @@ const ASK_EVERY_MS = 2_000
  */
 const MOST_AGE_MS = 6 * 3_600_000
 
-/** The database was put back from a backup (db/dump): whoever follows comes back and is told to read anew. */
+/** The database was restored from a backup (db/dump): followers reconnect and get a reset. */
 const RESTORED = 'restored'
 
-/** Whoever follows a batch that is deleted is still told so. */
+/** Followers of a deleted batch still learn that it was deleted. */
 const LAST_WORD_MS = 1_000
 
 interface OpenStream {

@@ -131,7 +131,7 @@ async function describeSummaries(
 
 /**
  * `{batches}`: those that changed. On a project's channel all who follow it see them; on the dashboard each sees those
- * of its own projects, and is told nothing where there are none.
+ * of its own projects, and gets no message if there are none.
  */
 async function describeLists(
   db: Db,

@@ -84,7 +84,7 @@ export async function mergeEpochs(tx: Tx, rows: readonly EpochRow[]): Promise<vo
       set ts = excluded.ts, db_id = excluded.db_id, vals = excluded.vals, stamps = excluded.stamps`
 }
 
-/** Counts the least and greatest finite values of these jobs anew, after a merge replaced a value. */
+/** Recomputes the least and greatest finite values of these jobs, after a merge replaced a value. */
 export async function recountExtremes(tx: Tx, jobKeys: number[]): Promise<void> {
   await tx`/* epochs.recount_extremes */
     with extremes as (

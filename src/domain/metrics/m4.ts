@@ -46,7 +46,7 @@ export interface Sampled<S extends Steps = Steps> {
 export const MIN_POINTS = 4
 
 /**
- * A series in at most `points` points; as it is when it has no more than that.
+ * A series in at most `points` points; unchanged if it has no more than that.
  * @param sampling the x-axis that the buckets divide; its own first and last step where undefined. Series that are
  * sampled with the same bounds share one grid.
  */

@@ -3,8 +3,8 @@ import { TIMES } from './chunks.ts'
 
 /**
  * Packs epochs into metric_chunks, where charts and exports read them a hundred times faster. Chunks repeat what
- * stands in `epochs`; ingest drops a job's chunks when an epoch that is packed already changes, and they are made
- * anew. All of it happens under the batch's lock, in statements short enough that ingest hardly notices.
+ * stands in `epochs`; ingest drops a job's chunks when an epoch that is packed already changes, and they are built
+ * again. All of it happens under the batch's lock, in statements short enough that ingest hardly notices.
  */
 
 export interface PackingSizes {
@@ -82,7 +82,7 @@ export async function packJobs(
   jobKeys: readonly number[],
   sizes: PackingSizes = PACKING_SIZES,
 ): Promise<number[]> {
-  // Written, not only locked: a server that remembers the batch's jobs must read them anew.
+  // Written, not only locked: a server that has the batch's jobs in its cache must read them again.
   await tx`/* packing.lock */ update batch_progress set last_seen_at = last_seen_at where batch_key = ${batchKey}`
   const plans = await tx<Plan[]>`/* packing.plan */
     select p.job_key, cardinality(p.series) series, j.status = 'running' running, p.packed_to,
@@ -120,7 +120,7 @@ export async function packJobs(
 }
 
 /**
- * Packs the next epochs of a job, as many as a chunk has; a last chunk that is not full is made anew, longer.
+ * Packs the next epochs of a job, as many as a chunk has; a last chunk that is not full is replaced by a longer one.
  *
  * Each series is one pass over the epochs, which lie in order: sorting every value into its series, as grouping would,
  * takes twice as long.

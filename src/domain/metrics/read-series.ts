@@ -38,7 +38,7 @@ export interface JobSeries extends Series {
 export interface ReadOptions extends SeriesQuery {
   /** With the time of every point. */
   timed?: boolean | undefined
-  /** The times for values: of each job one series, whatever its name. */
+  /** Times as values: one series per job; its name is ignored. */
   timesAlone?: boolean | undefined
   groupBy?: { param: string } | { field: 'status' | 'model' | 'dataset' | 'batch' } | undefined
 }
@@ -55,7 +55,7 @@ const JOBS_A_PAGE = 250
 
 /**
  * The series of a batch, job by job in the order of their creation, by name within a job; only those with a point in
- * the range. Each job is read from one snapshot. Memory stays flat whatever the size of the batch: the arrays of a series
+ * the range. Each job is read from one snapshot. Memory stays flat for batches of any size: the arrays of a series
  * are reused, so they hold only until the next one is asked for.
  * @throws what the database throws
  */

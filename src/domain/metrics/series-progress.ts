@@ -22,7 +22,7 @@ export interface SeriesProgress {
   min: number[]
   max: number[]
   packedTo: number | null
-  /** `bounds`: min or max moved. `extremes`: one of them may hold no longer, and is to be counted anew. */
+  /** `bounds`: min or max moved. `extremes`: one of them may no longer be right and has to be recomputed. */
   changed: { names: boolean; values: boolean; bounds: boolean; extremes: boolean; chunks: boolean }
 }
 
@@ -155,7 +155,7 @@ export function foldEpoch(
     const value = values[i] as number
     const known = row.stamps.get(name)
     if (known !== undefined && event.stamp <= known) continue
-    // A value that no longer holds may have been the least or greatest: they are counted anew after the write.
+    // The replaced value may have been the least or greatest, so both are recomputed after the write.
     if (known !== undefined && !Object.is(row.vals[n], value)) progress.changed.extremes = true
     row.vals[n] = value
     row.stamps.set(name, event.stamp)

@@ -33,7 +33,7 @@ interface Point {
  * Which of these values made a run of epochs that meet the rule's condition begin. A metric fires once a run: on the way
  * into it, not at every epoch of it. Values may come in any order: what is set before, within or behind a run that has
  * fired belongs to it, and a value that cuts a run in two makes a run of the second half. So as many fire as there are
- * runs, whatever the order in which the epochs came.
+ * runs, in any order in which the epochs arrive.
  * @param sets in the order in which they were folded; to be asked before their rows are written
  * @returns those values, each with the point at which the run begins
  */

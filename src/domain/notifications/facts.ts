@@ -11,7 +11,7 @@ export interface JobFacts {
   losses: { name: string; epoch: number; value: number }[]
 }
 
-/** Everything that a mail is written from, as it is when the mail is written. */
+/** The data of a mail, read when the mail is written. */
 export interface Facts {
   firing: number
   rule: { id: string; name: string; condition: Condition | null }

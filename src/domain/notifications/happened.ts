@@ -22,7 +22,7 @@ interface LockedRule extends StandingRule {
 /**
  * Fires the enabled rules of these projects that watch for what happened: each at most once for a happening's key, and
  * at most one mail in a cooldown. The mail is enqueued in the same transaction, so it is sent exactly if that commits.
- * What repeats, in whatever order, fires nothing; neither does what concerns a deleted batch.
+ * A repeat fires nothing, in any order; neither does an event of a deleted batch.
  * @param now what cooldowns are counted by: mail is held back by when it would be sent, not by what it is about
  * @returns how many mails were enqueued
  */
@@ -127,7 +127,7 @@ async function enqueueMails(tx: Tx, fired: Fired[], now: Date): Promise<number> 
   return mailed.length
 }
 
-/** Hands firings to the worker: one job each, whatever is called twice. */
+/** Enqueues firings for the worker: one job each, even if called twice. */
 export async function enqueue(tx: Tx, firings: number[]): Promise<void> {
   await tx`/* notifications.enqueue */
     select graphile_worker.add_job(${MAIL_TASK}, json_build_object('firing', f), job_key => 'mail:' || f)

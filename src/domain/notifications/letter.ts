@@ -2,7 +2,7 @@ import { escapeHtml } from '../escape-html.ts'
 import type { Facts, JobFacts } from './facts.ts'
 import { conditionText, metricValue } from './rule.ts'
 
-/** A mail as it is handed to the composer. Pure: no I/O in this file. */
+/** A mail for the composer. Pure: no I/O in this file. */
 export interface Letter {
   subject: string
   text: string
@@ -17,8 +17,8 @@ export interface Links {
 }
 
 /**
- * Writes the mail of a firing (contract §7): subject `[project] batch name: what happened`. Whatever comes from events
- * or people is one line of plain text in it, and escaped in the HTML.
+ * Writes the mail of a firing (contract §7): subject `[project] batch name: what happened`. Text from events
+ * or people becomes one line of plain text, escaped in the HTML.
  */
 export function writeLetter(facts: Facts, links: Links): Letter {
   const { rule, project, batch } = facts

@@ -3,7 +3,7 @@ import type { Db } from '../../db/sql.ts'
 
 /**
  * What became of a mail to one recipient. The mark `begun` is made, and is durable, before the message is handed over;
- * a mail that bears any mark is never handed over again. So a mail is sent at most once, whoever is killed when; what
+ * a mail that bears any mark is never handed over again. So a mail is sent at most once, even if a process is killed at any moment; what
  * that costs is in docs/notifications.md.
  */
 export type MailState = 'begun' | 'sent' | 'unknown' | 'refused' | 'logged' | 'held'

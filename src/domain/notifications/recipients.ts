@@ -65,7 +65,7 @@ export async function recipientsOf(
   })
 }
 
-/** 192 random bits. It stands in mail that was sent, so it is kept as it is: it opens nothing but that mail's end. */
+/** 192 random bits, stored unhashed because sent mail contains it. It only allows to unsubscribe from that mail. */
 const newToken = (): string => randomBytes(24).toString('base64url')
 
 /** What a link in a mail is about, for the person it was sent to. */
@@ -74,7 +74,7 @@ export interface MailChoice {
   address: string
   projectKey: number
   project: string
-  /** What the link names, as far as it is of that project. */
+  /** The rule and the batch that the link names, if they belong to the project. */
   rule: { id: string; name: string } | null
   batch: { key: number; id: string } | null
   /** What that person ended. */
@@ -124,7 +124,7 @@ export async function endMail(
     on conflict do nothing`
 }
 
-/** Takes back whatever that recipient ended in the project, and that no mail is wanted at all. */
+/** Subscribes the recipient again to everything in the project, and withdraws "no mail at all". */
 export async function resumeMail(tx: Tx, choice: MailChoice): Promise<void> {
   await resumeAllMail(tx, choice.address)
   await tx`/* notifications.resume_mail */

@@ -52,7 +52,7 @@ export async function updateRule(
 ): Promise<Rule> {
   const { project } = await administeredRule(tx, actor, id)
   await tx`/* notifications.lock_rule */ select from notification_rules where id = ${id} for no key update`
-  // As it is under the lock, so that of two changes at once neither is lost.
+  // Read under the lock, so that neither of two concurrent changes is lost.
   const [rule] = await listRules(tx, project.key, { limit: 1, after: undefined, id })
   if (rule === undefined) throw new Problem('rule_not_found')
   const wanted: RuleFields = { ...rule, ...change }

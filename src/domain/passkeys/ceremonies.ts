@@ -45,7 +45,7 @@ export async function registrationOptions(
     timeout: TIMEOUT_MS,
     attestationType: 'none',
     excludeCredentials: standing.map(({ credentialId }) => ({ id: credentialId })),
-    // The device knows whose it is, and asks for a finger or a PIN: it stands for both factors.
+    // The device asks its owner for a finger or a PIN, so a passkey replaces both factors.
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   })
 }
@@ -95,7 +95,7 @@ export async function signInOptions(
   })
 }
 
-/** Uses the challenge up, whatever comes of it. Throws `challenge_expired`. */
+/** Uses the challenge up, even if the sign-in then fails. Throws `challenge_expired`. */
 export async function takeSignIn(tx: Tx, response: AuthenticationResponseJSON, now: Date): Promise<string> {
   const challenge = challengeIn(response.response.clientDataJSON)
   if ((await takeChallenge(tx, 'passkey_sign_in', challenge, now)) === undefined)
@@ -166,7 +166,7 @@ function challengeIn(clientDataJSON: string): string {
   throw new Problem('passkey_refused')
 }
 
-/** What the library says against an answer is for the log, not for whoever sent it. */
+/** The library's reason for refusing an answer goes to the log, not to the client. */
 function refuse(cause: unknown): never {
   throw new Problem('passkey_refused', { cause })
 }

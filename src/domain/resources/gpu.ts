@@ -45,7 +45,7 @@ export function noticeGpu(
   } else gpu.lowSamples++
 }
 
-/** Without a sending time its own timestamp tells samples of one request apart, as far as it is not ahead of its receipt. */
+/** Without a sending time its own timestamp tells samples of one request apart, unless it is later than the receipt. */
 function sampledAt({ event, receipt }: Pick<Incoming, 'event' | 'receipt'>): string {
   if (receipt.sentAtMs !== null) return madeAt({ event, receipt })
   const sent = canonicalInstant(event.timestamp)

@@ -3,7 +3,7 @@ import type { Cutoffs } from './retention.ts'
 
 /**
  * Purging a deleted batch (contract §2, §7): from the first step on its id is only remembered and its events are refused;
- * its rows then go in small steps, which whoever comes after a kill goes on with. What is kept: the row with the id, the
+ * its rows then go in small steps; after a kill the next sweep continues. What is kept: the row with the id, the
  * event ids with their db_ids, and what is kept to answer for: audit, agents' commands and their steps.
  */
 
@@ -81,7 +81,7 @@ const STEPS_OF_BATCH: Step[] = [
         where c.job_key = d.job_key and c.series_no = d.series_no and c.first_epoch = d.first_epoch`
     ).count,
   async (tx, batchKey, { large }) => {
-    // Whoever packs series holds this lock: what it wrote meanwhile goes with its job.
+    // The packing of series holds this lock; what it wrote meanwhile is removed with its job.
     await tx`/* retention.lock_jobs_of */ select from batch_progress where batch_key = ${batchKey} for no key update`
     const jobs = await tx<{ key: number }[]>`/* retention.purge_jobs */
       delete from jobs j using (select key from jobs where batch_key = ${batchKey} order by batch_key, id limit ${large}) d

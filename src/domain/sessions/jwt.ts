@@ -5,7 +5,7 @@ import { type SigningKey, verifyingSecret } from './keys.ts'
 import { JWT_LIFE_S } from './session.ts'
 
 /**
- * HS256: whoever verifies is this service itself, which holds the key in its database either way, and a MAC costs a
+ * HS256: only this service verifies, it holds the key in its database anyway, and a MAC costs a
  * tenth of a signature.
  */
 const ALGORITHM = 'HS256'

@@ -4,7 +4,7 @@ import type { CallerUser } from '../caller.ts'
 export const JWT_LIFE_S = 12 * 3600
 /** A session ends when nobody has used it for this long … */
 export const IDLE_S = 14 * 86_400
-/** … and this long after it was opened, whatever happens. */
+/** … and this long after it was opened, even if it is in use. */
 export const ABSOLUTE_S = 90 * 86_400
 
 /** What a credential proved: a live session of an enabled user. */

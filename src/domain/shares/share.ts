@@ -3,7 +3,7 @@ import type { BatchView } from '../batches/index.ts'
 import type { JobView } from '../jobs/index.ts'
 import { exposed, PUBLIC_BATCH, PUBLIC_JOB, publicBatch } from './public-fields.ts'
 
-/** 192 random bits in text that stands in an address as it is. */
+/** 192 random bits as URL-safe text. */
 export const makeShareToken = (): string => randomBytes(24).toString('base64url')
 
 /** What is kept of a token; its random bits need no salt. */

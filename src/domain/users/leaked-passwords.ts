@@ -8,6 +8,6 @@ const COMMON: ReadonlySet<string> = new Set(
   dictionary['passwords-common'].map((word) => String(word).toLowerCase()),
 )
 
-/** Whether the password is among the most common ones, whatever its case and its spelling of accents. */
+/** Whether the password is among the most common ones, ignoring case and the encoding of accents. */
 export const isCommonPassword = (password: string): boolean =>
   COMMON.has(password.normalize('NFKC').toLowerCase())

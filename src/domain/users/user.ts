@@ -10,5 +10,5 @@ export interface User extends CallerUser {
 /** What addresses are compared by: two spellings that differ in case only are one account. */
 export const emailKey = (email: string): string => email.toLowerCase()
 
-/** The name of whoever gave none: the part of the address before the @. */
+/** The default name: the part of the address before the @. */
 export const nameFromEmail = (email: string): string => email.slice(0, email.lastIndexOf('@')).slice(0, 128)

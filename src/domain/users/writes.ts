@@ -56,7 +56,7 @@ export async function markVerified(tx: Tx, id: string, email: string, now: Date)
 /**
  * Takes the address off an account that never verified it, because its owner has come. The account keeps everything
  * else: data, password, sessions, roles. It signs in by a stand-in that no mail reaches, and answers that address.
- * Invitations that wait are withdrawn: they were meant for whoever has the address.
+ * Pending invitations are withdrawn: they were meant for the owner of the address.
  * @returns the stand-in; undefined when the account verified the address meanwhile
  */
 export async function releaseAddress(tx: Tx, id: string): Promise<string | undefined> {
@@ -69,7 +69,7 @@ export async function releaseAddress(tx: Tx, id: string): Promise<string | undef
   return standIn
 }
 
-/** Changes what is given and answers the user as it is then. Throws `user_not_found`. */
+/** Changes the given fields and returns the updated user. Throws `user_not_found`. */
 export async function updateProfile(
   tx: Tx,
   id: string,

@@ -144,8 +144,8 @@ export function verificationRoutes(app: FastifyInstance, services: Services): vo
 }
 
 /**
- * Where the link of a confirmation leads. Whoever holds it reads the address's mail: that is the whole of the right, so
- * no cookie counts. Looking changes nothing, because mail programs look at links by themselves.
+ * Where the link of a confirmation leads. Its holder reads the address's mail. That alone gives the right, so
+ * cookies are ignored. GET changes nothing, because mail programs open links by themselves.
  */
 function linkRoutes(app: FastifyInstance, { sql, writer, now }: Services): void {
   app.register(async (scope) => {
@@ -231,7 +231,7 @@ function wordsOf(found: Confirmation | undefined, done: boolean): [title: string
     purpose === 'account'
       ? [
           `An account with the address ${address} was registered here${accountSince === null ? '' : ` on ${accountSince.slice(0, 10)}`}.`,
-          'Confirm only if you registered it. Otherwise close this page: whoever did gets no invitation and no mail in your name.',
+          'Confirm only if you registered it. Otherwise close this page: the account then gets no invitations and no mail in your name.',
         ]
       : [
           `${project === null ? 'A project' : `The project “${project}”`} on this experiment monitor asks to send notifications to ${address}.`,

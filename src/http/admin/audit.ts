@@ -16,7 +16,7 @@ const entryShape = z.object({
   id: z.int(),
   at: shapes.instant,
   actor: z.object({ id: z.string(), name: z.string() }).nullable(),
-  via: z.string().describe('The kind of credential; `sign-in` for whoever is about to have one'),
+  via: z.string().describe('The kind of credential; `sign-in` during a sign-in, before there is one'),
   address: z.string().nullable().describe('The network address that the request came from'),
   action: z.string().describe('Noun and verb, such as `batch.deleted`'),
   subject: z.string().describe('What it was done to, such as `batch:<id>`'),

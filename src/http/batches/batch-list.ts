@@ -66,7 +66,7 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
             .enum(['true', 'false'])
             .default('false')
             .describe('The deleted batches that you may restore, instead of those that stand'),
-          id: words('Id of a batch, as it is written'),
+          id: words('Id of a batch, exactly'),
           where: conditionsQuery,
           sort: sortQuery,
           order: z.enum(['asc', 'desc']).default('desc').describe('Of `sort`'),

@@ -20,7 +20,7 @@ export const listedBatch = batchShape.extend({
 })
 
 /**
- * For routes whose answers are made by typed views: what they hold comes from users (any key, any depth), so it is
- * written as it is. A test holds real answers against the shapes.
+ * For routes whose answers are made by typed views: the content comes from users (any key, any depth), so it is
+ * sent without validation. A test checks real answers against the shapes.
  */
 export const asMade = { serializerCompiler: () => (data: unknown) => JSON.stringify(data) }

@@ -19,7 +19,7 @@ const ARROW = 'application/vnd.apache.arrow.stream'
 export function exportRoutes(app: FastifyInstance, { sql, now }: Services): void {
   const tags = ['export']
   const history = { tags, params: byId, querystring: historyQuery }
-  // Whoever downloads sees how far it is only in bytes as they are.
+  // Not compressed: a browser shows the progress of a download only for plain bytes.
   const asFile = { ...readersOnly, compress: false } as const
   const LONG = 'One row a point: job_id, key, step, value, timestamp; running jobs included.'
 

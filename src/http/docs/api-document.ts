@@ -4,7 +4,7 @@ import { PROBLEMS, type ProblemCode } from '../../problem.ts'
 import { EVERYWHERE, refusalsOf } from '../server/refusals.ts'
 import type { ApiDocument, Operation, Schema } from './openapi-parts.ts'
 
-/** Shapes that stand in many places: the name of each, and where it stands alone. */
+/** Shapes that are used in many places: the name of each, and where it is used alone. */
 const NAMED: Record<string, (paths: ApiDocument['paths']) => Schema | undefined> = {
   Event: (paths) => bodyOf(paths['/api/events']?.post),
   Batch: (paths) => answerOf(paths['/api/batches/{id}']?.get),

@@ -72,7 +72,7 @@ export function jobAttemptRoutes(app: FastifyInstance, { sql, now }: Services): 
         tags,
         summary: 'The attempts of a job, oldest first',
         description:
-          'Each `job_start` begins an attempt; an event belongs to the attempt whose start is the latest not after it. Epochs that a later attempt reports again supersede those before, whose points stay readable at `/attempts/{n}/metrics`. Of the job in batches that reran this one, or that it reran, the latest attempt is told of. The latest 500 attempts, and 100 batches.',
+          'Each `job_start` begins an attempt; an event belongs to the attempt whose start is the latest not after it. Epochs that a later attempt reports again supersede those before, whose points stay readable at `/attempts/{n}/metrics`. For the job in batches that reran this one, or that it reran, the answer has the latest attempt. The latest 500 attempts, and 100 batches.',
         params: ofJob,
         querystring: shapes.nothing,
         response: { 200: z.object({ items: z.array(attemptShape), next_cursor: z.null() }) },
@@ -94,7 +94,7 @@ export function jobAttemptRoutes(app: FastifyInstance, { sql, now }: Services): 
     '/api/batches/:id/jobs/:job_id/attempts/:n/metrics',
     {
       ...readersOnly,
-      // The answer is written as it is read; the schema describes it.
+      // The answer is streamed without validation; the schema describes it.
       serializerCompiler: () => String,
       schema: {
         tags,

@@ -8,7 +8,7 @@ import type { Services } from '../../services.ts'
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1'])
 
-/** For whoever operates the service (contract §8): is it alive, is it ready, what does it count. */
+/** Probes and counters for operators (contract §8): alive, ready, metrics. */
 export function opsRoutes(
   app: FastifyInstance,
   { sql, config, pendingMigrations }: Services,

@@ -13,7 +13,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who asks; looked up once a request. Throws `unauthenticated` for a credential that is not good. */
     caller(): Promise<Caller>
-    /** Whoever has a credential. Throws `unauthenticated` for anonymous callers. */
+    /** Any caller with a credential. Throws `unauthenticated` for anonymous callers. */
     known(): Promise<Known>
     /** A person, at a browser or with a session's JWT. Throws `forbidden` for tokens of programs. */
     person(): Promise<Known>
@@ -23,7 +23,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route makes a session rather than using one, so a cookie that lies around gives it no power. */
     opensSession?: boolean
-    /** Whoever asks, the answer is the same: the route has its own proof, and a cookie gives it no power either. */
+    /** The same answer for every caller: the route has its own proof, and a cookie gives no further rights. */
     needsNoCaller?: boolean
   }
 }

@@ -8,11 +8,11 @@ const given = z.union([z.string(), z.array(z.string())])
  */
 export const keysQuery = {
   keys: given.optional().describe('Names, separated by commas; a name with commas is found too'),
-  key: given.optional().describe('One name as it is; repeatable'),
+  key: given.optional().describe('One exact name, commas included; repeatable'),
 }
 export const jobsQuery = {
   jobs: given.optional().describe('Ids of jobs, separated by commas; an id with commas is found too'),
-  job: given.optional().describe('One id of a job as it is; repeatable'),
+  job: given.optional().describe('One exact job id, commas included; repeatable'),
 }
 
 type Given = z.output<typeof given> | undefined

@@ -30,7 +30,7 @@ export const newPassword = z
   .string()
   .regex(PASSWORD, 'must be 8 to 1,024 characters')
   .meta({ minLength: 8, maxLength: 1024, format: 'password' })
-/** A password that is only compared: whatever cannot be right is wrong rather than invalid. */
+/** A password to compare: one that can never be right is answered as wrong, not as invalid. */
 export const triedPassword = z.string().max(4096).meta({ format: 'password' })
 
 export const userShape = z.object({

@@ -66,7 +66,7 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
     }
     return openOf(tx, projectKey)
   }
-  // A test mail goes to whatever addresses a rule names.
+  // A test mail goes to any address that a rule names.
   const tests = createAttemptLimits({ account: 10, address: 30 })
 
   routes.get(

@@ -155,7 +155,7 @@ export function metricsRoutes(app: FastifyInstance, { sql }: Services): void {
   app.get<Asked<z.output<typeof metricsQuery>>>(
     '/api/batches/:id/metrics',
     {
-      // The answer is written as it is read; the schema describes it.
+      // The answer is streamed without validation; the schema describes it.
       serializerCompiler: () => String,
       schema: {
         tags,

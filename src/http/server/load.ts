@@ -21,7 +21,7 @@ export const countForUser = (request: FastifyRequest, userId: string): void => {
   userOf.set(request, userId)
 }
 
-/** What must answer at any time: probes, and whoever looks for what is wrong. */
+/** Routes that must answer at any time: probes, and those that operators need to find a fault. */
 const ALWAYS = new Set(['/livez', '/readyz', '/metrics'])
 
 /**
@@ -29,7 +29,7 @@ const ALWAYS = new Set(['/livez', '/readyz', '/metrics'])
  * finished: 503 `overloaded` beyond what the process can take, 429 `too_many_requests` beyond what one client address
  * may have at a time. A request counts from the moment at which its body is here: sockets that send theirs slowly take
  * nothing from others (slow-bodies.ts ends them). Streams have bounds of their own. Requests of known users share most of
- * what the process can take fairly: when that is full, whoever has more than an equal part of it waits.
+ * what the process can take fairly: when that is full, users with more than an equal share wait.
  * @param limits.perAddress requests at a time of one client address, which `SVC_TRUST_PROXY` decides
  */
 export function shedLoad(app: FastifyInstance, limits: { perAddress: number; most?: number }): Load {

@@ -44,7 +44,7 @@ const FRAMEWORK: Record<string, ProblemCode> = {
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
 }
 
-/** Whatever was thrown, as a refusal. An unexpected error becomes `internal` and keeps its cause for the log. */
+/** Any thrown value as a refusal. An unexpected error becomes `internal` and keeps its cause for the log. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   const { code, validation, validationContext, statusCode } = error as FastifyError & {

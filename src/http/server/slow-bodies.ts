@@ -96,7 +96,7 @@ export function limitBodyTime(
       return
     }
     sendProblem(reply.header('connection', 'close'), new Problem('request_timeout'))
-    // The answer is small; whoever does not take it does not keep the connection.
+    // The answer is small; a client that does not read it loses the connection.
     setTimeout(() => socket.destroy(), 1_000).unref()
   }
 

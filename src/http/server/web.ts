@@ -25,7 +25,7 @@ const UNBUILT = `<!doctype html>
 export type Pages = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined
 
 /**
- * The page, from the same origin as the API. It has no routes of its own: it stands behind the router, so no address of
+ * The page, from the same origin as the API. It has no routes of its own and comes after the router, so no address of
  * the API can be shadowed. Files are looked up at each request, so a build is served without a restart.
  */
 export async function servePages(app: FastifyInstance, root: string = BUILT): Promise<Pages> {
@@ -54,8 +54,8 @@ export async function servePages(app: FastifyInstance, root: string = BUILT): Pr
 }
 
 /**
- * The document for an address. They differ in title and link preview only, which tell the kind of page and nothing of
- * what is there: whoever shows a preview has not signed in (web/link-previews.ts).
+ * The document for an address. They differ in title and link preview only, which name the kind of page and nothing of
+ * its content: the client that fetches a preview has not signed in (web/link-previews.ts).
  */
 const documentOf = (path: string): string => {
   const kind = /^\/([bps])\//.exec(path)?.[1]

@@ -25,8 +25,8 @@ export interface Guesses {
 }
 
 /**
- * 5 wrong guesses a minute at one account from one address, and 20 from one address (contract §3): whoever guesses
- * locks out themselves and not the owner. All addresses together have `perHour` wrong guesses at one account; beyond
+ * 5 wrong guesses a minute at one account from one address, and 20 from one address (contract §3): attackers
+ * lock out themselves and not the owner. All addresses together have `perHour` wrong guesses at one account; beyond
  * that only places that its owner signed in from before may try, so many addresses gain nothing and lock nobody out.
  */
 export function createGuesses({ perHour }: { perHour: number }): Guesses {

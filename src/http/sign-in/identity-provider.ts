@@ -7,9 +7,9 @@ import * as shapes from '../request/shapes.ts'
 
 /** How long a provider may take for one answer. */
 const PATIENCE_S = 5
-/** How long what a provider says of itself is good; after that it is asked anew, and the old holds if it is away. */
+/** How long a provider's metadata is cached. After that it is fetched again; the old copy serves if that fails. */
 const FRESH_MS = 3600_000
-/** Whoever was away just now is not asked again at once while the old holds. */
+/** After a failed fetch the cached copy serves for a while before the next try. */
 const RETRY_MS = 30_000
 
 /** What the provider must prove when the browser comes back. */
@@ -120,7 +120,7 @@ function discovering(config: ProviderConfig, { issuer }: DiscoveredEndpoints, no
 function knowing(config: ProviderConfig, endpoints: GivenEndpoints): client.Configuration {
   const known = new client.Configuration(
     {
-      // Its subjects are those of this address, whatever the provider calls itself.
+      // Subjects belong to the configured issuer address, not to a name that the provider reports.
       issuer: endpoints.userinfoUrl,
       authorization_endpoint: endpoints.authorizeUrl,
       token_endpoint: endpoints.tokenUrl,
@@ -228,7 +228,7 @@ const claimedShape = z.object({
   name: shapes.label.optional().catch(undefined),
 })
 
-/** What the library throws, as a refusal of ours; what a person did is told apart from what was not in order. */
+/** What the library throws, as a refusal of ours; a person's own doing (such as a cancel) gets another code than a fault. */
 function refusalOf(error: unknown): Problem {
   if (error instanceof Problem) return error
   const cause = told(error)

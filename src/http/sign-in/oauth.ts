@@ -31,7 +31,7 @@ import { clearSignInCookie, giveSignInCookie, readSignInCookie } from './sign-in
 import { enter } from './signed-in.ts'
 
 /**
- * Why a sign-in ended without one, as the page is told in its address. Always one of these words, never a text that
+ * Why a sign-in failed, as a word in the page's address. Always one of these words, never a text that
  * came from elsewhere.
  */
 export const SIGN_IN_FAULTS: readonly ProblemCode[] = [
@@ -141,7 +141,7 @@ export function oauthRoutes(app: FastifyInstance, services: Services, guesses: G
     setSessionCookie(reply, config, session.cookie, at.toISOString(), at)
   }
 
-  /** To the account of whoever is signed in here, if that is who asked for it. */
+  /** Links to the signed-in account, if the same account started the sign-in. */
   async function link(request: FastifyRequest, claimed: Claimed, userId: string): Promise<void> {
     const caller = await request.caller()
     if (!isPerson(caller) || caller.user.id !== userId) throw new Problem('sign_in_not_linked')

@@ -245,7 +245,7 @@ export function passkeyRoutes(app: FastifyInstance, services: Services, guesses:
       config: { opensSession: true },
       schema: {
         ...open,
-        summary: 'Sign in with a passkey: it stands for both the password and the second factor',
+        summary: 'Sign in with a passkey, which replaces both the password and the second factor',
         body: z.strictObject({ response: signed }),
         response: { 200: signedIn },
       },

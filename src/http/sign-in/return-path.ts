@@ -4,8 +4,8 @@ const LOOP = /^\/api\/oauth(\/|\?|#|$)/
 const HERE = 'http://here.invalid'
 
 /**
- * A place in our own page: a path that no browser can take for an address of somebody else's, whether it is read as
- * it stands, decoded, or with its dots resolved.
+ * A path in our own page that no browser can take for an address on another origin, whether it is read
+ * literally, decoded, or with its dots resolved.
  */
 export function isReturnPath(text: string): boolean {
   if (text.length > 2048 || !text.startsWith('/') || /[\\\p{Cc}\p{Cs}]/u.test(text) || LOOP.test(text))
@@ -15,7 +15,7 @@ export function isReturnPath(text: string): boolean {
   return origin === HERE && !/^\/(\/|\\|%2f|%5c|%0|%1)/i.test(pathname)
 }
 
-/** A return path as it stands in a header: with what is not ASCII encoded. */
+/** A return path for a header: characters outside ASCII are encoded. */
 export function locationOf(path: string): string {
   const { pathname, search, hash } = new URL(path, HERE)
   return pathname + search + hash

@@ -17,7 +17,7 @@ export const signedIn = z.object({
   expires_at: shapes.instant.describe('When the JWT ends'),
 })
 
-/** Whoever signs in, for the audit log. */
+/** The person who signs in, for the audit log. */
 export const visitorOf = (request: FastifyRequest, user?: { id: string }): Visitor => ({
   kind: 'visitor',
   address: request.ip,
@@ -45,7 +45,7 @@ export async function enter(
   return session
 }
 
-/** The answer to whoever signed in, with the browser's cookie. */
+/** The answer to a successful sign-in, with the browser's cookie. */
 export function welcome(
   reply: FastifyReply,
   { config }: Pick<Services, 'config'>,

@@ -15,7 +15,7 @@ const repeatable = z
 
 const eventsQuery = z.strictObject({
   channels: repeatable.describe('Names of channels, separated by commas; repeatable'),
-  channel: repeatable.describe('One channel as it is, for ids that hold commas; repeatable'),
+  channel: repeatable.describe('One exact channel, for ids that contain commas; repeatable'),
   last_event_id: z
     .string()
     .optional()
@@ -34,7 +34,7 @@ const eventStream = (description: string) => ({
 })
 const MOST_OPERATION_BYTES = 100 * 1024
 
-/** The live stream (contract §6). Whatever is refused is refused before it begins, as problem+json. */
+/** The live stream (contract §6). Refusals come before it begins, as problem+json. */
 export function sseRoutes(app: FastifyInstance, services: Services): void {
   const { live, sse, log } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
@@ -50,7 +50,7 @@ export function sseRoutes(app: FastifyInstance, services: Services): void {
         tags,
         summary: 'Changes as they happen, as server-sent events',
         description:
-          'Channels: project:{slug}, batch:{id}, metrics:{batch_id}, logs:{batch_id}, resources:{batch_id}, host:{agent_id}, hosts, dashboard, share:{token}; at most 100. Each message has `id` (a cursor), `event` (the kind of the channel) and `data` {channel, type, at, payload}. `event: reset` says that the cursor is of no use and what is shown must be read anew.',
+          'Channels: project:{slug}, batch:{id}, metrics:{batch_id}, logs:{batch_id}, resources:{batch_id}, host:{agent_id}, hosts, dashboard, share:{token}; at most 100. Each message has `id` (a cursor), `event` (the kind of the channel) and `data` {channel, type, at, payload}. `event: reset` says that the cursor is not valid and the client must load its data again.',
         querystring: eventsQuery,
         response: eventStream('Messages, and a comment every 15 seconds'),
       },

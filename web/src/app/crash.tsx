@@ -22,7 +22,7 @@ export function Crash({ error, reset }: { error: unknown; reset?: () => void }) 
   )
 }
 
-/** The service is away, or has another version of the page by now: it is loaded anew once there is an answer. */
+/** The service is unreachable, or has a newer version of the page: reload once it answers. */
 function NotYet() {
   useEffect(() => {
     let left = false

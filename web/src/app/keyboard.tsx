@@ -17,7 +17,7 @@ const KEYS = [
 export function Keyboard({ onPalette }: { onPalette: () => void }) {
   const [help, setHelp] = useState(false)
   const navigate = useNavigate()
-  // Before the page is painted: whoever sees it may press a key.
+  // Before the page is painted: once it is visible, keys must work.
   useLayoutEffect(() => {
     let before = ''
     const press = (event: KeyboardEvent): void => {

@@ -4,7 +4,7 @@ import { sayWhy } from '../lib/api/request.ts'
 import { reconnect } from '../lib/live/stream.ts'
 import { tell } from '../ui/toasts.tsx'
 
-/** Signs out; a refusal is told and changes nothing. */
+/** Signs out; a refusal is shown and changes nothing. */
 export async function leave(queries: QueryClient, then: () => Promise<void>): Promise<void> {
   try {
     await signOut()

@@ -61,7 +61,7 @@ const signedIn = async ({ location }: { location: { href: string } }) => {
   if (me === null) throw redirect({ to: '/sign-in', search: readReturn({ return_to: location.href }) })
 }
 
-/** Whoever is signed in has nothing to do there, unless to read what went wrong. */
+/** Signed-in users are sent on, unless there is an error to read. */
 const signedOut = async ({ search }: { search: { return_to?: string; error?: string } }) => {
   if (search.error !== undefined) return
   const me = await queryClient.ensureQueryData(meQuery).catch(() => null)

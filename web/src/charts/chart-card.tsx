@@ -55,7 +55,7 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
     return () => watcher.disconnect()
   }, [])
 
-  // The handlers may change at every render; the plot is made anew only for what it is made of.
+  // The handlers may change at every render; the plot is rebuilt only if its structure changes.
   const latest = useRef(view)
   useEffect(() => {
     latest.current = view
@@ -95,7 +95,7 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
       plot.current = null
     }
   }, [names, name, x, unit, xLog, log, band, of, focus, colourOf, theme, choice])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a plot that was made anew is drawn
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a rebuilt plot has to be drawn
   useEffect(draw, [draw, names, x, unit, xLog, log, band, theme, choice])
 
   useEffect(() => {
@@ -183,6 +183,6 @@ const shownOf = (lines: ReadonlyMap<string, Line>, jobs: readonly string[]): Lin
   const all = [...lines.values()]
   return all.some((line) => line.band) ? all : jobs.flatMap((job) => lines.get(job) ?? [])
 }
-/** What a plot must be made anew for. */
+/** The inputs that require a new plot. */
 const madeOf = (lines: readonly Line[]): string =>
   lines.map((line) => line.name).join('\n') + (lines.some((line) => line.mean) ? '\n\n~' : '')

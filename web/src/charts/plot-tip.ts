@@ -96,7 +96,7 @@ export function createTip(title: string, x: XKind, unit: string, colour: (name: 
 
 /**
  * Beside the chart under the cursor, so that none of its curves is covered: below it, else above it, else at its side;
- * always on the screen. In a chart that fills the screen it stands at the side where the cursor is not.
+ * always on the screen. In a full-screen chart it is on the side away from the cursor.
  */
 function placeOutside(element: HTMLElement, u: uPlot, left: number): void {
   const chart = (u.root.closest('[data-chart]') ?? u.root).getBoundingClientRect()

@@ -9,7 +9,7 @@ type Wish = ChartView & { name: string; jobs: readonly string[]; whole: boolean 
 
 /** In one answer, over all curves. */
 const MOST_POINTS = 400_000
-/** Groups cannot be appended to: they are counted anew, at most so often, while points arrive. */
+/** Groups cannot be appended to: they are recomputed, at most this often, while points arrive. */
 const REGROUP_MS = 5_000
 
 /** What the source is asked for besides the names of series and jobs. */
@@ -30,7 +30,7 @@ function pointsFor({ jobs, smooth }: Wish, width: number, grouped: boolean): num
   return Math.max(64, Math.min(wanted, Math.floor(MOST_POINTS / Math.max(1, jobs.length))))
 }
 
-/** The curves of a chart by name, read at the width that it has and appended to by whoever holds them. */
+/** The curves of a chart by name, read at its width and appended to by their owners. */
 export function useLines(wish: Wish, width: number) {
   const { name, jobs, whole, source, bus, of, smooth, group } = wish
   const asked = askedOf(wish)

@@ -1,4 +1,4 @@
-/** Colours of terminals as classes of ours: the text stays text, whatever it says. */
+/** Colours of terminals as classes of ours: the text is never interpreted as HTML. */
 export interface Piece {
   text: string
   className: string

@@ -1,6 +1,6 @@
 /**
- * uPlot formats numbers in the browser's language as soon as it is loaded. A browser under a POSIX locale calls that
- * `en-US@posix`, which no formatter takes: the page would end there.
+ * uPlot formats numbers in the browser's language as soon as it loads. A browser under a POSIX locale calls that
+ * `en-US@posix`, which no formatter accepts: the page would crash.
  */
 export function mendLanguage(): void {
   try {

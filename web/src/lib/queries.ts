@@ -50,7 +50,7 @@ const unlessOpening =
   (id: string) =>
   ({ state }: { state: { dataUpdatedAt: number } }): boolean | 'always' =>
     id === openedAt && Date.now() - state.dataUpdatedAt < OPENING_MS ? false : 'always'
-/** For when a page is left: whoever comes back reads anew. */
+/** For leaving a page: on return its data is fetched again. */
 export function noLongerOpening(): void {
   openedAt = undefined
 }
@@ -82,5 +82,5 @@ export const jobsQuery = (id: string) =>
 
 export const useMe = () => useQuery(meQuery).data
 
-/** A batch as it stands now, whichever read or message told of it last. */
+/** The current state of a batch, from the latest read or message. */
 export const useBatch = (id: string): Batch | undefined => useRow(batchStore, id)

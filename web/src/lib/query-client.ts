@@ -22,7 +22,7 @@ export const queryClient = new QueryClient({
 onReset(() => void readAnew())
 
 /**
- * Reads anew what a change made old, where it is shown. A first read that is under way may have begun before the change,
+ * Fetches again what a change made stale, if it is shown. A first read that is under way may have begun before the change,
  * and the library would take its answer for the new one; so that read is given up.
  */
 export function readAnew(filters: QueryFilters = {}): Promise<void> {

@@ -17,7 +17,7 @@ const LEVEL_COLOUR: Record<string, string> = {
   debug: 'text-muted',
 }
 
-/** Lines as text, only those in sight: whatever they hold stays text (lib/ansi.ts). */
+/** Log lines as text, never as HTML (lib/ansi.ts). Only those in sight are rendered. */
 export function LogLines(props: {
   lines: readonly LogLine[]
   follow: boolean

@@ -50,7 +50,7 @@ export function LogView(props: {
   if (source === null)
     return (
       <Notice title="This link shows no log lines">
-        <p>Whoever made it hides names, hosts, paths and what the script wrote.</p>
+        <p>This link hides names, hosts, paths and the output of the script.</p>
       </Notice>
     )
   const filtered = Boolean(search.q || search.level || search.stream || (search.job && !props.job))

@@ -82,7 +82,7 @@ export function Progress(props: {
   const planned = total !== null && total >= ended ? total : undefined
   const all = Math.max(planned ?? ended, 1)
   const upTo = (n: number): string => `${(100 * n) / all}%`
-  // Part of a job that goes on is told by its epochs.
+  // The progress of a running job comes from its epochs.
   const more = part !== null && part < 1 && part * all > ended ? part : undefined
   const percent = more === undefined ? undefined : `${Math.floor(100 * more)}%`
   const style = {

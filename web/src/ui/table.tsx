@@ -8,7 +8,7 @@ export const Sheet = ({ title, children }: { title: string; children: ReactNode 
   </div>
 )
 
-/** A small table as it stands in the page; a wide one scrolls by itself. */
+/** A small table in the flow of the page; a wide one scrolls by itself. */
 export const Table = ({
   heads,
   wide = [],

@@ -2,8 +2,8 @@ import { type ComponentType, useCallback, useState } from 'react'
 import { tell } from './toasts.tsx'
 
 /**
- * What is opened seldom is code of its own: loaded once it is opened, and `sorry` is said when it cannot be had, while
- * the page stays as it is. `load` gives the same promise at every call that goes well.
+ * Rarely opened parts are separate chunks, loaded when first opened. If loading fails, `sorry` is shown and
+ * the page stays unchanged. `load` returns the same promise at every call, unless loading failed.
  */
 export function useLater<Props extends object>(load: () => Promise<ComponentType<Props>>, sorry: string) {
   const [Part, setPart] = useState<ComponentType<Props> | null>(null)

@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=("yes", "no"),
         default="yes",
         help="yes (default): rerun only what a reporter of this user recorded on this host, or what the batch's owner "
-        "gave in the page; no: run whatever the service asks for",
+        "gave in the page; no: run everything that the service asks for",
     )
     run.add_argument("--insecure", action="store_true", help="allow plain HTTP to another host")
     return parser

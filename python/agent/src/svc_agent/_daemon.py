@@ -76,8 +76,8 @@ class Daemon:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         if not self._options.require_record:
             _log.warning(
-                "--require-record=no: this agent runs whatever the service says that a batch's owner recorded. "
-                "Whoever gets hold of one of the owner's reporter tokens can then run commands on this host"
+                "--require-record=no: this agent runs every command that the service names as recorded by a batch's owner. "
+                "Anybody who has one of the owner's reporter tokens can then run commands on this host"
             )
         self._runs.forget_unstarted()
         self._runs.prune()
@@ -307,7 +307,7 @@ class Daemon:
         pid = target.state().pid
         begin_stop(target, job["cmd_id"])
         self._spool.put(self._of(record, "ack"), {"pid": pid})
-        # What becomes of it is told with the end of its target.
+        # Its outcome is reported with the end of its target.
         record.mark("acked")
         record.mark("reported")
         push_stop(target, self._spool, f"{self._path}/jobs", self._options.grace_s)

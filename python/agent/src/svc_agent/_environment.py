@@ -12,7 +12,7 @@ _OWN = frozenset(
 )
 
 
-# A process gets a token of its own, for its batch alone. Whoever finds another one in its environment could act as the
+# A process gets a token of its own, for its batch alone. With any other one in its environment it could act as the
 # agent, or as the user.
 _TOKENS = re.compile(r"(ag|em)_live_[0-9A-Za-z]{8,}")
 

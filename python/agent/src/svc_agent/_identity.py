@@ -72,7 +72,7 @@ def descendants_of(pid: int) -> list[int]:
 
 
 def has_process_of(cmd_id: str) -> bool:
-    """Whether a process of this user was started by that command, in whatever session: its reporter's watchdog."""
+    """Whether a process of this user was started by that command, in any session: its reporter's watchdog."""
     mark = f"SVC_CMD_ID={cmd_id}".encode()
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:

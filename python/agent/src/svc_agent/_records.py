@@ -1,6 +1,6 @@
 """The records that reporters on this host left of their runs (svc_reporter's `_run_record.py`): what may be rerun here.
 
-The service tells the agent what to run. Whoever deceives the service, with a token that leaked, cannot change these
+The service sends the agent the commands to run. An attacker who deceives the service, with a leaked token, cannot change these
 files; so a command that the service says was recorded is started only if it was recorded here.
 """
 

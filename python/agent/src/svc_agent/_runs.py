@@ -1,4 +1,4 @@
-"""What this host was told to run: a folder for each command, written so that whoever reads it later knows the truth.
+"""The commands of this host: a folder for each, written so that it is correct after a crash at any moment.
 
 command.json   what the service asked for (the agent writes it, before anything is started)
 hold           locked for as long as the shim lives

@@ -36,7 +36,7 @@ class Answer:
 
     @property
     def again(self) -> bool:
-        """It may be accepted later as it is."""
+        """Whether the same request may succeed later."""
         return self.status == 0 or self.status in (408, 425, 429) or self.status >= 500
 
     @property
@@ -53,7 +53,7 @@ def check_url(url: str, insecure: bool = False) -> str:
         raise ValueError("the service's address must be without user, password, query and fragment")
     if parts.scheme == "http" and not insecure and not is_loopback(parts.hostname):
         raise ValueError(
-            f"{url} is not encrypted: whoever listens could take the agent's token and run commands here. "
+            f"{url} is not encrypted: an eavesdropper could take the agent's token and run commands here. "
             "Use https, or --insecure to do it all the same"
         )
     return url.strip().rstrip("/")

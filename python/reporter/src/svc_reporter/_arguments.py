@@ -70,7 +70,7 @@ def tags(value: Any) -> list[str]:
 
 
 def job_id(value: Any) -> str:
-    """A usable job id from whatever was given: jobs start inside the loop, so this one mends, never raises."""
+    """A usable job id from any value. Jobs start inside the training loop, so this repairs and never raises."""
     text = value if isinstance(value, str) else str(value)
     clean = _CONTROL.sub("_", text) or "job"
     if len(clean) > ID_LIMIT:

@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name == "sync":
             command.add_argument("--rejected", action="store_true", help="send what the service refused before")
         if name == "import":
-            command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="it stays as it is")
+            command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="is not changed")
         if name != "doctor":
             command.add_argument("--quiet", action="store_true", help="print the result only")
     options = parser.parse_args(argv)

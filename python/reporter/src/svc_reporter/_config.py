@@ -1,4 +1,4 @@
-"""`run.config`: what a run was given. It may change while the run goes on, and the service is told."""
+"""`run.config`: the settings of a run. Changes during the run are sent to the service."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Config(MutableMapping[str, Any]):
 
 
 def plain_config(values: Mapping[str, Any]) -> dict[str, Any]:
-    """As it is sent."""
+    """The values in the form that is sent."""
     return without_secrets({str(key): plain(value) for key, value in values.items()})
 
 

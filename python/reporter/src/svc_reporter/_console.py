@@ -164,7 +164,7 @@ class ConsoleCapture:
         try:
             self._send(name, line, at)
         except Exception:
-            return  # printing must go on, whatever becomes of the line
+            return  # printing must work even if the line is lost
         finally:
             self._within.sending = False
 

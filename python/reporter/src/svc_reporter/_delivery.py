@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass
 class Delivery(Mapping[str, int]):
     """Counts of events. Readable both as `delivery.accepted` and `delivery["accepted"]`.
 
-    produced   every event made by this reporter, in whatever way it ended
+    produced   every event made by this reporter, with any outcome
     accepted   stored by the service at our request
     duplicate  the service already had it: an earlier attempt arrived although its answer was lost
     spilled    on disk now, waiting for a replay

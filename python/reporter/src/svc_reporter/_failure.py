@@ -1,4 +1,4 @@
-"""How the end of a `with` block is told: clean, stopped, or failed and why."""
+"""The outcome of a `with` block: clean, stopped, or failed and why."""
 
 from __future__ import annotations
 

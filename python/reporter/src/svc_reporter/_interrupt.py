@@ -78,8 +78,8 @@ def exit_with_its_status() -> None:
     """At interpreter exit: have the process end with status 143 where Python 3.10 and 3.11 would end it with 0.
 
     They take the status from the exception's instance, and make none of an exception that another thread raised by
-    its class as long as no handler sees it. Nothing but the very end of the interpreter can say otherwise, and an
-    object that goes then is told of it after all exit handlers.
+    its class as long as no handler sees it. Only the very end of the interpreter can prove otherwise: an
+    object's finalizer then runs after all exit handlers.
     """
     global _at_the_end
     if sys.version_info < (3, 12) and _raised_at and _raised_at[-1] == StopRequested.made:

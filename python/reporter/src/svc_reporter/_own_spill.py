@@ -26,7 +26,7 @@ class Drained(Enum):
 
 
 class OwnSpill:
-    """`count` is told the fate of every own event; others' events in the same file are not in this run's counts."""
+    """`count` is called with the outcome of every own event; others' events in the same file are not in this run's counts."""
 
     def __init__(
         self, keeper: Keeper, ids: EventIds, voice: Voice, tuning: Tuning, count: Callable[[Sealed, Fate, str], None]

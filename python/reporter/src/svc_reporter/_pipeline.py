@@ -155,7 +155,7 @@ class Pipeline:
         self._spill_rest()
 
     def _say_losses(self) -> None:
-        """On stderr, whatever the logging module is set to: nobody may take an incomplete run for a complete one."""
+        """On stderr, with any logging configuration: an incomplete run must not look complete."""
         delivery = self.delivery
         lost = [
             f"{count:,} {word}" for count, word in ((delivery.dropped, "lost"), (delivery.rejected, "refused")) if count

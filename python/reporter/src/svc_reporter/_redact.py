@@ -116,7 +116,7 @@ def is_secret_name(name: str, value: str = "") -> bool:
     """Whether a flag or variable of this name holds a secret.
 
     `token` alone is ambiguous in machine learning (`--eos-token "</s>"`, `--max-tokens 512`): it counts when
-    it stands alone or with an owner (`hf_token`), or when the value looks random.
+    it is a whole word or comes with an owner (`hf_token`), or when the value looks random.
     """
     if name in _SHELL_FOLDERS:
         return False

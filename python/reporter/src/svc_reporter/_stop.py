@@ -78,7 +78,7 @@ class Stop:
             self._answered = True
 
     def announce(self) -> None:
-        """One line on stderr that names who asked, whatever the logging module is set to."""
+        """One line on stderr that names who asked, with any logging configuration."""
         if self._announced:
             return
         self._announced = True

@@ -238,7 +238,7 @@ class Worker(threading.Thread):
         return self._keep(events, "no service is configured" if self._transport is None else "the service is away")
 
     def _last_chance_for_ends(self) -> bool:
-        """While closing, data may have no time left to be sent; what ended is told all the same."""
+        """While closing there may be no time left to send data; the ends are sent all the same."""
         if not (self._interrupted and self._queue.has_ends and self._shutdown.left_s() and not self.latched):
             return False
         with self._hands:

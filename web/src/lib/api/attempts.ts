@@ -23,7 +23,7 @@ export async function fetchAttempts(batchId: string, jobId: string): Promise<Att
   return job.attempts.map((one) => wireRow(one, 'status') as unknown as Attempt)
 }
 
-/** What one attempt reported, whatever was superseded of it. */
+/** The points that one attempt reported, superseded ones included. */
 export const fetchAttemptSeries = async (
   batchId: string,
   jobId: string,

@@ -39,7 +39,7 @@ export const asked = ({ status, ...words }: BatchFilter) => ({
   ...Object.fromEntries(Object.entries(words).map(([name, list]) => [name, list && [...list]])),
   status: status && (status.map((one) => one.toUpperCase()) as BatchStatus[]),
 })
-/** Newest first. Whatever happens after the answer comes over the stream, which goes on from the mark. */
+/** Newest first. Later changes come over the stream, which continues from the mark. */
 export async function fetchBatches(
   filter: BatchFilter,
   page: { limit: number; cursor?: string | undefined },

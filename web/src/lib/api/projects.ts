@@ -58,7 +58,7 @@ export interface TablePage {
   cursor?: string | undefined
 }
 
-/** Batches in any order, with the fields of `columns`. Whatever happens afterwards comes over the stream. */
+/** Batches in any order, with the fields of `columns`. Later changes come over the stream. */
 export async function fetchTable(
   filter: TableFilter & { id?: readonly string[] },
   page: TablePage,

@@ -1,6 +1,6 @@
 /**
- * Charts that have something new draw one after the other, some in each frame, so that no frame is long however many
- * are seen. A chart that takes long draws seldom: of the time, most is left to whoever scrolls and clicks.
+ * Charts with new data draw one after the other, some in each frame, so that no frame is long however many
+ * are seen. A slow chart draws seldom: most of the time is left for scrolling and clicks.
  */
 /** Of scripts alone. Once they are through, the browser paints each canvas that was drawn on, which takes as long again. */
 const FRAME_MS = 3

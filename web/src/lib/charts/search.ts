@@ -2,7 +2,7 @@
 export interface ChartSearch {
   /** Series whose names this regular expression finds. */
   series?: string
-  /** Series that stand first, whatever the expression finds. */
+  /** Pinned series: first in the list, even if the expression does not match them. */
   keep?: string[]
   /** Jobs whose names it finds. */
   jobs?: string
@@ -10,7 +10,7 @@ export interface ChartSearch {
   hide?: string[]
   /** The one job that is drawn. */
   solo?: string
-  /** Jobs that are drawn whatever filters say. */
+  /** Jobs that are drawn regardless of filters. */
   pin?: string[]
   /** How many jobs are drawn; 20 without it. */
   top?: number

@@ -1,7 +1,7 @@
 import type { Batch, Job, Numeric } from '../api/types.ts'
 import { createRowStore } from './row-store.ts'
 
-/** All batches that any page has read, kept fresh by whatever channel speaks of them. */
+/** All batches that any page has read, kept up to date by all channels that mention them. */
 export const batchStore = createRowStore<Batch>(
   (batch) => batch.id,
   (old, told) => {
@@ -13,7 +13,7 @@ export const batchStore = createRowStore<Batch>(
     const can =
       fresh.can ??
       (old.can && { ...old.can, stop: old.can.stop && ['running', 'lost'].includes(newer.status) })
-    // Lists leave these out; what was read of the batch itself stays until it is told anew.
+    // Lists leave these out; what was read of the batch itself stays until the next message about it.
     const self =
       newer.config === undefined
         ? { config: old.config, summary: old.summary, traceback: old.traceback }

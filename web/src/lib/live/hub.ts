@@ -3,14 +3,14 @@
  * over the listeners, as few connections as hold them: at most 100 to one, and a share by itself, because what a share
  * and its batch both tell comes under one name only.
  *
- * Each listener has a cursor for each channel. A message goes to those whose cursor is before it, so nothing is told
+ * Each listener has a cursor for each channel. A message goes to those whose cursor is before it, so nothing is delivered
  * twice; a connection opens from the oldest cursor of all that it serves, so nothing is left out. Messages of one
- * connection come in the order of their ids: whatever it serves has everything up to its last id.
+ * connection come in the order of their ids: all its listeners have everything up to its last id.
  */
 export type StreamState = 'idle' | 'connecting' | 'live' | 'offline'
 /** How far a channel is. */
 export interface Place {
-  /** Names this following of the channel: one that ended and began anew has another. */
+  /** Identifies this subscription; unsubscribing and subscribing again gives another id. */
   n: number
   /** After which message; null without a cursor: from now on, and what was read before is to be read again. */
   cursor: number | null
@@ -26,7 +26,7 @@ export interface Message {
 }
 export interface Listener {
   hear(message: Message): void
-  /** What was missed is no longer in the log: what is shown must be read anew. */
+  /** Missed messages are no longer in the change log: the page must load its data again. */
   reset(): void
   state(state: StreamState): void
   /** How far each of its channels is, or was until it left them. */

@@ -97,7 +97,7 @@ export function createRowStore<T>(
 
 export const useRow = <T>(store: RowStore<T>, id: string): T | undefined => useRowPart(store, id, same)
 const same = <T>(row: T): T => row
-/** What `pick` takes of a row, a word or a number: a change of anything else makes nothing anew. */
+/** The value that `pick` takes from a row, a string or a number. Other changes do not render again. */
 export function useRowPart<T, Part>(
   store: RowStore<T>,
   id: string,

@@ -22,7 +22,7 @@ const READ_TAKES_MS = 15_000
 /** Channels that come and go within a moment, as at a change of page, change nothing. */
 const SETTLE_MS = 30
 const HIDDEN_MS = 20_000
-/** Who was away for longer reads anew instead of catching up message by message. */
+/** After a longer absence the page loads its data again instead of catching up message by message. */
 const LONG_AWAY_MS = 10 * 60_000
 
 const followers = new Map<string, Set<Handler>>()
@@ -38,7 +38,7 @@ let scheduled: ReturnType<typeof setTimeout> | null = null
 let hiding: ReturnType<typeof setTimeout> | null = null
 let awaySince: number | null = null
 
-/** Takes a cursor that whatever is read from now on is not older than. */
+/** Takes a cursor; everything read from now on is at least as new. */
 export async function mark(): Promise<void> {
   await newestMark().cursor
 }
@@ -145,7 +145,7 @@ export function follow(channel: string, handler: Handler): () => void {
   }
 }
 
-/** Called when what was missed is no longer in the log: what is shown must be read anew. */
+/** Called when missed messages are no longer in the change log: the page must load its data again. */
 export function onReset(watcher: () => void): () => void {
   resetWatchers.add(watcher)
   return () => resetWatchers.delete(watcher)

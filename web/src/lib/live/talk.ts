@@ -31,7 +31,7 @@ export async function holdLock(): Promise<string | undefined> {
   })
 }
 
-/** Waits until whoever holds the lock is no more. */
+/** Waits until the tab that holds the lock is closed. */
 export async function onceFree(lock: string, then: () => void): Promise<void> {
   await navigator.locks.request(lock, { mode: 'shared' }, then).catch(() => {})
 }

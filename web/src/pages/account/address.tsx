@@ -32,7 +32,7 @@ export function Address() {
             {email} is not verified.{' '}
             {mailConfigured
               ? 'Until it is, nobody can invite you to a project, and no rule mails you. Open the link in the mail that was sent to you.'
-              : 'No mail server is set, so it cannot be: whoever invites you is asked to check who you are.'}
+              : 'No mail server is set, so it cannot be verified: people who invite you are asked to check who you are.'}
           </p>
           {mailConfigured && (
             <div>

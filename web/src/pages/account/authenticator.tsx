@@ -47,7 +47,7 @@ export function Authenticator({ password }: { password: boolean }) {
       ) : (
         <>
           <p className="text-muted">
-            A second factor: whoever learns your password still needs a code from your phone.
+            A second factor: someone who learns your password still needs a code from your phone.
           </p>
           <div>
             <Button onClick={() => setOpen('set-up')}>Set up an authenticator app</Button>

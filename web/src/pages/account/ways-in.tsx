@@ -125,7 +125,7 @@ function Link(props: { provider: Provider; password: boolean; onClose: () => voi
         }}
       >
         <p className="text-muted">
-          You are sent to {provider.name} to sign in there. Whoever can do that can open this account from
+          You are sent to {provider.name} to sign in there. Anyone who can do that can open this account from
           then on.
         </p>
         {password && (

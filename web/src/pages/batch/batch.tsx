@@ -98,7 +98,7 @@ function OneBatch({ batchId }: { batchId: string }) {
   )
 }
 
-/** By itself: while jobs report it is made anew often. */
+/** Its own component, because it renders often while jobs report. */
 function Header({ batchId }: { batchId: string }) {
   const batch = useBatch(batchId)
   return batch && <BatchHeader batch={batch} />
@@ -146,7 +146,7 @@ const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeli
   )
 })
 
-/** A deleted batch is kept for 30 days: whoever may delete it gets it back here too. */
+/** A deleted batch is kept for 30 days: people who may delete it can restore it here too. */
 function Restore({ batchId, onDone }: { batchId: string; onDone: () => void }) {
   const restore = async (): Promise<void> => {
     try {

@@ -8,7 +8,7 @@ import { Button } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { leftOf } from './rerun-dialog.tsx'
 
-/** Of the button itself: whatever stands in one is clipped to it, and a thousand clips are drawn anew at each scroll. */
+/** On the button itself: a button clips its children, and a thousand clips are redrawn at each scroll. */
 const FILL = {
   running: 'rounded-sm bg-running',
   completed: 'rounded-sm bg-completed',
@@ -128,7 +128,7 @@ function Rest(props: { batch: Batch; store: JobStore; onRerun: () => void }) {
   return left.n === 0 ? null : <Button onClick={props.onRerun}>Rerun {left.said}</Button>
 }
 
-/** Cells that are made anew together: followed one by one, a thousand of them take longer than all else on the page. */
+/** Cells that render together: subscribed one by one, a thousand of them take longer than the rest of the page. */
 const PART = 50
 /** In parts that stay as they are while more jobs come. */
 function useParts(ids: readonly string[]): readonly (readonly string[])[] {

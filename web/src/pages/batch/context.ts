@@ -23,7 +23,7 @@ export interface BatchContext {
   lines: LineBus
   /** Channels that only some tabs follow; null where what they tell comes another way. */
   channels: { logs: string | null; resources: string | null }
-  /** Through a link: what belongs to whoever is signed in is not shown. */
+  /** Opened through a link: the signed-in user's own things are not shown. */
   shared: boolean
 }
 

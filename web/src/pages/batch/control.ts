@@ -4,7 +4,7 @@ import type { Batch } from '../../lib/api/types.ts'
 import { queryClient, readAnew } from '../../lib/query-client.ts'
 import { some } from '../../lib/words.ts'
 
-/** What was asked of a batch, and how far it is: kept fresh by the stream, for whoever may know it. */
+/** The commands of a batch and their progress, kept up to date by the stream, for users who may see them. */
 export interface Control {
   commands: Command[]
   timeline: Step[]

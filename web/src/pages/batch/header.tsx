@@ -137,7 +137,7 @@ const Fact = ({ name, children }: { name: string; children: React.ReactNode }) =
   </div>
 )
 
-/** The range comes from its own read, anew as jobs end. */
+/** The range has its own query, repeated as jobs end. */
 function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
   const { data, dataUpdatedAt } = useQuery({
     queryKey: ['eta', batch.id, batch.slots.finished],

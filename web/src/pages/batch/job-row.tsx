@@ -9,7 +9,7 @@ import type { JobColumn } from './job-columns.ts'
 
 export const ROW_PX = 32
 
-/** One job of the table: while jobs report and the table scrolls, only rows that say something else are made anew. */
+/** One job of the table: while jobs report and the table scrolls, only rows whose content changed render again. */
 export const JobRow = memo(function JobRow(props: {
   job: Job
   index: number

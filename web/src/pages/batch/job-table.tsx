@@ -102,7 +102,7 @@ export const JobTable = memo(function JobTable(props: {
   )
 })
 
-/** The rows in sight. Apart from the table, so that scrolling makes nothing else anew. */
+/** The rows in sight. Separate from the table, so that scrolling renders nothing else. */
 function Body(props: {
   rows: readonly Job[]
   columns: readonly JobColumn[]
@@ -127,7 +127,7 @@ function Body(props: {
     const at = picked === undefined ? -1 : rows.findIndex((job) => job.id === picked)
     if (at < 0) return
     virtual.scrollToIndex(at, { align: opening ? 'center' : 'auto' })
-    // Whoever comes by an address that names a row wants to see it: the page goes to the table too.
+    // An address that names a row scrolls to it, and the page to the table.
     if (opening) scroller.scrollIntoView({ block: 'nearest' })
   }, [picked, scroller])
   return (

@@ -63,7 +63,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   const [sorted, setSorted] = useState<readonly Job[]>(found)
   const curves = useSame((search.sort ? sorted : found).slice(0, MOST_CURVES).map((job) => job.id))
   const keys = useMemo(() => (watched === undefined ? [] : [watched]), [watched])
-  // The same functions at every render: while jobs report, only what shows them is made anew.
+  // The same functions at every render: while jobs report, only the components that show them render.
   const latest = useRef({ search, onSearch })
   useEffect(() => {
     latest.current = { search, onSearch }
@@ -187,7 +187,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   )
 }
 
-/** The list as it was while it says the same: a chart is drawn anew for another one. */
+/** The same array as long as its content is equal: a chart is redrawn for another one. */
 function useSame(list: readonly string[]): readonly string[] {
   const [kept, setKept] = useState(list)
   if (kept === list || (kept.length === list.length && kept.every((one, i) => one === list[i]))) return kept

@@ -117,7 +117,7 @@ interface Group {
   keys: string[]
 }
 
-/** GPUs first, each card by itself; then processors, memory, disk, and whatever else is told. */
+/** GPUs first, each card by itself; then processors, memory, disk, and everything else that is reported. */
 function groupsOf(series: readonly Series[]): Group[] {
   const groups = new Map<string, Set<string>>()
   for (const { key } of series) {

@@ -211,7 +211,7 @@ function AxisLine(props: {
           if (drag !== null) setDrag(partTo(event))
         }}
         onPointerUp={(event) => {
-          // A click takes the brush away. Where it ends is told here: the last move may not have been rendered.
+          // A click removes the brush. Its end is reported here, because the last move may not have been rendered.
           onPart(drag !== null && Math.abs(yOf(event) - from.current) > 4 ? partTo(event) : undefined)
           setDrag(null)
         }}

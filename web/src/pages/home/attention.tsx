@@ -28,7 +28,7 @@ interface Need {
   kind: 'failed' | 'stalled' | 'idle' | 'lost' | 'offline'
   name: string
   to: LinkProps
-  /** What happened, and why as far as it is known. */
+  /** What happened, and why if known. */
   why: string
   at: string
   /** Where the traceback stands. */

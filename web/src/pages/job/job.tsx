@@ -22,7 +22,7 @@ import { type JobPageSearch, readJobSearch } from './search.ts'
 
 const route = getRouteApi('/b/$batchId/j/$jobId')
 
-/** One job: how it stands, its curves beside what it logged in each epoch, what it used. */
+/** One job: its status, its charts beside its log lines of each epoch, its resources. */
 export function JobPage() {
   const { batchId, jobId } = route.useParams()
   const context = useBatchContext()
@@ -44,7 +44,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
   const navigate = useNavigate()
   const { bus, colourOf, jobs } = useBatchContext()
   const attempts = useAttempts(job)
-  // One that this job does not have is not drawn, whatever a link says.
+  // A series that this job does not have is not drawn, even if a link names it.
   const known = attempts.some((one) => one.batch_id === batchId && one.n === search.attempt)
   const before = known ? search.attempt : undefined
   const behind = useBehind(job, before)
@@ -63,7 +63,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
     const timer = setInterval(() => void refetch(), 15_000)
     return () => clearInterval(timer)
   }, [job.status, refetch])
-  // Whoever comes for a line sees it, beside its epoch.
+  // An address that names a line scrolls to it, beside its epoch.
   const logAt = useRef<HTMLElement>(null)
   const comesFor = useRef(search.line)
   useEffect(() => {

@@ -17,8 +17,8 @@ export const WIDE = 'hidden md:block'
 export const isNumber = (id: string): boolean => /^(elapsed|failed|(last|min|max)\..*)$/s.test(id)
 
 /**
- * One batch of the table. While it scrolls, only rows that come into sight are made: whatever is handed to one stays the
- * same as long as it says the same.
+ * One batch of the table. While it scrolls, only rows that come into sight render: all properties stay the
+ * same object as long as their content is equal.
  */
 export const BatchRow = memo(function BatchRow(props: {
   id: string

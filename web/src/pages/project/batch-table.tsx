@@ -50,7 +50,7 @@ export function BatchTable(props: {
   useEffect(() => {
     now.current = { ids: list.ids, selected, onSelect }
   })
-  // The same function for good: rows are made anew when one of their properties is another.
+  // A stable function: rows render again when one of their properties changes.
   const check = useCallback((id: string, on: boolean, range: boolean): void => {
     const { ids, selected, onSelect } = now.current
     const next = new Set(selected)

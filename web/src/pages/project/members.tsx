@@ -150,7 +150,7 @@ function Access({ project, rules }: { project: Project; rules: boolean }) {
         >
           {open
             ? 'Only its members see it from now on. Links that share a batch go on.'
-            : 'Whoever reaches this service reads its batches, curves and logs, without signing in. You can make it private again.'}
+            : 'Anyone who can reach this service can read its batches, charts and logs without signing in. You can make it private again.'}
         </Confirm>
       )}
     </>

@@ -89,7 +89,7 @@ export function RuleForm(props: {
           <MetricFields slug={slug} draft={metric} onChange={setMetric} asked={asked} />
         )}
         <Field
-          label="Name, as it stands in the mail"
+          label="Name, shown in the mail"
           value={name}
           maxLength={100}
           placeholder={standard}

@@ -44,7 +44,7 @@ export const KINDS: Record<Trigger, Kind> = {
     title: 'no events from a batch',
     fires: 'Once for each silence, and when its process is known to be gone.',
     cooldown: 0,
-    why: 'A silence is told once.',
+    why: 'One mail for each silence.',
   },
   job_idle: {
     title: 'a job leaves its GPU idle',

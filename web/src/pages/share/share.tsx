@@ -20,7 +20,7 @@ import { readShareSearch, SHARE_TABS, type ShareSearch } from './search.ts'
 
 const route = getRouteApi('/s/$token')
 
-/** One batch for whoever has the link: its charts, jobs, log and resources, live and without any control. */
+/** One batch for holders of the link: its charts, jobs, log and resources, live and without any control. */
 export function SharedPage() {
   const { token } = route.useParams()
   const search = route.useSearch()

@@ -21,7 +21,7 @@ export function Tokens() {
   const [scope, setScope] = useState<Token['scope']>('reporter')
   const [leaving, setLeaving] = useState<Token | null>(null)
   const renew = () => queries.invalidateQueries({ queryKey: ['tokens'] })
-  // Not waited for: the token is shown this once, whatever becomes of the list.
+  // Not awaited: the token is shown only once, so it must appear even if the list fails.
   const make = useMutation({
     mutationFn: (name: string) => makeToken({ name, scope }),
     onSuccess: () => void renew(),
@@ -109,7 +109,7 @@ export function Tokens() {
           }}
           onClose={() => setLeaving(null)}
         >
-          Whatever uses it is refused at once; this cannot be undone. What it sent is kept.
+          Programs that use it are refused at once; this cannot be undone. What it sent is kept.
         </Confirm>
       )}
     </Sheet>

@@ -18,7 +18,7 @@ class SvcCallback(TrainerCallback):
     training it is the job `<job_id>-evaluate`. All TrainingArguments and the model's config are parameters.
 
     On stop it sets `control.should_training_stop` on all ranks at the same step, so that the Trainer
-    finishes the step, saves if it is told to, and leaves its loop on every rank.
+    finishes the step, saves if so configured, and leaves its loop on every rank.
     """
 
     def __init__(

@@ -49,7 +49,7 @@ def _delayed(original: Any, run: Reporter, job_id: str, numbers: Iterator[int]) 
 
 
 class _Fit:
-    """One fit, called in whatever process joblib chooses. The Reporter that comes along joins its batch there."""
+    """One fit, called in any process that joblib chooses. The Reporter that comes along joins its batch there."""
 
     def __init__(self, function: Any, run: Reporter, job_id: str) -> None:
         self._function = function
