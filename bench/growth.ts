@@ -193,7 +193,7 @@ async function repeated(times: number, work: () => Promise<void>): Promise<numbe
 
 const LINES = 2_000
 
-/** Two thousand log lines that a client missed, out of a log of changes that holds a day of everything. */
+/** Two thousand log lines that a client missed, out of a change log that holds a full day. */
 async function replay(few: Side, many: Side): Promise<Figure[]> {
   const cursors = new Map<Side, string>()
   for (const side of [few, many]) {

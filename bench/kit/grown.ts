@@ -3,7 +3,7 @@ import type { Sql } from '../../src/db/sql.ts'
 /**
  * A database as two busy weeks leave it, straight into the tables: batches of ten jobs, each of 100 epochs of five
  * series and 200 log lines, fifty batches side by side, so that the rows of one job lie scattered among others'.
- * Events are stored as the reporter sends them, with ids of version 7, and the log of changes holds a day.
+ * Events are stored as the reporter sends them, with ids of version 7, and the change log holds a day.
  */
 export interface Grown {
   batches: number
@@ -19,7 +19,7 @@ const EPOCHS = 100
 const LINES = 200
 const SERIES = ['train_loss', 'val_loss', 'lr', 'acc', 'throughput']
 const SIDE_BY_SIDE = 50
-/** Rows of the log of changes that a batch leaves: groups hold many events. */
+/** Rows of the change log that a batch leaves: groups hold many events. */
 const CHANGES = 200
 const EVENTS = JOBS * (EPOCHS + LINES)
 

@@ -109,7 +109,7 @@ export const watched = <T>(page: Page, expression: string): Promise<T> =>
     }),
   ])
 
-/** Opens what is of nobody's making: a page that the server does not know, at its address, watched like the others. */
+/** Opens a page that the server does not have, at the server's address, watched like the others. */
 export async function openBare(page: Page, html: string): Promise<void> {
   await page.route('**/bare', (route) => route.fulfill({ contentType: 'text/html', body: html }))
   await page.goto('/bare')

@@ -83,7 +83,7 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
     .command('restore')
     .description('put a backup into an empty database, all of it or nothing')
     .argument('<file>', 'a file that svc backup wrote')
-    .option('--replace', 'give up what the database holds')
+    .option('--replace', 'replace the content of the database')
     .action((file: string, options: { replace?: true }) =>
       runRestore(file, { replace: options.replace === true }, settings().config),
     )

@@ -93,7 +93,7 @@ export function plannedAnew<Rows extends readonly postgres.MaybeRow[]>(
  * Runs `work` in a transaction: committed when it returns, rolled back when it throws.
  *
  * When the connection is lost, postgres.js (3.4) rejects the transaction, but would still send a ROLLBACK on the
- * connection that is no more: an exception outside of any promise, which ends the process
+ * closed connection: an exception outside of any promise, which ends the process
  * (github.com/porsager/postgres/issues/1154). So then `work` is kept from ending: there is nothing to roll back.
  */
 export async function transaction<T>(sql: Sql, work: (tx: Tx) => Promise<T>): Promise<T> {

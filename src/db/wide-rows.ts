@@ -2,7 +2,7 @@ import type postgres from 'postgres'
 
 /**
  * The rows of a query of twenty columns or more. postgres.js makes a row by adding one column after another to an empty
- * object, and V8 gives up on the shape of such an object at the twentieth: it becomes a hash table, which takes six
+ * object, and V8 drops the hidden class of such an object at the twentieth: it becomes a hash table, which takes six
  * times as long to make and twice the memory. A copy of a row that has all columns keeps its shape.
  * @param also columns that are the same in every row
  */

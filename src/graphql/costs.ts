@@ -6,7 +6,7 @@
  */
 export const BUDGET = 150_000
 
-/** A connection: each of its rows, with what is asked of it; and that it is a list, which may have to be counted. */
+/** A connection: the cost of each of its rows, plus a constant for the list, which may have to be counted. */
 export const connectionCost = ({ first }: { first?: number | null | undefined }) => ({
   field: LIST + Math.max(0, first ?? 0),
   multiplier: Math.max(1, first ?? 0),

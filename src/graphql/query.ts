@@ -111,7 +111,7 @@ builder.queryFields((t) => ({
   }),
   streamCursor: t.string({
     description:
-      'Where the rest of this answer stands in the log of changes: /api/sse?last_event_id=… goes on from there without a gap. What happened while the answer was made may be in both, so messages are merged by their keys.',
+      'The position of the rest of this answer in the change log: /api/sse?last_event_id=… continues from there without a gap. Changes during the query may be in both, so merge messages by key.',
     resolve: (_root, _args, { cursor }) => String(cursor),
   }),
 }))

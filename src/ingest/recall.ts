@@ -6,7 +6,7 @@ import type { Memory } from './memory.ts'
 import type { Item } from './outcome.ts'
 import type { Standing } from './standing.ts'
 
-/** What a group found standing by heart, and what must still hold for it to count. */
+/** The cached rows that a group uses, and the versions that they must still have. */
 export interface Recalled {
   standing: Standing
   batches: LoadedBatch[]

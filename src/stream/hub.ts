@@ -69,7 +69,7 @@ export function createHub<V>(options: {
     sql,
     wanted: () => all.size > 0,
     handOn,
-    failed: (error) => failed(error, 'following the log of changes'),
+    failed: (error) => failed(error, 'following the change log'),
     pollMs: options.pollMs ?? 1_000,
     paceMs: options.paceMs ?? 10,
   })

@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 
-/** What NOTIFY rings for the log of changes (commit.ts). */
+/** The NOTIFY channel of the change log (commit.ts). */
 const BELL = 'changes'
 const AGAIN_MS = 500
 /** A connection that a firewall swallowed looks open for minutes; one question in a while tells. */

@@ -13,7 +13,7 @@ export interface Tail {
 }
 
 /**
- * Follows the log of changes, once for the whole process. The bell (listen.ts) only says when to look, and a poll
+ * Follows the change log, once for the whole process. The bell (listen.ts) only says when to look, and a poll
  * stands behind it; what there is to see, and in which order, is said by the log alone. The appenders' lock makes the
  * order of `seq` the order of commits (commit.ts), so nothing can appear below what was seen.
  *

@@ -128,7 +128,7 @@ const ALL_JOBS = `{ batch(id: "${ID}") { jobs(first: 60) { edges { node {
   nodeId key jobId status model dataset params finalMetrics latest startedAt endedAt elapsedS epochs failureReason
 } } } } }`
 
-test('a client that goes away while its answer is made is no fault of the service', async () => {
+test('a client that disconnects during its answer is no fault of the service', async () => {
   const app = await startTestApp({ databaseUrl: door.app.config.databaseUrl, logLevel: 'error' })
   try {
     for (let ms = 0; ms < 40; ms++) {

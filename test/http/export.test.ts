@@ -243,7 +243,7 @@ describe('the history', () => {
   })
 })
 
-test('an export that its client gives up leaves its connection usable', async () => {
+test('an export that its client cancels leaves its connection usable', async () => {
   for (let i = 0; i < 15; i++) {
     const leaving = new AbortController()
     const answer = await fetch(`${door.app.address}/api/batches/history/metrics.csv`, {

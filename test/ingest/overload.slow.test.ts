@@ -304,7 +304,7 @@ describe('SIGTERM', () => {
   }, 240_000)
 })
 
-describe('a database that goes away', () => {
+describe('a database that becomes unreachable', () => {
   test.each([
     'stopped',
     'killed',

@@ -35,7 +35,7 @@ export async function debianPackage(name: string): Promise<string> {
     return root
   } catch (error) {
     throw new Error(
-      `the package ${name} could not be had from Debian (apt-get, dpkg): ${(error as Error).message.split('\n').join(' ')}`,
+      `the package ${name} is not available from Debian (apt-get, dpkg): ${(error as Error).message.split('\n').join(' ')}`,
     )
   } finally {
     rmSync(scratch, { recursive: true, force: true })

@@ -25,7 +25,7 @@ export const killRounds = (normal: number): number => KILLS ?? normal
 /** Cuts of streams: those asked for, else `normal`. */
 export const streamCuts = (normal: number): number => CUTS ?? normal
 
-/** A seed to draw from, told on the console so that a failure can be had again. */
+/** A random seed, printed on the console so that a failure can be reproduced. */
 export function tellSeed(what: string): number {
   const seed = SEED ?? Math.floor(Math.random() * 2 ** 31)
   console.info(`${what}: SVC_TEST_SEED=${seed}`)

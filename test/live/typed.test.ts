@@ -166,7 +166,7 @@ describe('what they say', () => {
   })
 })
 
-describe('any Accept header that allows a stream',  () => {
+describe('any Accept header that allows a stream', () => {
   test.each([
     'text/event-stream',
     'text/event-stream, multipart/mixed',

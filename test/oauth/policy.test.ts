@@ -123,7 +123,7 @@ describe('while the provider is away', () => {
     expect(answer.headers.location).toBe('/sign-in?error=provider_unavailable&idp=keys&return_to=%2Ftokens')
   })
 
-  test('one that goes away on the way back is said to be away', async () => {
+  test('one that becomes unreachable during the callback is reported as unavailable', async () => {
     const app = await start()
     keys.person = verified('ada@example.org')
     const underway = await goThere(app)

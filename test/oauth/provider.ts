@@ -26,7 +26,7 @@ export interface TestProvider {
   config(fields?: Partial<ProviderConfig>): ProviderConfig
   /** Lets the service come back to these addresses; nothing works before. */
   admit(app: { address: string }, ...idps: string[]): Promise<void>
-  /** Goes away, and comes back at the same address. */
+  /** Stops, and can start again at the same address. */
   stop(): Promise<void>
   restart(): Promise<void>
 }

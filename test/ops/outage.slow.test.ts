@@ -24,7 +24,7 @@ const about = (app: TestApp, words: RegExp) => lines(app).filter(({ msg }) => wo
 const figure = async (app: TestApp, name: string): Promise<number> =>
   Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await app.call('GET', '/metrics')).body)?.[1])
 
-describe('a database that goes away', () => {
+describe('a database that becomes unreachable', () => {
   test('is away as well when it takes questions and leaves them unanswered', {
     timeout: 120_000,
   }, async () => {

@@ -24,7 +24,7 @@ interface Proxy {
 }
 
 /**
- * Round robin, as nginx does it: `X-Forwarded-For` is added to, what cannot be connected to is asked of the next, and
+ * Round robin, as nginx does it: `X-Forwarded-For` is extended, a refused connection moves on to the next server, and
  * what has begun and breaks is broken to the client.
  */
 async function startProxy(upstreams: readonly string[]): Promise<Proxy> {

@@ -54,7 +54,7 @@ test('who registers is mailed a link that verifies the address, once', async () 
   expect([again.status, again.body.code]).toEqual([409, 'address_already_verified'])
 })
 
-test('another link can be had, but not at once', async () => {
+test('another link can be requested, but not at once', async () => {
   const { token } = await app.register(email)
   const soon = await app.call('POST', '/api/auth/verification', { token })
   expect([soon.status, soon.body.code]).toEqual([429, 'too_many_attempts'])

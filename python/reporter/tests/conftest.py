@@ -101,6 +101,6 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def real_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
-    """The real service; a test that needs it fails, and is never skipped, when it cannot be had."""
+    """The real service; a test that needs it fails, and is never skipped, if it is not available."""
     with real_server_process(tmp_path_factory.mktemp("service")) as service:
         yield service

@@ -23,7 +23,7 @@ export interface DumpHeader {
   migrations: string[]
   tables: DumpedTable[]
   sequences: { name: string; last: number }[]
-  /** The newest `seq` of the log of changes, which is not saved itself. */
+  /** The newest `seq` of the change log, which is not saved itself. */
   changesSeq: number
 }
 

@@ -7,7 +7,7 @@ import { copyInStatement, type DumpHeader, readDump } from './file.ts'
 import { type Made, madeBy, sequencesOf, storedTables } from './tables.ts'
 
 /**
- * How far the log of changes of a restored database begins beyond every cursor that the old one can have given, also
+ * How far the change log of a restored database begins beyond every cursor that the old one can have given, also
  * if it went on for years after the backup: each of them is then older than the log, and answered by a reset.
  */
 const CURSORS_APART = 100_000_000_000

@@ -18,7 +18,7 @@ const TASK = 'account_mail'
 const ago = (now: Date, seconds: number): string => instantOf(new Date(now.getTime() - seconds * 1000))
 const inDays = (now: Date, days: number): string => instantOf(new Date(now.getTime() + days * 86_400_000))
 
-/** Serialises what is asked of one address or by one account, so that two at once cannot both pass the limits. */
+/** Serialises requests for one address or by one account, so that two at once cannot both pass the limits. */
 const lock = (tx: Tx, name: string): Promise<unknown> =>
   tx`/* addresses.lock */ select pg_advisory_xact_lock(hashtextextended(${name}, 7041781))`
 

@@ -3,7 +3,7 @@ import { logBounds } from '../../stream/log.ts'
 import { type GpuSeconds, sumSnapshots } from './gpu-seconds.ts'
 
 /**
- * What the dashboard counts, batch by batch, kept in memory for as long as the process lives. The log of changes names
+ * What the dashboard counts, batch by batch, kept in memory for as long as the process lives. The change log names
  * the batches that changed since it was last asked, in the order of commits and whichever server changed them, so that a
  * reading costs what happened meanwhile and not all that was ever stored. A batch costs about 200 bytes.
  */

@@ -160,7 +160,7 @@ export async function watchBatches(
     tx,
     [
       ...fresh.map((finding) => happeningOf(finding, batches, clock)),
-      // What was copied here from elsewhere and never ended is lost, but that is nobody's news.
+      // Copied batches that never ended are lost, too, but without a notification.
       ...lost
         .filter(({ batch }) => closed.includes(batch.key) && everLived(batch.key))
         .map(({ batch, mark }) => lossOf(batch, mark, clock)),

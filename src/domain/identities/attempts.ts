@@ -46,7 +46,7 @@ export async function keepAttempt(
 
 /**
  * Hands an attempt out, once. Throws `sign_in_expired` for one that is unknown, too old, used up, of another browser
- * or of another provider: which of these it is, is nobody's business.
+ * or of another provider. The error does not say which, to give attackers no hints.
  */
 export async function takeAttempt(
   tx: Tx,

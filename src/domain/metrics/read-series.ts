@@ -43,7 +43,7 @@ export interface ReadOptions extends SeriesQuery {
   groupBy?: { param: string } | { field: 'status' | 'model' | 'dataset' | 'batch' } | undefined
 }
 
-/** Points that are in memory at once, give or take one series: 12 bytes each, twice while they are joined. */
+/** Points in memory at once, plus at most one series: 12 bytes each, twice while they are joined. */
 const MOST_POINTS = 250_000
 /** The same where each series is the caller's. */
 const MOST_KEPT = 1_000_000

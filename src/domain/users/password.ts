@@ -18,7 +18,7 @@ const gate = createGate({
 })
 
 const base64 = (bytes: number): string => randomBytes(bytes).toString('base64').replaceAll('=', '')
-/** Nobody's hash, with the same cost: an unknown address costs the same time as a wrong password. */
+/** A hash of no password, with the same cost: an unknown address costs the same time as a wrong password. */
 const NOBODY = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${base64(16)}$${base64(32)}`
 
 /** What may be one: 8 to 1,024 characters (contract §3). */

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../problem.ts'
 import { problemBody, sendProblem, toProblem } from './respond.ts'
 
-/** A path that cannot be decoded or holds too long a name: no hook of ours runs before Fastify gives up on it. */
+/** A path that cannot be decoded or holds too long a name: no hook of ours runs before Fastify refuses it. */
 export function refusePath(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   sendProblem(reply.header('x-request-id', request.id), toProblem(error))
 }
@@ -23,7 +23,7 @@ export function refuseBytes(error: Error & { code?: string }, socket: Socket, id
       `x-request-id: ${id}`,
       'connection: close',
     ]
-    // A connection that waited for a request in vain is no fault: clients may try again on another.
+    // A connection that timed out without a request is no fault: clients may retry on another.
     socket.write(
       tooSlow
         ? 'HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n'

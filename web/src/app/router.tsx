@@ -25,7 +25,7 @@ import { AdminDoor } from './admin-door.tsx'
 import { Crash } from './crash.tsx'
 import { Shell } from './shell.tsx'
 
-/** Every page is a piece of its own, loaded when a link to it is pointed at; one that cannot be had is `Crash`'s. */
+/** Every page is a chunk of its own, loaded when the pointer is on a link to it; if that fails, `Crash` is shown. */
 const page: typeof lazyRouteComponent = (code, name) => lazyRouteComponent(() => loaded(code()), name)
 
 const text = (value: unknown): string | undefined =>

@@ -13,7 +13,7 @@ export const loaded = <Code>(code: Promise<Code>): Promise<Code> =>
   })
 
 export const isUnloaded = (error: unknown): boolean => error instanceof Unloaded
-/** Whether the service did not answer, or cannot work just now: what was asked for can be had later. */
+/** Whether the service did not answer, or cannot work just now: a retry may succeed later. */
 export const isAway = (error: unknown): boolean =>
   error instanceof Refusal && [0, 502, 503, 504].includes(error.status)
 

@@ -7,7 +7,7 @@ import { useMe } from '../lib/queries.ts'
 import { buttonLook } from './controls.tsx'
 import { Notice } from './notice.tsx'
 
-/** In place of a page that cannot be had: why not, and what to do. `children` say what a refusal may come from. */
+/** Replaces a page that cannot be shown: why, and what to do. `children` explain possible causes of a refusal. */
 export function Refused({ error, children }: { error: Error; children?: ReactNode }) {
   const me = useMe()
   if (isAway(error))

@@ -16,5 +16,5 @@ def until(found: Callable[[], T], what: str = "", patience_s: float = 60.0) -> T
         answer = found()
         if answer:
             return answer
-        assert time.monotonic() < deadline, f"waited {patience_s} s in vain {what}"
+        assert time.monotonic() < deadline, f"timed out after {patience_s} s {what}"
         time.sleep(0.05)

@@ -75,7 +75,7 @@ def wanted_parts(environment: bool | Iterable[str]) -> frozenset[str]:
 
 
 def environment(parts: frozenset[str], cwd: str) -> dict[str, Any]:
-    """The fields that join the batch's `env_snapshot`. Never raises: a part that cannot be had is left out."""
+    """The fields that join the batch's `env_snapshot`. Never raises: unavailable parts are left out."""
     makers: dict[str, Callable[[], dict[str, Any]]] = {
         "libraries": lambda: {"python_implementation": platform.python_implementation(), "libraries": libraries()},
         "gpus": gpu_names,

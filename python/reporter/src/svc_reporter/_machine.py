@@ -14,7 +14,7 @@ _MIB = 1024 * 1024
 
 
 class Machine:
-    """`sample()` gives the fields of a `resource_snapshot`; a figure that cannot be had is left out."""
+    """`sample()` gives the fields of a `resource_snapshot`; unavailable values are left out."""
 
     def __init__(self, cwd: str) -> None:
         self._cwd = cwd

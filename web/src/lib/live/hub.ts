@@ -230,7 +230,7 @@ export function createHub(): Hub {
       if (over) stream.before = null
     } else if (stream.current === connection) {
       stream.cut = true
-      // It comes back by itself after a cut, but gives up after an answer that is not a stream.
+      // It reconnects by itself after a cut, but not after an answer that is not a stream.
       if (over) {
         settle(connection)
         stream.current = null

@@ -16,7 +16,7 @@ export type Told =
   | { tell: 'again' }
   | { [K in keyof Listener]: { tell: K; of: Parameters<Listener[K]>[0] } }[keyof Listener]
 
-/** Takes a lock until the tab, or the worker, is no more. Its name; undefined where there are none (plain HTTP). */
+/** Takes a lock until the tab or worker ends. Returns its name; undefined if there are no locks (plain HTTP). */
 export async function holdLock(): Promise<string | undefined> {
   const { locks } = navigator as { locks?: LockManager }
   if (locks === undefined) return undefined
