@@ -1,31 +1,31 @@
-// Which room may import which (docs/architecture.md). From the bottom up; a room sees itself, the rooms beside its
-// name, and the leaves it is given.
-const ROOMS = {
-  db: { rooms: [], leaves: [] },
-  stream: { rooms: ['db'], leaves: ['problem'] },
-  domain: { rooms: ['stream', 'db'], leaves: ['problem'] },
-  ingest: { rooms: ['domain', 'stream', 'db'], leaves: ['problem'] },
+// Which layer may import which (docs/architecture.md), from the bottom up. A layer may import itself, the layers beside its
+// name, and the listed single files.
+const LAYERS = {
+  db: { layers: [], leaves: [] },
+  stream: { layers: ['db'], leaves: ['problem'] },
+  domain: { layers: ['stream', 'db'], leaves: ['problem'] },
+  ingest: { layers: ['domain', 'stream', 'db'], leaves: ['problem'] },
   graphql: {
-    rooms: ['ingest', 'domain', 'stream', 'db'],
+    layers: ['ingest', 'domain', 'stream', 'db'],
     leaves: ['problem', 'secrets', 'config', 'services'],
   },
   http: {
-    rooms: ['ingest', 'domain', 'stream', 'db'],
+    layers: ['ingest', 'domain', 'stream', 'db'],
     leaves: ['problem', 'secrets', 'config', 'oauth-config', 'services'],
   },
-  workers: { rooms: ['domain', 'stream', 'db'], leaves: ['problem', 'config', 'services'] },
-  cli: { rooms: ['workers', 'domain', 'stream', 'db'], leaves: ['app', 'config', 'problem'] },
+  workers: { layers: ['domain', 'stream', 'db'], leaves: ['problem', 'config', 'services'] },
+  cli: { layers: ['workers', 'domain', 'stream', 'db'], leaves: ['app', 'config', 'problem'] },
 }
 const LEAVES = {
-  config: { rooms: [], leaves: ['oauth-config'] },
-  'oauth-config': { rooms: [], leaves: [] },
-  problem: { rooms: [], leaves: [] },
-  secrets: { rooms: [], leaves: [] },
-  log: { rooms: ['db'], leaves: ['config', 'secrets'] },
-  // What app.ts hands to the doors: types (of graphql too, whose streams http serves), and what follows from them.
-  services: { rooms: ['graphql', 'ingest', 'domain', 'stream', 'db'], leaves: ['config', 'log'] },
+  config: { layers: [], leaves: ['oauth-config'] },
+  'oauth-config': { layers: [], leaves: [] },
+  problem: { layers: [], leaves: [] },
+  secrets: { layers: [], leaves: [] },
+  log: { layers: ['db'], leaves: ['config', 'secrets'] },
+  // What app.ts passes to the transports: types (of graphql too, whose streams http serves), and what follows from them.
+  services: { layers: ['graphql', 'ingest', 'domain', 'stream', 'db'], leaves: ['config', 'log'] },
 }
-/** Packages that only some rooms may know. */
+/** Packages that only some layers may import. */
 const PACKAGES = {
   postgres: ['db'],
   // LISTEN has a connection of its own.
@@ -50,10 +50,10 @@ const PACKAGES = {
   'openid-client': ['domain', 'http'],
 }
 
-const room = (name) => `^src/${name}/`
+const layer = (name) => `^src/${name}/`
 const leaf = (name) => `^src/${name}\\.ts$`
-const place = (name) => (ROOMS[name] ? room(name) : leaf(name))
-const allowed = (name, { rooms, leaves }) => [place(name), ...rooms.map(room), ...leaves.map(leaf)]
+const place = (name) => (LAYERS[name] ? layer(name) : leaf(name))
+const allowed = (name, { layers, leaves }) => [place(name), ...layers.map(layer), ...leaves.map(leaf)]
 
 module.exports = {
   forbidden: [
@@ -65,54 +65,55 @@ module.exports = {
       // The generated documents take a type from a package that has no code to resolve to.
       to: { couldNotResolve: true, pathNot: '^@graphql-typed-document-node/core$' },
     },
-    ...Object.entries({ ...ROOMS, ...LEAVES }).map(([name, may]) => ({
-      name: `room-${name}`,
+    ...Object.entries({ ...LAYERS, ...LEAVES }).map(([name, may]) => ({
+      name: `layer-${name}`,
       severity: 'error',
       from: { path: place(name) },
       to: { path: '^src/', pathNot: allowed(name, may) },
     })),
     {
-      name: 'every-file-has-a-room',
-      comment: 'A new room or leaf is entered in this table first',
+      name: 'every-file-has-a-layer',
+      comment: 'Enter a new layer or single file in this table first',
       severity: 'error',
       from: {},
       to: {
         path: '^src/',
-        pathNot: [...Object.keys(ROOMS).map(room), ...Object.keys(LEAVES).map(leaf), leaf('app')],
+        pathNot: [...Object.keys(LAYERS).map(layer), ...Object.keys(LEAVES).map(leaf), leaf('app')],
       },
     },
     {
-      name: 'noun-front-door',
-      comment: 'Enter another noun by its index.ts',
+      name: 'domain-module-index',
+      comment: 'Import another module of the domain through its index.ts',
       severity: 'error',
       from: { path: '^src/domain/([^/]+)/' },
       to: { path: '^src/domain/[^/]+/', pathNot: ['^src/domain/$1/', '^src/domain/[^/]+/index\\.ts$'] },
     },
     {
-      name: 'noun-front-door-outside',
-      comment: 'Enter a noun by its index.ts',
+      name: 'domain-module-index-outside',
+      comment: 'Import a module of the domain through its index.ts',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/domain/[^/]+/' },
       to: { path: '^src/domain/[^/]+/', pathNot: '^src/domain/[^/]+/index\\.ts$' },
     },
     {
-      name: 'ground-of-the-domain',
-      comment: 'What all nouns share knows none of them; present.ts stands above them, and live/ above it',
+      name: 'shared-domain-below-modules',
+      comment:
+        'Files that all modules share import none of them; present.ts is above the modules, and live/ above it',
       severity: 'error',
       from: { path: '^src/domain/[^/]+\\.ts$', pathNot: '^src/domain/present\\.ts$' },
       to: { path: '^src/domain/([^/]+/|present\\.ts$)' },
     },
     {
-      name: 'no-noun-presents',
+      name: 'no-module-imports-present',
       severity: 'error',
       from: { path: '^src/domain/[^/]+/', pathNot: '^src/domain/live/' },
       to: { path: '^src/domain/present\\.ts$' },
     },
-    ...Object.entries(PACKAGES).map(([name, rooms]) => ({
+    ...Object.entries(PACKAGES).map(([name, layers]) => ({
       name: `package-${name.replace(/[^\w-]/g, '')}`,
       severity: 'error',
-      from: { path: '^src/', pathNot: rooms.map((one) => (one === 'app' ? leaf('app') : room(one))) },
-      // A type alone binds nobody.
+      from: { path: '^src/', pathNot: layers.map((one) => (one === 'app' ? leaf('app') : layer(one))) },
+      // A type-only import does not bind.
       to: { path: `^node_modules/${name}/`, dependencyTypesNot: ['type-only'] },
     })),
     {
@@ -127,7 +128,12 @@ module.exports = {
       from: { path: '^src/' },
       to: { path: '^(test|bench|scripts|web)/' },
     },
-    { name: 'web-is-a-stranger', severity: 'error', from: { path: '^web/' }, to: { path: '^(src|prisma)/' } },
+    {
+      name: 'web-imports-no-server-code',
+      severity: 'error',
+      from: { path: '^web/' },
+      to: { path: '^(src|prisma)/' },
+    },
   ],
   options: {
     tsPreCompilationDeps: true,

@@ -22,7 +22,7 @@ const STEPS = [
     '--tsBuildInfoFile',
     'node_modules/.cache/check-web.tsbuildinfo',
   ],
-  ['rooms', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'web'],
+  ['layers', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'web'],
   ['generated files', 'tsx', 'scripts/generate.ts', '--check'],
   ['format and lint', 'biome', 'check', '--error-on-warnings', '.'],
   ['dead code', 'knip', '--no-progress'],

@@ -1,6 +1,6 @@
 /**
- * Every refusal of the service, in one table. A code is stable: clients may switch on it. Rooms throw
- * `new Problem(code)`; only the doors (http, graphql) turn it into a status (RFC 9457, contract "General rules").
+ * Every refusal of the service, in one table. A code is stable, so clients may switch on it. Throw one as
+ * `new Problem(code)`; only the transports (http, graphql) turn it into a status (RFC 9457, contract "General rules").
  */
 export const PROBLEMS = {
   // 400

@@ -6,7 +6,7 @@ const UNREACHABLE =
 
 /**
  * One line for what the operator can mend: a bad setting, a port that is taken, a database that is away, and what
- * our own rooms say in a sentence. Undefined for everything else, which is a fault of ours and needs its stack.
+ * our own code says in a sentence. Undefined for everything else, which is a fault of ours and needs its stack.
  * Never holds a password: a database is named by its host.
  */
 export function failureLine(error: unknown, databaseUrl: string | undefined): string | undefined {

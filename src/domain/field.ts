@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Piece, piece } from '../db/piece.ts'
 
 /**
- * The fields of a noun, each declared once: name, type, meaning, column, and who may see it. The answers of REST and their
+ * The fields of an entity, each declared once: name, type, meaning, column, and who may see it. The answers of REST and their
  * OpenAPI text (`shapeOf`), the fields of the GraphQL type (graphql/declared.ts), what shares redact (domain/shares), the
  * columns that are read, and those that an event writes follow from the table.
  */
@@ -32,11 +32,11 @@ export interface Field<Value = unknown> {
   /** For people: in OpenAPI and in the GraphQL schema. */
   means?: string
   public: Exposure
-  /** Of the noun's own table, where the field is that column; without it view.ts makes the value. */
+  /** A column of the entity's own table, if the field is that column; without it view.ts makes the value. */
   column?: string
   /** The part of a row that is left unread where nobody asks for it. */
   part?: string
-  /** The event whose data has the field, under the same name; a value that is not accepted is no field of the noun. */
+  /** The event whose data has the field, under the same name; a value that is not accepted is left out. */
   sent?: { by: 'job_start' | 'job_done'; accepts: (value: unknown) => boolean; otherwise?: Value }
   /** The name in GraphQL where it is not the name in camelCase; null: it is not there. */
   graphql?: string | null
@@ -83,7 +83,7 @@ type ValueOf<F> = F extends { type: FieldType<infer Value> } ? Value : never
 type Optional<F extends Fields> = {
   [Name in keyof F]: F[Name] extends { optional: true } ? Name : never
 }[keyof F]
-/** What a noun looks like on the wire. */
+/** The JSON shape of an entity. */
 export type ViewOf<F extends Fields> = { [Name in Exclude<keyof F, Optional<F>>]: ValueOf<F[Name]> } & {
   [Name in Optional<F>]?: ValueOf<F[Name]>
 }

@@ -27,7 +27,7 @@ export async function presentBatches(
   return caller.kind === 'anonymous' ? views.map(publicBatch) : views
 }
 
-/** The same with every field, for what decides itself who is shown which; what spans nouns is looked up once for all. */
+/** The same with every field, for callers that redact by themselves. Data from several modules is looked up once for all. */
 export async function viewsOfBatches(
   db: Db,
   caller: Caller,

@@ -47,8 +47,7 @@ builder.queryField('hosts', (t) =>
   t.field({
     type: HostConnection,
     complexity: connectionCost,
-    description:
-      'Your hosts, newest first; all hosts for an administrator; none if you are not signed in',
+    description: 'Your hosts, newest first; all hosts for an administrator; none if you are not signed in',
     args: {
       first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.hosts) }),
       after: t.arg.string(),

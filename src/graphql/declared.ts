@@ -7,7 +7,7 @@ type FieldBuilder<Node> = PothosSchemaTypes.ObjectFieldBuilder<SchemaTypes, Node
 type Declared<Node> = Record<string, ReturnType<FieldBuilder<Node>['field']>>
 
 /**
- * The fields of a noun's table (domain/field.ts) for its GraphQL type.
+ * The fields of a module's table (domain/field.ts) for its GraphQL type.
  * @param types of the fields that have a type of their own in the schema, by their names in the table
  * @param viewOf where a node keeps the values of the fields
  */

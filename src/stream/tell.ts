@@ -25,7 +25,7 @@ export interface Told<V> {
 
 /**
  * How the changes of one type look now, by position; null for what is no longer there to be told. Handed in by
- * app.ts, because the stream knows no nouns.
+ * app.ts, because the stream does not import the domain.
  */
 export type Describe<V> = (changes: readonly LoggedChange[]) => Promise<readonly (Told<V> | null)[]>
 /** By type of change. An unknown type, as a newer server writes it, is sent to nobody. */

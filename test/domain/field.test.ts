@@ -12,7 +12,7 @@ import {
 } from '../../src/domain/field.ts'
 import { jobFields } from '../../src/domain/jobs/index.ts'
 
-// A noun's fields, each declared once (domain/field.ts).
+// The fields of an entity, each declared once (domain/field.ts).
 
 const fields = {
   long_name: { type: text, means: 'A text', column: 'stored_name', public: 'shown' },

@@ -19,10 +19,7 @@ describe('an unsafe request with a cookie', () => {
   test.each<[string, () => Record<string, string>]>([
     ['says that it is same-origin', () => ({ 'sec-fetch-site': 'same-origin' })],
     ['has our origin', () => ({ origin: own })],
-    [
-      'says so, from any origin',
-      () => ({ 'sec-fetch-site': 'same-origin', origin: 'http://proxy.example' }),
-    ],
+    ['says so, from any origin', () => ({ 'sec-fetch-site': 'same-origin', origin: 'http://proxy.example' })],
     [
       'has the origin that the Host names',
       () => ({ origin: 'http://localhost:8080', host: 'localhost:8080' }),

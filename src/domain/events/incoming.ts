@@ -13,7 +13,7 @@ export interface Receipt {
   sentAtMs: number | null
 }
 
-/** A checked event on its way to the rows: what the nouns fold from. */
+/** A checked event, from which the modules update their rows. */
 export interface Incoming<E extends Event = Event> {
   event: E
   /** The event as one line of JSON, stored unchanged. */

@@ -1,4 +1,4 @@
-/** The live stream as the nouns see it (contract §6): which channels there are, who may follow them, what they say. */
+/** The domain's part of the live stream (contract §6): the channels, who may follow them, and their messages. */
 export type { Viewer } from './follow.ts'
 export { createLive, type Live } from './live.ts'
 export type { ToldBatch } from './told.ts'

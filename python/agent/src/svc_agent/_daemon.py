@@ -76,8 +76,9 @@ class Daemon:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         if not self._options.require_record:
             _log.warning(
-                "--require-record=no: this agent runs every command that the service names as recorded by a batch's owner. "
-                "Anybody who has one of the owner's reporter tokens can then run commands on this host"
+                "--require-record=no: this agent runs every command that the service names as recorded "
+                "by a batch's owner. Anybody who has one of the owner's reporter tokens "
+                "can then run commands on this host"
             )
         self._runs.forget_unstarted()
         self._runs.prune()

@@ -1,7 +1,7 @@
 """The records that reporters on this host left of their runs (svc_reporter's `_run_record.py`): what may be rerun here.
 
-The service sends the agent the commands to run. An attacker who deceives the service, with a leaked token, cannot change these
-files; so a command that the service says was recorded is started only if it was recorded here.
+The service sends the agent the commands to run. An attacker who deceives the service, with a leaked token,
+cannot change these files; so a command that the service says was recorded is started only if it was recorded here.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Drained(Enum):
 
 
 class OwnSpill:
-    """`count` is called with the outcome of every own event; others' events in the same file are not in this run's counts."""
+    """`count` is called with the outcome of every own event. Events of other runs in the file do not count."""
 
     def __init__(
         self, keeper: Keeper, ids: EventIds, voice: Voice, tuning: Tuning, count: Callable[[Sealed, Fate, str], None]

@@ -158,8 +158,8 @@ function ShareBatches({ ids, onClose }: { ids: readonly string[]; onClose: () =>
   return (
     <Dialog title={`Share ${some(ids.length, 'batch', 'batches')}`} onClose={onClose} wide>
       <p className="text-muted">
-        One public link each: anyone with it can read that batch, live, without signing in, until you revoke it
-        on the batch's page.
+        One public link each: anyone with it can read that batch, live, without signing in, until you revoke
+        it on the batch's page.
       </p>
       {made === null ? (
         <form

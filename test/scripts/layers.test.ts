@@ -7,13 +7,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 const ROOT = join(import.meta.dirname, '../..')
 let folder: string
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-rooms-'))
+  folder = mkdtempSync(join(tmpdir(), 'svc-layers-'))
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   for (const name of ['tsconfig.json', 'package.json']) symlinkSync(join(ROOT, name), join(folder, name))
   const config = JSON.stringify(join(ROOT, '.dependency-cruiser.cjs'))
   writeFileSync(
-    join(folder, 'rooms.cjs'),
-    // As ever, but a package is where its link stands, not where it leads to.
+    join(folder, 'layers.cjs'),
+    // The same rules, but a package is at its link, not at the target of the link.
     `const ours = require(${config}); module.exports = { ...ours, options: { ...ours.options, preserveSymlinks: true } }`,
   )
 })
@@ -27,7 +27,7 @@ function broken(files: Record<string, string>): string[] {
     writeFileSync(join(folder, path), text)
   }
   const cruise = join(ROOT, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs')
-  const args = [cruise, '--config', 'rooms.cjs', '--output-type', 'json', 'src']
+  const args = [cruise, '--config', 'layers.cjs', '--output-type', 'json', 'src']
   const options = { cwd: folder, encoding: 'utf8' as const, maxBuffer: 64e6 }
   const said = (() => {
     try {
@@ -45,7 +45,7 @@ function broken(files: Record<string, string>): string[] {
 const value = 'export const value = 1\n'
 const use = (path: string) => `import { value } from '${path}'\nexport const again = value\n`
 
-test('a tree that keeps to its rooms breaks nothing', () => {
+test('a tree that keeps to its layers breaks nothing', () => {
   expect(
     broken({
       'src/config.ts': value,
@@ -85,22 +85,22 @@ test('every kind of forbidden import is reported, and nothing else', () => {
       'src/ingest/one.ts': use('./two.ts'),
       'src/ingest/two.ts': "import { again } from './one.ts'\nexport const value = again\n",
       'src/ingest/missing.ts': use('./nowhere.ts'),
-      'src/attic/new-room.ts': value,
-      'src/cli/main.ts': use('../attic/new-room.ts'),
+      'src/attic/new-layer.ts': value,
+      'src/cli/main.ts': use('../attic/new-layer.ts'),
     }).map((line) => line.replace(/node_modules\/([^/]+)\/.*/, '$1')),
   ).toEqual([
-    'every-file-has-a-room: src/cli/main.ts → src/attic/new-room.ts',
-    'ground-of-the-domain: src/domain/access.ts → src/domain/jobs/index.ts',
+    'domain-module-index-outside: src/http/jobs.ts → src/domain/jobs/reads.ts',
+    'domain-module-index: src/domain/batches/side-door.ts → src/domain/jobs/reads.ts',
+    'every-file-has-a-layer: src/cli/main.ts → src/attic/new-layer.ts',
+    'layer-cli: src/cli/main.ts → src/attic/new-layer.ts',
+    'layer-db: src/db/upward.ts → src/domain/access.ts',
+    'layer-domain: src/domain/batches/configured.ts → src/config.ts',
+    'layer-http: src/http/neighbour.ts → src/graphql/jobs.ts',
+    'layer-workers: src/workers/whole.ts → src/app.ts',
     'no-cycle: src/ingest/one.ts → src/ingest/two.ts',
     'no-development-package-at-run-time: src/workers/tool.ts → fast-check',
     'no-unresolved: src/ingest/missing.ts → ./nowhere.ts',
-    'noun-front-door-outside: src/http/jobs.ts → src/domain/jobs/reads.ts',
-    'noun-front-door: src/domain/batches/side-door.ts → src/domain/jobs/reads.ts',
     'package-postgres: src/http/driver.ts → postgres',
-    'room-cli: src/cli/main.ts → src/attic/new-room.ts',
-    'room-db: src/db/upward.ts → src/domain/access.ts',
-    'room-domain: src/domain/batches/configured.ts → src/config.ts',
-    'room-http: src/http/neighbour.ts → src/graphql/jobs.ts',
-    'room-workers: src/workers/whole.ts → src/app.ts',
+    'shared-domain-below-modules: src/domain/access.ts → src/domain/jobs/index.ts',
   ])
 })
