@@ -103,7 +103,7 @@ test('the page sets up an authenticator app, and asks for its code at the next s
   await page.getByRole('img', { name: 'QR code' }).waitFor()
   const secret = ((await page.getByRole('region', { name: 'Secret' }).textContent()) ?? '').trim()
   const code = () => new TOTP({ secret: Secret.fromBase32(secret) }).generate()
-  await page.getByLabel('Code of the app').fill(code())
+  await page.getByLabel('Code from the app').fill(code())
   await page.getByRole('button', { name: 'Confirm' }).click()
   const codes = page.getByRole('region', { name: 'Recovery codes' })
   const [recovery = ''] = ((await codes.textContent()) ?? '').trim().split('\n')

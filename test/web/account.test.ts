@@ -72,7 +72,7 @@ test('cancelling shows a message, and the password still works', async () => {
   await page.goto('/sign-in?return_to=%2Ftokens')
   await page.getByRole('link', { name: 'Sign in with Keys' }).click()
   await page.getByRole('button', { name: 'Let me in' }).click()
-  await page.getByRole('alert').filter({ hasText: 'The sign-in was called off at Keys' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'The sign-in was cancelled at Keys' }).waitFor()
   await page.getByLabel('E-mail address').fill(ada.email)
   await page.getByLabel('Password').fill(PASSWORD)
   await page.getByRole('button', { name: 'Sign in' }).click()
@@ -123,9 +123,9 @@ test('a name is changed where it is shown; a new password closes the other sessi
   const eve = await app.register('eve@example.org')
   const { page, context, complaints } = await open({ address: app.address, cookie: eve.cookie })
   await page.goto('/account')
-  await page.getByLabel('What others see').fill('Eve of the lab')
+  await page.getByLabel('Display name').fill('Eve of the lab')
   await page.getByRole('button', { name: 'Rename' }).click()
-  await page.getByText('You are called Eve of the lab now.').waitFor()
+  await page.getByText('Your name is now Eve of the lab.').waitFor()
   await page.getByRole('button', { name: 'Account of Eve of the lab' }).waitFor()
 
   const body = { email: 'eve@example.org', password: PASSWORD }
@@ -168,9 +168,9 @@ test('a text in the address is never shown', async () => {
   await page.goto(`/sign-in?error=${text}&idp=${text}`)
   await page.getByRole('link', { name: 'Sign in with Keys' }).waitFor()
   expect(await page.getByRole('main').textContent()).not.toContain('Call this number')
-  await page.goto('/sign-in?error=unknown-words&idp=keys')
+  await page.goto('/sign-in?error=unknown_words&idp=keys')
   await page.getByRole('alert').filter({ hasText: 'did not work' }).waitFor()
-  expect(await page.content()).not.toContain('unknown-words')
+  expect(await page.content()).not.toContain('unknown_words')
   await context.close()
 })
 

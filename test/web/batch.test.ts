@@ -100,7 +100,7 @@ describe('a rerun', () => {
     await context.close()
   })
 
-  test('that no agent has begun with is taken back', async () => {
+  test('that no agent has begun with is cancelled', async () => {
     const { page, context } = await as(ada)
     await page.goto(`/b/${RAN}`)
     await live(page)
@@ -108,8 +108,8 @@ describe('a rerun', () => {
     await page.getByRole('button', { name: 'Change what runs' }).click()
     await page.getByLabel('Command').fill('python train.py --lr 0.2')
     await page.getByRole('button', { name: 'Rerun all jobs' }).click()
-    await page.getByRole('button', { name: 'Take it back' }).click()
-    await page.getByText('taken back before it began').waitFor()
+    await page.getByRole('button', { name: 'Cancel rerun' }).click()
+    await page.getByText('cancelled before it began').waitFor()
     const { items } = (await app.call('GET', `/api/batches/${RAN}/commands`, { token: ada.token })).body
     expect(items[0]).toMatchObject({
       state: 'cancelled',

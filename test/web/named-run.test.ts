@@ -139,7 +139,7 @@ test('a batch is renamed, starred and archived in the page', async () => {
   await row.getByRole('img', { name: 'Starred' }).waitFor()
   await page.goto(`/b/${ID}`)
   await page.getByRole('button', { name: 'More' }).click()
-  await page.getByRole('menuitemcheckbox', { name: 'Archived: out of the lists' }).click()
+  await page.getByRole('menuitemcheckbox', { name: 'Archived: hidden from lists' }).click()
   await page.locator('header').getByText('archived').waitFor()
   await page.goto('/p/digits')
   await page.getByRole('heading', { level: 1 }).first().waitFor()

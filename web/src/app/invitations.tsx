@@ -35,7 +35,7 @@ function Row({ invitation }: { invitation: Invitation }) {
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-1.5">
       <p className="min-w-0 break-words">
-        {inviter?.name ?? 'Somebody'} invites you to <strong className="font-semibold">{name}</strong> as a{' '}
+        {inviter?.name ?? 'Someone'} invites you to <strong className="font-semibold">{name}</strong> as a{' '}
         {role}.
       </p>
       <div className="flex gap-1.5">

@@ -40,16 +40,11 @@ export function NewProject({ onClose }: { onClose: () => void }) {
           maxLength={128}
           pattern="[^\/]*"
           title="Without a slash"
-          hint="What scripts name it by and what its address says; it stays."
+          hint="Used by scripts and in the page's address. It cannot be changed later."
         />
-        <Field
-          label="Name that is shown"
-          name="name"
-          maxLength={128}
-          hint="The same, unless you give another."
-        />
+        <Field label="Display name" name="name" maxLength={128} hint="The same as the name if left empty." />
         <Choice
-          label="Who reads it"
+          label="Visibility"
           value={visibility}
           onChange={setVisibility}
           options={[
@@ -61,7 +56,7 @@ export function NewProject({ onClose }: { onClose: () => void }) {
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={make.isPending}>
-            Make it
+            Create project
           </Button>
         </div>
       </form>

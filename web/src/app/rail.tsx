@@ -69,7 +69,7 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
             </button>
           )}
         </div>
-        {projects.data?.length === 0 && <p className="px-2 text-muted">None yet</p>}
+        {projects.data?.length === 0 && <p className="px-2 text-muted">No projects yet</p>}
         {projects.data?.map((project) => (
           <Link key={project.slug} {...links.project(project.slug)} className={item} activeProps={active}>
             <span className="min-w-0 flex-1 truncate">{project.display_name}</span>

@@ -45,7 +45,7 @@ function Name({ name }: { name: string }) {
       >
         <div className="flex-1">
           <Field
-            label="What others see"
+            label="Display name"
             name="name"
             defaultValue={name}
             required
@@ -58,7 +58,7 @@ function Name({ name }: { name: string }) {
         </Button>
       </form>
       {change.error && <Failure>{sayWhy(change.error)}</Failure>}
-      {change.isSuccess && <Done>You are called {name} now.</Done>}
+      {change.isSuccess && <Done>Your name is now {name}.</Done>}
     </Section>
   )
 }

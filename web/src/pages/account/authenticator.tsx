@@ -140,7 +140,7 @@ function SetUp(props: { password: boolean; onDone: (codes: string[]) => void; on
           <p className="text-muted">Scan this with the app, or type in the secret. Then enter its code.</p>
           <Qr text={begun.uri} label="QR code for the authenticator app" />
           <Code text={begun.secret} label="Secret" />
-          <CodeField label="Code of the app" />
+          <CodeField label="Code from the app" />
           {confirm.error && <Failure>{sayWhy(confirm.error)}</Failure>}
           <div className="flex justify-end">
             <Button look="primary" type="submit" disabled={confirm.isPending}>
@@ -179,7 +179,7 @@ function Prove<T>(props: {
         }}
       >
         <p className="text-muted">{props.children}</p>
-        {props.password ? <PasswordField /> : <CodeField label="Code of the app, or a recovery code" />}
+        {props.password ? <PasswordField /> : <CodeField label="Code from the app, or a recovery code" />}
         {act.error && <Failure>{sayWhy(act.error)}</Failure>}
         <div className="flex justify-end gap-2">
           <Button onClick={props.onClose}>Cancel</Button>

@@ -162,7 +162,7 @@ function Unlink({ identity, onClose }: { identity: Identity; onClose: () => void
   return (
     <Dialog title={`Unlink ${nameOf(identity)}?`} onClose={onClose}>
       <p className="text-muted">
-        It opens this account no more. Sessions that are open go on; you can link it again.
+        You can no longer sign in with it. Open sessions stay open, and you can link it again.
       </p>
       {remove.error && <Failure>{sayWhy(remove.error)}</Failure>}
       <div className="flex justify-end gap-2">

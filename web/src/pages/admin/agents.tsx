@@ -35,7 +35,7 @@ export function Agents() {
       {items.length === 0 && <p className="text-muted">No agent has registered yet.</p>}
       {items.length > 0 && (
         <Table
-          heads={['Host', 'State', 'Owner', 'Version', 'Last sign of life', 'Runs', 'Waiting', '']}
+          heads={['Host', 'State', 'Owner', 'Version', 'Last heartbeat', 'Runs', 'Waiting', '']}
           label="Agents"
         >
           {items.map((agent) => (

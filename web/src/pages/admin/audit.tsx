@@ -113,7 +113,7 @@ const Entries = ({ items, stale }: { items: readonly AuditEntry[]; stale: boolea
               <Link
                 {...links.audit(entry.subject)}
                 className="hover:underline"
-                title="Show what was done to this"
+                title="Show all entries about this"
               >
                 {entry.subject}
               </Link>

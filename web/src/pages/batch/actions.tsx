@@ -97,7 +97,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
             <StopPlan batch={batch} />
           )}
           <p className="text-muted">
-            What it reported is kept. A stop cannot be taken back; the batch can be rerun.
+            What it reported is kept. A stop cannot be undone; the batch can be rerun.
           </p>
           <div className="flex justify-end gap-2">
             <Button onClick={close}>Let it run</Button>

@@ -12,7 +12,7 @@ export function ArchiveEntry({ batch }: { batch: Batch }) {
     mutationFn: (archived: boolean) => changeBatch(batch.id, { archived }),
     onSuccess: (changed) => {
       batchStore.put([changed])
-      tell(changed.archived ? 'Archived: it leaves the lists.' : 'Back in the lists.', {
+      tell(changed.archived ? 'Archived: hidden from lists.' : 'Shown in lists again.', {
         action: { label: 'Undo', run: () => turn.mutate(!changed.archived) },
       })
     },
@@ -24,7 +24,7 @@ export function ArchiveEntry({ batch }: { batch: Batch }) {
       onCheckedChange={(archived) => turn.mutate(archived)}
       className="flex cursor-pointer items-center justify-between gap-4 rounded px-2 py-1 outline-none data-highlighted:bg-hover"
     >
-      Archived: out of the lists
+      Archived: hidden from lists
       <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
     </DropdownMenu.CheckboxItem>
   )

@@ -85,7 +85,7 @@ export function rerunLadder(command: Command, timeline: readonly Step[]): Rung[]
   const rungs = [rungOf('Rerun requested', of('requested'))]
   const stopped = of('cancelled') ?? of('expired')
   if (stopped !== undefined) {
-    const why = stopped.step === 'expired' ? 'no agent took it for a day' : 'taken back before it began'
+    const why = stopped.step === 'expired' ? 'no agent took it for a day' : 'cancelled before it began'
     return [
       ...rungs,
       { ...rungOf(stopped.step === 'expired' ? 'Expired' : 'Cancelled', stopped, why), bad: true },
@@ -163,7 +163,7 @@ export function sayStep(step: Step): { title: string; note?: string | undefined;
     case 'started':
       return { title: 'Process started', note: `pid ${detail.pid}` }
     case 'adopted':
-      return { title: 'The agent came back and took its process over again' }
+      return { title: 'The agent restarted and took over its process' }
     case 'linked':
       return { title: 'The process reports as a batch', note: String(detail.batch_id ?? '') }
     case 'sigterm':
@@ -177,7 +177,7 @@ export function sayStep(step: Step): { title: string; note?: string | undefined;
     case 'expired':
       return { title: `The ${noun} expired`, note: 'no agent took it for a day', bad: true }
     case 'cancelled':
-      return { title: `The ${noun} was taken back`, note: sayReason(detail.reason ?? detail.failure_reason) }
+      return { title: `The ${noun} was cancelled`, note: sayReason(detail.reason ?? detail.failure_reason) }
     case 'began':
       return {
         title: 'Batch began',

@@ -104,7 +104,7 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
   const facts: [string, number | null | undefined, string][] = [
     ['Produced', reported?.produced, 'Events that the script made, as its reporter counted them'],
     ['Stored', delivery.stored, 'Events that are here, each once'],
-    ['Accepted', reported?.accepted, 'Told to the reporter as stored'],
+    ['Accepted', reported?.accepted, 'Confirmed to the reporter as stored'],
     ['Duplicate', reported?.duplicate, 'Sent again, and recognised'],
     ['Spilled', reported?.spilled, 'Written to disk at the end: they come with the next start of a reporter'],
     ['Dropped', reported?.dropped, 'Given up by the reporter'],
@@ -181,9 +181,9 @@ function useReplaying(delivery: Delivery, batch: Batch): boolean {
 
 const HEADS = [
   ['Job', 'w-56'],
-  ['Epochs here', 'w-28'],
+  ['Epochs stored', 'w-28'],
   ['First to last', 'w-32'],
-  ['Said at its end', 'w-32'],
+  ['Reported at end', 'w-32'],
   ['Missing', 'w-80'],
 ] as const
 

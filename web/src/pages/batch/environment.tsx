@@ -38,12 +38,12 @@ export function BatchEnvironment() {
     <div className="flex flex-col gap-5 p-4">
       <Against batch={batch} other={other} common={common} />
       <section aria-label="Environment" className="flex flex-col gap-2">
-        <h2 className="font-medium">What it was started with</h2>
-        {facts.length === 0 && <p className="text-muted">The script said nothing about its environment.</p>}
+        <h2 className="font-medium">Start</h2>
+        {facts.length === 0 && <p className="text-muted">The script did not report its environment.</p>}
         <Facts facts={facts} />
       </section>
-      <Fields title="Configuration" fields={batch.config} none="The script gave no configuration." />
-      <Fields title="Summary" fields={batch.summary} none="The script has set no summary." />
+      <Fields title="Configuration" fields={batch.config} none="The script did not set a configuration." />
+      <Fields title="Summary" fields={batch.summary} none="The script did not set a summary." />
       <section aria-label="Params" className="flex flex-col gap-2">
         <h2 className="font-medium">Parameters shared by all jobs</h2>
         {Object.keys(common).length === 0 ? (
@@ -191,7 +191,7 @@ function Against(props: { batch: Batch; other: string | undefined; common: Recor
 }
 
 function DifferenceTable(props: { here: string; there: string; rows: readonly Difference[] }) {
-  if (props.rows.length === 0) return <p>Nothing differs, as far as both tell.</p>
+  if (props.rows.length === 0) return <p>No differences in what both batches reported.</p>
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
     <div role="region" aria-label="What differs" tabIndex={0} className="max-w-5xl overflow-x-auto">

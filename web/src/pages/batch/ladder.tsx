@@ -57,7 +57,7 @@ export function ControlProgress({ batch }: { batch: Batch }) {
 export function RerunLinks({ command, batchId }: { command: Command; batchId: string }) {
   const cancel = (): void =>
     void cancelCommand(batchId, command.cmd_id).catch((error) =>
-      tell(`Not taken back: ${sayWhy(error)}`, { bad: true }),
+      tell(`Not cancelled: ${sayWhy(error)}`, { bad: true }),
     )
   return (
     <>
@@ -69,8 +69,8 @@ export function RerunLinks({ command, batchId }: { command: Command; batchId: st
           </Link>
         ))}
       {command.state === 'pending' && command.batch_id === batchId && (
-        <Button onClick={cancel} title="No agent has begun with it yet">
-          Take it back
+        <Button onClick={cancel} title="No agent has started it yet">
+          Cancel rerun
         </Button>
       )}
       {command.output_tail && command.state === 'failed' && (

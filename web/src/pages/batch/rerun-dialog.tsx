@@ -54,7 +54,7 @@ export function RerunBatch(props: {
         ...(owner && cwd !== recorded.cwd && { cwd }),
       }),
     onSuccess: () => {
-      tell('Rerun requested. How far it is stands on the page of this batch.')
+      tell('Rerun requested. Its progress is shown on the page of this batch.')
       onClose()
     },
   })
@@ -142,8 +142,8 @@ export function RerunBatch(props: {
       {unproven && command === recorded.command && (
         <div className="flex flex-col gap-1.5 rounded bg-amber-soft px-2 py-1.5 text-amber">
           <p>
-            The agent on {batch.host} refused the last rerun: no reporter recorded this command there.
-            Somebody who has a token of {owner ? 'yours' : 'the owner'} may have made it up.{' '}
+            The agent on {batch.host} refused the last rerun: no reporter recorded this command there. Someone
+            who has a token of {owner ? 'yours' : 'the owner'} may have made it up.{' '}
             {!owner && 'Only the owner of the batch can have it run all the same.'}
           </p>
           {owner && (

@@ -160,7 +160,7 @@ function Shown({
       </ul>
       <section aria-labelledby="parallel" className="flex flex-col gap-2">
         <h2 id="parallel" className="font-semibold">
-          What they were given, and what came of it
+          Parameters and results
         </h2>
         <Toggles
           label="Axes"
@@ -186,7 +186,7 @@ function Shown({
           Curves
         </h2>
         {series.length === 0 ? (
-          <p className="text-muted">None of them has reported an epoch.</p>
+          <p className="text-muted">No epochs have been reported yet.</p>
         ) : (
           <>
             <div>

@@ -204,7 +204,7 @@ function Batches({ host }: { host: Host }) {
         <h2 className="font-medium">Batches that ran there</h2>
         {batches.length === 0 ? (
           <p className="text-muted">
-            None yet: batches whose reporter tells the host name {host.hostname} appear here.
+            None yet: batches that report the host name {host.hostname} appear here.
           </p>
         ) : (
           <Table label="Batches that ran there" heads={['Batch', 'Status', 'Progress', 'Project', 'Started']}>

@@ -170,7 +170,7 @@ function Rename({ project }: { project: Project }) {
     >
       <div className="w-72 max-w-full">
         <Field
-          label="Name that is shown"
+          label="Display name"
           name="name"
           defaultValue={project.display_name}
           required

@@ -150,7 +150,7 @@ function Recipients({ slug, project }: { slug: string; project: Project }) {
         {now.length === 0
           ? `None are set, so mail goes to the owner, ${project.owner.name}.`
           : 'Whom rules mail that name nobody themselves.'}{' '}
-        Somebody with an account gets it only while they can see the project.
+        A person with an account gets it only while they can see the project.
       </p>
       <Emails
         label="Recipients of the project"

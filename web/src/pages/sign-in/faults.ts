@@ -1,6 +1,6 @@
 /** What became of a sign-in through a provider, by the service's word for it (docs/api.md), and what to do next. */
 const FAULTS: Record<string, (provider: string) => string> = {
-  sign_in_cancelled: (provider) => `The sign-in was called off at ${provider}. Try again when you like.`,
+  sign_in_cancelled: (provider) => `The sign-in was cancelled at ${provider}. You can try again.`,
   sign_in_expired: () =>
     'That sign-in took too long, was used already, or was begun in another browser. Try again from here.',
   sign_in_unverified: (provider) =>

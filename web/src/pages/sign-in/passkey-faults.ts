@@ -7,7 +7,7 @@ export function sayPasskeyFault(error: unknown): string {
     return 'This device has a passkey of your account already.'
   const name = error instanceof Error ? error.name : ''
   if (name === 'NotAllowedError' || name === 'AbortError')
-    return 'Nothing came of it: it was called off, took too long, or the device has no passkey for this address.'
+    return 'The request was cancelled, took too long, or the device has no passkey for this address.'
   if (name === 'SecurityError')
     return 'The browser refuses passkeys at this address. Open the page at its public address.'
   return sayWhy(error)
