@@ -1,6 +1,6 @@
 /**
  * The nested query project > batch > job > metrics over GraphQL, against the same rows by one bare statement with
- * json_agg (goals.md), and where its time goes. `npx tsx bench/graph.ts` after `npm run build`.
+ * json_agg (docs/performance.md), and where its time goes. `npx tsx bench/graph.ts` after `npm run build`.
  * BENCH_POSTGRAPHILE=<folder with node_modules> adds PostGraphile on the same database.
  */
 import { spawn } from 'node:child_process'

@@ -1,7 +1,7 @@
 /**
  * What work costs beside much stored work: the same ingest and the same reads on a database with 10,000 batches,
  * 100,000 jobs, 50M epoch values and 20M log lines, and on one with a hundredth of the batches, in turn, in one run.
- * Aim of goals.md: nothing grows past 1.3 times. CPU (server and PostgreSQL, from /proc) is the figure to trust on a
+ * The aim: nothing grows past 1.3 times. CPU (server and PostgreSQL, from /proc) is the figure to trust on a
  * shared machine; p95 of the wall time stands beside it.
  *
  * GROWTH_HOME=folder keeps what was filled for the next run; without it less is filled, which the table says.
@@ -17,7 +17,7 @@ import { compareSweeps } from './kit/sweeps.ts'
 
 export const longMinutes = 10
 
-/** What goals.md speaks of takes many minutes to fill, so it is measured where it is kept. */
+/** The number of batches in the aim takes many minutes to fill, so it is measured where it is kept. */
 const GOAL = 10_000
 const BATCHES = Number(process.env.GROWTH_BATCHES ?? (process.env.GROWTH_HOME === undefined ? 1_500 : GOAL))
 const FEW = 100
@@ -55,7 +55,7 @@ export async function benchGrowth(): Promise<Figure[]> {
     const size = `${millions(many.filled.events)} events, ${many.filled.batches.toLocaleString('en')} batches`
     const beside = `${millions(few.filled.events)} events, ${few.filled.batches} batches`
     figures.push({
-      what: many.filled.batches < GOAL ? 'stored, less than goals.md asks for' : 'stored',
+      what: many.filled.batches < GOAL ? 'stored, less than the aim asks for' : 'stored',
       value: size,
       limit: beside,
     })

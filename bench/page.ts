@@ -1,5 +1,5 @@
 /**
- * The page in a real browser before the real server, as goals.md asks: how soon a project of 10,000 batches and a batch
+ * The page in a real browser before the real server, against its aims in docs/performance.md: how soon a project of 10,000 batches and a batch
  * of 1,000 jobs can be worked with, how they scroll, how soon a chart of a million points stands, what happens while
  * rows arrive, how soon what was accepted is seen by somebody else, and what a route weighs. Every round is a browser
  * context of its own, so nothing is cached; medians of rounds are told. Browser and server share the machine's cores.

@@ -208,3 +208,46 @@ test('plain words: none of the list is left in code, docs or messages', () => {
   })
   expect(found).toEqual([])
 })
+
+/** The text of each numbered section of docs/contract.md. */
+const sectionsOfContract = (): Map<string, string> =>
+  new Map(
+    read('docs/contract.md')
+      .split(/^## /m)
+      .flatMap((text): [string, string][] => {
+        const number = /^(\d+)\. /.exec(text)?.[1]
+        return number === undefined ? [] : [[number, text]]
+      }),
+  )
+
+test('a citation of the contract or the specification leads to a section in docs, and its subject is there', () => {
+  const contract = sectionsOfContract()
+  const specification = read('docs/specification-notes.md')
+  const broken = [...sources, 'prisma/schema.prisma'].flatMap((path) => {
+    // A citation may go over the end of a line of a comment.
+    const text = read(path).replace(/\n\s*(\*|\/\/|#)?\s*/g, ' ')
+    return [...text.matchAll(/\b(contract|specification),? §(\d+)((?:\.\d+)*)(?: "([^"']+)")?/g)]
+      .filter(([, book, section = '', part = '', subject]) => {
+        if (book === 'specification')
+          return (
+            !specification.includes(`\n| ${section}${part} |`) && !specification.includes(`\n| ${section} |`)
+          )
+        const words = contract.get(section)
+        return (
+          words === undefined ||
+          (subject !== undefined && !words.toLowerCase().includes(subject.toLowerCase()))
+        )
+      })
+      .map(([citation]) => `${path}: ${citation}`)
+  })
+  expect(contract.size).toBe(10)
+  expect(broken).toEqual([])
+})
+
+test('comments cite only documents that are in the repository', () => {
+  const cited = [...sources, ...filesUnder('docs', 'bench').filter((path) => path.endsWith('.md'))]
+    .filter((path) => path !== 'test/conventions.test.ts')
+    .flatMap((path) => linesWith([path], /(?<![\w/-])((goals|design|examples|web|contract)\.md\b|design §)/))
+    .filter((line) => !/docs\/contract\.md|^docs\/[^:]+\.md:.*contract\.md/.test(line))
+  expect(cited).toEqual([])
+})

@@ -12,7 +12,7 @@ export interface Figure {
   value: string
   limit: string
   ratio?: number
-  /** What goals.md asks for; `least` or `most`. */
+  /** The aim; `least` or `most`. */
   aim?: { least: number } | { most: number }
 }
 

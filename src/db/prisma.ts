@@ -10,7 +10,7 @@ export interface Graph {
 }
 
 /**
- * Opens the read-only client that GraphQL reads entities through (design §2 "Prisma").
+ * Opens the read-only client that GraphQL reads entities through.
  * @param options.readTimeoutS after which a statement is given up; never without it
  * @param options.onStatement called with the text of every statement, for tests that count them
  */

@@ -5,7 +5,7 @@ import type { Comparison, Operator } from '../domain/json-field.ts'
 import { isStorable } from '../domain/storable-text.ts'
 import { builder } from './builder.ts'
 
-/** What lists of jobs may be asked for (contract §6 "Filters"), as inputs, and as the domain takes it. */
+/** What lists of jobs may be asked for (contract §6 "GraphQL"), as inputs, and as the domain takes it. */
 
 export const JobStatusType = builder.enumType('JobStatus', {
   values: {

@@ -12,7 +12,7 @@ import { createSharedExecution } from './shared-execution.ts'
 import { type FrameResult, framesOf, readOperation } from './sse-sources.ts'
 
 /**
- * Server-sent events (contract §6; design.md §2 "SSE"), by graphql-sse's handler in two profiles:
+ * Server-sent events (contract §6), by graphql-sse's handler in two profiles:
  *
  *  events      for EventSource: named channels, `id`, `event` and `data` of each message. The messages go past the
  *              execution of GraphQL; their bytes were made once for all streams.

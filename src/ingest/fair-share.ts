@@ -1,7 +1,7 @@
 /**
  * Shares something bounded fairly among the users who want it. While it is not full everybody may take as much as they
  * like. Once it is full, a user is refused who would hold more than an equal part of it, and only that user: so a client
- * that floods the service is refused before one that sends little (specification §4.1 step 2, contract §1 "Rate limit").
+ * that floods the service is refused before one that sends little (specification §4.1 step 2, contract §1 "Rate").
  *
  * Those who hold less than their part still get in when it is full, so it may hold up to twice its bound for the moment
  * in which an earlier user's surplus drains.

@@ -19,7 +19,7 @@ export interface Limiter {
   take(tokenId: string, cost: number): Record<string, string>
 }
 
-/** A token bucket per token, in this process (contract §1 "Rate limit"). `clock` in milliseconds. */
+/** A token bucket per token, in this process (contract §1 "Rate"). `clock` in milliseconds. */
 export function createLimiter(
   { eventsPerS, burst }: RateLimit,
   clock: () => number = () => performance.now(),

@@ -7,7 +7,7 @@ import { createTail } from './tail.ts'
 import { createTeller, type Describers, type Following } from './tell.ts'
 
 /**
- * Tells every change as it happens (contract §6; design.md §2 "Order and fan-out"): the log is followed once for the
+ * Tells every change as it happens (contract §6; docs/decisions/0005-the-live-stream.md): the log is followed once for the
  * whole process (tail.ts), each change is made into a message once (tell.ts), and every stream gets it through a
  * queue of its own (subscription.ts). Cursors are `seq` of the log, so they hold at every server of the database.
  */

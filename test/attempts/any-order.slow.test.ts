@@ -6,7 +6,7 @@ import { makeEvent, type TestEvent } from '../ingest/sending.ts'
 import { patienceMs, propertyBounds } from '../kit/effort.ts'
 import { path, reader } from './story.ts'
 
-// Attempts are a function of the set of events (contract §1 "Order of arrival does not matter").
+// Attempts are a function of the set of events (contract §1 "Order").
 
 let stage: Stage
 let get: ReturnType<typeof reader>['get']

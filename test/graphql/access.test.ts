@@ -13,7 +13,7 @@ import { makeEvent } from '../ingest/sending.ts'
 import { ACCESS, PARTS, type Rule } from './access-table.ts'
 import { ask, post } from './asking.ts'
 
-// Every field as every caller (contract §2; design §3 "matrix").
+// Every field as every caller (contract §2).
 
 const SECRETS = ['kim', 'box1', '/home/kim', 'a secret line', 'batch-owner']
 

@@ -2,7 +2,7 @@ import { serverAudits } from 'graphql-http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 
-// The GraphQL-over-HTTP specification, by the audits of its reference implementation (contract §6 "Limits").
+// The GraphQL-over-HTTP specification, by the audits of its reference implementation (contract §6 "GraphQL").
 
 let app: TestApp
 beforeAll(async () => {

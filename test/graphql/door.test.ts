@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { post } from './asking.ts'
 
-// /graphql as a page of the web sees it (contract §3 "Browser", §6; design §3).
+// /graphql as a page of the web sees it (contract §3 "Browser", §6).
 
 let app: TestApp
 let person: Awaited<ReturnType<TestApp['register']>>

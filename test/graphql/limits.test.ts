@@ -6,7 +6,7 @@ import { buildSchema } from '../../src/graphql/schema.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { post } from './asking.ts'
 
-// Bounds of one request (contract §6 "Limits"): the refusal of any query is 400, and quick.
+// Bounds of one request (contract §6 "GraphQL"): the refusal of any query is 400, and quick.
 
 let app: TestApp
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { getDatamodel } from '../../src/db/generated/pothos.ts'
 import { type Graph, openGraph } from '../../src/db/prisma.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 
-// prisma/schema.prisma against what the migrations make (design §2 "Prisma"): neither may drift from the other.
+// prisma/schema.prisma against what the migrations make: neither may drift from the other.
 
 let database: TestDatabase
 let graph: Graph

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Door, makeEvent, openDoor } from './sending.ts'
 
-// Who may send events, and how many (contract §1 "Rate limit", §2; specification §5).
+// Who may send events, and how many (contract §1 "Rate", §2; specification §5).
 
 let door: Door
 beforeAll(async () => {

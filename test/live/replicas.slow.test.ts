@@ -12,7 +12,7 @@ import { channelsQuery } from './stream.ts'
 
 /**
  * Two servers on one database, sixteen writers, and clients whose connections are cut and moved to another server all
- * the time: every message arrives, none twice, in the order of the log (design §2 "Order and fan-out"). And the
+ * the time: every message arrives, none twice, in the order of the log. And the
  * control: without the lock that orders the log the same is not true.
  */
 const WRITERS = 16

@@ -33,7 +33,7 @@ export const isAway = (agent: { lastSeenAt: string; revokedAt: string | null }, 
 export const onlineSince = (now: Date): string => new Date(now.getTime() - ONLINE_MS).toISOString()
 export const pendingSince = (now: Date): string => new Date(now.getTime() - EXPIRES_MS).toISOString()
 
-/** The steps of a command's life (contract §5; goals.md 10). */
+/** The steps of a command's life (contract §5). */
 export type Step =
   | 'requested'
   | 'seen_by_reporter'

@@ -1,6 +1,6 @@
 /**
  * M4: of every bucket of the x-axis the first, the last, the least and the greatest point are kept, so a line drawn
- * through them covers the same pixels as the line through all points (contract §6; design §2 "Web"). Values that no
+ * through them covers the same pixels as the line through all points (contract §6). Values that no
  * axis can show are never lost: of each bucket the first NaN, the first Infinity and the first -Infinity stay too.
  * Pure, over typed arrays: a million points take some milliseconds.
  */
