@@ -12,7 +12,7 @@ import { type BenchServer, startDatabase, startServer } from './kit/server.ts'
 const JOBS = 1_000
 const EPOCHS = 1_430
 const POINTS = JOBS * EPOCHS * SERIES.length
-const MOST_RSS_MB = 400
+const MAX_RSS_MB = 400
 
 export async function benchExport(): Promise<Figure[]> {
   const database = await startDatabase()
@@ -67,8 +67,8 @@ async function download(server: BenchServer, file: string, state: string, count:
   return {
     what: `${file}${state === '' ? '' : ` (${state})`}: ${millions} MB${points === undefined ? '' : `, ${points.toLocaleString('en')} points`}`,
     value: `${seconds.toFixed(1)} s, ${((cpuMsOf(server.pid) - cpu) / 1000).toFixed(1)} s CPU of node, peak ${peak} MB`,
-    limit: `${MOST_RSS_MB} MB resident`,
-    ratio: peak / MOST_RSS_MB,
+    limit: `${MAX_RSS_MB} MB resident`,
+    ratio: peak / MAX_RSS_MB,
     aim: { most: 1 },
   }
 }

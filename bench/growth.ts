@@ -26,9 +26,9 @@ const EVENTS = 10_000
 const INGEST = { times: 1, units: EVENTS / 1_000 }
 const ROUNDS = 5
 /** CPU of one side in a round of reads: enough for the kernel's hundredths of a second to tell. */
-const LEAST_CPU_MS = 300
-const LEAST_TIMES = 60
-const MOST_WARM_MS = 10_000
+const MIN_CPU_MS = 300
+const MIN_TIMES = 60
+const MAX_WARM_MS = 10_000
 const AIM = { most: 1.3 } as const
 /** GROWTH_ONLY=words measures only what has one of them in its name: a probe, ingest, replay, sweep. */
 const ONLY = process.env.GROWTH_ONLY?.split(',')
@@ -85,7 +85,7 @@ type Work = (side: Side, round: number, times: number) => Promise<number[]>
 
 /**
  * Rounds in turn, each side first in every other one. The first warms up and, without `times`, finds how often the work
- * is to be done for LEAST_CPU_MS.
+ * is to be done for MIN_CPU_MS.
  */
 async function compare(
   what: string,
@@ -143,13 +143,13 @@ async function settle(few: Side, many: Side): Promise<Figure> {
 /** A plan for all values is made at the sixth time on each of ten connections, so the work is done often before. */
 async function timesFor(side: Side, work: Work): Promise<number> {
   const begun = performance.now()
-  await work(side, -1, LEAST_TIMES)
-  for (let times = LEAST_TIMES; ; times *= 2) {
+  await work(side, -1, MIN_TIMES)
+  for (let times = MIN_TIMES; ; times *= 2) {
     const before = cpuOf(side)
     await work(side, -1, times)
     const cpuMs = cpuOf(side) - before
-    if (cpuMs >= LEAST_CPU_MS || performance.now() - begun > MOST_WARM_MS)
-      return Math.max(2, Math.ceil((times * LEAST_CPU_MS) / Math.max(cpuMs, 10)))
+    if (cpuMs >= MIN_CPU_MS || performance.now() - begun > MAX_WARM_MS)
+      return Math.max(2, Math.ceil((times * MIN_CPU_MS) / Math.max(cpuMs, 10)))
   }
 }
 

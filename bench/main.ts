@@ -26,13 +26,13 @@ if (unknown.length > 0)
   throw new Error(`there is no bench ${unknown.join(', ')}; there are ${names.join(', ')}`)
 
 /** So that all of them end within 45 minutes, even if one hangs. */
-const MOST_MINUTES = 15
+const MAX_MINUTES = 15
 const ALL_MINUTES = Number(process.env.BENCH_MINUTES ?? 45)
-const LEAST_MINUTES = 1
+const MIN_MINUTES = 1
 
 const begun = performance.now()
 const minutesLeft = (): number =>
-  Math.min(MOST_MINUTES, asked.length > 0 ? MOST_MINUTES : ALL_MINUTES - (performance.now() - begun) / 60_000)
+  Math.min(MAX_MINUTES, asked.length > 0 ? MAX_MINUTES : ALL_MINUTES - (performance.now() - begun) / 60_000)
 
 const benches = await Promise.all((asked.length > 0 ? asked : names).map(benchOf))
 const sections: Section[] = []
@@ -72,7 +72,7 @@ async function benchOf(name: string): Promise<Bench> {
 
 /** Rejects after so many minutes; what the bench had started is then ended, so that it does not disturb the next. */
 async function within(minutes: number, run: () => Promise<Figure[]>): Promise<Figure[]> {
-  if (minutes < LEAST_MINUTES) throw new Error(`not begun: ${ALL_MINUTES} minutes were over`)
+  if (minutes < MIN_MINUTES) throw new Error(`not begun: ${ALL_MINUTES} minutes were over`)
   const done = new AbortController()
   try {
     return await Promise.race([

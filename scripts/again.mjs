@@ -5,11 +5,11 @@ import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** More failed files than this are no accident. */
-const MOST_AGAIN = 3
+const MAX_AGAIN = 3
 const REPORTER = fileURLToPath(new URL('outcome-reporter.mjs', import.meta.url))
 const QUARANTINE = resolve(fileURLToPath(import.meta.url), '../../test/quarantine.json')
 /** A race stays in quarantine for at most two weeks. */
-const MOST_DAYS = 14
+const MAX_DAYS = 14
 const DAY_MS = 86_400_000
 
 /** Files of this name are of the slow tier. */
@@ -35,7 +35,7 @@ export async function vitest(run, { root, scratch, slow }) {
   const failedFiles = first.files.filter((one) => !one.ok).map(({ file }) => file)
   const passed = sum(first.files.map((one) => one.passed))
   // An error outside of any test can come from every file: no second run makes up for it.
-  const mayBeRaces = failures.length > 0 && failedFiles.length <= MOST_AGAIN && first.unhandled === 0
+  const mayBeRaces = failures.length > 0 && failedFiles.length <= MAX_AGAIN && first.unhandled === 0
   if (!mayBeRaces) return verdict({ passed, failures, code: first.code, runner: 'vitest' })
   sayAgain(failures, failedFiles.length)
   const again = await once('vitest-again.json', '--no-file-parallelism', ...failedFiles)
@@ -93,8 +93,8 @@ export function quarantined(file = QUARANTINE, now = Date.now()) {
     const end = Date.parse(`${until}T23:59:59Z`)
     if (!test || !reason || Number.isNaN(end))
       throw new Error('test/quarantine.json: an entry has test, until (YYYY-MM-DD) and reason')
-    if (end - now > (MOST_DAYS + 1) * DAY_MS)
-      throw new Error(`test/quarantine.json: ${test}: ${until} is more than ${MOST_DAYS} days ahead`)
+    if (end - now > (MAX_DAYS + 1) * DAY_MS)
+      throw new Error(`test/quarantine.json: ${test}: ${until} is more than ${MAX_DAYS} days ahead`)
     return end >= now ? [test] : []
   })
 }
@@ -113,7 +113,7 @@ export async function pytest(run, { cwd, python, env, scratch, name, slow }) {
   const first = await once(name)
   const files = new Set(first.failures.map(({ file }) => file))
   // 1 is pytest's exit code for failed tests, and for nothing else.
-  if (first.code !== 1 || files.size === 0 || files.size > MOST_AGAIN)
+  if (first.code !== 1 || files.size === 0 || files.size > MAX_AGAIN)
     return verdict({ ...first, runner: 'pytest' })
   sayAgain(first.failures, files.size)
   const again = await once(`${name}-again`, '--last-failed', '--last-failed-no-failures=none')

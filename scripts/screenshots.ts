@@ -13,7 +13,7 @@ import { openScene, type Scene } from './scene.ts'
 const IMAGES = join(import.meta.dirname, '../docs/images')
 /** The clock of all pictures. */
 const BEGINNING = new Date('2026-01-15T14:00:00Z')
-const MOST_BYTES = 250_000
+const MAX_BYTES = 250_000
 const DESK = { width: 1440, height: 900 }
 const PHONE = { width: 390, height: 844 }
 
@@ -84,7 +84,7 @@ async function readme(browser: Browser, scene: Scene): Promise<void> {
     await page.context().close()
     const { size } = await stat(file)
     console.log(`docs/images/${picture.name}.png ${Math.round(size / 1000)} kB`)
-    if (size > MOST_BYTES) throw new Error(`${picture.name}.png is over ${MOST_BYTES / 1000} kB`)
+    if (size > MAX_BYTES) throw new Error(`${picture.name}.png is over ${MAX_BYTES / 1000} kB`)
   }
 }
 

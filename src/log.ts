@@ -5,7 +5,7 @@ import { passwordsIn, scrub } from './secrets.ts'
 
 /** After so long without a fault the database is asked whether it is well again. */
 const QUIET_MS = 2_000
-const ASK_EVERY_MS = 500
+const POLL_MS = 500
 
 /** What became of the database, as seen from everything that logs its faults. */
 export interface Outages {
@@ -86,7 +86,7 @@ export function createLog(
       { code, reason: message },
       'the database cannot be used; requests are answered with 503 until it can',
     )
-    timer ??= setInterval(() => void ask(), ASK_EVERY_MS).unref()
+    timer ??= setInterval(() => void ask(), POLL_MS).unref()
   }
 
   async function ask(): Promise<void> {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from '@playwright/test'
 
-const PATIENCE_MS = 60_000
+const TIMEOUT_MS = 60_000
 
 /**
  * What the page is watched with. It is text, because it runs in the browser: set in before the page's own scripts,
@@ -104,7 +104,7 @@ export const WATCH = `(() => {
 export const watched = <T>(page: Page, expression: string): Promise<T> =>
   Promise.race([
     page.evaluate(`watch.${expression}`) as Promise<T>,
-    sleep(PATIENCE_MS, undefined, { ref: false }).then(() => {
+    sleep(TIMEOUT_MS, undefined, { ref: false }).then(() => {
       throw new Error(`watch.${expression} of ${page.url()} saw nothing`)
     }),
   ])

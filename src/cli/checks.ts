@@ -10,7 +10,7 @@ import { type Finding, failure, ok, warning } from './finding.ts'
 import { checkPublicUrl } from './public-url-check.ts'
 
 /** Retention deletes nothing beyond this difference of the clocks (docs/operations.md). */
-const MOST_SKEW_MS = 5 * 60_000
+const MAX_SKEW_MS = 5 * 60_000
 const GIB = 1024 ** 3
 
 /** Every check, in the order in which an operator would mend what they find. Findings come as each check ends. */
@@ -102,7 +102,7 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
               'A server opens up to 40 connections: raise it to 50 for each server.',
             ),
           )
-        if (skew > MOST_SKEW_MS)
+        if (skew > MAX_SKEW_MS)
           found.push(
             failure(
               'clock',

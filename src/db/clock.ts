@@ -8,7 +8,7 @@ export interface DatabaseClock {
 
 const EVERY_MS = 60_000
 /** An answer that took longer says too little about the moment. */
-const MOST_ROUND_TRIP_MS = 1_000
+const MAX_ROUND_TRIP_MS = 1_000
 
 /**
  * All servers of one database judge silence by one clock: the database's. It is asked at the start and every minute.
@@ -22,7 +22,7 @@ export async function followDatabaseClock(sql: Sql): Promise<DatabaseClock> {
     const [row] = await sql<{ ms: number }[]>`/* clock.read */
       select (extract(epoch from clock_timestamp()) * 1000)::float8 ms`
     const tookMs = performance.now() - began
-    if (row !== undefined && tookMs <= MOST_ROUND_TRIP_MS) offsetMs = row.ms - (before + tookMs / 2)
+    if (row !== undefined && tookMs <= MAX_ROUND_TRIP_MS) offsetMs = row.ms - (before + tookMs / 2)
   }
   await ask()
   const timer = setInterval(() => void ask().catch(() => {}), EVERY_MS)

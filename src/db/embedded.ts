@@ -82,11 +82,11 @@ const addressOf = (port: number, password: string, database: string) =>
   `postgresql://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`
 
 /** How long a start may go on failing before its last reason is reported. */
-const START_PATIENCE_MS = 30_000
+const START_TIMEOUT_MS = 30_000
 /** When backends of a dead postmaster have had time enough to leave by themselves. */
-const ORPHAN_PATIENCE_MS = 2_000
+const ORPHAN_TIMEOUT_MS = 2_000
 /** Fast shutdown writes a checkpoint; with max_wal_size 2GB and a slow disk that takes a while. */
-const STOP_PATIENCE_MS = 60_000
+const STOP_TIMEOUT_MS = 60_000
 
 /** Look, start what is not there, prove it; again until a server is proven or the patience is over. */
 async function bringUp(place: Place, lease: Lease, log: (message: string) => void) {
@@ -105,9 +105,9 @@ async function bringUp(place: Place, lease: Lease, log: (message: string) => voi
       startedByUs = failure === null
       if (failure === null) continue
       const waited = performance.now() - begun
-      if (waited > START_PATIENCE_MS || !failure.passing) throw new Error(failure.message)
+      if (waited > START_TIMEOUT_MS || !failure.passing) throw new Error(failure.message)
       // Just after a kill -9 the old shared memory is held until the last backend has noticed.
-      if (waited > ORPHAN_PATIENCE_MS) killOrphans(data)
+      if (waited > ORPHAN_TIMEOUT_MS) killOrphans(data)
       await sleep(100)
       continue
     }
@@ -124,7 +124,7 @@ async function bringUp(place: Place, lease: Lease, log: (message: string) => voi
       return { pid, port, adopted: !startedByUs }
     }
     const alone = !lease.shared(pid)
-    if (alone) await halt(data, STOP_PATIENCE_MS)
+    if (alone) await halt(data, STOP_TIMEOUT_MS)
     if (alone && !startedByUs) continue // it may have been started with other settings than ours
     throw new Error(
       `PostgreSQL runs with ${proof.unsafe.join(', ')} not on and could lose acknowledged events: correct that in ` +
@@ -207,5 +207,5 @@ async function leave(data: string, lease: Lease, log: (message: string) => void)
   const sighting = sight(data)
   if (sighting.state !== 'running') return
   if (lease.shared(sighting.pid)) log('leaving PostgreSQL running: another process uses it')
-  else await halt(data, STOP_PATIENCE_MS)
+  else await halt(data, STOP_TIMEOUT_MS)
 }

@@ -29,10 +29,10 @@ export interface Trips {
   end(): Promise<void>
 }
 
-const AGAIN_MS = 500
-const PATIENCE_MS = 10_000
+const RETRY_MS = 500
+const TIMEOUT_MS = 10_000
 /** Trips on their way at a time: while the server works on one, the next lies ready before it. */
-const MOST_TRIPS = 2
+const MAX_TRIPS = 2
 
 /** Connects, and again whenever the connection is lost; a caller that finds it not ready has to use another connection. */
 export function openTrips(url: string, options: { name: string; settings?: Record<string, string> }): Trips {
@@ -51,7 +51,7 @@ export function openTrips(url: string, options: { name: string; settings?: Recor
       connectionString: url,
       application_name: `svc ${options.name}`,
       options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
-      connectionTimeoutMillis: PATIENCE_MS,
+      connectionTimeoutMillis: TIMEOUT_MS,
       keepAlive: true,
     })
     let over = false
@@ -62,7 +62,7 @@ export function openTrips(url: string, options: { name: string; settings?: Recor
       over = true
       timer = setTimeout(() => {
         connecting = open()
-      }, AGAIN_MS)
+      }, RETRY_MS)
       timer.unref()
     }
     opening.on('error', lost)
@@ -81,10 +81,10 @@ export function openTrips(url: string, options: { name: string; settings?: Recor
 
   return {
     get ready() {
-      return client !== null && underWay < MOST_TRIPS
+      return client !== null && underWay < MAX_TRIPS
     },
     async run(steps) {
-      if (client === null || underWay >= MOST_TRIPS) throw closed(undefined)
+      if (client === null || underWay >= MAX_TRIPS) throw closed(undefined)
       underWay++
       const fresh: string[] = []
       const trip = createTrip(

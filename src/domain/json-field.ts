@@ -18,7 +18,7 @@ export interface Comparison {
 }
 
 const OPERATORS = { '<': 'lt', '<=': 'le', '=': 'eq', '!=': 'ne', '>=': 'ge', '>': 'gt' } as const
-const MOST_NAMED = 512
+const MAX_NAMED = 512
 
 /** The three parts of `lr<0.01`; null for a text that is no comparison. */
 export function partsOfComparison(text: string): { key: string; op: Operator; value: string } | null {
@@ -36,7 +36,7 @@ export function comparedWith(value: string): Pick<Comparison, 'number' | 'text'>
 /** `lr<0.01`, `optimizer=adam`, `tag="1"` (a text in any case); null for a text that is no comparison. */
 export function readComparison(text: string): Comparison | null {
   const parts = partsOfComparison(text)
-  if (parts === null || parts.key.length > MOST_NAMED) return null
+  if (parts === null || parts.key.length > MAX_NAMED) return null
   const { key, op, value } = parts
   const [, quoted] = /^"(.*)"$/u.exec(value) ?? []
   return { key, op, ...(quoted === undefined ? comparedWith(value) : { text: quoted }) }

@@ -71,7 +71,7 @@ export interface PagePlan {
 }
 
 /** In more parents than this a page is looked for in one walk over the whole list. */
-const MOST_WALKS = 100
+const MAX_WALKS = 100
 
 /**
  * The keys of the pages: rows (parent, key, started_at, sort_rank, sort_number, sort_text), for a `with page as
@@ -95,7 +95,7 @@ export function keysetPages(db: Db, plan: PagePlan, by: SortBy, { limit, after }
       from unnest(${[...scope.each]}::bigint[]) as s (key) cross join lateral (${walk(inScope(db, plan))}) w`
   }
   const keys = scope.together
-  if (by.byStart && keys !== null && keys.length > 1 && keys.length <= MOST_WALKS) {
+  if (by.byStart && keys !== null && keys.length > 1 && keys.length <= MAX_WALKS) {
     return db`
       select 0::bigint parent, w.*
       from unnest(${[...keys]}::bigint[]) as s (key)

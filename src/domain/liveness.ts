@@ -69,7 +69,7 @@ const instantBefore = (thresholdMin: number, clock: Clock): Date | null =>
   canJudge(thresholdMin, clock) ? new Date(clock.now.getTime() - thresholdMin * MINUTE_MS) : null
 
 /** Fewer samples than this are no evidence: one of them and silence is not idle. */
-export const LEAST_LOW_SAMPLES = 5
+export const MIN_LOW_SAMPLES = 5
 
 /**
  * Was the GPU of a running job below 5% for the threshold, and do samples still say so? The job's own snapshots decide; a job without any is judged
@@ -83,7 +83,7 @@ export function isIdle(
   if (job.status !== 'running' || !canJudge(clock.idleJobThresholdMin, clock)) return false
   const gpu = job.gpu.lastAt === null ? batchGpu : job.gpu
   if (gpu.firstAt === null || gpu.lastAt === gpu.busyAt) return false
-  if (gpu.lowSamples < LEAST_LOW_SAMPLES) return false
+  if (gpu.lowSamples < MIN_LOW_SAMPLES) return false
   if (gpu.lastAt === null || sinceMs(gpu.lastAt, clock.now) > (clock.idleJobThresholdMin * MINUTE_MS) / 2)
     return false
   const idleMs = Math.min(sinceMs(gpu.busyAt ?? gpu.firstAt, clock.now), sinceMs(job.startedAt, clock.now))

@@ -41,7 +41,7 @@ export interface Standing {
 export type ProjectRow = Prisma.ProjectGetPayload<{ include: { owner: true } }>
 
 /** Points of one answer: 2 million take 40 MB of JSON. Sampled series hardly reach it. */
-export const MOST_POINTS_ANSWERED = 2_000_000
+export const MAX_POINTS_ANSWERED = 2_000_000
 
 export function createContext(options: {
   caller: Caller
@@ -102,7 +102,7 @@ export function createContext(options: {
     }),
     dashboardMemory: options.dashboardMemory ?? createDashboardMemory(),
     mailConfigured: options.mailConfigured ?? false,
-    pointsLeft: MOST_POINTS_ANSWERED,
+    pointsLeft: MAX_POINTS_ANSWERED,
   }
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../domain/metrics/index.ts'
 import { Problem } from '../problem.ts'
 import { builder } from './builder.ts'
-import { type Context, MOST_POINTS_ANSWERED } from './context.ts'
+import { type Context, MAX_POINTS_ANSWERED } from './context.ts'
 
 /** Series in columns, whole or sampled so that no spike is hidden (contract §6); the same numbers as REST. */
 
@@ -203,7 +203,7 @@ export function spend(context: Context, points: number): void {
   context.pointsLeft -= points
   if (context.pointsLeft < 0) {
     throw new Problem('too_many_points', {
-      detail: `More than ${MOST_POINTS_ANSWERED.toLocaleString('en')} points: sample them, ask for fewer series, or use /metrics.arrow`,
+      detail: `More than ${MAX_POINTS_ANSWERED.toLocaleString('en')} points: sample them, ask for fewer series, or use /metrics.arrow`,
     })
   }
 }

@@ -34,10 +34,10 @@ export interface SharedExecution {
 /** Subscribers get a change within milliseconds of each other; those that come back after a cut take longer. */
 const KEPT_MS = 5_000
 /** Sum of the sizes of the frames whose results are kept, in bytes. */
-const MOST_BYTES = 8 * 1024 * 1024
+const MAX_BYTES = 8 * 1024 * 1024
 
 export function createSharedExecution(): SharedExecution {
-  const results = new LRUCache<string, Promise<ExecutionResult>>({ maxSize: MOST_BYTES, ttl: KEPT_MS })
+  const results = new LRUCache<string, Promise<ExecutionResult>>({ maxSize: MAX_BYTES, ttl: KEPT_MS })
   const counts = { executed: 0, shared: 0 }
 
   function resultOf(

@@ -15,7 +15,7 @@ import { costError } from './limits.ts'
 /** What graphql-sse is given to run: a subscription's frames as they are, or an operation that a client sent. */
 
 /** A subscription has one field; a document that is longer wants something else. */
-const MOST_TOKENS = 1_000
+const MAX_TOKENS = 1_000
 
 /** A result with the frame that it was made of. */
 export interface FrameResult extends ExecutionResult {
@@ -55,7 +55,7 @@ export function resultsOf(
 /** Whether the request is a subscription, so that it is answered with a stream where the client takes one. */
 export function isSubscription({ query, operationName }: Record<string, unknown>): boolean {
   try {
-    const document = parse(String(query), { maxTokens: MOST_TOKENS, noLocation: true })
+    const document = parse(String(query), { maxTokens: MAX_TOKENS, noLocation: true })
     const name = typeof operationName === 'string' ? operationName : undefined
     return getOperationAST(document, name)?.operation === 'subscription'
   } catch {
@@ -81,7 +81,7 @@ export function readOperation(
   const { query, operationName } = params
   const variables = (params.variables ?? {}) as Record<string, unknown>
   try {
-    const document = parse(String(query), { maxTokens: MOST_TOKENS })
+    const document = parse(String(query), { maxTokens: MAX_TOKENS })
     const name = typeof operationName === 'string' ? operationName : undefined
     if (getOperationAST(document, name)?.operation !== 'subscription') {
       throw new GraphQLError('Only subscriptions are streamed: send queries to /graphql as JSON')

@@ -58,8 +58,8 @@ export interface SseTimes {
 const TIMES: SseTimes = { pingMs: 15_000, stallMs: 60_000, retryMs: 2_000 }
 
 /** What may wait to be written to one client; one frame always may. */
-const MOST_FRAMES = 64
-const MOST_BYTES = 64 * 1024
+const MAX_FRAMES = 64
+const MAX_BYTES = 64 * 1024
 /** Every so many pings tell the cursor, so that one of a quiet stream does not grow older than the log. */
 const CURSOR_EVERY_PINGS = 20
 
@@ -278,4 +278,4 @@ export function createSse(options: {
 }
 
 const isFull = ({ marks, unwritten }: Stream): boolean =>
-  marks.length >= MOST_FRAMES || (marks.length > 0 && unwritten > MOST_BYTES)
+  marks.length >= MAX_FRAMES || (marks.length > 0 && unwritten > MAX_BYTES)

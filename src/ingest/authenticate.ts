@@ -5,8 +5,8 @@ import { commit, type Writer } from '../stream/commit.ts'
 import type { Sender } from './outcome.ts'
 
 /** How long a found token is taken for granted; the group's transaction asks again before it stores anything. */
-const REMEMBER_MS = 2_000
-const MOST_REMEMBERED = 10_000
+const CACHED_MS = 2_000
+const MAX_CACHED = 10_000
 
 export interface Authenticator {
   /**
@@ -54,13 +54,13 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
       const clock = Date.now()
       const known = remembered.get(text)
       if (known !== undefined && known.until > clock) return known.sender
-      if (remembered.size >= MOST_REMEMBERED) remembered.clear()
+      if (remembered.size >= MAX_CACHED) remembered.clear()
       const sender = find(text)
-      remembered.set(text, { sender, until: clock + REMEMBER_MS })
+      remembered.set(text, { sender, until: clock + CACHED_MS })
       sender.then(
         (known) => {
-          if (found.size >= MOST_REMEMBERED) found.clear()
-          found.set(authorization as string, { sender: known, until: clock + REMEMBER_MS })
+          if (found.size >= MAX_CACHED) found.clear()
+          found.set(authorization as string, { sender: known, until: clock + CACHED_MS })
         },
         () => remembered.delete(text),
       )

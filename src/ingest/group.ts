@@ -14,18 +14,18 @@ import { createQueue, type Submission } from './queue.ts'
  * Past this much waiting work new requests are told to come back (503), so that memory stays bounded: at once those of
  * users who take more than their share, everybody at twice as much.
  */
-const MOST_WAITING_CHARACTERS = 64 * 1024 * 1024
+const MAX_WAITING_CHARACTERS = 64 * 1024 * 1024
 /**
  * The same for time: what would wait for longer is refused before it is read. A burst of so many events is always let
  * in, and until large groups tell how fast this machine is, it is taken for a quick one.
  */
-const MOST_WAITING_S = 1.2
+const MAX_WAITING_S = 1.2
 const BURST_EVENTS = 20_000
 const PER_S_AT_FIRST = 20_000
 const LARGE_GROUP = 500
 /** What a large group leaves of the weight of those before it. */
 const FADE = 0.8
-const MOST_ATTEMPTS = 8
+const MAX_ATTEMPTS = 8
 /** How long a group waits for its requests where nothing is under way. */
 const GATHER_MS = 2
 
@@ -79,10 +79,10 @@ export function createGroupCommit(
   const lately = { events: PER_S_AT_FIRST, seconds: 1 }
   /** When the last group was over, on the clock of `performance`. */
   let overAt = 0
-  const mostEvents = (): number => Math.max(BURST_EVENTS, (lately.events / lately.seconds) * MOST_WAITING_S)
+  const mostEvents = (): number => Math.max(BURST_EVENTS, (lately.events / lately.seconds) * MAX_WAITING_S)
   /** Events and characters that wait, by user. */
   const events = createFairShare(mostEvents)
-  const characters = createFairShare(() => MOST_WAITING_CHARACTERS)
+  const characters = createFairShare(() => MAX_WAITING_CHARACTERS)
 
   function next(): Submission[] {
     const group = queue.take()
@@ -168,7 +168,7 @@ export function createGroupCommit(
       } catch (error) {
         const fault = databaseFault(error)
         const repeated = (error as { code?: string }).code === '23505'
-        if ((fault === 'retry' || repeated) && attempt < MOST_ATTEMPTS) continue
+        if ((fault === 'retry' || repeated) && attempt < MAX_ATTEMPTS) continue
         if (fault === 'bad_value' && !repeated) {
           if (items.length === 1) return [{ problem: refusedByDatabase(error) }]
           const half = items.length >> 1

@@ -1,6 +1,6 @@
 import { Problem } from '../problem.ts'
 
-const MOST_BUCKETS = 10_000
+const MAX_BUCKETS = 10_000
 
 export interface RateLimit {
   /** Events per second that a token may send on average. */
@@ -31,7 +31,7 @@ export function createLimiter(
       const at = clock()
       let bucket = buckets.get(tokenId)
       if (bucket === undefined) {
-        if (buckets.size >= MOST_BUCKETS) forgetFull(at)
+        if (buckets.size >= MAX_BUCKETS) forgetFull(at)
         bucket = { level: burst, at }
         buckets.set(tokenId, bucket)
       }
@@ -58,6 +58,6 @@ export function createLimiter(
   function forgetFull(at: number): void {
     for (const [id, b] of buckets)
       if (b.level + ((at - b.at) / 1000) * eventsPerS >= burst) buckets.delete(id)
-    if (buckets.size >= MOST_BUCKETS) buckets.clear()
+    if (buckets.size >= MAX_BUCKETS) buckets.clear()
   }
 }

@@ -4,10 +4,10 @@ import type { ProjectAccess } from '../domain/projects/index.ts'
 import { createIdSupply, type IdSupply } from './claim.ts'
 
 /** Series of all remembered jobs together; about 200 bytes each. */
-const MOST_SERIES = 100_000
-const MOST_PROJECTS = 1_000
+const MAX_SERIES = 100_000
+const MAX_PROJECTS = 1_000
 /** Of one project. */
-const MOST_SENDERS = 1_000
+const MAX_SENDERS = 1_000
 
 export interface RememberedBatch {
   /** As the group left it; its versions say whether it still is so. */
@@ -40,7 +40,7 @@ export interface Memory {
   readonly ids: IdSupply
 }
 
-export function createMemory(mostSeries = MOST_SERIES): Memory {
+export function createMemory(mostSeries = MAX_SERIES): Memory {
   const batches = new Map<string, { remembered: RememberedBatch; series: number }>()
   const projects = new Map<string, RememberedProject>()
   let series = 0
@@ -69,8 +69,8 @@ export function createMemory(mostSeries = MOST_SERIES): Memory {
     project: (slug) => projects.get(slug),
     keepProject(access, version, senders) {
       const known = projects.get(access.slug)
-      if (known === undefined || known.version !== version || known.senders.size > MOST_SENDERS) {
-        if (projects.size >= MOST_PROJECTS) projects.clear()
+      if (known === undefined || known.version !== version || known.senders.size > MAX_SENDERS) {
+        if (projects.size >= MAX_PROJECTS) projects.clear()
         projects.set(access.slug, { access, version, senders: new Set(senders) })
         return
       }

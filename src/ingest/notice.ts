@@ -70,8 +70,8 @@ function endOf(
   }
 }
 
-const MOST_TITLE = 256
-const MOST_TEXT = 10_000
+const MAX_TITLE = 256
+const MAX_TEXT = 10_000
 
 /** What a run calls out with a log line: `data.alert`, `{title, text?}`; undefined for anything else. */
 function alertOf(alert: unknown): Detail | undefined {
@@ -79,7 +79,7 @@ function alertOf(alert: unknown): Detail | undefined {
   const { title, text } = alert as { title?: unknown; text?: unknown }
   if (typeof title !== 'string' || title === '') return undefined
   return {
-    alert: title.slice(0, MOST_TITLE).toWellFormed(),
-    ...(typeof text === 'string' && text !== '' ? { reason: text.slice(0, MOST_TEXT).toWellFormed() } : {}),
+    alert: title.slice(0, MAX_TITLE).toWellFormed(),
+    ...(typeof text === 'string' && text !== '' ? { reason: text.slice(0, MAX_TEXT).toWellFormed() } : {}),
   }
 }

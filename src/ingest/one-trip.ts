@@ -21,8 +21,8 @@ import { isWrittenTogether, writingSteps } from './write.ts'
 const UNKNOWN = '@'
 
 /** Groups that ask first after a group that did not and was refused; doubled each time, up to the most. */
-const LEAST_REST = 2
-const MOST_REST = 64
+const MIN_REST = 2
+const MAX_REST = 64
 
 /**
  * The short way for what nearly every group is: further epochs, lines and snapshots of jobs that this server wrote
@@ -61,7 +61,7 @@ interface Link {
 }
 
 /** Ids that are kept for groups to come, of which one may be sent before the answer to the one before brings new ones. */
-const LEAST_SPARE_IDS = 2_048
+const MIN_SPARE_IDS = 2_048
 const SPARE_BLOCKS = 32
 
 export function createOneTrip(
@@ -70,7 +70,7 @@ export function createOneTrip(
   options: AdmissionRules & { wake: () => void },
 ): OneTrip {
   let resting = 0
-  let rest = LEAST_REST
+  let rest = MIN_REST
   let sent = 0
   /** Sent last and not answered yet. */
   let last: Link | undefined
@@ -102,7 +102,7 @@ export function createOneTrip(
     try {
       const [, proof] = await trip
       const [version, blocks] = proof?.[0] as [string, string]
-      rest = LEAST_REST
+      rest = MIN_REST
       options.wake()
       for (const batch of standing.batches.values())
         if (batch.version === link.version) batch.version = version
@@ -114,7 +114,7 @@ export function createOneTrip(
       if (databaseFault(error) === 'away') throw error
       if (link.before?.failed !== true) {
         resting = rest
-        rest = Math.min(rest * 2, MOST_REST)
+        rest = Math.min(rest * 2, MAX_REST)
       }
       return undefined
     } finally {
@@ -139,7 +139,7 @@ export function createOneTrip(
       if (folded === undefined) return undefined
       const changes = changesOf(standing, folded, admission.admitted, [])
       const link = nextLink(before)
-      const spare = memory.ids.size < LEAST_SPARE_IDS ? SPARE_BLOCKS : 0
+      const spare = memory.ids.size < MIN_SPARE_IDS ? SPARE_BLOCKS : 0
       const trip = trips.run([
         step('batches.lock_progress', lock(recalled)),
         step('ingest.prove', prove(recalled, blocksFor(items.length) + spare, link)),

@@ -1,7 +1,7 @@
 import type { Item, Outcome } from './outcome.ts'
 
-const MOST_EVENTS = 1_000
-const MOST_CHARACTERS = 8 * 1024 * 1024
+const MAX_EVENTS = 1_000
+const MAX_CHARACTERS = 8 * 1024 * 1024
 /** Of the requests that were outstanding lately, how many a group waits for. */
 const SHARE = 0.5
 /** How much of what was seen a group ago is still counted on. */
@@ -45,7 +45,7 @@ export function createQueue(): Queue {
   /** Waits for enough to be there. */
   let heed = nobody
   const enough = (): boolean =>
-    queue.length > 0 && (queue.length >= Math.ceil(outstanding * SHARE) || waiting.events >= MOST_EVENTS)
+    queue.length > 0 && (queue.length >= Math.ceil(outstanding * SHARE) || waiting.events >= MAX_EVENTS)
   return {
     waiting,
     get length() {
@@ -63,7 +63,7 @@ export function createQueue(): Queue {
       let characters = 0
       let n = 0
       for (const s of queue) {
-        if (n > 0 && (events + s.items.length > MOST_EVENTS || characters + s.characters > MOST_CHARACTERS))
+        if (n > 0 && (events + s.items.length > MAX_EVENTS || characters + s.characters > MAX_CHARACTERS))
           break
         events += s.items.length
         characters += s.characters

@@ -27,7 +27,7 @@ export interface Receiver {
   readonly counts: { stored: number; duplicate: number; refused: number }
 }
 
-const MOST_EVENTS = 500
+const MAX_EVENTS = 500
 
 export interface Receipt<T> {
   body: T
@@ -93,9 +93,9 @@ function arrayOf({ value }: Body): unknown[] {
       errors: [{ path: '', message: 'must be an array' }],
     })
   }
-  if (value.length > MOST_EVENTS) {
+  if (value.length > MAX_EVENTS) {
     throw new Problem('too_many_events', {
-      detail: `${value.length} events in one request; ${MOST_EVENTS} at most`,
+      detail: `${value.length} events in one request; ${MAX_EVENTS} at most`,
     })
   }
   return value

@@ -2,7 +2,7 @@ import { canonicalInstant } from '../db/instant.ts'
 import type { Receipt } from '../domain/events/index.ts'
 
 /** A timestamp further ahead of its receipt counts as its time of receipt (contract §10 "Time"). */
-const MOST_AHEAD_MS = 5 * 60_000
+const MAX_AHEAD_MS = 5 * 60_000
 /** Canonical instants have years of four digits, from 1 on: PostgreSQL has no year 0. */
 const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')
 
@@ -35,7 +35,7 @@ export function createReceptionist(now: () => Date, staleAfterMin: number): Rece
       at: canonical(atMs),
       atMs,
       sentAtMs,
-      aheadAfter: canonical(atMs + MOST_AHEAD_MS),
+      aheadAfter: canonical(atMs + MAX_AHEAD_MS),
       aliveFrom: canonical((sentAtMs ?? atMs) - staleAfterMin * 60_000),
       next() {
         lastMicros = Math.max(lastMicros + 1, atMs * 1000)

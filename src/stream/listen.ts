@@ -2,10 +2,10 @@ import { Client } from 'pg'
 
 /** The NOTIFY channel of the change log (commit.ts). */
 const BELL = 'changes'
-const AGAIN_MS = 500
+const RETRY_MS = 500
 /** A connection that a firewall swallowed looks open for minutes; one question in a while tells. */
-const ASK_EVERY_MS = 2_000
-const PATIENCE_MS = 2_000
+const POLL_MS = 2_000
+const TIMEOUT_MS = 2_000
 
 export interface Listener {
   stop(): Promise<void>
@@ -33,8 +33,8 @@ export function startListening(options: {
     const client = new Client({
       connectionString: options.url,
       application_name: 'svc listen',
-      connectionTimeoutMillis: PATIENCE_MS,
-      query_timeout: PATIENCE_MS,
+      connectionTimeoutMillis: TIMEOUT_MS,
+      query_timeout: TIMEOUT_MS,
       keepAlive: true,
     })
     let over = false
@@ -53,7 +53,7 @@ export function startListening(options: {
       await client.query(`listen ${BELL}`)
       failing = false
       options.ring()
-      while (!over && !(await settlesWithin(lost, ASK_EVERY_MS))) {
+      while (!over && !(await settlesWithin(lost, POLL_MS))) {
         await client.query('/* listen.alive */ select 1')
       }
     })()
@@ -73,7 +73,7 @@ export function startListening(options: {
         if (!failing && !stopping.signal.aborted) options.failed(error)
         failing = true
       })
-      if (!stopping.signal.aborted) await pause(AGAIN_MS, stopping.signal)
+      if (!stopping.signal.aborted) await pause(RETRY_MS, stopping.signal)
     }
   }
   const running = run()

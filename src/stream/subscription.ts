@@ -17,8 +17,8 @@ import type { Following, Teller, Telling } from './tell.ts'
  */
 
 /** What a queue holds at most; one frame always has room. */
-const MOST_FRAMES = 64
-const MOST_BYTES = 64 * 1024
+const MAX_FRAMES = 64
+const MAX_BYTES = 64 * 1024
 /** Rows of the log that a backfill reads at once: they are small, the text is made in slices. */
 const ROWS = 200
 
@@ -90,7 +90,7 @@ export function createSubscription<V>(
   let averageSize = 1_000
 
   const hasRoomFor = (frame: Frame): boolean =>
-    queue.length === 0 || (queue.length < MOST_FRAMES && queued + frame.size <= MOST_BYTES)
+    queue.length === 0 || (queue.length < MAX_FRAMES && queued + frame.size <= MAX_BYTES)
 
   function enqueue(frame: Frame): void {
     queue.push(frame)
@@ -127,7 +127,7 @@ export function createSubscription<V>(
       rows = page
       readTo = page.length < ROWS ? upTo : (page.at(-1) as LoggedChange).seq
     }
-    const slice = rows.slice(0, Math.max(1, Math.min(MOST_FRAMES, Math.floor(MOST_BYTES / averageSize))))
+    const slice = rows.slice(0, Math.max(1, Math.min(MAX_FRAMES, Math.floor(MAX_BYTES / averageSize))))
     const tellings = slice.length === 0 ? [] : await gate(() => teller.tell(slice))
     rows = rows.slice(slice.length)
     for (const telling of tellings) {

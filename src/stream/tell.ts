@@ -53,7 +53,7 @@ export interface Teller<V> {
 }
 
 /** Text that is kept to be told again, in bytes. */
-const MOST_KEPT = 8 * 1024 * 1024
+const MAX_KEPT = 8 * 1024 * 1024
 /** A text is kept as the domain made it and as bytes. */
 const MADE_OF = 2
 /** What a telling takes beside its text. */
@@ -92,7 +92,7 @@ export function createTeller<V>(options: {
     entry.size += by
     size += by
     for (const [oldest, { size: freed }] of kept) {
-      if (size <= MOST_KEPT) break
+      if (size <= MAX_KEPT) break
       kept.delete(oldest)
       size -= freed
     }

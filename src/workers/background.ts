@@ -31,9 +31,9 @@ export interface CronTask {
 const JOBS = 4
 /** Each running cron task holds one to be alone; one listens; the rest fetch and finish jobs. */
 const CONNECTIONS = JOBS + 3
-const AGAIN_MS = 2_000
+const RETRY_MS = 2_000
 /** Of the ten seconds of a drain. */
-const PATIENCE_MS = 3_000
+const TIMEOUT_MS = 3_000
 /** Advisory locks of two numbers: this, and a hash of the task's name. */
 const TASK_LOCKS = 7_041_779
 const MIGRATION_LOCK = 7_041_780
@@ -95,7 +95,7 @@ export async function startBackground(options: {
       noHandleSignals: true,
       preset: {
         worker: {
-          gracefulShutdownAbortTimeout: PATIENCE_MS / 3,
+          gracefulShutdownAbortTimeout: TIMEOUT_MS / 3,
           // In batches, though of one: only those are awaited. Else a connection that breaks over the mark of a job that
           // is over would be a rejection that nobody handles, which ends the process.
           completeJobBatchDelay: 0,
@@ -115,7 +115,7 @@ export async function startBackground(options: {
           log.warn({ err }, 'background work was interrupted; it is started again')
       })
       runner = undefined
-      await sleep(AGAIN_MS, undefined, { signal: stopping.signal }).catch(() => {})
+      await sleep(RETRY_MS, undefined, { signal: stopping.signal }).catch(() => {})
     }
   }
   const running = runOn()
@@ -136,7 +136,7 @@ export async function startBackground(options: {
         await running
         return true
       })()
-      const clean = await Promise.race([ended, sleep(PATIENCE_MS, false)])
+      const clean = await Promise.race([ended, sleep(TIMEOUT_MS, false)])
       abandoned = !clean
       await presence.stop({ clean })
       if (clean) await pool.end()

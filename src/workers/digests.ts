@@ -30,7 +30,7 @@ interface Services {
 }
 
 /** What a digest tells of one by one; the rest is counted. */
-const MOST_ENTRIES = 20
+const MAX_ENTRIES = 20
 const HOUR_MS = 3_600_000
 
 /**
@@ -64,7 +64,7 @@ async function sendDigest(
 
   const home = homeOf(config, port())
   const entries: DigestEntry[] = []
-  for (const { firing, project } of told.slice(0, MOST_ENTRIES)) {
+  for (const { firing, project } of told.slice(0, MAX_ENTRIES)) {
     const facts = await readFacts(sql, firing)
     if (facts !== undefined) entries.push({ project, headline: headlineOf(facts), url: pageOf(home, facts) })
   }

@@ -15,9 +15,9 @@ const EVERY_MS = 5_000
 /** The newest jobs are looked at in every round; the others, so many a round, in turn. */
 const NEWEST_KEYS = 2_000
 const OTHER_KEYS = 5_000
-const MOST_JOBS = 2_000
+const MAX_JOBS = 2_000
 /** A job that keeps losing its chunks to late events is packed once in so long. */
-const AGAIN_MS = 60_000
+const RETRY_MS = 60_000
 
 export interface Packer {
   /** Packs what waits; returns when nothing among the keys it looked at does. */
@@ -29,7 +29,7 @@ export function createPacker({
   sql,
   writer,
   sizes,
-  againMs = AGAIN_MS,
+  againMs = RETRY_MS,
 }: {
   sql: Sql
   writer: Writer
@@ -46,7 +46,7 @@ export function createPacker({
 
   async function pack(keys: { from: number; to: number }, signal: AbortSignal | undefined): Promise<void> {
     const now = performance.now()
-    const found = (await findPackable(sql, keys, MOST_JOBS, sizes)).filter((job) => isDue(job, now))
+    const found = (await findPackable(sql, keys, MAX_JOBS, sizes)).filter((job) => isDue(job, now))
     const batches = new Map<number, number[]>()
     for (const { jobKey, batchKey } of found)
       batches.set(batchKey, [...(batches.get(batchKey) ?? []), jobKey])

@@ -21,11 +21,11 @@ export interface Presence {
   stop(how: { clean: boolean }): Promise<void>
 }
 
-const BEAT_MS = 3_000
+const HEARTBEAT_MS = 3_000
 /** Without a beat for longer, events may have been unable to come in. */
 const BREAK_S = 30
 /** A server without its lock is given so long to take it again, before its jobs are given to others. */
-const MERCY_S = 15
+const GRACE_S = 15
 /** Advisory locks of two numbers: this, and a server's own. */
 const SERVER_LOCKS = 7_041_781
 
@@ -65,7 +65,7 @@ export async function startPresence(options: {
   })
   let failing = false
   const loop: Loop = startLoop({
-    everyMs: BEAT_MS,
+    everyMs: HEARTBEAT_MS,
     work: async () => {
       await beat()
       failing = false
@@ -137,7 +137,7 @@ async function noteReachable(sql: Sql, now: Date): Promise<Date> {
 async function buryDead(sql: Sql, own: number, log: Logger): Promise<void> {
   const dead = await sql<{ number: number; pool_id: string | null }[]>`/* presence.bury */
     delete from servers s
-    where s.number <> ${own} and s.seen_at < clock_timestamp() - ${MERCY_S} * interval '1 second'
+    where s.number <> ${own} and s.seen_at < clock_timestamp() - ${GRACE_S} * interval '1 second'
       and not exists (select from (${serversUp(sql)}) u where u.number = s.number)
     returning s.number, s.pool_id`
   if (dead.length === 0) return

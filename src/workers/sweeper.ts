@@ -59,7 +59,7 @@ export interface SweepOptions {
 /** The cron task, and the lock that a sweep holds. */
 export const SWEEP_TASK = 'sweep'
 
-const LEAST_PAUSE_MS = 5
+const MIN_PAUSE_MS = 5
 const TELL_EVERY_MS = 10_000
 /** Batches whose events are looked for together. */
 const BATCHES_AT_ONCE = 20
@@ -124,14 +124,14 @@ async function agreedTime(sql: Sql, hostNow: () => Date): Promise<Date> {
   if (row === undefined) throw new Error('the database did not tell its time')
   // The database answered somewhere between the two: a slow answer is no difference.
   const aheadMs = Math.max(before - row.ms, row.ms - hostNow().getTime())
-  if (aheadMs > MOST_SKEW_MS) {
+  if (aheadMs > MAX_SKEW_MS) {
     throw new Error(
       `nothing was deleted: the clock of this machine (${new Date(before).toISOString()}) and that of the database (${new Date(row.ms).toISOString()}) differ by more than 5 minutes. Set the one that is wrong (chrony, ntpd)`,
     )
   }
   return new Date(row.ms)
 }
-const MOST_SKEW_MS = 5 * 60_000
+const MAX_SKEW_MS = 5 * 60_000
 
 /**
  * One sweep from outside of a server.
@@ -180,7 +180,7 @@ function createRound({ sql, writer, log, cutoffs, stretches, steps, signal }: Su
       toldAt = ended
       log.info({ ...done }, 'sweep: so far')
     }
-    await sleep(Math.max(LEAST_PAUSE_MS, ended - begun), undefined, { signal }).catch(() => {})
+    await sleep(Math.max(MIN_PAUSE_MS, ended - begun), undefined, { signal }).catch(() => {})
     return result
   }
 

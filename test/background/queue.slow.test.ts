@@ -69,13 +69,13 @@ const add = (task: string, what: string, options = '') =>
     task,
     what,
   ])
-const PATIENCE = { timeout: 60_000, interval: 50 }
+const TIMEOUT = { timeout: 60_000, interval: 50 }
 const doneOf = (what: string): string[] => done.filter((line) => line.endsWith(` ${what}`))
 
 test('servers that start at the same time on a new database all come up', async () => {
   await Promise.all(['a', 'b', 'c'].map((name) => startServer(name)))
   await add('note', 'first')
-  await expect.poll(() => doneOf('first').length, PATIENCE).toBe(1)
+  await expect.poll(() => doneOf('first').length, TIMEOUT).toBe(1)
 })
 
 test('a job is done once, however many servers there are, and only if its transaction commits', async () => {
@@ -85,7 +85,7 @@ test('a job is done once, however many servers there are, and only if its transa
     throw new Error('undo')
   }).catch(() => {})
   await Promise.all(Array.from({ length: 20 }, (_, i) => add('note', `n${i}`)))
-  await expect.poll(() => done.filter((line) => / n\d+$/.test(line)).length, PATIENCE).toBe(20)
+  await expect.poll(() => done.filter((line) => / n\d+$/.test(line)).length, TIMEOUT).toBe(20)
   await sleep(300)
   for (let i = 0; i < 20; i++) expect(doneOf(`n${i}`)).toHaveLength(1)
   expect(doneOf('undone')).toEqual([])
@@ -95,20 +95,20 @@ test('a task that throws harms no other', async () => {
   await startServer('a')
   await Promise.all(Array.from({ length: 10 }, () => add('fail', 'x', ', max_attempts := 1')))
   await add('note', 'after the failures')
-  await expect.poll(() => doneOf('after the failures').length, PATIENCE).toBe(1)
+  await expect.poll(() => doneOf('after the failures').length, TIMEOUT).toBe(1)
 })
 
 test('after all its connections were cut a server goes on by itself', async () => {
   await startServer('a')
   await add('note', 'before the cut')
-  await expect.poll(() => doneOf('before the cut').length, PATIENCE).toBe(1)
+  await expect.poll(() => doneOf('before the cut').length, TIMEOUT).toBe(1)
   for (let i = 0; i < 3; i++) {
     await database.sql`select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and application_name in ('svc background', 'svc presence')`
     await sleep(200)
   }
   await add('note', 'after the cut')
-  await expect.poll(() => doneOf('after the cut').length, PATIENCE).toBe(1)
+  await expect.poll(() => doneOf('after the cut').length, TIMEOUT).toBe(1)
 })
 
 test.each([
@@ -134,13 +134,13 @@ test.each([
   )
   await holder`select pg_advisory_lock(4711)`
   await holder`commit`
-  await expect.poll(async () => (await marking()).length, PATIENCE).toBe(1)
+  await expect.poll(async () => (await marking()).length, TIMEOUT).toBe(1)
   for (const { pid } of await marking()) await holder`select pg_terminate_backend(${pid})`
   await holder`drop trigger hold on graphile_worker._private_jobs`
   await holder`select pg_advisory_unlock(4711)`
   holder.release()
   await add('note', `after that was ${how}`)
-  await expect.poll(() => doneOf(`after that was ${how}`).length, PATIENCE).toBe(1)
+  await expect.poll(() => doneOf(`after that was ${how}`).length, TIMEOUT).toBe(1)
 })
 
 test('a cron task runs in one server at a time, and what it throws ends nothing', async () => {
@@ -183,7 +183,7 @@ test('a job that was held by a server that is gone is given to another within ha
   await add('note', 'left behind', ", run_at := now() + interval '1 hour'")
   await sql`update graphile_worker._private_jobs set locked_by = 'pool-gone', locked_at = now(), run_at = now()
     where payload ->> 'what' = 'left behind'`
-  await expect.poll(() => doneOf('left behind').length, PATIENCE).toBe(1)
+  await expect.poll(() => doneOf('left behind').length, TIMEOUT).toBe(1)
   expect(await sql`select from servers where pool_id = 'pool-gone'`).toHaveLength(0)
 })
 
@@ -196,7 +196,7 @@ test('a server that stops leaves what it was at to the others, and is forgotten'
   }
   const a = await startServer('a', { work })
   await add('note', 'long')
-  await expect.poll(() => begun, PATIENCE).toBe(1)
+  await expect.poll(() => begun, TIMEOUT).toBe(1)
   running.splice(running.indexOf(a), 1)
   await a.stop()
   expect(doneOf('long')).toHaveLength(1)

@@ -178,14 +178,14 @@ async function withWriters(
   ).finally(() => sql.end({ timeout: 5 }))
 }
 
-const PATIENCE = patienceMs(120)
+const TIMEOUT = patienceMs(120)
 const ALL_WELL = { missing: 0, repeated: 0, outOfOrder: 0, linesAmiss: 0 }
 
 test('sixteen writers, two servers, cuts at any byte: nothing missing, nothing twice, in order', {
-  timeout: PATIENCE,
+  timeout: TIMEOUT,
 }, async () => {
   await withWriters(false, async (write) => {
-    const outcome = await runUnderCuts('ordered', write, { cuts: CUTS, mostMs: PATIENCE })
+    const outcome = await runUnderCuts('ordered', write, { cuts: CUTS, mostMs: TIMEOUT })
     expect(outcome).toMatchObject(ALL_WELL)
     expect(outcome.cuts).toBeGreaterThanOrEqual(CUTS)
     expect(outcome.switches).toBeGreaterThan(CUTS / 10)
@@ -194,7 +194,7 @@ test('sixteen writers, two servers, cuts at any byte: nothing missing, nothing t
 })
 
 test('the same through the doors of both servers, in arrays of several batches', {
-  timeout: PATIENCE,
+  timeout: TIMEOUT,
 }, async () => {
   let count = 0
   const send = async (batch: { id: string }, writer: number) => {
@@ -209,12 +209,12 @@ test('the same through the doors of both servers, in arrays of several batches',
     const { status } = await server.call('POST', '/api/events/batch', { token: door.token, body: events })
     expect(status).toBe(200)
   }
-  const outcome = await runUnderCuts('through the doors', send, { cuts: CUTS, mostMs: PATIENCE })
+  const outcome = await runUnderCuts('through the doors', send, { cuts: CUTS, mostMs: TIMEOUT })
   expect(outcome).toMatchObject(ALL_WELL)
   expect(outcome.cuts).toBeGreaterThanOrEqual(CUTS)
 })
 
-test('control: without the lock that orders the log, messages are lost', { timeout: PATIENCE }, async () => {
+test('control: without the lock that orders the log, messages are lost', { timeout: TIMEOUT }, async () => {
   await withWriters(true, async (write) => {
     let lost = 0
     // Ends with the first loss, which a slow machine may take several rounds to have.

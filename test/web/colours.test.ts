@@ -5,8 +5,8 @@ import { contrastOf, differenceOf, labOf, SIGHTS } from './colour-difference.ts'
 const BACKGROUND = { light: '#ffffff', dark: '#0f1218' } as const
 const THEMES = ['light', 'dark'] as const
 /** Ten times what is just noticeable: two lines of a chart are told apart at a glance. */
-const LEAST_SAFE = 10
-const LEAST_OF_ALL = 6
+const MIN_SAFE = 10
+const MIN_OF_ALL = 6
 
 const palette = (theme: 'light' | 'dark', many = COLOURS): string[] =>
   Array.from({ length: many }, (_, place) => colourAt(place, theme))
@@ -40,11 +40,11 @@ describe.each(THEMES)('in the %s theme', (theme) => {
     Object.keys(SIGHTS) as (keyof typeof SIGHTS)[],
   )('the first eight colours differ under %s', (sight) => {
     const { pair, difference } = closest(palette(theme, SAFE_COLOURS), sight)
-    expect(difference, pair).toBeGreaterThanOrEqual(LEAST_SAFE)
+    expect(difference, pair).toBeGreaterThanOrEqual(MIN_SAFE)
   })
   test('all colours differ for normal sight', () => {
     const { pair, difference } = closest(palette(theme), 'normal')
-    expect(difference, pair).toBeGreaterThanOrEqual(LEAST_OF_ALL)
+    expect(difference, pair).toBeGreaterThanOrEqual(MIN_OF_ALL)
   })
   test('every colour stands out from the background', () => {
     for (const colour of palette(theme))

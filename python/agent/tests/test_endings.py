@@ -22,7 +22,7 @@ from .kit.real_server import Service
 from .kit.wait import until
 
 REPORTER = Path(__file__).resolve().parents[2] / "reporter" / "src"
-MOST_S = 20.0
+MAX_S = 20.0
 """So long after an end the service shows it."""
 WAIT = "time.sleep(600)"
 TRAIN = """
@@ -68,8 +68,8 @@ class Run:
         return found
 
     def until_over(self) -> dict[str, Any]:
-        """The batch, once the service does not show it as running; at most MOST_S from now."""
-        until(lambda: self.shown()["status"] != "running", f"for {self.batch} to be over; {self.said()}", MOST_S)
+        """The batch, once the service does not show it as running; at most MAX_S from now."""
+        until(lambda: self.shown()["status"] != "running", f"for {self.batch} to be over; {self.said()}", MAX_S)
         return self.shown()
 
     def kill(self) -> None:
@@ -153,7 +153,7 @@ def test_a_stop_ends_a_cooperative_run_that_never_calls_through_the_agent(
     this_host.run()
     run = start(loop, STOP="cooperative")
     this_host.service.ok("POST", f"/api/batches/{run.batch}/stop", this_host.person.session, {})
-    run.process.wait(MOST_S)
+    run.process.wait(MAX_S)
     shown = run.until_over()
     assert shown["status"] == "stopped"
     until(lambda: "exited" in _steps(this_host, run), "for the agent's result")

@@ -136,7 +136,7 @@ def test_a_git_that_hangs_does_not_hold_up_the_training(
     tool.write_text("#!/bin/sh\nexec sleep 30\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(_snapshot, "_GIT_PATIENCE_S", 0.3)
+    monkeypatch.setattr(_snapshot, "_GIT_TIMEOUT_S", 0.3)
     begin = time.monotonic()
     with make() as run:
         with run.job("a") as job:

@@ -8,7 +8,7 @@ import type { Client, Connection } from 'pg'
 /** Rows travel in blocks of about this size, however small they are. */
 const BLOCK_BYTES = 256 * 1024
 /** Blocks that may wait for the writer; beyond that the server is asked to pause. */
-const MOST_BLOCKS = 4
+const MAX_BLOCKS = 4
 
 /** What `pg` gives a query to do; the parts that COPY needs. */
 interface Conversation {
@@ -52,7 +52,7 @@ export async function* copyOut(client: Client, statement: string): AsyncGenerato
       bytes += chunk.length
       if (bytes < BLOCK_BYTES) return
       closeBlock()
-      if (blocks.length >= MOST_BLOCKS) connection?.stream.pause()
+      if (blocks.length >= MAX_BLOCKS) connection?.stream.pause()
     },
     handleCopyInResponse() {},
     handleCommandComplete() {},
@@ -70,7 +70,7 @@ export async function* copyOut(client: Client, statement: string): AsyncGenerato
   for (;;) {
     const block = blocks.shift()
     if (block !== undefined) {
-      if (blocks.length < MOST_BLOCKS / 2) connection?.stream.resume()
+      if (blocks.length < MAX_BLOCKS / 2) connection?.stream.resume()
       yield block
     } else if (failure !== undefined) throw failure
     else if (over) return

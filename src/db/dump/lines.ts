@@ -3,7 +3,7 @@ const NEWLINE = 0x0a
 const END = Buffer.from('\\.\n')
 const END_AFTER_ROW = Buffer.from('\n\\.\n')
 /** The header names every column of every table: a line of some kilobytes. */
-const MOST_LINE = 16 * 1024 * 1024
+const MAX_LINE = 16 * 1024 * 1024
 
 /** A backup's text, read once from front to back: lines, and the rows between them. */
 export interface Lines {
@@ -36,7 +36,7 @@ export function readLines(source: AsyncIterable<Buffer>, heed: (bytes: Buffer) =
       for (;;) {
         const end = rest.indexOf(NEWLINE)
         if (end >= 0) return take(end + 1).toString('utf8', 0, end)
-        if (rest.length > MOST_LINE || !(await more())) {
+        if (rest.length > MAX_LINE || !(await more())) {
           if (rest.length === 0) return undefined
           throw new SyntaxError('a line without an end')
         }

@@ -13,9 +13,9 @@ import { type Made, madeBy, sequencesOf, storedTables } from './tables.ts'
 const CURSORS_APART = 100_000_000_000
 const CHANGES_SEQUENCE = 'changes_seq_seq'
 /** How often taking the tables from servers that run is tried, when they and we wait for each other. */
-const MOST_ATTEMPTS = 5
+const MAX_ATTEMPTS = 5
 /** How long a request that runs may hold a table. */
-const LOCK_PATIENCE = '60s'
+const LOCK_TIMEOUT = '60s'
 
 export interface RestoreOptions {
   url: string
@@ -110,7 +110,7 @@ async function beginWithTables(client: Client, names: readonly string[]): Promis
     await client.query('/* restore.begin */ begin')
     try {
       const tables = (await storedTables(client, names)).map(({ name }) => name)
-      await client.query(`/* restore.patience */ set local lock_timeout = '${LOCK_PATIENCE}'`)
+      await client.query(`/* restore.patience */ set local lock_timeout = '${LOCK_TIMEOUT}'`)
       if (tables.length > 0)
         await client.query(`/* restore.lock */ lock table ${listOf(tables)} in access exclusive mode`)
       await client.query('/* restore.patient */ set local lock_timeout = 0')
@@ -119,7 +119,7 @@ async function beginWithTables(client: Client, names: readonly string[]): Promis
       const { code } = error as { code?: string }
       if (code === '55P03')
         throw new Error('a server is using the database and did not let go of it; stop it, and try again')
-      if (code !== '40P01' || attempt === MOST_ATTEMPTS) throw error
+      if (code !== '40P01' || attempt === MAX_ATTEMPTS) throw error
       await client.query('/* restore.again */ rollback')
     }
   }

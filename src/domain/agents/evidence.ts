@@ -53,7 +53,7 @@ export interface Pace {
 const SETTLING_MS = 60_000
 /** An epoch that takes so many times as long as usual, and is not merely a slow one, is late. */
 const LATE_FACTOR = 10
-const LATE_LEAST_MS = 120_000
+const LATE_MIN_MS = 120_000
 
 export function judge(evidence: BatchEvidence, clock: Clock): Verdict {
   if (evidence.status !== 'running') return { liveness: null, reasons: [] }
@@ -110,7 +110,7 @@ function latePaces({ paces, aliveAt, lastSeenAt }: BatchEvidence, clock: Clock):
   // After the last event by the service's clock, before it by the host's. That one may be wrong, but durations by it hold.
   const silentMs = sinceMs(aliveAt, clock.now)
   for (const { jobId, usualS, lastAt } of paces) {
-    const patienceMs = Math.max(LATE_FACTOR * usualS * 1000, LATE_LEAST_MS)
+    const patienceMs = Math.max(LATE_FACTOR * usualS * 1000, LATE_MIN_MS)
     const waitedMs = silentMs + Math.max(0, Date.parse(lastSeenAt) - Date.parse(lastAt))
     if (waitedMs > patienceMs && clock.now.getTime() - clock.startedAt.getTime() >= patienceMs) {
       late.push(

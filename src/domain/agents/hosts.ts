@@ -164,7 +164,7 @@ export async function hostsOfBatches(
 }
 
 /** Batches whose resources one page of a host shows. */
-const MOST_BATCHES = 20
+const MAX_BATCHES = 20
 
 /** The newest batches that ran on the host in a span of Unix seconds, as far as the caller sees them. */
 export async function batchesOnHost(
@@ -180,7 +180,7 @@ export async function batchesOnHost(
     where b.owner_id = ${host.user_id} and b.host = ${host.hostname} and b.deleted_at is null
       and s.last_seen_at >= to_timestamp(${span.from}) and b.started_at <= to_timestamp(${span.to})
       and ${visibleProjectsFilter(db, caller)}
-    order by b.started_at desc, b.key desc limit ${MOST_BATCHES}`
+    order by b.started_at desc, b.key desc limit ${MAX_BATCHES}`
 }
 
 /** Those of these agents that the caller may follow: its own, all of them for an administrator. */

@@ -18,7 +18,7 @@ export interface RerunWish {
 }
 
 /** One variable of a process's environment takes at most 128 KiB. */
-const MOST_ENV_BYTES = 100_000
+const MAX_ENV_BYTES = 100_000
 
 interface Standing {
   host: string | null
@@ -160,7 +160,7 @@ async function environmentFor(
   env.SVC_RERUN_JOBS = JSON.stringify(wanted)
   env.SVC_RERUN_DONE = JSON.stringify(done)
   for (const list of [env.SVC_RERUN_JOBS, env.SVC_RERUN_DONE]) {
-    if (Buffer.byteLength(list) > MOST_ENV_BYTES) throw new Problem('too_many_jobs')
+    if (Buffer.byteLength(list) > MAX_ENV_BYTES) throw new Problem('too_many_jobs')
   }
   return { env, jobs }
 }

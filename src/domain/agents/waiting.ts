@@ -25,7 +25,7 @@ export interface WaitingCommand {
 }
 
 /** Commands in one answer; the others wait for the next poll. */
-const MOST_DELIVERED = 500
+const MAX_DELIVERED = 500
 
 /** The agent's pending commands, oldest first. Those that waited for a day are expired. */
 export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Done<WaitingCommand[]>> {
@@ -47,7 +47,7 @@ export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Do
       case when c.kind = 'stop' then b.process end process, c.env, c.authorized_by "authorizedBy", c.overridden, c.created_at "createdAt", c.delivered_at is not null delivered
     from agent_commands c join batches b on b.key = c.batch_key
     where c.agent_id = ${agent.id} and c.state = 'pending' and (c.kind = 'stop' or b.deleted_at is null)
-    order by c.number limit ${MOST_DELIVERED}`
+    order by c.number limit ${MAX_DELIVERED}`
   const fresh = rows.filter((row) => !row.delivered)
   if (fresh.length > 0) {
     await tx`/* commands.delivered */

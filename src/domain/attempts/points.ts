@@ -14,7 +14,7 @@ export interface AttemptPoints {
 }
 
 /** Values that are in memory at once. */
-const MOST_VALUES = 4_000_000
+const MAX_VALUES = 4_000_000
 /** Events that are read at a time. */
 const PIECE = 1_000
 
@@ -40,9 +40,9 @@ export async function pointsOf(
       column = new Map()
       columns.set(name, column)
     }
-    if (!column.has(epoch) && ++held > MOST_VALUES) {
+    if (!column.has(epoch) && ++held > MAX_VALUES) {
       throw new Problem('too_many_points', {
-        detail: `The attempt has more than ${MOST_VALUES.toLocaleString('en')} values: ask for fewer series`,
+        detail: `The attempt has more than ${MAX_VALUES.toLocaleString('en')} values: ask for fewer series`,
       })
     }
     column.set(epoch, value)

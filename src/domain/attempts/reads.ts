@@ -7,7 +7,7 @@ import { type AttemptedJob, type Latest, latestAttempts } from './latest.ts'
 import type { Attempt } from './view.ts'
 
 /** Of a job that began more often, the latest so many attempts are told of. */
-const MOST_ATTEMPTS = 500
+const MAX_ATTEMPTS = 500
 
 /**
  * The attempts of each of these jobs within its batch, oldest first. A job with one attempt costs look-ups; one with
@@ -66,7 +66,7 @@ async function boundsOf(
     from unnest(${jobs.map(({ key }) => key)}::bigint[]) as u (job_key)
     cross join lateral (
       select min(s.ts) ts from (
-        select ts from events where job_key = u.job_key and type in (${typeCodes(db, 'job_start')}) order by ts desc limit ${MOST_ATTEMPTS}) s) first
+        select ts from events where job_key = u.job_key and type in (${typeCodes(db, 'job_start')}) order by ts desc limit ${MAX_ATTEMPTS}) s) first
     join events e on e.job_key = u.job_key and e.type in (${typeCodes(db, 'job_start', 'job_done', 'job_failed')}) and e.ts >= first.ts`
   const marks = new Map<number, ToldMark[]>()
   for (const row of rows) {
@@ -81,7 +81,7 @@ async function boundsOf(
       purged: row.purged,
     })
   }
-  return new Map([...marks].map(([key, list]) => [key, attemptsIn(list).slice(-MOST_ATTEMPTS)]))
+  return new Map([...marks].map(([key, list]) => [key, attemptsIn(list).slice(-MAX_ATTEMPTS)]))
 }
 
 interface EpochsRow {

@@ -9,7 +9,7 @@ import type { Attempt } from './view.ts'
 const FARTHEST_BACK = 20
 const FARTHEST_FORTH = 40
 /** Of a job that was run in more batches, the latest so many are told of. */
-const MOST_RERUNS = 100
+const MAX_RERUNS = 100
 
 /**
  * The same job in the batches that reran its batch and in those that its batch reran, as far as the caller sees them: of
@@ -42,7 +42,7 @@ export async function rerunsOfJobs(
       from unnest(${jobs.map((job) => job.key)}::bigint[]) as x (key) join jobs u on u.key = x.key
       join family f on f.of_batch = u.batch_key and f.key <> u.batch_key
       join jobs j on j.batch_key = f.key and j.id = u.id)
-    select job_key, of_key from numbered where nth <= ${MOST_RERUNS} order by nth desc`
+    select job_key, of_key from numbered where nth <= ${MAX_RERUNS} order by nth desc`
   const found = new Map<number, Attempt[]>()
   if (rows.length === 0) return found
   const others = await readJobs(db, [...new Set(rows.map((row) => row.job_key))])

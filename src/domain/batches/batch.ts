@@ -178,7 +178,7 @@ function applyStart(
     .sort()
   if (fields.length === 0) return undefined
   return {
-    fields: fields.slice(0, MOST_CONFLICTING),
+    fields: fields.slice(0, MAX_CONFLICTING),
     said: {
       command: short(said['env/command']),
       cwd: short(said['env/cwd']),
@@ -189,8 +189,8 @@ function applyStart(
 
 /** Differs with every process, also when a run is resumed by the same command. */
 const OF_THE_PROCESS = new Set(['env/pid', 'env/env_names'])
-const MOST_CONFLICTING = 50
-const MOST_SHOWN = 4_096
+const MAX_CONFLICTING = 50
+const MAX_SHOWN = 4_096
 
 const isSettledField = (name: string): boolean =>
   name === 'command' || name === 'host' || name.startsWith('env/')
@@ -202,7 +202,7 @@ function withoutSettled(values: Record<string, unknown>): Record<string, unknown
   return rest
 }
 
-const short = (value: unknown): string | null => text(value)?.slice(0, MOST_SHOWN).toWellFormed() ?? null
+const short = (value: unknown): string | null => text(value)?.slice(0, MAX_SHOWN).toWellFormed() ?? null
 
 function settle(batch: BatchState, ending: Ending, traceback: string | null): void {
   if (batch.ending !== null && ending.stamp <= batch.ending.stamp) return

@@ -10,7 +10,7 @@ export interface SentConflict extends StartConflict {
 }
 
 /** Per batch. More of them would tell its owner nothing new. */
-const MOST_OF_A_BATCH = 20
+const MAX_OF_A_BATCH = 20
 
 /**
  * Records starts that contradict what the first start of their batch settled (contract §10), for the timeline. The
@@ -44,7 +44,7 @@ export async function recordConflicts(
       insert into start_conflicts (batch_key, at, user_id, token_name, last4, fields, said, digest)
       select s.batch_key, ${now.toISOString()}::timestamptz, s.user_id, t.name, t.last4, s.fields, s.said, s.digest
       from sent s left join tokens t on t.id = s.token_id
-      where s.place + (select count(*) from start_conflicts k where k.batch_key = s.batch_key) <= ${MOST_OF_A_BATCH}
+      where s.place + (select count(*) from start_conflicts k where k.batch_key = s.batch_key) <= ${MAX_OF_A_BATCH}
       order by s.n
       on conflict do nothing
       returning batch_key)

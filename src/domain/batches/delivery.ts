@@ -18,7 +18,7 @@ export interface DeliveryView {
 }
 
 /** Jobs whose gaps are told with the receipt of the batch. */
-const MOST_JOBS_WITH_GAPS = 20
+const MAX_JOBS_WITH_GAPS = 20
 const JOBS_AT_ONCE = 500
 
 /** The delivery receipt of a batch that exists. */
@@ -49,7 +49,7 @@ async function gapsIn(db: Db, batchKey: number): Promise<Pick<DeliveryView, 'mis
     const jobs = await deliveryOfJobs(db, batchKey, { limit: JOBS_AT_ONCE, after })
     for (const job of jobs.filter(({ missing, steady }) => missing > 0 && steady)) {
       found.missing_epochs += job.missing
-      if (found.gaps.length < MOST_JOBS_WITH_GAPS) found.gaps.push({ job_id: job.job_id, ranges: job.gaps })
+      if (found.gaps.length < MAX_JOBS_WITH_GAPS) found.gaps.push({ job_id: job.job_id, ranges: job.gaps })
     }
     if (jobs.length < JOBS_AT_ONCE) return found
     after = jobs.at(-1)?.key
@@ -77,7 +77,7 @@ export interface JobDelivery {
   gaps: [from: number, to: number][]
 }
 
-const MOST_GAPS = 50
+const MAX_GAPS = 50
 /**
  * A pace is steady where so many of the steps have the usual length and no two longer ones follow each other, as they do
  * where a script logs less often from some point on.
@@ -128,7 +128,7 @@ export async function deliveryOfJobs(
       every: gaps?.every ?? (row.epochs > 1 ? 1 : null),
       missing: gaps?.missing ?? 0,
       steady: gaps?.steady ?? true,
-      gaps: gaps?.gaps.slice(0, MOST_GAPS) ?? [],
+      gaps: gaps?.gaps.slice(0, MAX_GAPS) ?? [],
     }
   })
 }

@@ -7,9 +7,9 @@ import { type Merged, mergeFields } from '../merge.ts'
  */
 
 /** Of a name and of a group, in characters; longer ones are cut. A page shows them in one line. */
-export const MOST_LABEL = 256
+export const MAX_LABEL = 256
 /** Of notes, in characters; longer ones are cut. */
-export const MOST_NOTES = 65_536
+export const MAX_NOTES = 65_536
 
 /** The part of a batch that they are kept in. */
 interface Detailed {
@@ -35,7 +35,7 @@ export function noteDetails(
     const label = labelOf(data[name])
     if (label !== undefined) fields[name] = label
   }
-  if (typeof data.notes === 'string') fields.notes = cut(data.notes, MOST_NOTES)
+  if (typeof data.notes === 'string') fields.notes = cut(data.notes, MAX_NOTES)
   for (const name of ['config', 'summary'] as const) {
     const value = data[name]
     if (typeof value !== 'object' || value === null || Array.isArray(value)) continue
@@ -72,7 +72,7 @@ function under(details: Merged | null, prefix: string): Record<string, unknown> 
 /** One line of text; undefined for anything that is none. */
 function labelOf(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
-  const label = cut(value.replace(/\p{Cc}+/gu, ' ').trim(), MOST_LABEL).trim()
+  const label = cut(value.replace(/\p{Cc}+/gu, ' ').trim(), MAX_LABEL).trim()
   return label === '' ? undefined : label
 }
 

@@ -33,7 +33,7 @@ export interface FieldValue {
 }
 
 /** Texts are ordered by their beginnings: a cursor carries them. */
-const MOST_SORTED = 200
+const MAX_SORTED = 200
 
 /** Over a row `t` of batches: whether any of its jobs meets it. */
 export function meets(db: Db, condition: FieldCondition): Fragment {
@@ -66,7 +66,7 @@ export function fieldOrder(
     joins: db`
       left join lateral (
         select ${pick}(v.number) filter (where v.number <> 'NaN') number, max(v.number) filter (where v.number = 'NaN') nan,
-          ${pick}(left(v.word, ${MOST_SORTED}) collate "C") word
+          ${pick}(left(v.word, ${MAX_SORTED}) collate "C") word
         from jobs j cross join lateral (select ${number ?? db`null::float8`} number, ${text ?? db`null::text`} word) v
         where j.batch_key = t.key) tf on true`,
   }
@@ -168,7 +168,7 @@ export interface KnownFields {
   tags: string[]
 }
 const LOOKED_AT = 2_000
-const MOST_NAMES = 300
+const MAX_NAMES = 300
 
 export async function knownFields(db: Db, projectKey: number): Promise<KnownFields> {
   const [found] = await db<KnownFields[]>`/* batches.known_fields */
@@ -181,12 +181,12 @@ export async function knownFields(db: Db, projectKey: number): Promise<KnownFiel
     select
       array(select n from (
         select distinct jsonb_object_keys(params) n from j union select 'model' from j where model is not null
-        union select 'dataset' from j where dataset is not null) x order by n limit ${MOST_NAMES}) params,
+        union select 'dataset' from j where dataset is not null) x order by n limit ${MAX_NAMES}) params,
       array(select distinct n from j join job_progress p on p.job_key = j.key cross join unnest(p.series) n
-        order by n limit ${MOST_NAMES}) series,
-      array(select distinct host from b where host is not null order by host limit ${MOST_NAMES}) hosts,
-      array(select distinct u.name from b join users u on u.id = b.owner_id order by u.name limit ${MOST_NAMES}) owners,
-      array(select distinct t from b cross join unnest(tags) t order by t limit ${MOST_NAMES}) tags`
+        order by n limit ${MAX_NAMES}) series,
+      array(select distinct host from b where host is not null order by host limit ${MAX_NAMES}) hosts,
+      array(select distinct u.name from b join users u on u.id = b.owner_id order by u.name limit ${MAX_NAMES}) owners,
+      array(select distinct t from b cross join unnest(tags) t order by t limit ${MAX_NAMES}) tags`
   if (found === undefined) throw new Error('a select without a table gave no row')
   return found
 }

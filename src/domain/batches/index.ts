@@ -16,7 +16,7 @@ export { BATCH_STATES, type BatchView, batchFields, type Environment } from './b
 export { closeBatches } from './closing.ts'
 export { recordConflicts, type SentConflict } from './conflicts.ts'
 export { type DeliveryView, deliveryOf, deliveryOfJobs, type JobDelivery } from './delivery.ts'
-export { type Details, MOST_LABEL, MOST_NOTES } from './details.ts'
+export { type Details, MAX_LABEL, MAX_NOTES } from './details.ts'
 export {
   type BatchField,
   type FieldCondition,

@@ -104,7 +104,7 @@ function planOf(
 }
 
 /** Texts are ordered by their beginnings: a cursor carries them. */
-const MOST_SORTED = 200
+const MAX_SORTED = 200
 
 function sortBy(db: Db, { by, descending }: BatchOrder): SortBy & { joins?: Fragment } {
   const joins = db`join batch_progress tp on tp.batch_key = t.key`
@@ -117,15 +117,15 @@ function sortBy(db: Db, { by, descending }: BatchOrder): SortBy & { joins?: Frag
     case 'status':
       return { text: db`t.status`, descending }
     case 'host':
-      return { text: db`left(t.host, ${MOST_SORTED})`, descending }
+      return { text: db`left(t.host, ${MAX_SORTED})`, descending }
     case 'owner':
       return {
-        text: db`left(tu.name, ${MOST_SORTED})`,
+        text: db`left(tu.name, ${MAX_SORTED})`,
         descending,
         joins: db`join users tu on tu.id = t.owner_id`,
       }
     case 'id':
-      return { text: db`left(t.id, ${MOST_SORTED})`, descending }
+      return { text: db`left(t.id, ${MAX_SORTED})`, descending }
     case 'progress':
       // Of a running one it moves, but by its events only: the pages of a list are of one moment.
       return {

@@ -76,8 +76,8 @@ export interface Estimates {
 
 const DRAWS = 101
 /** Bounds the work for batches of thousands of jobs. */
-const MOST_STEPS = 20_000
-const LEAST_EPOCHS = 3
+const MAX_STEPS = 20_000
+const MIN_EPOCHS = 3
 const GONE_AFTER_MS = 15 * 60_000
 /** After so many jobs more, one counts half. */
 const HALF_LIFE = 10
@@ -94,10 +94,10 @@ export function estimate(facts: BatchFacts): Estimates {
     job,
     rest: restOf(job, facts.now, usualEnd, durations),
   }))
-  const enough = facts.epochs >= LEAST_EPOCHS || facts.nCompleted >= 1
+  const enough = facts.epochs >= MIN_EPOCHS || facts.nCompleted >= 1
   const jobs = new Map<number, Eta | null>()
   for (const { job, rest } of running) {
-    const known = job.epochs >= LEAST_EPOCHS || facts.nCompleted >= 1
+    const known = job.epochs >= MIN_EPOCHS || facts.nCompleted >= 1
     jobs.set(
       job.key,
       known && rest !== null
@@ -117,7 +117,7 @@ export function estimate(facts: BatchFacts): Estimates {
   const known = rests as Rest[]
   const slots = slotsOf(facts, ended)
   const pause = pending === 0 ? 0 : pauseOf(facts, ended)
-  const count = Math.max(15, Math.min(DRAWS, Math.floor(MOST_STEPS / (pending + known.length + 1))))
+  const count = Math.max(15, Math.min(DRAWS, Math.floor(MAX_STEPS / (pending + known.length + 1))))
   const ends = draws(count, () => {
     // What the jobs of one batch have in common is drawn once for all of them.
     const shared = whole === null ? 1 : Math.exp(whole.sigma * gaussian(random))

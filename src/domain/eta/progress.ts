@@ -13,7 +13,7 @@ export interface Counted {
 }
 
 /** Batches of more unfinished jobs are counted by their jobs alone: there one epoch moves nothing that is seen. */
-const MOST_UNFINISHED = 16
+const MAX_UNFINISHED = 16
 
 const finished = (b: Counted): number => b.n_completed + b.n_failed + b.n_stopped
 
@@ -26,7 +26,7 @@ export async function progressOf(db: Db, batches: readonly Counted[]): Promise<M
   const keys = counted
     .filter(
       (b) =>
-        b.status !== 'completed' && b.n_jobs > b.n_completed && b.n_jobs - b.n_completed <= MOST_UNFINISHED,
+        b.status !== 'completed' && b.n_jobs > b.n_completed && b.n_jobs - b.n_completed <= MAX_UNFINISHED,
     )
     .map((b) => b.key)
   const shares = keys.length === 0 ? new Map<number, number>() : await unfinishedShares(db, keys)

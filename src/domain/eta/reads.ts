@@ -32,8 +32,8 @@ export const NO_ETA: ShownEta = { etaS: null, lowS: null, highS: null, etaAt: nu
 
 /** The latest epochs of a running job, jobs that run and the latest that ended, as far as they are looked at. */
 const RECENT_EPOCHS = 24
-const MOST_RUNNING = 256
-const MOST_ENDED = 64
+const MAX_RUNNING = 256
+const MAX_ENDED = 64
 /** Silence after which an estimate stands as it was at the last sign of life. */
 const SILENT_MS = 15 * 60_000
 
@@ -127,7 +127,7 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
       from batches b
       cross join lateral (
         select * from jobs where batch_key = b.key and status = 'running'
-        order by started_at desc, key desc limit ${MOST_RUNNING}) j
+        order by started_at desc, key desc limit ${MAX_RUNNING}) j
       join job_progress p on p.job_key = j.key
       left join lateral (select epoch, ts from epochs where job_key = j.key order by epoch limit 1) f on true
       left join lateral (
@@ -143,7 +143,7 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
       from batches b
       cross join lateral (
         select * from jobs where batch_key = b.key and status <> 'running' and ended_at is not null
-        order by started_at desc, key desc limit ${MOST_ENDED}) j
+        order by started_at desc, key desc limit ${MAX_ENDED}) j
       join job_progress p on p.job_key = j.key
       where b.key = any (${keys}::bigint[]) and b.status = 'running'`,
   ])

@@ -7,7 +7,7 @@ import { type BatchEtas, etaOf, type ShownEta } from './reads.ts'
  * are kept for a second, and only as long as the batch has not been heard of since.
  */
 const KEPT_MS = 1_000
-const MOST_KEPT = 1_000
+const MAX_KEPT = 1_000
 
 interface Kept {
   stamp: string
@@ -50,7 +50,7 @@ export async function recentEtasOf(
     if (one?.etas !== undefined) found.set(key, later(one.etas, at - one.at))
   }
   for (const key of known.keys()) {
-    if (known.size <= MOST_KEPT) break
+    if (known.size <= MAX_KEPT) break
     known.delete(key)
   }
   return found

@@ -74,7 +74,7 @@ function lastOfEachName({ names, values }: Found): Pick<Found, 'names' | 'values
     : { names: [...byName.keys()], values: [...byName.values()] }
 }
 
-const MOST_SHAPES = 16
+const MAX_SHAPES = 16
 /** Names that came lately, the latest first. Jobs of one program all send the same ones. */
 const lately: (readonly string[])[] = []
 
@@ -85,7 +85,7 @@ function shared(names: readonly string[]): readonly string[] {
   if (at === 0 && lately.length > 0) return known
   lately.splice(at, 1)
   lately.unshift(known)
-  if (lately.length > MOST_SHAPES) lately.pop()
+  if (lately.length > MAX_SHAPES) lately.pop()
   return known
 }
 

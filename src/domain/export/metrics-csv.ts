@@ -3,9 +3,9 @@ import { csvCell } from './csv.ts'
 import { createPieces, ROOM } from './pieces.ts'
 
 /** Times that are kept as text; some megabytes. */
-const MOST_SHARED = 50_000
+const MAX_SHARED = 50_000
 /** Characters of a row after its job and key: an epoch, a number, an instant and what stands between them. */
-const MOST_AFTER_PREFIX = 70
+const MAX_AFTER_PREFIX = 70
 
 /** The full history in long form: one row a point. Yields pieces of CSV. */
 export async function* metricsCsv(series: AsyncIterable<TimedSeries>): AsyncGenerator<Buffer> {
@@ -18,9 +18,9 @@ export async function* metricsCsv(series: AsyncIterable<TimedSeries>): AsyncGene
     // The series of one job mostly share their times; writing those costs as much as the rest of the row.
     if (times !== shared) {
       shared = times
-      texts = times.length > MOST_SHARED ? [] : Array.from(times, timeText)
+      texts = times.length > MAX_SHARED ? [] : Array.from(times, timeText)
     }
-    const rows = Math.max(1, Math.floor(ROOM / (Buffer.byteLength(prefix) + MOST_AFTER_PREFIX)))
+    const rows = Math.max(1, Math.floor(ROOM / (Buffer.byteLength(prefix) + MAX_AFTER_PREFIX)))
     for (let from = 0; from < steps.length; from += rows) {
       const written = numberTexts(values.subarray(from, from + rows))
       let text = ''

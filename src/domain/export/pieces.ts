@@ -9,7 +9,7 @@ export interface Pieces {
   text(text: string): void
   /** Appends bytes, at most `ROOM`. */
   bytes(bytes: Uint8Array): void
-  /** Appends whole numbers with commas between them; at most `MOST_NUMBERS`. */
+  /** Appends whole numbers with commas between them; at most `MAX_NUMBERS`. */
   wholeNumbers(numbers: Int32Array | Float64Array): void
   /** Appends finite numbers, likewise, as JSON has them. */
   numbers(numbers: Float64Array): void
@@ -22,7 +22,7 @@ const SIZE = 65_536
 /** What may be appended before `full` is asked again. */
 export const ROOM = 8_192
 /** The longest, such as -1.2345678901234567e-300, has 24 characters. */
-export const MOST_NUMBERS = 256
+export const MAX_NUMBERS = 256
 
 export function createPieces(): Pieces {
   let buffer = Buffer.allocUnsafeSlow(SIZE)

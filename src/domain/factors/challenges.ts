@@ -4,7 +4,7 @@ import type { Tx } from '../../db/sql.ts'
 /** How long a client has to answer. */
 export const CHALLENGE_LIFE_S = 300
 /** Wrong codes that one challenge takes. */
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 
 export type ChallengeKind = 'second_factor' | 'passkey_registration' | 'passkey_sign_in'
 
@@ -42,7 +42,7 @@ export async function tryChallenge(
 ): Promise<string | undefined> {
   const [row] = await tx<{ userId: string }[]>`/* challenges.try */
     update sign_in_challenges set tries = tries + 1
-    where hash = ${digest(challenge)} and kind = ${kind} and expires_at > ${now.toISOString()} and tries < ${MOST_TRIES}
+    where hash = ${digest(challenge)} and kind = ${kind} and expires_at > ${now.toISOString()} and tries < ${MAX_TRIES}
     returning user_id as "userId"`
   return row?.userId
 }

@@ -34,7 +34,7 @@ interface JobRow extends GpuRow {
 }
 
 /** Reasons about single jobs that are told; `idleJobs` names all of them. */
-const MOST_JOBS_EXPLAINED = 20
+const MAX_JOBS_EXPLAINED = 20
 
 export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<Health> {
   const [[batch], jobs, verdicts] = await Promise.all([
@@ -73,7 +73,7 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
     )
   }
   reasons.push(...(verdict?.reasons ?? []))
-  reasons.push(...idle.slice(0, MOST_JOBS_EXPLAINED).map((mark) => mark.reason))
+  reasons.push(...idle.slice(0, MAX_JOBS_EXPLAINED).map((mark) => mark.reason))
   return {
     status: batch.status,
     stalled: stalled !== null,

@@ -3,7 +3,7 @@ import type { Db, Fragment, Tx } from '../../db/sql.ts'
 import type { Change } from '../../stream/change.ts'
 import { livenessOf } from '../agents/index.ts'
 import { aliveAt, type Closing, closeBatches, heardAt } from '../batches/index.ts'
-import { type Clock, idleBefore, LEAST_LOW_SAMPLES, lostBefore, sinceMs, stalledBefore } from '../liveness.ts'
+import { type Clock, idleBefore, lostBefore, MIN_LOW_SAMPLES, sinceMs, stalledBefore } from '../liveness.ts'
 import { type Happening, happened } from '../notifications/index.ts'
 import { type GpuRow, gpuOf } from './gpu-row.ts'
 import { judgeMarks, type Mark, type Marks } from './judge.ts'
@@ -80,9 +80,9 @@ const looksIdle = (db: Db, before: string | null, now: Date): Fragment => {
   j.status = 'running' and j.started_at <= ${before}::timestamptz
   and case when g.gpu_last_at is null
     then coalesce(p.gpu_busy_at, p.gpu_first_at) <= ${before}::timestamptz and p.gpu_last_at is distinct from p.gpu_busy_at
-      and p.gpu_low_samples >= ${LEAST_LOW_SAMPLES} and p.gpu_last_at >= ${recent}
+      and p.gpu_low_samples >= ${MIN_LOW_SAMPLES} and p.gpu_last_at >= ${recent}
     else coalesce(g.gpu_busy_at, g.gpu_first_at) <= ${before}::timestamptz and g.gpu_last_at is distinct from g.gpu_busy_at
-      and g.gpu_low_samples >= ${LEAST_LOW_SAMPLES} and g.gpu_last_at >= ${recent}
+      and g.gpu_low_samples >= ${MIN_LOW_SAMPLES} and g.gpu_last_at >= ${recent}
   end)`
 }
 

@@ -22,7 +22,7 @@ export interface Channel {
 
 const NAMED = new Set(['project', 'batch', 'metrics', 'logs', 'resources', 'host', 'share'])
 const BARE = new Set(['hosts', 'dashboard'])
-const MOST_CHANNELS = 100
+const MAX_CHANNELS = 100
 
 /**
  * Reads the names of channels; one that is named twice counts once.
@@ -31,7 +31,7 @@ const MOST_CHANNELS = 100
 export function readChannels(names: readonly string[]): Channel[] {
   const channels = [...new Set(names)].map(readChannel)
   if (channels.length === 0) throw refused('name at least one channel')
-  if (channels.length > MOST_CHANNELS) throw refused(`at most ${MOST_CHANNELS} channels in one stream`)
+  if (channels.length > MAX_CHANNELS) throw refused(`at most ${MAX_CHANNELS} channels in one stream`)
   return channels
 }
 

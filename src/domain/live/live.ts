@@ -41,14 +41,14 @@ export interface Live {
 }
 
 /** Streams of one process. Each costs a socket and some kilobytes. */
-const MOST_STREAMS = 10_000
+const MAX_STREAMS = 10_000
 /** What permits the streams is asked for again so often, and at once after a change of access. */
-const ASK_EVERY_MS = 2_000
+const POLL_MS = 2_000
 /**
  * No stream is older. It ends and the client comes back with its cursor, which renews the cookie of a page that
  * does nothing but watch.
  */
-const MOST_AGE_MS = 6 * 3_600_000
+const MAX_AGE_MS = 6 * 3_600_000
 
 /** The database was restored from a backup (db/dump): followers reconnect and get a reset. */
 const RESTORED = 'restored'
@@ -128,13 +128,13 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
       return hub.counts
     },
     async follow(caller, names, { after, until, accept } = {}) {
-      if (streams.size >= MOST_STREAMS) throw new Problem('overloaded', { retryAfterS: 5 })
+      if (streams.size >= MAX_STREAMS) throw new Problem('overloaded', { retryAfterS: 5 })
       const at = now()
       // From now on means from what is committed by now: the hub may be a moment behind. Read before the
       // permission, so that nothing lies between that and the stream's being known.
       const since = after === undefined ? await newestSeq(sql) : undefined
       const { followings, grant } = await permit(sql, caller, readChannels(names), at)
-      const oldest = at.getTime() + MOST_AGE_MS
+      const oldest = at.getTime() + MAX_AGE_MS
       const stream: OpenStream = {
         grant,
         subscription: hub.subscribe(followings, { after, since, closed: () => streams.delete(stream) }),
@@ -146,7 +146,7 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
     ring: hub.ring,
     async start() {
       await hub.start()
-      timer = setInterval(() => void ask(), ASK_EVERY_MS)
+      timer = setInterval(() => void ask(), POLL_MS)
       timer.unref()
     },
     async stop() {

@@ -10,7 +10,7 @@ export class EpochGaps {
   /** @param first -Infinity below the first epoch of all */
   add(first: number, last: number): void {
     if (first > last) return
-    if (this.#gaps.length === MOST_GAPS) this.#gaps.shift()
+    if (this.#gaps.length === MAX_GAPS) this.#gaps.shift()
     this.#gaps.push({ first, last })
   }
 
@@ -34,4 +34,4 @@ export class EpochGaps {
 }
 
 /** Of one job; what is forgotten is asked for again. */
-const MOST_GAPS = 64
+const MAX_GAPS = 64

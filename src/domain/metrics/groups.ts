@@ -41,7 +41,7 @@ export interface Group {
 }
 
 /** Buckets of the answer over all groups: a million take about 100 MB of JSON. */
-const MOST_BUCKETS = 1_000_000
+const MAX_BUCKETS = 1_000_000
 /** What is asked for when nobody says. */
 const BUCKETS = 1_000
 
@@ -68,9 +68,9 @@ export async function readGroups(
     const name = JSON.stringify([series.key, series.group])
     let gathered = found.get(name)
     if (gathered === undefined) {
-      if ((found.size + 1) * grid.buckets > MOST_BUCKETS) {
+      if ((found.size + 1) * grid.buckets > MAX_BUCKETS) {
         throw new Problem('too_many_points', {
-          detail: `More than ${MOST_BUCKETS.toLocaleString('en')} buckets over all groups: name the series, ask for fewer points, or group by what has fewer values`,
+          detail: `More than ${MAX_BUCKETS.toLocaleString('en')} buckets over all groups: name the series, ask for fewer points, or group by what has fewer values`,
         })
       }
       gathered = newGathered(series.group, series.key, grid.buckets)

@@ -44,12 +44,12 @@ export interface ReadOptions extends SeriesQuery {
 }
 
 /** Points in memory at once, plus at most one series: 12 bytes each, twice while they are joined. */
-const MOST_POINTS = 250_000
+const MAX_POINTS = 250_000
 /** The same where each series is the caller's. */
-const MOST_KEPT = 1_000_000
+const MAX_KEPT = 1_000_000
 /** Rooms that wait for the next reader: three megabytes each. */
 const rooms: Room[] = []
-const MOST_ROOMS = 4
+const MAX_ROOMS = 4
 /** Jobs whose dictionaries are in memory at once. */
 const JOBS_A_PAGE = 250
 
@@ -79,14 +79,14 @@ export async function* readTimedSeries(
 
 /** As `readSeries`, with what is known of the jobs. */
 export async function* readJobSeries(db: Db, scope: Scope, options: ReadOptions): AsyncGenerator<JobSeries> {
-  const room = rooms.pop() ?? createRoom(MOST_POINTS)
+  const room = rooms.pop() ?? createRoom(MAX_POINTS)
   try {
     const jobs = plannedJobs(db, scope, options)
-    for await (const slice of readSlices(db, jobs, options, { points: MOST_POINTS, room })) {
+    for await (const slice of readSlices(db, jobs, options, { points: MAX_POINTS, room })) {
       for (const series of seriesOf(slice, options)) yield series
     }
   } finally {
-    if (rooms.length < MOST_ROOMS) rooms.push(room)
+    if (rooms.length < MAX_ROOMS) rooms.push(room)
   }
 }
 
@@ -111,7 +111,7 @@ export async function eachSeriesOf(
 ): Promise<void> {
   const keys = query.keys === undefined ? undefined : new Set(query.keys)
   const pages = [jobs.map((job) => plannedFrom(job, keys))]
-  for await (const slice of readSlices(db, pages, query, { points: MOST_KEPT })) {
+  for await (const slice of readSlices(db, pages, query, { points: MAX_KEPT })) {
     for (const series of seriesOf(slice, query)) each(series.jobKey, series)
   }
 }

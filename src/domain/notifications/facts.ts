@@ -62,7 +62,7 @@ interface FiringRow {
   n_jobs: number
 }
 
-const MOST_JOBS = 10
+const MAX_JOBS = 10
 
 /**
  * What a firing's mail is to tell; undefined when there is nothing to send any more: its rule was deleted or switched
@@ -134,7 +134,7 @@ async function readJobs(db: Db, batchKey: number, jobKey: number | null): Promis
       p.last_value
     from jobs j join job_progress p on p.job_key = j.key
     where j.batch_key = ${batchKey} and ${jobKey === null ? db`true` : db`j.key = ${jobKey}`}
-    order by j.status = 'failed' desc, p.last_seen_at desc, j.key desc limit ${MOST_JOBS}`
+    order by j.status = 'failed' desc, p.last_seen_at desc, j.key desc limit ${MAX_JOBS}`
   return rows.map((row) => ({
     id: row.id,
     status: row.status,

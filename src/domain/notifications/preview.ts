@@ -7,7 +7,7 @@ import type { Condition, Rule, Trigger } from './rule.ts'
 
 export const PREVIEW_DAYS = 7
 /** What a preview may take of the database. */
-const MOST_MS = 20_000
+const MAX_MS = 20_000
 
 /**
  * How often a rule would have mailed in the last days, had it been there: counted from what is stored, by the times that
@@ -22,7 +22,7 @@ export async function previewRule(
 ): Promise<{ fired: number; since: string; days: number }> {
   const since = instantOf(new Date(now.getTime() - PREVIEW_DAYS * 86_400_000))
   const times = await transaction(sql, async (tx) => {
-    await tx`/* notifications.preview_limit */ select set_config('statement_timeout', ${String(MOST_MS)}, true)`
+    await tx`/* notifications.preview_limit */ select set_config('statement_timeout', ${String(MAX_MS)}, true)`
     return tx<{ at: string }[]>`/* notifications.preview */
       select t.at from (${timesOf(tx, projectKey, rule, since)}) t
       where t.at >= ${since}::timestamptz and t.at <= ${instantOf(now)}::timestamptz order by t.at`

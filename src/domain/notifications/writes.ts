@@ -10,7 +10,7 @@ import { administeredProject, administeredRule, listRules } from './reads.ts'
 import type { Rule } from './rule.ts'
 
 /** Rules of one project: each costs every group of its events a little. */
-const MOST_RULES = 100
+const MAX_RULES = 100
 
 export type RuleFields = Pick<Rule, 'name' | 'trigger' | 'condition' | 'recipients' | 'enabled' | 'cooldownS'>
 
@@ -26,7 +26,7 @@ export async function createRule(
   await tx`/* notifications.lock_project */ select from projects where key = ${project.key} for no key update`
   const [count] = await tx<{ n: number }[]>`/* notifications.count_rules */
     select count(*)::int n from notification_rules where project_key = ${project.key}`
-  if ((count?.n ?? 0) >= MOST_RULES) throw new Problem('too_many_rules')
+  if ((count?.n ?? 0) >= MAX_RULES) throw new Problem('too_many_rules')
   const [row] = await tx<{ id: string }[]>`/* notifications.create_rule */
     insert into notification_rules (project_key, name, trigger, condition, recipients, enabled, cooldown_s, created_at)
     values (${project.key}, ${fields.name}, ${fields.trigger}, ${conditionJson(fields)}::text::jsonb,

@@ -5,7 +5,7 @@ import type { Known } from '../caller.ts'
 import { isUuid } from '../uuid.ts'
 
 /** As many as one account may have. */
-export const MOST_PASSKEYS = 20
+export const MAX_PASSKEYS = 20
 
 /** A passkey as its owner sees it. */
 export interface Passkey {
@@ -29,7 +29,7 @@ export interface NewPasskey {
   backedUp: boolean
 }
 
-/** All passkeys of the user, oldest first; `MOST_PASSKEYS` at most. */
+/** All passkeys of the user, oldest first; `MAX_PASSKEYS` at most. */
 export const listPasskeys = (db: Db, userId: string): Promise<(Passkey & { credentialId: string })[]> => db<
   (Passkey & { credentialId: string })[]
 >`/* passkeys.list */
@@ -48,7 +48,7 @@ export async function addPasskey(
   await tx`/* passkeys.lock_user */ select from users where id = ${userId} for update`
   const [count] = await tx<{ n: number }[]>`/* passkeys.count */
     select count(*)::int as n from passkeys where user_id = ${userId}`
-  if ((count?.n ?? 0) >= MOST_PASSKEYS) throw new Problem('too_many_passkeys')
+  if ((count?.n ?? 0) >= MAX_PASSKEYS) throw new Problem('too_many_passkeys')
   const { credentialId, publicKey, counter, transports, rpId, backedUp } = passkey
   const [added] = await tx<Passkey[]>`/* passkeys.add */
     insert into passkeys (user_id, credential_id, public_key, counter, transports, rp_id, name, backed_up, created_at)

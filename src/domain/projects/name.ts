@@ -20,11 +20,11 @@ export function projectNameKey(slug: string): string {
   // By the look of either case: I looks like l, and is i.
   const folded = unhomoglyph(unhomoglyph(normalProjectName(slug)).toLowerCase())
   const key = unhomoglyph(folded.toLowerCase()).toLowerCase().replaceAll('i', 'l')
-  if (keys.size >= MOST_KEYS) keys.clear()
+  if (keys.size >= MAX_KEYS) keys.clear()
   keys.set(slug, key)
   return key
 }
-const MOST_KEYS = 10_000
+const MAX_KEYS = 10_000
 /** Every group of events asks for the keys of its projects. */
 const keys = new Map<string, string>()
 

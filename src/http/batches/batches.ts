@@ -9,8 +9,8 @@ import {
   deleteBatches,
   editBatch,
   endBatch,
-  MOST_LABEL,
-  MOST_NOTES,
+  MAX_LABEL,
+  MAX_NOTES,
   readBatches,
   requestStop,
   restoreBatch,
@@ -33,12 +33,12 @@ const tag = shapes.label
 const batchLabel = z
   .string()
   .regex(
-    new RegExp(`^(?!\\s)[^\\p{Cc}\\p{Cs}]{1,${MOST_LABEL}}(?<!\\s)$`, 'u'),
-    `must be 1 to ${MOST_LABEL} characters in one line, not beginning or ending in white space`,
+    new RegExp(`^(?!\\s)[^\\p{Cc}\\p{Cs}]{1,${MAX_LABEL}}(?<!\\s)$`, 'u'),
+    `must be 1 to ${MAX_LABEL} characters in one line, not beginning or ending in white space`,
   )
 const notes = z
   .string()
-  .max(MOST_NOTES, 'must be at most 65,536 characters')
+  .max(MAX_NOTES, 'must be at most 65,536 characters')
   .refine(isStorable, 'must be without NUL characters and lone surrogates')
 const endReason = z
   .string()

@@ -70,11 +70,11 @@ export function opsRoutes(
 const inTime = <T>(answer: Promise<T>): Promise<T> =>
   Promise.race([
     answer,
-    sleep(PATIENCE_MS, undefined, { ref: false }).then(() => {
-      throw new Error(`no answer within ${PATIENCE_MS} ms`)
+    sleep(TIMEOUT_MS, undefined, { ref: false }).then(() => {
+      throw new Error(`no answer within ${TIMEOUT_MS} ms`)
     }),
   ])
-const PATIENCE_MS = 3_000
+const TIMEOUT_MS = 3_000
 
 /** A proxy on this machine passes on requests of others; one that is not trusted cannot say whose. */
 function isOnThisMachine({ ip, headers }: FastifyRequest, trustProxy: boolean): boolean {

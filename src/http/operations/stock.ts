@@ -4,7 +4,7 @@ import { stalledBefore } from '../../domain/liveness.ts'
 import { clockOf, type Services } from '../../services.ts'
 
 /** How long a scrape waits for the database; one that is away must not make the other figures come late. */
-const PATIENCE_MS = 2_000
+const TIMEOUT_MS = 2_000
 
 interface Stock {
   newestChange: number
@@ -77,7 +77,7 @@ export function createStock(services: Services, registers: Registry[]): void {
 
 const inTime = (reading: Promise<Stock>): Promise<Stock | undefined> =>
   new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), PATIENCE_MS)
+    const timer = setTimeout(() => resolve(undefined), TIMEOUT_MS)
     reading.then(resolve, () => resolve(undefined)).finally(() => clearTimeout(timer))
   })
 

@@ -2,7 +2,7 @@ import { Problem, type ProblemCode } from '../../problem.ts'
 import { networkOf } from '../server/network-of.ts'
 
 /** Keys remembered at once; past that the one that was quiet for longest is forgotten. */
-const MOST_KEYS = 10_000
+const MAX_KEYS = 10_000
 
 interface Limit {
   most: number
@@ -48,7 +48,7 @@ function refuseOverLimit({ most, windowMs, code, taken }: Limit, key: string, no
   const recent = (taken.get(key) ?? []).filter((at) => at > now - windowMs)
   taken.delete(key)
   taken.set(key, recent)
-  if (taken.size > MOST_KEYS) taken.delete(taken.keys().next().value as string)
+  if (taken.size > MAX_KEYS) taken.delete(taken.keys().next().value as string)
   const oldest = recent[0]
   if (recent.length < most || oldest === undefined) return
   const retryAfterS = Math.max(1, Math.ceil((oldest + windowMs - now) / 1000))

@@ -10,9 +10,9 @@ export const filterText = z
   .string()
   .regex(/^[^\p{Cc}\p{Cs}]{1,512}$/u, 'must be 1 to 512 characters without control characters')
 
-const MOST_WORDS = 50
+const MAX_WORDS = 50
 /** A parameter that may be given up to `most` times. */
-export const repeatable = <T extends z.ZodType>(item: T, most = MOST_WORDS) =>
+export const repeatable = <T extends z.ZodType>(item: T, most = MAX_WORDS) =>
   z
     .preprocess(
       (value) => (value === undefined ? [] : Array.isArray(value) ? value : [value]),
@@ -70,12 +70,12 @@ export const conditionsQuery = repeatable(
   'A condition that a job of the batch meets: a name, <, <=, =, !=, >= or >, and a number or a text. A bare name is a parameter or the last value of a series. Repeat it for AND',
 )
 
-const MOST_COMPARISONS = 20
+const MAX_COMPARISONS = 20
 /** Conditions on what a job was given or measured, as GraphQL's filter of jobs has them. */
 export const comparisonsQuery = (what: string) =>
   repeatable(
     read(readComparison, 'must be a comparison such as lr<0.01 or optimizer=adam'),
-    MOST_COMPARISONS,
+    MAX_COMPARISONS,
   ).describe(
     `${what}: a name or path (\`opt/lr\`), <, <=, =, !=, >= or >, and a number or a text. A text that reads like a number stands in double quotes. \`=NaN\` finds NaN. A job without the field, or with one of the other kind, is not found. Repeat it for AND`,
   )

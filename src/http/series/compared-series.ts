@@ -18,13 +18,13 @@ import { numberText } from '../request/number-text.ts'
 import { axesQuery, clipShape, drawingOf, groupShape, wholeEpochs, writeGroup } from './metrics.ts'
 
 /** As many as one comparison shows. */
-const MOST_JOBS = 1_000
+const MAX_JOBS = 1_000
 const ofJobs = {
   job_keys: z
     .string()
     .regex(/^[1-9]\d{0,14}(,[1-9]\d{0,14})*$/, 'must be keys of jobs, separated by commas')
     .transform((text) => [...new Set(text.split(',').map(Number))])
-    .refine((keys) => keys.length <= MOST_JOBS, `must be at most ${MOST_JOBS} jobs`)
+    .refine((keys) => keys.length <= MAX_JOBS, `must be at most ${MAX_JOBS} jobs`)
     .describe('The `key` of each job, separated by commas; what the caller does not see is left out'),
   key: z.string().max(128).describe('Name of the series'),
 }

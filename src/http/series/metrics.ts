@@ -88,7 +88,7 @@ export function wholeEpochs(
 }
 
 /** Series whose percentiles are counted at once: two megabytes each. */
-const MOST_CLIPPED = 16
+const MAX_CLIPPED = 16
 const metricsQuery = z
   .strictObject({
     ...keysQuery,
@@ -249,7 +249,7 @@ export const writeGroup = (one: Group): z.output<typeof groupShape> => ({
 function count(counted: Map<string, Percentiles>, key: string, values: Float64Array): void {
   let percentiles = counted.get(key)
   if (percentiles === undefined) {
-    if (counted.size >= MOST_CLIPPED) return
+    if (counted.size >= MAX_CLIPPED) return
     percentiles = createPercentiles()
     counted.set(key, percentiles)
   }

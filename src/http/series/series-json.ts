@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { writeNumber } from '../../domain/events/index.ts'
-import { createPieces, MOST_NUMBERS, type Pieces, ROOM } from '../../domain/export/index.ts'
+import { createPieces, MAX_NUMBERS, type Pieces, ROOM } from '../../domain/export/index.ts'
 import type { Sampled } from '../../domain/metrics/index.ts'
 
 export interface ShownSeries extends Sampled {
@@ -78,9 +78,9 @@ function* written<A extends Int32Array | Float64Array>(
   column: A,
   write: (some: A) => void,
 ): Generator<Buffer> {
-  for (let at = 0; at < column.length; at += MOST_NUMBERS) {
+  for (let at = 0; at < column.length; at += MAX_NUMBERS) {
     if (at > 0) pieces.ascii(',')
-    write(column.subarray(at, at + MOST_NUMBERS) as A)
+    write(column.subarray(at, at + MAX_NUMBERS) as A)
     if (pieces.full) yield pieces.take()
   }
 }

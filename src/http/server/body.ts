@@ -13,8 +13,8 @@ declare module 'fastify' {
 const unzip = promisify(gunzip)
 
 /** How much of a refused body is still taken off the wire, in bytes and milliseconds. */
-const MOST_LEFT_BYTES = 64 * 1024 * 1024
-const MOST_LEFT_MS = 30_000
+const MAX_LEFT_BYTES = 64 * 1024 * 1024
+const MAX_LEFT_MS = 30_000
 
 /**
  * Lets the client send what is left of a body that was refused for its length. Most clients send all of it before they
@@ -23,8 +23,8 @@ const MOST_LEFT_MS = 30_000
 export function readToItsEnd({ raw }: FastifyRequest, reply: FastifyReply): void {
   if (raw.complete) return
   reply.removeHeader('connection')
-  let left = MOST_LEFT_BYTES
-  const late = setTimeout(() => raw.socket.destroy(), MOST_LEFT_MS).unref()
+  let left = MAX_LEFT_BYTES
+  const late = setTimeout(() => raw.socket.destroy(), MAX_LEFT_MS).unref()
   raw.on('data', (chunk: Buffer) => {
     left -= chunk.length
     if (left < 0) raw.socket.destroy()

@@ -3,9 +3,9 @@ import compress from '@fastify/compress'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 
 /** Less than this is one or two packets in any form. */
-const LEAST_BYTES = 4_096
+const MIN_BYTES = 4_096
 /** More than this is compressed beside the thread that answers requests. */
-const MOST_AT_ONCE_BYTES = 16_384
+const MAX_AT_ONCE_BYTES = 16_384
 const PIECE_BYTES = 65_536
 
 /**
@@ -21,8 +21,8 @@ export async function compressAnswers(app: FastifyInstance): Promise<void> {
   await app.register(compress, {
     globalDecompression: false,
     encodings: ['br', 'gzip'],
-    threshold: LEAST_BYTES,
-    syncThreshold: MOST_AT_ONCE_BYTES,
+    threshold: MIN_BYTES,
+    syncThreshold: MAX_AT_ONCE_BYTES,
     brotliOptions: { params: { [constants.BROTLI_PARAM_QUALITY]: 1 }, chunkSize: PIECE_BYTES },
     zlibOptions: { level: 1, chunkSize: PIECE_BYTES },
   })

@@ -3,7 +3,7 @@ import { createFairShare } from '../../ingest/index.ts'
 import { Problem } from '../../problem.ts'
 
 /** Requests that one process works on at a time. More than that would only wait, and be answered too late. */
-const MOST_REQUESTS = 1_000
+const MAX_REQUESTS = 1_000
 /** Of those, what users who send events share; the rest is kept for those who hold less than their part of it. */
 const SHARED = 0.8
 
@@ -33,7 +33,7 @@ const ALWAYS = new Set(['/livez', '/readyz', '/metrics'])
  * @param limits.perAddress requests at a time of one client address, which `SVC_TRUST_PROXY` decides
  */
 export function shedLoad(app: FastifyInstance, limits: { perAddress: number; most?: number }): Load {
-  const { perAddress, most = MOST_REQUESTS } = limits
+  const { perAddress, most = MAX_REQUESTS } = limits
   const load = { inFlight: 0, shed: 0 }
   const ofAddress = new Map<string, number>()
   const ofUsers = createFairShare(() => most * SHARED)

@@ -3,12 +3,12 @@ import { Problem } from '../../problem.ts'
 import { sendProblem } from './respond.ts'
 
 /** A body that is longer under way than the time-out must have come at this rate on average, in bytes a second. */
-const LEAST_RATE = 16 * 1024
-const LOOK_EVERY_MS = 500
+const MIN_RATE = 16 * 1024
+const CHECK_EVERY_MS = 500
 /** A body of an address that has too many under way is only given up for others after this time. */
 const YOUNG_MS = 2_000
 /** What bodies that are under way may hold in memory together. */
-const MOST_BYTES = 256 * 1024 * 1024
+const MAX_BYTES = 256 * 1024 * 1024
 
 export interface SlowBodies {
   /** Requests whose body is on its way. */
@@ -27,7 +27,7 @@ interface Waiting {
 }
 
 /**
- * Ends requests whose body does not come: after `timeoutS` seconds, unless it comes at `LEAST_RATE`, with 408
+ * Ends requests whose body does not come: after `timeoutS` seconds, unless it comes at `MIN_RATE`, with 408
  * `request_timeout` and the connection closed. One address may have `perAddress` bodies under way; beyond that, and
  * where all of them together hold too much memory, the oldest gives way to those that came later, so that a client that
  * holds back bodies hurts itself alone. A body that is not read because its request was refused has the same time.
@@ -69,7 +69,7 @@ export function limitBodyTime(
         continue
       }
       const read = raw.socket.bytesRead - one.readBefore
-      if (now - one.since > limits.timeoutS * 1000 + (read / LEAST_RATE) * 1000) late.add(one)
+      if (now - one.since > limits.timeoutS * 1000 + (read / MIN_RATE) * 1000) late.add(one)
       bytes += read
       const others = ofAddress.get(one.address)
       if (others === undefined) ofAddress.set(one.address, [one])
@@ -80,7 +80,7 @@ export function limitBodyTime(
       for (const one of surplus) if (now - one.since > YOUNG_MS) late.add(one)
     }
     for (const one of waiting.values()) {
-      if (bytes <= MOST_BYTES) break
+      if (bytes <= MAX_BYTES) break
       bytes -= one.request.raw.socket.bytesRead - one.readBefore
       late.add(one)
     }
@@ -100,7 +100,7 @@ export function limitBodyTime(
     setTimeout(() => socket.destroy(), 1_000).unref()
   }
 
-  const looking = setInterval(look, LOOK_EVERY_MS)
+  const looking = setInterval(look, CHECK_EVERY_MS)
   looking.unref()
   app.addHook('onClose', () => clearInterval(looking))
   return {

@@ -6,7 +6,7 @@ import { Problem, type ProblemCode } from '../../problem.ts'
 import * as shapes from '../request/shapes.ts'
 
 /** How long a provider may take for one answer. */
-const PATIENCE_S = 5
+const TIMEOUT_S = 5
 /** How long a provider's metadata is cached. After that it is fetched again; the old copy serves if that fails. */
 const FRESH_MS = 3600_000
 /** After a failed fetch the cached copy serves for a while before the next try. */
@@ -91,7 +91,7 @@ function discovering(config: ProviderConfig, { issuer }: DiscoveredEndpoints, no
         {},
         authentication(config, 'basic'),
         {
-          timeout: PATIENCE_S,
+          timeout: TIMEOUT_S,
           // What the TLS connection vouches for is checked by its signature as well.
           execute: [
             client.enableNonRepudiationChecks,
@@ -129,7 +129,7 @@ function knowing(config: ProviderConfig, endpoints: GivenEndpoints): client.Conf
     {},
     authentication(config, 'post'),
   )
-  known.timeout = PATIENCE_S
+  known.timeout = TIMEOUT_S
   if (isPlain(endpoints.tokenUrl) || isPlain(endpoints.userinfoUrl)) client.allowInsecureRequests(known)
   return known
 }

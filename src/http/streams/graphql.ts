@@ -22,7 +22,7 @@ export interface GraphqlDoor {
  * The longest body. The largest documents of the pages are a few KiB; what is longer than their tokens may be is read
  * so far all the same, for the 400 that says which limit it broke.
  */
-const MOST_BYTES = 1024 * 1024
+const MAX_BYTES = 1024 * 1024
 
 /**
  * /graphql (contract §6): POST with JSON, GET for queries; and with GET, for a browser, a page to try it on. The hooks
@@ -39,7 +39,7 @@ export function graphqlRoutes(
     method: ['GET', 'POST'],
     url: '/graphql',
     exposeHeadRoute: false,
-    bodyLimit: MOST_BYTES,
+    bodyLimit: MAX_BYTES,
     // JSON that cannot be read is 400 in GraphQL over HTTP, 422 elsewhere.
     config: { rawJson: true },
     ...hidden,

@@ -32,7 +32,7 @@ const operation = z.looseObject({
 const eventStream = (description: string) => ({
   200: { description, content: { 'text/event-stream': { schema: z.string() } } },
 })
-const MOST_OPERATION_BYTES = 100 * 1024
+const MAX_OPERATION_BYTES = 100 * 1024
 
 /** The live stream (contract §6). Refusals come before it begins, as problem+json. */
 export function sseRoutes(app: FastifyInstance, services: Services): void {
@@ -73,7 +73,7 @@ export function sseRoutes(app: FastifyInstance, services: Services): void {
     '/api/sse',
     {
       ...readersOnly,
-      bodyLimit: MOST_OPERATION_BYTES,
+      bodyLimit: MAX_OPERATION_BYTES,
       schema: {
         tags,
         summary: 'A GraphQL subscription, for clients of graphql-sse',

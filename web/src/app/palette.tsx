@@ -22,7 +22,7 @@ interface Entry {
   status?: Status
   run: () => void
 }
-const MOST_SHOWN = 14
+const MAX_SHOWN = 14
 const NONE: never[] = []
 const LOOKED_AT = 2_000
 
@@ -48,7 +48,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   })
   const all = useEntries(found.data ?? NONE, jobs.data ?? NONE)
   const shown = useMemo(
-    () => bestFuzzy(all, text, (entry) => `${entry.title} ${entry.note ?? ''} ${entry.kind}`, MOST_SHOWN),
+    () => bestFuzzy(all, text, (entry) => `${entry.title} ${entry.note ?? ''} ${entry.kind}`, MAX_SHOWN),
     [all, text],
   )
   const run = (entry: Entry): void => {

@@ -5,7 +5,7 @@ import { number } from '../lib/words.ts'
 import { placeOf, type XKind } from './plot-axes.ts'
 
 /** The values at the cursor, greatest first, the nearest curve marked. */
-const MOST_LISTED = 12
+const MAX_LISTED = 12
 /** Between the tooltip and the edges of the chart and of the screen. */
 const GAP = 8
 /** Below this width the tooltip is a sheet as wide as the screen. */
@@ -75,14 +75,14 @@ export function createTip(title: string, x: XKind, unit: string, colour: (name: 
       const near = here ? nearestRow(u, rows, left, top as number) : null
       rows.sort((a, b) => (Number.isNaN(b.value) ? -1 : Number.isNaN(a.value) ? 1 : b.value - a.value))
       const place = near === null ? -1 : rows.indexOf(near)
-      const from = Math.max(0, Math.min(rows.length - MOST_LISTED, place - MOST_LISTED / 2))
+      const from = Math.max(0, Math.min(rows.length - MAX_LISTED, place - MAX_LISTED / 2))
       const first = near ?? rows[0]
       const step = first?.line.steps[first.i] ?? at
       const epoch = first?.line.epochs?.[first.i]
-      const more = rows.length - MOST_LISTED
+      const more = rows.length - MAX_LISTED
       element.replaceChildren(
         line(placeOf(x, step, unit) + (epoch === undefined ? '' : `, ${unit} ${number(epoch)}`)),
-        ...rows.slice(from, from + MOST_LISTED).map((row) => entry(row, row === near)),
+        ...rows.slice(from, from + MAX_LISTED).map((row) => entry(row, row === near)),
         ...(more > 0 ? [line(`and ${more} more`)] : []),
       )
       element.classList.remove('hidden')

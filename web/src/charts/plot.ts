@@ -49,7 +49,7 @@ export interface Plot {
 }
 /** Past so many curves they are thin, and one does not light up. */
 const MANY = 20
-const MOST_LIT = 60
+const MAX_LIT = 60
 
 /** A logarithmic x-axis has no place for the others. */
 function aboveZero(line: Line): Line {
@@ -238,7 +238,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
       return { unshown }
     },
     light(name) {
-      if (n > MOST_LIT) return
+      if (n > MAX_LIT) return
       const i = name === null ? -1 : shown.findIndex((line) => line.name === name)
       plot.setSeries(i < 0 ? null : i + 1 + (faded ? n : 0), { focus: i >= 0 })
     },

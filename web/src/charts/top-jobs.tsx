@@ -6,7 +6,7 @@ import { orderJobs } from './job-order.ts'
 
 /** Jobs that are drawn unless the address says otherwise. */
 export const FIRST_JOBS = 20
-const MOST_JOBS = 1000
+const MAX_JOBS = 1000
 
 /** The jobs in the order asked for, which changes as values arrive; the same list while the order is the same. */
 export function useOrdered(
@@ -46,12 +46,12 @@ export function TopJobs(props: {
         <input
           type="number"
           min={1}
-          max={MOST_JOBS}
+          max={MAX_JOBS}
           aria-label="Number of jobs drawn"
           className={`${inputLook} w-14! px-1.5!`}
           value={top}
           onChange={({ target }) => {
-            const next = Math.min(MOST_JOBS, Math.floor(Number(target.value)))
+            const next = Math.min(MAX_JOBS, Math.floor(Number(target.value)))
             if (next >= 1) onChange({ top: next === FIRST_JOBS ? undefined : next })
           }}
         />

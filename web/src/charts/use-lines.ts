@@ -8,7 +8,7 @@ import type { ChartView } from './chart-view.ts'
 type Wish = ChartView & { name: string; jobs: readonly string[]; whole: boolean }
 
 /** In one answer, over all curves. */
-const MOST_POINTS = 400_000
+const MAX_POINTS = 400_000
 /** Groups cannot be appended to: they are recomputed, at most this often, while points arrive. */
 const REGROUP_MS = 5_000
 
@@ -27,7 +27,7 @@ function pointsFor({ jobs, smooth }: Wish, width: number, grouped: boolean): num
   const pixels = width * devicePixelRatio
   if (grouped) return Math.max(64, Math.ceil(pixels / 200) * 200)
   const wanted = Math.ceil((pixels * (smooth > 0 ? 6 : 4)) / 400) * 400
-  return Math.max(64, Math.min(wanted, Math.floor(MOST_POINTS / Math.max(1, jobs.length))))
+  return Math.max(64, Math.min(wanted, Math.floor(MAX_POINTS / Math.max(1, jobs.length))))
 }
 
 /** The curves of a chart by name, read at its width and appended to by their owners. */

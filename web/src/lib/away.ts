@@ -18,7 +18,7 @@ export const isAway = (error: unknown): boolean =>
   error instanceof Refusal && [0, 502, 503, 504].includes(error.status)
 
 const FIRST_WAIT_MS = 1_000
-const MOST_WAIT_MS = 5_000
+const MAX_WAIT_MS = 5_000
 let waiting: Promise<void> | null = null
 
 /** Resolves once the service answers and can work. However many wait, it is asked once at a time. */
@@ -30,7 +30,7 @@ export function serviceBack(): Promise<void> {
 }
 
 async function poll(): Promise<void> {
-  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(MOST_WAIT_MS, wait * 1.5)) {
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(MAX_WAIT_MS, wait * 1.5)) {
     await new Promise((go) => setTimeout(go, wait))
     const answer = await fetch('/readyz', { cache: 'no-store' }).catch(() => null)
     if (answer?.ok) return

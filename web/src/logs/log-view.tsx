@@ -155,7 +155,7 @@ function Search({ q, onSearch }: { q: string; onSearch: (q: string) => void }) {
 
 const PAGE = 500
 /** A file in memory is no place for more. */
-const MOST_SAVED = 200_000
+const MAX_SAVED = 200_000
 
 /** Every line that matches, from the first one, as a text file. */
 function Download({ search, name }: { search: LogSearch; name: string }) {
@@ -167,7 +167,7 @@ function Download({ search, name }: { search: LogSearch; name: string }) {
     let n = 0
     try {
       setDone(0)
-      for (let after = 0; n < MOST_SAVED; ) {
+      for (let after = 0; n < MAX_SAVED; ) {
         const lines = await log({
           level: search.level,
           stream: search.stream,
@@ -188,7 +188,7 @@ function Download({ search, name }: { search: LogSearch; name: string }) {
       link.download = `${name.replace(/[^\w.-]+/g, '_')}.log`
       link.click()
       setTimeout(() => URL.revokeObjectURL(address), 10_000)
-      if (n >= MOST_SAVED) tell(`Saved the first ${count(n)} lines: narrow the filter for the others.`)
+      if (n >= MAX_SAVED) tell(`Saved the first ${count(n)} lines: narrow the filter for the others.`)
     } catch (error) {
       tell(`Not saved: ${sayWhy(error)}`, { bad: true })
     } finally {

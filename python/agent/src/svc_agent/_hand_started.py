@@ -25,8 +25,8 @@ _log = logging.getLogger("svc_agent")
 _LOOK_EVERY_S = 1.0
 _SETTLE_S = 3.0
 """A process that ends well, or whose watchdog ends its run, has so long before it is reported as gone."""
-_MOST_BYTES = 4 * 1024 * 1024
-_MOST_AT_ONCE = 500
+_MAX_BYTES = 4 * 1024 * 1024
+_MAX_AT_ONCE = 500
 _KEPT_S = 30 * 86_400
 
 
@@ -72,7 +72,7 @@ class EndedRuns:
     def to_report(self) -> list[dict[str, Any]]:
         """Entries of the heartbeat's `ended`, until `acknowledged`."""
         ripe = time.monotonic() - _SETTLE_S
-        return [entry for since, entry in self._gone.values() if since <= ripe][:_MOST_AT_ONCE]
+        return [entry for since, entry in self._gone.values() if since <= ripe][:_MAX_AT_ONCE]
 
     def acknowledged(self, entries: list[dict[str, Any]]) -> None:
         """The service has taken them: they are not reported again, by a later agent neither."""
@@ -194,7 +194,7 @@ def _open_record(path: Path) -> dict[str, Any] | None:
             info = os.fstat(file.fileno())
             if info.st_uid != os.getuid() or info.st_mode & 0o022:
                 return None
-            data = json.loads(file.read(_MOST_BYTES))
+            data = json.loads(file.read(_MAX_BYTES))
     except (OSError, ValueError):
         return None
     if not isinstance(data, dict) or data.get("version") != 1 or data.get("ended_at") is not None:

@@ -21,7 +21,7 @@ NOT_RECORDED = "command_not_recorded_here"
 
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-_MOST_BYTES = 4 * 1024 * 1024
+_MAX_BYTES = 4 * 1024 * 1024
 
 
 def record_name(batch_id: str) -> str:
@@ -76,7 +76,7 @@ def _read_own(path: Path) -> Any:
         with os.fdopen(descriptor, "rb") as file:
             if not _is_private(os.fstat(descriptor), stat.S_ISREG):
                 return None
-            return json.loads(file.read(_MOST_BYTES))
+            return json.loads(file.read(_MAX_BYTES))
     except (OSError, ValueError):
         return None
 

@@ -24,7 +24,7 @@ from svc_agent._files import sync_folder, write_json
 from svc_agent._identity import Identity
 
 OUTPUT = "output.log"
-MOST_OUTPUT_BYTES = 8 * 1024 * 1024
+MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 LOOK_EVERY_S = 1.0
 
 
@@ -74,7 +74,7 @@ def main(folder: Path) -> int:
 def rotate(path: Path) -> None:
     """The training keeps its file open, so the file is copied and cut rather than moved."""
     try:
-        if path.stat().st_size > MOST_OUTPUT_BYTES:
+        if path.stat().st_size > MAX_OUTPUT_BYTES:
             older = path.with_name(path.name + ".1")
             os.close(os.open(older, os.O_WRONLY | os.O_CREAT, 0o600))
             shutil.copyfile(path, older)

@@ -15,7 +15,7 @@ from typing import Any
 from ._version import __version__
 
 _TIMEOUT_S = 10.0
-_MOST_BYTES = 16 * 1024 * 1024
+_MAX_BYTES = 16 * 1024 * 1024
 
 
 class Unauthorized(Exception):
@@ -101,7 +101,7 @@ class Service:
             request.add_header("Content-Type", "application/json")
         try:
             with self._opener.open(request, timeout=self._timeout_s) as response:
-                return _answer(response.status, response.read(_MOST_BYTES))
+                return _answer(response.status, response.read(_MAX_BYTES))
         except urllib.error.HTTPError as error:
             with error:
                 answer = _answer(error.code, _rest(error))
@@ -114,7 +114,7 @@ class Service:
 
 def _rest(error: urllib.error.HTTPError) -> bytes:
     try:
-        return error.read(_MOST_BYTES)
+        return error.read(_MAX_BYTES)
     except (OSError, http.client.HTTPException):
         return b""
 

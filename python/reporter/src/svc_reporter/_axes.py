@@ -17,7 +17,7 @@ from ._plain import plain
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _MOST = 2**31 - 1
 _EXACT = 2**53
-_MOST_NAMES = 10_000
+_MAX_NAMES = 10_000
 RESERVED = {"epoch": "axis/epoch"}
 """The service's own name for the step cannot name a series, so a metric of that name is called otherwise."""
 
@@ -107,7 +107,7 @@ class Axes:
             at = self._step_of(name, main)
             rows.setdefault(at, {})[shown] = plain(value)
             is_own = name in data and shown == name and 0 < len(name) <= NAME_LIMIT
-            if is_own and self._axis_of(name) is None and len(self._simple) < _MOST_NAMES:
+            if is_own and self._axis_of(name) is None and len(self._simple) < _MAX_NAMES:
                 self._simple.add(name)
         return {at: row for at, row in rows.items() if row}
 

@@ -30,7 +30,7 @@ _CURSOR = re.compile(r"\x1b\[[0-9;?]*[ABCDEFGHJKSTfhlsu]")
 _DRAIN_S = 0.05
 """How long writes are collected before lines are made of them."""
 _LOCK_S = 2.0
-_MOST_WRITES = 50_000
+_MAX_WRITES = 50_000
 """Writes that wait for the thread; with more, the writer makes the lines itself."""
 
 Send = Callable[[str, str, float], None]
@@ -128,7 +128,7 @@ class ConsoleCapture:
         if self._waiting:
             self._waiting = False
             self._wakes.put(True)
-        elif len(self._written) > _MOST_WRITES:
+        elif len(self._written) > _MAX_WRITES:
             self.catch_up()  # the thread does not keep up, so that the writer waits
 
     def _run(self) -> None:

@@ -19,7 +19,7 @@ _CUT_LINE = 60_000
 """Characters kept of a log line that makes its event too large; at most 4 bytes each, under 256 KiB."""
 _NEEDED = ("experiment_type", "n_total", "n_total_jobs", "epoch", "line", "level", "model", "dataset", "reason")
 _FREQUENT = ("job_epoch", "log_line")
-_MOST_TEMPLATES = 1_000
+_MAX_TEMPLATES = 1_000
 _STEP_LIMIT = 2**31
 _LEVEL_LIMIT = 32
 _NAMED_CUTS = 20
@@ -101,7 +101,7 @@ class Sealer:
                 f"{event.event_type} dropped: {len(line):,} bytes, the service takes at most {self._limit:,}",
             )
             return None
-        if event.event_type in _FREQUENT and len(self._templates) < _MOST_TEMPLATES:
+        if event.event_type in _FREQUENT and len(self._templates) < _MAX_TEMPLATES:
             self._learn(envelope)
         return Sealed(event_id, event.event_type, line)
 

@@ -26,7 +26,7 @@ DIFF_LIMIT = 1024 * 1024
 """Bytes of a git diff; a longer one is cut and says so."""
 DIFF_PART = 60 * 1024
 """Characters of one log line of it: an event has at most 256 KiB, and a character at most 4 bytes."""
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 _CLUSTER = {
     "slurm": {
         "SLURM_JOB_ID": "job_id",
@@ -231,7 +231,7 @@ def _git_bytes(cwd: str, *arguments: str) -> bytes | None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=_PATIENCE_S,
+            timeout=_TIMEOUT_S,
             env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
         )
     except (OSError, subprocess.SubprocessError, ValueError):

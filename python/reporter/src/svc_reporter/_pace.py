@@ -17,7 +17,7 @@ from ._shutdown import Shutdown
 from ._tuning import Tuning
 
 _NEVER = sys.maxsize
-_LEAST_SLEEP_S = 0.02
+_MIN_SLEEP_S = 0.02
 _CLOSING_SLEEP_S = 0.05
 
 
@@ -88,7 +88,7 @@ class Pace:
         # Those that were put before `_enough` was set woke nobody.
         if not (heed_pending and len(self._queue) >= enough):
             try:
-                self._wakes.get(timeout=max(_LEAST_SLEEP_S, _CLOSING_SLEEP_S if self._shutdown.closing else wait_s))
+                self._wakes.get(timeout=max(_MIN_SLEEP_S, _CLOSING_SLEEP_S if self._shutdown.closing else wait_s))
             except Empty:
                 pass
         self._enough = _NEVER

@@ -85,7 +85,7 @@ class PacedAgreement:
     """
 
     _EVERY_S = 2.0
-    _MOST_STEPS = 1_000
+    _MAX_STEPS = 1_000
 
     def __init__(self) -> None:
         self._left = 0
@@ -103,7 +103,7 @@ class PacedAgreement:
         wanted = 1
         if self._asked is not None:
             step_s = max(1e-6, (now - self._asked) / self._steps)
-            wanted = max(1, min(self._MOST_STEPS, int(self._EVERY_S / step_s)))
+            wanted = max(1, min(self._MAX_STEPS, int(self._EVERY_S / step_s)))
         agreed, fewest = _greatest([int(flag), -wanted])
         self._asked, self._steps, self._left = now, 0, -fewest - 1
         return bool(agreed)

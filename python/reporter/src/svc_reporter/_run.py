@@ -29,7 +29,7 @@ _CONFIG_LIMIT = 150 * 1024
 """Bytes of JSON: the start of the batch has 256 KiB, and environment and command stand in it as well."""
 _LINES_BEFORE_JOB = 200
 """Lines that wait for the first job; with the next one the run's own job begins."""
-_DIFF_PATIENCE_S = 2.0
+_DIFF_TIMEOUT_S = 2.0
 """For how long the end waits until the git diff was read."""
 MAIN = "main"
 
@@ -255,7 +255,7 @@ class Run:
         if self._console is not None:
             self._console.stop()
         if self._diff is not None and self._reporter._pid == os.getpid():
-            self._diff.join(_DIFF_PATIENCE_S)
+            self._diff.join(_DIFF_TIMEOUT_S)
         if _current is self:
             _current = None
             _unhook()

@@ -35,7 +35,7 @@ KEPT_DAYS = 90
 FOREIGN_KEPT_DAYS = 365
 """Another machine's run in a shared folder cannot be seen to have died, so its record is kept longer."""
 _EARLIER = 20
-_MOST_BYTES = 4 * 1024 * 1024
+_MAX_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def read_record(path: Path) -> RunRecord | None:
             info = os.fstat(file.fileno())
             if hasattr(os, "getuid") and (info.st_uid != os.getuid() or info.st_mode & 0o022):
                 return None
-            data = json.loads(file.read(_MOST_BYTES))
+            data = json.loads(file.read(_MAX_BYTES))
     except (OSError, ValueError):
         return None
     return RunRecord(path, data) if isinstance(data, dict) and data.get("version") == VERSION else None

@@ -13,7 +13,7 @@ from typing import Any
 
 from ._redact import redact_arguments
 
-_GIT_PATIENCE_S = 2.0
+_GIT_TIMEOUT_S = 2.0
 
 
 class Snapshot:
@@ -100,7 +100,7 @@ def _git(cwd: str, *arguments: str) -> str | None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=_GIT_PATIENCE_S,
+            timeout=_GIT_TIMEOUT_S,
             env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
         )
     except (OSError, subprocess.SubprocessError, ValueError):

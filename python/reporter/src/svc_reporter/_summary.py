@@ -9,7 +9,7 @@ from typing import Any
 
 from ._plain import plain
 
-MOST_METRICS = 1_000
+MAX_METRICS = 1_000
 _LESS_IS_BETTER = ("loss", "err", "perplexity", "ppl", "mae", "mse", "rmse", "nll", "wer", "cer", "fid", "time")
 _MORE_IS_BETTER = ("acc", "auc", "f1", "precision", "recall", "score", "reward", "bleu", "rouge", "map", "iou", "r2")
 
@@ -66,7 +66,7 @@ class Summary(MutableMapping[str, Any]):
                         continue
                 seen = self._seen.get(metric)
                 if seen is None:
-                    if len(self._seen) >= MOST_METRICS:
+                    if len(self._seen) >= MAX_METRICS:
                         continue
                     seen = self._seen[metric] = _Seen()
                 seen.last = value

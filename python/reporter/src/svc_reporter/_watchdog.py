@@ -22,7 +22,7 @@ from ._envelope import Sealed
 from ._process import ProcessIdentity
 
 _CHILD = Path(__file__).with_name("_watchdog_child.py")
-_MOST_UNSENT = 1024 * 1024
+_MAX_UNSENT = 1024 * 1024
 _LINE_LIMIT = 1_000
 _QUIET = getattr(socket, "MSG_NOSIGNAL", 0) | getattr(socket, "MSG_DONTWAIT", 0)
 """A child that is gone must not cost the training a SIGPIPE, and a slow one no time."""
@@ -112,7 +112,7 @@ class _Link:
             except OSError:
                 self.forget()
                 return
-            self._unsent = data if len(data) < _MOST_UNSENT else b""
+            self._unsent = data if len(data) < _MAX_UNSENT else b""
 
     def forget(self) -> None:
         """Without a socket there is no watchdog: it ends when no run is open at its other end."""
@@ -130,7 +130,7 @@ class _Link:
         try:
             near.setblocking(False)
             # Room for a start with a long configuration while the child itself is still starting.
-            near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_UNSENT)
+            near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MAX_UNSENT)
             identity = ProcessIdentity.own()
             # Its own start makes a second child and ends, so that the training has none that it did not make.
             starter = subprocess.Popen(

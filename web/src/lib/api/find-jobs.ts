@@ -7,11 +7,11 @@ export interface FoundJob {
   batch_id: string
   status: Status
 }
-const MOST_FOUND = 40
+const MAX_FOUND = 40
 
 /** Jobs whose id, model or dataset holds the text, the newest of all that I see. */
 export async function findJobs(text: string, signal?: AbortSignal): Promise<FoundJob[]> {
-  const { jobs } = await ask(FindJobsDocument, { q: [text], first: MOST_FOUND }, signal)
+  const { jobs } = await ask(FindJobsDocument, { q: [text], first: MAX_FOUND }, signal)
   return jobs.edges.map(({ node: job }) => ({
     id: job.jobId,
     batch_id: job.batchId,

@@ -11,7 +11,7 @@ export interface Aligned {
 }
 
 /** Past this, points are put on a grid of four places a pixel instead of on the union of all steps. */
-const MOST_CELLS = 1_500_000
+const MAX_CELLS = 1_500_000
 
 /** Brings curves with steps of their own onto one x-axis. */
 export function align(
@@ -28,7 +28,7 @@ export function align(
     return null
   }
   const x = union(curves)
-  if (x.length * curves.length <= MOST_CELLS) {
+  if (x.length * curves.length <= MAX_CELLS) {
     const columns = curves.map(({ steps, values }) => {
       if (steps.length === x.length && steps.every((step, i) => step === x[i]))
         return Array.from(values, shown)

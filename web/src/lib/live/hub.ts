@@ -77,10 +77,10 @@ interface Joined {
 }
 
 const KINDS = ['project', 'batch', 'metrics', 'logs', 'resources', 'host', 'hosts', 'dashboard', 'share']
-const MOST_CHANNELS = 100
+const MAX_CHANNELS = 100
 /** How long a channel that nobody wants any more is still listened to: one that comes back costs nothing. */
 const LINGER_MS = 5_000
-const MOST_WAIT_MS = 30_000
+const MAX_WAIT_MS = 30_000
 
 export function createHub(): Hub {
   const members = new Set<Joined>()
@@ -122,7 +122,7 @@ export function createHub(): Hub {
       const solo = alone(channel)
       const roomy = solo
         ? undefined
-        : [...streams].find((one) => !one.solo && one.channels.size < MOST_CHANNELS)
+        : [...streams].find((one) => !one.solo && one.channels.size < MAX_CHANNELS)
       if (roomy !== undefined) roomy.channels.add(channel)
       else streams.add(newStream(channel, solo))
     }
@@ -245,7 +245,7 @@ export function createHub(): Hub {
     const channel = stream.solo ? undefined : await refusalOf(url, channels)
     if (!streams.has(stream)) return
     if (channel === undefined) {
-      const wait = Math.min(MOST_WAIT_MS, 500 * 2 ** Math.min(stream.failures++, 10))
+      const wait = Math.min(MAX_WAIT_MS, 500 * 2 ** Math.min(stream.failures++, 10))
       schedule(stream, wait * (0.75 + Math.random() / 2))
     } else {
       stream.waits = false

@@ -6,8 +6,8 @@ export type Line = Pick<Member, 'want'> & Pick<Hub, 'reconnect'>
 
 const HELLO_MS = 10_000
 /** How often a tab says that it is there; browsers let hidden ones do so once a minute. */
-const BEAT_MS = 20_000
-const MISSED_BEATS = 3
+const HEARTBEAT_MS = 20_000
+const MISSED_HEARTBEATS = 3
 
 /** @param wanted what the tab wants and how far it is: asked for at once, and whenever the other end knows nothing of it */
 export function openLine(listener: Listener, wanted: () => Cursors): Line {
@@ -32,7 +32,7 @@ function ownLine(listener: Listener, wanted: () => Cursors): Line {
 function sharedLine(listener: Listener, wanted: () => Cursors, fallBack: () => void): Line {
   let port: MessagePort | null = null
   let unanswered = 0
-  const beating = setInterval(beat, BEAT_MS)
+  const beating = setInterval(beat, HEARTBEAT_MS)
   const say = (said: Said): void => port?.postMessage(said)
   const lock = holdLock()
   addEventListener('pagehide', () => say({ say: 'leave' }))
@@ -83,7 +83,7 @@ function sharedLine(listener: Listener, wanted: () => Cursors, fallBack: () => v
   }
 
   function beat(): void {
-    if (++unanswered > MISSED_BEATS) start()
+    if (++unanswered > MISSED_HEARTBEATS) start()
     say({ say: 'ask' })
   }
 

@@ -17,7 +17,7 @@ export interface PointBus {
 }
 
 const KEPT_MS = 30_000
-const MOST_KEPT = 20_000
+const MAX_KEPT = 20_000
 
 export function createPointBus(): PointBus {
   const hearers = new Set<(points: readonly Point[]) => void>()
@@ -26,8 +26,8 @@ export function createPointBus(): PointBus {
     tell(points) {
       const at = Date.now()
       for (const point of points) kept.push({ at, point })
-      if (kept.length > MOST_KEPT || (kept[0] && kept[0].at < at - 2 * KEPT_MS))
-        kept = kept.filter((one) => one.at > at - KEPT_MS).slice(-MOST_KEPT)
+      if (kept.length > MAX_KEPT || (kept[0] && kept[0].at < at - 2 * KEPT_MS))
+        kept = kept.filter((one) => one.at > at - KEPT_MS).slice(-MAX_KEPT)
       for (const hear of hearers) hear(points)
     },
     on(hear) {

@@ -17,9 +17,9 @@ const FILL = {
   lost: 'rounded-sm border-2 border-dashed border-lost',
 }
 /** Each that pulses is a layer of its own. */
-const MOST_PULSING = 60
+const MAX_PULSING = 60
 /** Past this, planned ones that have not started are a number rather than cells. */
-const MOST_EMPTY = 2_000
+const MAX_EMPTY = 2_000
 const ORDER: readonly Status[] = ['running', 'completed', 'failed', 'lost', 'stopped']
 
 /** One cell a planned job, filled by its state; arrows move among them. */
@@ -66,11 +66,11 @@ export function Board(props: {
             focus={props.focus}
             picked={picked !== undefined && part.includes(picked) ? picked : undefined}
             entry={entry !== undefined && part.includes(entry) ? entry : undefined}
-            pulse={ids.length <= MOST_PULSING}
+            pulse={ids.length <= MAX_PULSING}
             onPick={props.onPick}
           />
         ))}
-        {Array.from({ length: Math.min(missing, MOST_EMPTY) }, (_, i) => (
+        {Array.from({ length: Math.min(missing, MAX_EMPTY) }, (_, i) => (
           <span
             // biome-ignore lint/suspicious/noArrayIndexKey: empty places are all alike
             key={i}

@@ -6,8 +6,8 @@ import { useBatchContext } from './context.ts'
 /** Below it a GPU counts as idle (specification §3.2), in percent. */
 const IDLE_PCT = 5
 /** Shorter ones are pauses between steps. */
-const LEAST_S = 60
-const MOST_ROWS = 12
+const MIN_S = 60
+const MAX_ROWS = 12
 
 /** When each GPU did nothing: a bar a card, idle stretches hollow and amber, with how long they were in all. */
 export function IdleStretches(props: {
@@ -42,7 +42,7 @@ export function IdleStretches(props: {
         </span>
       </h2>
       <ul className="flex flex-col gap-1">
-        {rows.slice(0, MOST_ROWS).map(({ one, idle, total }) => {
+        {rows.slice(0, MAX_ROWS).map(({ one, idle, total }) => {
           const name = `${one.key === 'gpu_util_pct' ? 'all GPUs' : `GPU ${one.key.split('/')[1]}`}${one.job_id ? `, ${one.job_id}` : ''}`
           const span = (one.steps.at(-1) as number) - (one.steps[0] as number)
           return (
@@ -79,8 +79,8 @@ export function IdleStretches(props: {
           )
         })}
       </ul>
-      {rows.length > MOST_ROWS && (
-        <p className="text-xs text-muted">and {rows.length - MOST_ROWS} more, less idle than these</p>
+      {rows.length > MAX_ROWS && (
+        <p className="text-xs text-muted">and {rows.length - MAX_ROWS} more, less idle than these</p>
       )}
     </section>
   )
@@ -97,7 +97,7 @@ function idleOf({ steps, values }: Series): [number, number][] {
   let from: number | null = null
   let to = 0
   const close = (): void => {
-    if (from !== null && to - from >= LEAST_S) found.push([from, to])
+    if (from !== null && to - from >= MIN_S) found.push([from, to])
     from = null
   }
   for (let i = 0; i < steps.length; i++) {

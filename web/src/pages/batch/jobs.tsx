@@ -42,7 +42,7 @@ export function BatchJobs() {
 
 const STATES: readonly Status[] = ['running', 'completed', 'failed', 'stopped', 'lost']
 /** Jobs whose curves stand beside the table. */
-const MOST_CURVES = 20
+const MAX_CURVES = 20
 
 /** The planned jobs as a board, every job with its numbers, and the watched curve of those that are listed. */
 export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (next: JobsSearch) => void }) {
@@ -61,7 +61,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   const watched = useWatched(jobs)
   // As the table orders them: what is drawn is what stands first in it.
   const [sorted, setSorted] = useState<readonly Job[]>(found)
-  const curves = useSame((search.sort ? sorted : found).slice(0, MOST_CURVES).map((job) => job.id))
+  const curves = useSame((search.sort ? sorted : found).slice(0, MAX_CURVES).map((job) => job.id))
   const keys = useMemo(() => (watched === undefined ? [] : [watched]), [watched])
   // The same functions at every render: while jobs report, only the components that show them render.
   const latest = useRef({ search, onSearch })
@@ -198,6 +198,6 @@ function useSame(list: readonly string[]): readonly string[] {
 const WATCHED = ['val_loss', 'train_loss', 'loss']
 /** The series that is drawn beside the table: a loss that jobs have, else what they have first. */
 function useWatched(jobs: readonly Job[]): string | undefined {
-  const names = jobs.slice(0, MOST_CURVES).flatMap((job) => Object.keys(job.latest))
+  const names = jobs.slice(0, MAX_CURVES).flatMap((job) => Object.keys(job.latest))
   return WATCHED.find((name) => names.includes(name)) ?? names.find((name) => name !== 'epoch')
 }

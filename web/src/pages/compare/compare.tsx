@@ -22,7 +22,7 @@ import { Scatter } from './scatter.tsx'
 import {
   type Compared,
   type Comparison,
-  MOST_JOBS,
+  MAX_JOBS,
   useCompared,
   useComparedSource,
   useLivePoints,
@@ -126,7 +126,7 @@ function Shown({
           suggested={`Compare ${some(batches.length, 'batch', 'batches')}`}
           onPin={(title) => pin({ title, href: location.pathname + location.search })}
         />
-        {found.cut && <span className="text-amber">Only the first {MOST_JOBS} jobs are compared.</span>}
+        {found.cut && <span className="text-amber">Only the first {MAX_JOBS} jobs are compared.</span>}
         {found.missing.length > 0 && (
           <span className="text-amber">
             {some(found.missing.length, 'batch', 'batches')} not available:{' '}

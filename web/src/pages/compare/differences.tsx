@@ -5,11 +5,11 @@ import { factsOf } from './facts.ts'
 import type { Compared } from './use-compared.ts'
 
 /** Columns of a table that a person still reads. */
-const MOST_BESIDE = 24
+const MAX_BESIDE = 24
 
 /** Parameters and environment, batch by batch: only what is not the same everywhere. */
 export function Differences({ batches, rows }: { batches: readonly Batch[]; rows: readonly Compared[] }) {
-  const beside = batches.slice(0, MOST_BESIDE)
+  const beside = batches.slice(0, MAX_BESIDE)
   const found = factsOf(
     beside,
     beside.map((batch) => rows.filter((row) => row.batch.id === batch.id).map((row) => row.job)),

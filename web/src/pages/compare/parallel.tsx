@@ -12,7 +12,7 @@ const TOP = 26
 const FOOT = 22
 /** Between axes, at least and at most. */
 const STEP = 150
-const MOST_STEP = 320
+const MAX_STEP = 320
 const SIDE = 70
 const HALF = 12
 
@@ -39,7 +39,7 @@ export function Parallel(props: {
     watcher.observe(at)
     return () => watcher.disconnect()
   }, [])
-  const step = Math.max(STEP, Math.min(MOST_STEP, Math.floor((room - SIDE * 2) / (axes.length - 1))))
+  const step = Math.max(STEP, Math.min(MAX_STEP, Math.floor((room - SIDE * 2) / (axes.length - 1))))
   const width = SIDE * 2 + step * (axes.length - 1)
   const x = (i: number): number => SIDE + step * i
   const lacking = rows.filter((row) =>

@@ -14,13 +14,13 @@ export interface Compared {
   batch: Batch
   job: Job
 }
-export const MOST_JOBS = 1_000
+export const MAX_JOBS = 1_000
 /** Filters of one request. */
 const AT_ONCE = 50
 /** Requests for series under way. */
 const PARALLEL = 6
 /** Channels of one stream are few: the first of those that run are followed. */
-const MOST_FOLLOWED = 40
+const MAX_FOLLOWED = 40
 
 export interface Comparison {
   rows: readonly Compared[]
@@ -58,12 +58,12 @@ export function useCompared(ids: readonly string[]) {
           n += found.items.length
           cursor = found.next_cursor ?? undefined
           if (cursor === undefined) break
-          if (n >= MOST_JOBS) {
+          if (n >= MAX_JOBS) {
             cut = true
             break
           }
         }
-        if (n >= MOST_JOBS) {
+        if (n >= MAX_JOBS) {
           cut ||= i + AT_ONCE < ids.length
           break
         }
@@ -73,10 +73,10 @@ export function useCompared(ids: readonly string[]) {
         (jobs.get(batch.id) ?? []).map((job) => ({ name: `${batch.id} / ${job.id}`, batch, job })),
       )
       return {
-        rows: rows.slice(0, MOST_JOBS),
+        rows: rows.slice(0, MAX_JOBS),
         batches: standing,
         missing: cut ? [] : ids.filter((id) => !batches.has(id)),
-        cut: cut || rows.length > MOST_JOBS,
+        cut: cut || rows.length > MAX_JOBS,
       }
     },
   })
@@ -140,7 +140,7 @@ interface ToldPoint {
 export function useLivePoints(batches: readonly Batch[], bus: PointBus): void {
   const running = batches
     .filter((batch) => batch.status === 'running')
-    .slice(0, MOST_FOLLOWED)
+    .slice(0, MAX_FOLLOWED)
     .map((batch) => batch.id)
     .join('\n')
   useEffect(() => {

@@ -21,7 +21,7 @@ const RerunFrom = lazy(async () => ({
 const DAY_MS = 86_400_000
 /** An agent that has been away for longer is not missed any more. */
 const MISSED_MS = 7 * DAY_MS
-const MOST_OF_A_KIND = 10
+const MAX_OF_A_KIND = 10
 
 interface Need {
   key: string
@@ -173,7 +173,7 @@ function useNeeds(batches: readonly Batch[]): Need[] {
             : { label: 'View jobs', to: links.jobs(batch.id) },
     })
   }
-  for (const job of running.filter((one) => one.idle).slice(0, MOST_OF_A_KIND)) {
+  for (const job of running.filter((one) => one.idle).slice(0, MAX_OF_A_KIND)) {
     needs.push({
       key: `idle ${job.key}`,
       kind: 'idle',
@@ -188,7 +188,7 @@ function useNeeds(batches: readonly Batch[]): Need[] {
   const lostAlone = lostJobs.filter(
     (one) => !lostBatches.has(one.batch_id) && lately(one.ended_at ?? one.started_at),
   )
-  for (const job of lostAlone.slice(0, MOST_OF_A_KIND)) {
+  for (const job of lostAlone.slice(0, MAX_OF_A_KIND)) {
     needs.push({
       key: `lost ${job.key}`,
       kind: 'lost',

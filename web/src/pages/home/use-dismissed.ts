@@ -2,7 +2,7 @@ import { useState } from 'react'
 
 const KEY = 'dismissed'
 /** The oldest are forgotten: what they name has left the page by then. */
-const MOST_KEPT = 500
+const MAX_KEPT = 500
 
 /** Problems that this person has seen, by name and time; kept in this browser. */
 export function useDismissed(): [ReadonlySet<string>, (next: ReadonlySet<string>) => void] {
@@ -11,7 +11,7 @@ export function useDismissed(): [ReadonlySet<string>, (next: ReadonlySet<string>
     dismissed,
     (next) => {
       setDismissed(next)
-      localStorage.setItem(KEY, JSON.stringify([...next].slice(-MOST_KEPT)))
+      localStorage.setItem(KEY, JSON.stringify([...next].slice(-MAX_KEPT)))
     },
   ]
 }

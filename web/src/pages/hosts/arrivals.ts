@@ -7,7 +7,7 @@ import { pointOf, type Snapshot } from '../batch/arrivals.ts'
 import { useBatchContext } from '../batch/context.ts'
 
 /** Channels of one stream are few: the newest of those that run are followed. */
-const MOST_FOLLOWED = 20
+const MAX_FOLLOWED = 20
 
 export const ranOn =
   (host: Host) =>
@@ -21,7 +21,7 @@ export function useArrivingThere(host: Host): void {
   const { resourceBus } = useBatchContext()
   const there = ranOn(host)
   const running = useLiveBatches((batch) => batch.status === 'running' && there(batch))
-    .slice(0, MOST_FOLLOWED)
+    .slice(0, MAX_FOLLOWED)
     .map((batch) => batch.id)
     .sort()
     .join('\n')

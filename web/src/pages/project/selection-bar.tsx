@@ -15,18 +15,14 @@ import { Failure } from '../../ui/notice.tsx'
 import { tell } from '../../ui/toasts.tsx'
 
 const AT_ONCE = 6
-const MOST_DELETED = 500
+const MAX_DELETED = 500
 
 /** What can be done to the batches that are ticked. */
 export function SelectionBar({ ids, onDone }: { ids: readonly string[]; onDone: () => void }) {
   const [open, setOpen] = useState<'tag' | 'share' | null>(null)
   const able = (right: 'delete' | 'edit' | 'share'): string[] =>
     ids.filter((id) => batchStore.get(id)?.can?.[right])
-  const [deletable, taggable, shareable] = [
-    able('delete').slice(0, MOST_DELETED),
-    able('edit'),
-    able('share'),
-  ]
+  const [deletable, taggable, shareable] = [able('delete').slice(0, MAX_DELETED), able('edit'), able('share')]
   const of = (some: readonly string[]): string => (some.length === ids.length ? '' : ` ${some.length}`)
   return (
     <div

@@ -13,7 +13,7 @@ const PAGE = 200
 const FIRST_PAGE = 80
 /** How often the fields of what runs are read again while they are looked at. */
 const FIELDS_MS = 5_000
-const MOST_READ_AGAIN = 100
+const MAX_READ_AGAIN = 100
 /** How often a list under conditions that only the server can judge is read again. */
 const CONDITIONS_MS = 20_000
 
@@ -143,7 +143,7 @@ export function useBatchList(
     const timer = setInterval(async () => {
       const running = inSight.current.filter((id) => batchStore.get(id)?.status === 'running')
       if (document.hidden || running.length === 0) return
-      const page = { columns: wanted, limit: MOST_READ_AGAIN }
+      const page = { columns: wanted, limit: MAX_READ_AGAIN }
       // Left out once it fails: the next time it is asked again.
       const found = await fetchTable({ id: running.slice(0, 50) }, page).catch(() => null)
       if (found !== null) keep(found.items)
