@@ -4,6 +4,7 @@ import dataclasses
 import json
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,15 +32,17 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setenv("SVC_WATCHDOG", "0")  # one more process for every reporter; its own tests switch it on
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "GLOBAL_RANK"):
         monkeypatch.delenv(name, raising=False)
-    home, temp = tmp_path / "home", tmp_path / "temp"
+    home = tmp_path / "home"
     home.mkdir()
-    temp.mkdir()
+    # Short: multiprocessing has sockets in it, whose paths the system limits to about 100 characters.
+    temp = Path(tempfile.mkdtemp(prefix="svc-"))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TMPDIR", str(temp))
     monkeypatch.setattr(tempfile, "tempdir", str(temp))
     yield home
     for reporter in list(_lifecycle._open):
         reporter.end_at_exit("left open by a test")
+    shutil.rmtree(temp, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -321,7 +322,7 @@ def test_a_home_that_cannot_be_written_falls_back_to_the_temp_folder(
     with svc.Reporter("vision", batch_id="b", stop_poll_s=0, resources_s=0) as run:
         pass
     assert run.delivery.spilled == 2
-    (file,) = (tmp_path / "temp").glob("svc-reporter-*/b.jsonl")
+    (file,) = Path(tempfile.gettempdir()).glob("svc-reporter-*/b.jsonl")
     assert len(lines_of(file)) == 2
     with make():
         pass
@@ -333,7 +334,7 @@ def test_a_temp_folder_made_by_a_stranger_is_not_used(
 ) -> None:
     target = tmp_path / "elsewhere"
     target.mkdir()
-    (tmp_path / "temp" / f"svc-reporter-{os.getuid()}").symlink_to(target)
+    (Path(tempfile.gettempdir()) / f"svc-reporter-{os.getuid()}").symlink_to(target)
     monkeypatch.setenv("HOME", "/proc")
     with svc.Reporter("vision", batch_id="b", stop_poll_s=0, resources_s=0, close_timeout_s=0.2) as run:
         pass
@@ -372,7 +373,7 @@ def test_on_a_full_disk_what_fits_is_kept_and_the_rest_is_counted_as_lost(spill:
     assert accepted == duplicate == 0
     assert spilled > 5
     assert spilled + dropped == produced
-    files = [spill / "b.jsonl", *(tmp_path / "temp").glob("svc-reporter-*/b.jsonl")]
+    files = [spill / "b.jsonl", *Path(tempfile.gettempdir()).glob("svc-reporter-*/b.jsonl")]
     assert len(files) == 2  # the temp folder takes over when the home is full
     whole = [line for file in files for line in file.read_bytes().split(b"\n") if line.endswith(b"}")]
     assert len(whole) == spilled

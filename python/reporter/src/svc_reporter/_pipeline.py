@@ -134,7 +134,8 @@ class Pipeline:
         self._shutdown.deadline = deadline  # from here on nobody starts a wait that ends later
         self._worker.pace.hurry()
         if last_event is not None:
-            self._wait(self._is_idle, begin + timeout_s * _FLUSH_SHARE)
+            before = self._queue.produced  # other threads may report for as long as this one waits
+            self._wait(lambda: self._is_idle() or self._settled() >= before, begin + timeout_s * _FLUSH_SHARE)
             last_event()
         self._shutdown.ending = True
         self._overflow.stop()
@@ -172,6 +173,11 @@ class Pipeline:
     def _is_idle(self) -> bool:
         alive = self._worker.is_alive()
         return (self._worker.is_idle() or not alive) and self._overflow.is_idle()
+
+    def _settled(self) -> int:
+        """How many events are with the service, on disk, or counted as lost."""
+        delivery = self.delivery
+        return delivery.produced - max(0, delivery.pending)
 
     def _is_settled(self) -> bool:
         replayer = self._replayer
