@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { type Config, openToStrangers } from './config.ts'
+import { type Config, openRegistrationWarning } from './config.ts'
 import { followDatabaseClock } from './db/clock.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate, pendingMigrations } from './db/migrate.ts'
+import { openPipeline } from './db/pipeline.ts'
 import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, STREAM_READS } from './db/sql.ts'
-import { openTrips } from './db/trip.ts'
 import { AGENT_MAIL_TASK } from './domain/agents/index.ts'
 import type { Caller } from './domain/caller.ts'
 import { createDashboardMemory } from './domain/dashboard/index.ts'
@@ -71,7 +71,7 @@ export async function startApp(
   } = {},
 ): Promise<App> {
   const { log, outages, watch: watchDatabase } = createLog(config, options.logTo ?? process.stderr)
-  const exposed = openToStrangers(config)
+  const exposed = openRegistrationWarning(config)
   if (exposed !== undefined) log.warn(exposed)
   const closers: (() => Promise<unknown>)[] = []
   const stop = async (): Promise<void> => {
@@ -112,12 +112,12 @@ export async function startApp(
     const writer = createWriter(writerSql, { ring: () => ring() })
     const ingestSql = openSql(url, { name: 'ingest', max: 1, settings: POINT_LOOKUPS })
     closers.push(() => ingestSql.end({ timeout: 1 }))
-    const trips = openTrips(url, { name: 'ingest', settings: POINT_LOOKUPS })
-    closers.push(() => trips.end())
+    const pipeline = openPipeline(url, { name: 'ingest', settings: POINT_LOOKUPS })
+    closers.push(() => pipeline.end())
     const ingest = createIngest({
       sql,
       writer: { ...writer, sql: ingestSql },
-      trips,
+      pipeline,
       now,
       rateLimit: config.rateLimit,
       staleAfterMin: config.stallTimeoutMin,
@@ -226,10 +226,10 @@ export async function startApp(
 
 /** Closes the doors: nothing new comes in, what is under way is answered, and what takes too long is cut off. */
 async function drain(server: FastifyInstance): Promise<void> {
-  const doors = server.server
-  const patience = setTimeout(() => doors.closeAllConnections(), DRAIN_MS)
+  const listener = server.server
+  const patience = setTimeout(() => listener.closeAllConnections(), DRAIN_MS)
   // A connection that was busy when the doors closed is kept alive by its client once it is answered.
-  const idle = setInterval(() => doors.closeIdleConnections(), 50)
+  const idle = setInterval(() => listener.closeIdleConnections(), 50)
   await server.close().finally(() => {
     clearTimeout(patience)
     clearInterval(idle)

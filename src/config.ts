@@ -371,7 +371,7 @@ const present = (value: string | undefined): string | undefined =>
 /**
  * Where the service answers to other machines while anybody may register, the sentence that says so; else undefined.
  */
-export function openToStrangers(
+export function openRegistrationWarning(
   config: Pick<Config, 'host' | 'publicUrl' | 'registration'>,
 ): string | undefined {
   if (config.registration !== 'open') return undefined

@@ -1,6 +1,6 @@
 import { mkdirSync, statfsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type Config, openToStrangers } from '../config.ts'
+import { type Config, openRegistrationWarning } from '../config.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { openSql } from '../db/sql.ts'
 import { sendTestMail } from '../workers/test-mail.ts'
@@ -191,7 +191,7 @@ function* checkProxy({ host, publicUrl, trustProxy }: Config): Generator<Finding
 }
 
 function checkRegistration(config: Config): Finding {
-  const exposed = openToStrangers(config)
+  const exposed = openRegistrationWarning(config)
   if (exposed !== undefined)
     return warning(
       'registration',

@@ -1,12 +1,12 @@
 import { Command } from 'commander'
 import { examine } from './checks.ts'
+import type { CommandContext } from './command-context.ts'
 import type { Finding } from './finding.ts'
-import type { Surroundings } from './surroundings.ts'
 
 const LABELS: Record<Finding['state'], string> = { ok: 'ok', warning: 'warning', failure: 'FAILURE' }
 
 /** `svc doctor`: checks the set-up, and says what to do about what it finds. */
-export function doctorCommand({ settings }: Surroundings): Command {
+export function doctorCommand({ settings }: CommandContext): Command {
   return new Command('doctor')
     .description('check database, disk, clock, mail, public URL, TLS, proxy and registration; say what to do')
     .option('--mail <email>', 'also send a test mail to this address')

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { ConfigError } from '../config.ts'
 import { runBackup } from './backup.ts'
+import type { CommandContext } from './command-context.ts'
 import { demo } from './demo.ts'
 import { doctorCommand } from './doctor.ts'
 import { runRestore } from './restore.ts'
 import { start } from './start.ts'
-import type { Surroundings } from './surroundings.ts'
 import { runSweep } from './sweep.ts'
 import { tokenCommand } from './token.ts'
 import { userCommand } from './user.ts'
@@ -22,7 +22,7 @@ export const readVersion = (): string =>
  * The command `svc` with all that it can do. Parsing throws a CommanderError for `--help` (exitCode 0) and for what is
  * not understood (exitCode 1), after it has written the text for it.
  */
-export function createProgram(surroundings: Surroundings): Command {
+export function createProgram(surroundings: CommandContext): Command {
   const { settings, environment } = surroundings
   const program = new Command('svc')
     .description('Self-hosted experiment monitor: training events in, batches, jobs and charts out.')

@@ -1,12 +1,12 @@
 import { type App, startApp } from '../app.ts'
-import { type Config, openToStrangers } from '../config.ts'
+import { type Config, openRegistrationWarning } from '../config.ts'
 
 /**
  * Runs the service until SIGTERM or Ctrl-C, then drains. A second signal ends it at once. Resolves when it answers.
  */
 export async function start(config: Config, warnings: readonly string[]): Promise<App> {
   for (const warning of warnings) console.error(`svc: ${warning}`)
-  const exposed = openToStrangers(config)
+  const exposed = openRegistrationWarning(config)
   if (exposed !== undefined) console.error(`svc: ${exposed}`)
   const starting = startApp(config)
   // Before it is up: a Ctrl-C in the middle of a start must stop the database that was just started.

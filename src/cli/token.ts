@@ -3,15 +3,15 @@ import { openGraph, type PrismaClient } from '../db/prisma.ts'
 import type { Sql } from '../db/sql.ts'
 import { createToken, listTokens, revokeToken, TOKEN_SCOPES, type Token } from '../domain/tokens/index.ts'
 import { commit, createWriter } from '../stream/commit.ts'
+import type { CommandContext } from './command-context.ts'
 import { onDatabase, onTables } from './database.ts'
-import type { Surroundings } from './surroundings.ts'
 import { printTable } from './table.ts'
 import { accountOf, OPERATOR } from './user.ts'
 
 type Scope = (typeof TOKEN_SCOPES)[number]
 
 /** `svc token …`: tokens of an account from a shell, for scripts that set up a service. */
-export function tokenCommand({ settings }: Surroundings): Command {
+export function tokenCommand({ settings }: CommandContext): Command {
   const token = new Command('token').description('tokens for programs, without signing in')
   const run = (work: (sql: Sql) => Promise<void>): Promise<void> =>
     onDatabase(settings().config, (url) => onTables(url, work))

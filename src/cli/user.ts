@@ -20,8 +20,8 @@ import {
   updateProfile,
 } from '../domain/users/index.ts'
 import { commit, createWriter } from '../stream/commit.ts'
+import type { CommandContext } from './command-context.ts'
 import { onDatabase, onTables } from './database.ts'
-import type { Surroundings } from './surroundings.ts'
 import { printTable } from './table.ts'
 
 export const OPERATOR: Operator = { kind: 'operator' }
@@ -47,7 +47,7 @@ const CHANGES = {
  * service up without a browser. Works over the database of the settings, also while servers run: they ask it at each
  * request.
  */
-export function userCommand({ settings, input }: Surroundings): Command {
+export function userCommand({ settings, input }: CommandContext): Command {
   const user = new Command('user').description('accounts, without signing in')
   const run = (work: (sql: Sql) => Promise<void>): Promise<void> =>
     onDatabase(settings().config, (url) => onTables(url, work))

@@ -6,7 +6,7 @@ import { type Binaries, prepareBinaries } from './embedded/binaries.ts'
 import { ensureCluster } from './embedded/cluster.ts'
 import { chooseHome, dataFolder } from './embedded/home.ts'
 import { type Lease, takeLease } from './embedded/leases.ts'
-import { halt, killOrphans, removeStale, sight } from './embedded/postmaster.ts'
+import { inspectPostmaster, killOrphans, removeStale, stopPostmaster } from './embedded/postmaster.ts'
 import { askServer } from './embedded/proof.ts'
 import { choosePort, commandLine, isFree } from './embedded/settings.ts'
 
@@ -49,7 +49,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     const password = await ensureCluster(home, binaries, log)
     const data = dataFolder(home.path)
     const place = { home: home.path, data, account: home.account, binaries, password, settings, silenceMs }
-    const server = await bringUp(place, lease, log)
+    const server = await startServer(place, lease, log)
     lease.use(server.pid)
     let stopping: Promise<void> | undefined
     return {
@@ -89,12 +89,12 @@ const ORPHAN_TIMEOUT_MS = 2_000
 const STOP_TIMEOUT_MS = 60_000
 
 /** Look, start what is not there, prove it; again until a server is proven or the patience is over. */
-async function bringUp(place: Place, lease: Lease, log: (message: string) => void) {
+async function startServer(place: Place, lease: Lease, log: (message: string) => void) {
   const { data, password, silenceMs } = place
   const begun = performance.now()
   let startedByUs = false
   for (;;) {
-    const sighting = sight(data)
+    const sighting = inspectPostmaster(data)
     if (sighting.state === 'unclear') {
       await sleep(50)
       continue
@@ -116,7 +116,7 @@ async function bringUp(place: Place, lease: Lease, log: (message: string) => voi
     if (proof.state === 'gone') continue
     if (proof.state === 'silent') {
       log(`PostgreSQL (pid ${pid}) does not answer (${proof.reason}); restarting it`)
-      await halt(data, Math.min(5_000, silenceMs))
+      await stopPostmaster(data, Math.min(5_000, silenceMs))
       continue
     }
     if (proof.unsafe.length === 0) {
@@ -124,7 +124,7 @@ async function bringUp(place: Place, lease: Lease, log: (message: string) => voi
       return { pid, port, adopted: !startedByUs }
     }
     const alone = !lease.shared(pid)
-    if (alone) await halt(data, STOP_TIMEOUT_MS)
+    if (alone) await stopPostmaster(data, STOP_TIMEOUT_MS)
     if (alone && !startedByUs) continue // it may have been started with other settings than ours
     throw new Error(
       `PostgreSQL runs with ${proof.unsafe.join(', ')} not on and could lose acknowledged events: correct that in ` +
@@ -147,7 +147,7 @@ async function prove(
     for (;;) {
       const answer = await askServer(url, data)
       if (answer.state === 'ready') return answer
-      const now = sight(data)
+      const now = inspectPostmaster(data)
       if (now.state !== 'running' || now.pid !== pid) return { state: 'gone' }
       if (answer.state === 'starting') lastSign = performance.now()
       else if (performance.now() - lastSign > silenceMs) return { state: 'silent', reason: answer.reason }
@@ -175,17 +175,17 @@ async function launch(place: Place): Promise<{ message: string; passing: boolean
     await runAs(account, binaries.pgCtl, args, { cwd: data, env: { PGDATA: data } })
     return null
   } catch (error) {
-    const said = whatItSaid(data, before)
+    const said = serverOutput(data, before)
     const { stderr = '', message } = error as Error & { stderr?: string }
     if (stderr.includes('did not start in time')) return null // it is recovering; the proof waits for that
     const lost = /lock file "?postmaster\.pid"? already exists|shared memory block .* still in use/.test(said)
-    const passing = lost || sight(data).state === 'running' || !(await isFree(port))
+    const passing = lost || inspectPostmaster(data).state === 'running' || !(await isFree(port))
     return { message: `PostgreSQL did not start: ${(said || stderr || message).trim()}`, passing }
   }
 }
 
 /** The end of what the server wrote since: start.log first, and log/ once its collector runs. */
-function whatItSaid(data: string, since: number): string {
+function serverOutput(data: string, since: number): string {
   const files = ['start.log', ...listOrEmpty(join(data, 'log')).map((name) => join('log', name))]
   return files
     .map((name) => join(data, name))
@@ -204,8 +204,8 @@ function listOrEmpty(folder: string): string[] {
 
 async function leave(data: string, lease: Lease, log: (message: string) => void): Promise<void> {
   lease.release()
-  const sighting = sight(data)
+  const sighting = inspectPostmaster(data)
   if (sighting.state !== 'running') return
   if (lease.shared(sighting.pid)) log('leaving PostgreSQL running: another process uses it')
-  else await halt(data, STOP_TIMEOUT_MS)
+  else await stopPostmaster(data, STOP_TIMEOUT_MS)
 }

@@ -80,7 +80,7 @@ export const POINT_LOOKUPS: Record<string, string> = {
  * The query, planned with its values each time. PostgreSQL keeps one plan for all values of a statement that was run
  * five times; where the right one depends on how common the value is, planning each time costs less than the wrong plan.
  */
-export function plannedAnew<Rows extends readonly postgres.MaybeRow[]>(
+export function withCustomPlan<Rows extends readonly postgres.MaybeRow[]>(
   query: postgres.PendingQuery<Rows>,
 ): postgres.PendingQuery<Rows> {
   // postgres.js reads this when it sends the query, but has no method that sets it for a single one.

@@ -26,10 +26,10 @@ export type Right =
   | 'share'
   | 'administer'
 
-type Standing = 'visitor' | 'viewer' | 'member' | 'batch_owner' | 'project_owner' | 'admin'
+type Relation = 'visitor' | 'viewer' | 'member' | 'batch_owner' | 'project_owner' | 'admin'
 
 /** Contract §2, row by row. A private project has no visitors, so `read` of one starts at viewer. */
-const TABLE: Record<Right, readonly Standing[]> = {
+const TABLE: Record<Right, readonly Relation[]> = {
   read: ['visitor', 'viewer', 'member', 'batch_owner', 'project_owner', 'admin'],
   // Addresses of members and recipients: for those who are in the project.
   know_members: ['viewer', 'member', 'project_owner', 'admin'],
@@ -73,14 +73,14 @@ export interface Who {
  * What the user is to the project, and to the batch when its owner is given. All that apply count: an owner of a
  * batch who has become a viewer still owns the batch. A user who does not see the project has no relation to it.
  */
-function standingsOf(who: Who | null, project: ProjectFacts, batchOwnerId?: string): Standing[] {
-  const standings: Standing[] = project.visibility === 'public' ? ['visitor'] : []
-  if (who === null) return standings
-  if (who.role === 'admin') standings.push('admin')
-  if (project.ownerId === who.id) standings.push('project_owner')
-  else if (project.role !== null) standings.push(project.role)
-  if (batchOwnerId === who.id && standings.length > 0) standings.push('batch_owner')
-  return standings
+function relationsOf(who: Who | null, project: ProjectFacts, batchOwnerId?: string): Relation[] {
+  const relations: Relation[] = project.visibility === 'public' ? ['visitor'] : []
+  if (who === null) return relations
+  if (who.role === 'admin') relations.push('admin')
+  if (project.ownerId === who.id) relations.push('project_owner')
+  else if (project.role !== null) relations.push(project.role)
+  if (batchOwnerId === who.id && relations.length > 0) relations.push('batch_owner')
+  return relations
 }
 
 /** May this user do that? The kind of credential is not considered. */
@@ -90,7 +90,7 @@ export function userMay(
   project: ProjectFacts,
   batchOwnerId?: string,
 ): boolean {
-  return standingsOf(who, project, batchOwnerId).some((standing) => TABLE[right].includes(standing))
+  return relationsOf(who, project, batchOwnerId).some((standing) => TABLE[right].includes(standing))
 }
 
 /** May this caller do that, with the credential it came with? */

@@ -196,7 +196,7 @@ const batchIn = (subject: string): string =>
   subject.startsWith('batch:') ? subject.slice('batch:'.length) : ''
 
 /** Entries that one statement of an export reads. */
-const PIECE = 1_000
+const PAGE_SIZE = 1_000
 
 /** All entries as `listAudit` shows them, in pieces: flat memory however long the log is. */
 export async function* exportAudit(
@@ -206,8 +206,8 @@ export async function* exportAudit(
 ): AsyncGenerator<AuditRecord[]> {
   let after: number | undefined
   do {
-    const entries = await listAudit(prisma, reader, { ...filter, limit: PIECE, after })
+    const entries = await listAudit(prisma, reader, { ...filter, limit: PAGE_SIZE, after })
     if (entries.length > 0) yield entries
-    after = entries.length < PIECE ? undefined : entries.at(-1)?.id
+    after = entries.length < PAGE_SIZE ? undefined : entries.at(-1)?.id
   } while (after !== undefined)
 }

@@ -1,7 +1,7 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../db/sql.ts'
 
-/** Pieces of a `where` that lists share. */
+/** ByteWriter of a `where` that lists share. */
 
 /**
  * The number as part of the statement. Of a limit that is a parameter PostgreSQL assumes a tenth of all rows: the more

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Piece, piece } from '../db/piece.ts'
+import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
 
 /**
  * The fields of an entity, each declared once: name, type, meaning, column, and who may see it. The answers of REST and their
@@ -160,7 +160,7 @@ export function sentBy(fields: Fields, event: 'job_start' | 'job_done') {
 }
 
 /** Words of SQL that a table of fields gives: the same for every call. */
-export const words = (sql: string): Piece => piece(Object.assign([sql], { raw: [sql] }))
+export const words = (sql: string): SqlFragment => sqlFragment(Object.assign([sql], { raw: [sql] }))
 
 /** The name of a field in GraphQL; null: it is not there. */
 export const graphqlName = (name: string, { graphql }: Field): string | null =>

@@ -30,14 +30,14 @@ export const sinceMs = (instant: string, now: Date): number =>
   Math.max(0, now.getTime() - Date.parse(instant))
 
 /** Could events come in for as long as the threshold? */
-export const canJudge = (thresholdMin: number, clock: Clock): boolean =>
+export const canEvaluate = (thresholdMin: number, clock: Clock): boolean =>
   clock.now.getTime() - clock.startedAt.getTime() >= thresholdMin * MINUTE_MS
 
 /** Is a running batch silent for longer than the threshold? */
 export function isStalled(batch: { status: string; aliveAt: string }, clock: Clock): boolean {
   return (
     batch.status === 'running' &&
-    canJudge(clock.stallTimeoutMin, clock) &&
+    canEvaluate(clock.stallTimeoutMin, clock) &&
     sinceMs(batch.aliveAt, clock.now) > clock.stallTimeoutMin * MINUTE_MS
   )
 }
@@ -50,7 +50,7 @@ export function lossBySilence(batch: { status: string; heardAt: string }, clock:
   const silentMs = sinceMs(batch.heardAt, clock.now)
   const lost =
     batch.status === 'running' &&
-    canJudge(clock.lostAfterMin, clock) &&
+    canEvaluate(clock.lostAfterMin, clock) &&
     silentMs > clock.lostAfterMin * MINUTE_MS
   return lost ? `no events for ${silence(silentMs)}` : null
 }
@@ -66,7 +66,7 @@ export const stalledBefore = (clock: Clock): Date | null => instantBefore(clock.
 export const idleBefore = (clock: Clock): Date | null => instantBefore(clock.idleJobThresholdMin, clock)
 
 const instantBefore = (thresholdMin: number, clock: Clock): Date | null =>
-  canJudge(thresholdMin, clock) ? new Date(clock.now.getTime() - thresholdMin * MINUTE_MS) : null
+  canEvaluate(thresholdMin, clock) ? new Date(clock.now.getTime() - thresholdMin * MINUTE_MS) : null
 
 /** Fewer samples than this are no evidence: one of them and silence is not idle. */
 export const MIN_LOW_SAMPLES = 5
@@ -80,7 +80,7 @@ export function isIdle(
   batchGpu: GpuSeen,
   clock: Clock,
 ): boolean {
-  if (job.status !== 'running' || !canJudge(clock.idleJobThresholdMin, clock)) return false
+  if (job.status !== 'running' || !canEvaluate(clock.idleJobThresholdMin, clock)) return false
   const gpu = job.gpu.lastAt === null ? batchGpu : job.gpu
   if (gpu.firstAt === null || gpu.lastAt === gpu.busyAt) return false
   if (gpu.lowSamples < MIN_LOW_SAMPLES) return false

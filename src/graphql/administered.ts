@@ -8,7 +8,7 @@ import { Problem } from '../problem.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { connectionCost, DERIVED } from './costs.ts'
-import { FIRST, MOST, pageSizes } from './paging.ts'
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, pageSizes } from './paging.ts'
 import { PersonType, ViewerType } from './person.ts'
 import { ProjectType } from './project.ts'
 
@@ -59,9 +59,9 @@ builder.prismaObjectFields(ProjectType, (t) => ({
     nullable: true,
     complexity: DERIVED,
     description: 'Null for those who do not administer it',
-    resolve: async ({ key }, _args, { db, standings }) =>
+    resolve: async ({ key }, _args, { db, memberships: standings }) =>
       (await standings.load(key)).may('administer')
-        ? { items: await listRules(db, key, { limit: MOST.rules, after: undefined }) }
+        ? { items: await listRules(db, key, { limit: MAX_PAGE_SIZE.rules, after: undefined }) }
         : null,
   }),
 }))
@@ -110,7 +110,9 @@ builder.objectField(ViewerType, 'tokens', (t) =>
     complexity: DERIVED,
     description: 'Yours, newest first, 500 at most; null for requests with a token',
     resolve: (query, user, _args, { caller, prisma }) =>
-      isPerson(caller) ? prisma.token.findMany({ ...query, ...ownTokens(user.id), take: MOST.tokens }) : null,
+      isPerson(caller)
+        ? prisma.token.findMany({ ...query, ...ownTokens(user.id), take: MAX_PAGE_SIZE.tokens })
+        : null,
   }),
 )
 
@@ -145,9 +147,9 @@ builder.queryField('audit', (t) =>
       type: EntryType,
       cursor: 'id',
       nullable: true,
-      defaultSize: FIRST,
-      maxSize: MOST.audit,
-      complexity: ({ first, last }) => connectionCost({ first: first ?? last ?? FIRST }),
+      defaultSize: DEFAULT_PAGE_SIZE,
+      maxSize: MAX_PAGE_SIZE.audit,
+      complexity: ({ first, last }) => connectionCost({ first: first ?? last ?? DEFAULT_PAGE_SIZE }),
       description: 'The audit log, newest first; null for all but administrators in person',
       args: {
         subject: t.arg.string({ description: 'Entries about this only, such as `batch:<id>`' }),
@@ -155,7 +157,7 @@ builder.queryField('audit', (t) =>
         actor: t.arg.string({ description: 'The id or the e-mail address of an account' }),
         address: t.arg.string({ description: 'Requests from this network address only' }),
       },
-      validate: pageSizes(MOST.audit),
+      validate: pageSizes(MAX_PAGE_SIZE.audit),
       authScopes: { administrator: true },
       unauthorizedResolver: () => null,
       totalCount: (_root, args, { prisma }) => prisma.auditEntry.count({ where: auditWhere(filterOf(args)) }),

@@ -18,7 +18,7 @@ import { builder } from './builder.ts'
 import { connectionCost, LOOKUP } from './costs.ts'
 import { declared } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
-import { connectionType, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
+import { connectionType, DEFAULT_PAGE_SIZE, firstUpTo, MAX_PAGE_SIZE, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 
 /** Agents on hosts, and what they were told to do (contract §5); as REST shows them. */
@@ -49,7 +49,11 @@ builder.queryField('hosts', (t) =>
     complexity: connectionCost,
     description: 'Your hosts, newest first; all hosts for an administrator; none if you are not signed in',
     args: {
-      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.hosts) }),
+      first: t.arg.int({
+        required: true,
+        defaultValue: DEFAULT_PAGE_SIZE,
+        validate: firstUpTo(MAX_PAGE_SIZE.hosts),
+      }),
       after: t.arg.string(),
     },
     resolve: async (_root, args, { caller, db, clock }) => {
@@ -127,10 +131,14 @@ builder.objectField(BatchType, 'agentCommands', (t) =>
     complexity: connectionCost,
     description: 'About the batch, and the rerun that reports it; newest first; null for visitors',
     args: {
-      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.commands) }),
+      first: t.arg.int({
+        required: true,
+        defaultValue: DEFAULT_PAGE_SIZE,
+        validate: firstUpTo(MAX_PAGE_SIZE.commands),
+      }),
       after: t.arg.string(),
     },
-    authScopes: async ({ row, share }, _args, { standings }) =>
+    authScopes: async ({ row, share }, _args, { memberships: standings }) =>
       share === null && (await standings.load(row.project_key)).may('know_commands'),
     unauthorizedResolver: () => null,
     load: async (batches: BatchNode[], { caller, db, clock }, { first, ...args }) => {

@@ -28,7 +28,7 @@ import { declared } from './declared.ts'
 import { JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, type JobParent, jobPages } from './job.ts'
 import { type BatchNode, batchesById, batchNodes } from './nodes.ts'
-import { connectionType, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
+import { connectionType, DEFAULT_PAGE_SIZE, firstUpTo, MAX_PAGE_SIZE, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 import { ProjectType } from './project.ts'
 import { EpochRange, keysArg, MetricType, metricsOfBatches, Sampling } from './series.ts'
@@ -119,7 +119,11 @@ builder.node(BatchType, {
       byPath: true,
       complexity: connectionCost,
       args: {
-        first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.jobs) }),
+        first: t.arg.int({
+          required: true,
+          defaultValue: DEFAULT_PAGE_SIZE,
+          validate: firstUpTo(MAX_PAGE_SIZE.jobs),
+        }),
         after: t.arg.string(),
         where: t.arg({ type: JobFilterInput }),
         orderBy: t.arg({ type: JobOrderInput, description: 'Newest first without it' }),

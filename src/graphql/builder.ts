@@ -47,7 +47,7 @@ export const builder = new SchemaBuilder<{
     nodesQueryOptions: { nullable: { list: false, items: true } },
   },
   scopeAuth: {
-    authScopes: ({ caller, standings }) => ({
+    authScopes: ({ caller, memberships: standings }) => ({
       known: caller.kind === 'known' && mayRead(caller),
       administrator: isPerson(caller) && isAdmin(caller),
       inProject: async (key) => (await standings.load(key)).may('know_members'),

@@ -23,7 +23,7 @@ export interface Context {
   /** The view of a project; null if its key is unknown. Does not check whether the caller may see it. */
   projects: DataLoader<number, ProjectRow | null>
   /** What the caller is in a project, and may do there. */
-  standings: DataLoader<number, Standing>
+  memberships: DataLoader<number, Membership>
   /** Estimates by batch; undefined for what does not run. */
   etas: DataLoader<number, BatchEtas | undefined>
   dashboardMemory: DashboardMemory
@@ -33,7 +33,7 @@ export interface Context {
   pointsLeft: number
 }
 
-export interface Standing {
+export interface Membership {
   role: Role
   may: (right: Right) => boolean
 }
@@ -70,7 +70,7 @@ export function createContext(options: {
       const byKey = new Map(rows.map((row) => [row.key, row]))
       return keys.map((key) => byKey.get(key) ?? null)
     }),
-    standings: new DataLoader(async (keys) => {
+    memberships: new DataLoader(async (keys) => {
       const userId = caller.kind === 'known' ? caller.user.id : undefined
       const rows = await prisma.project.findMany({
         where: { key: { in: [...keys] } },

@@ -4,7 +4,7 @@ import { cursorOf } from '../domain/cursors.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { connectionCost, DERIVED } from './costs.ts'
-import { connectionType, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
+import { connectionType, DEFAULT_PAGE_SIZE, firstUpTo, MAX_PAGE_SIZE, pageOf } from './paging.ts'
 
 /** Whether everything that was sent has arrived; as REST shows it. */
 
@@ -96,7 +96,11 @@ builder.objectFields(BatchType, (t) => ({
     complexity: connectionCost,
     description: 'What has arrived of each job; oldest job first',
     args: {
-      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.deliveries) }),
+      first: t.arg.int({
+        required: true,
+        defaultValue: DEFAULT_PAGE_SIZE,
+        validate: firstUpTo(MAX_PAGE_SIZE.deliveries),
+      }),
       after: t.arg.string(),
     },
     resolve: async ({ row }, { first, ...args }, { db }) => {

@@ -64,13 +64,17 @@ export function createGraphql(options: {
       })
       const body = await response.text()
       // Messages about an invalid document quote the document; they contain no data.
-      return { status: response.status, headers, body: body.startsWith('{"errors":') ? told(body) : body }
+      return {
+        status: response.status,
+        headers,
+        body: body.startsWith('{"errors":') ? withoutSecrets(body) : body,
+      }
     },
   }
 }
 
 /** Errors without what looks like a secret, where there is nothing but errors. */
-const told = (body: string): string => (body.includes('"data":{') ? body : scrub(body))
+const withoutSecrets = (body: string): string => (body.includes('"data":{') ? body : scrub(body))
 
 /** Subscriptions go to /api/sse, which can pace and resume them. */
 const noSubscriptions = (): Plugin => ({

@@ -96,8 +96,10 @@ builder.objectType(AgentType, {
 })
 
 /** Whether the caller may know what agents do about the batch (contract §2): nobody through a share. */
-const knowsCommands = async ({ row, share }: BatchNode, { standings }: Context): Promise<boolean> =>
-  share === null && (await standings.load(row.project_key)).may('know_commands')
+const knowsCommands = async (
+  { row, share }: BatchNode,
+  { memberships: standings }: Context,
+): Promise<boolean> => share === null && (await standings.load(row.project_key)).may('know_commands')
 
 builder.objectFields(BatchType, (t) => ({
   timeline: t.field({

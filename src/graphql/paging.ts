@@ -24,7 +24,7 @@ export interface Connection<Node> {
 }
 
 /** The largest pages; a page of jobs is what a notebook reads whole. */
-export const MOST = {
+export const MAX_PAGE_SIZE = {
   projects: 500,
   batches: 500,
   jobs: 5_000,
@@ -36,7 +36,7 @@ export const MOST = {
   tokens: 500,
   rules: 500,
 } as const
-export const FIRST = 50
+export const DEFAULT_PAGE_SIZE = 50
 
 export const firstUpTo = (most: number) =>
   z.number().int().min(0, 'first must not be negative').max(most, `first must be at most ${most}`)

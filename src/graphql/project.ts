@@ -76,7 +76,7 @@ export const ProjectType = builder.prismaNode('Project', {
       type: RoleType,
       nullable: true,
       description: 'What you are in it',
-      resolve: async ({ key }, _args, { standings }) => (await standings.load(key)).role,
+      resolve: async ({ key }, _args, { memberships: standings }) => (await standings.load(key)).role,
     }),
     members: t.field({
       type: [MemberType],

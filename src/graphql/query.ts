@@ -8,7 +8,7 @@ import { connectionCost, LOOKUP } from './costs.ts'
 import { JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, JobType, jobPages, jobsTogether } from './job.ts'
 import { batchesById, jobsByName, sharedBatch } from './nodes.ts'
-import { type Connection, FIRST, firstUpTo, MOST } from './paging.ts'
+import { type Connection, DEFAULT_PAGE_SIZE, firstUpTo, MAX_PAGE_SIZE } from './paging.ts'
 import { ProjectType, visibleOnly } from './project.ts'
 
 /** Where a query may begin. Only here is asked what the caller sees; what hangs below was reached through it. */
@@ -19,9 +19,9 @@ builder.queryFields((t) => ({
       type: ProjectType,
       cursor: 'key',
       description: 'The projects that you see, newest first',
-      defaultSize: FIRST,
-      maxSize: MOST.projects,
-      complexity: ({ first, last }) => connectionCost({ first: first ?? last ?? FIRST }),
+      defaultSize: DEFAULT_PAGE_SIZE,
+      maxSize: MAX_PAGE_SIZE.projects,
+      complexity: ({ first, last }) => connectionCost({ first: first ?? last ?? DEFAULT_PAGE_SIZE }),
       totalCount: async (_parent, _args, context) =>
         context.prisma.project.count({ where: await visibleOnly(context) }),
       resolve: async (query, _root, _args, context) =>
@@ -50,7 +50,11 @@ builder.queryFields((t) => ({
     type: BatchConnection,
     complexity: connectionCost,
     args: {
-      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.batches) }),
+      first: t.arg.int({
+        required: true,
+        defaultValue: DEFAULT_PAGE_SIZE,
+        validate: firstUpTo(MAX_PAGE_SIZE.batches),
+      }),
       after: t.arg.string(),
       filter: t.arg({ type: BatchFilterInput }),
       orderBy: t.arg({ type: BatchOrderInput, description: 'Newest first without it' }),
@@ -77,7 +81,11 @@ builder.queryFields((t) => ({
     complexity: connectionCost,
     description: 'The jobs of all batches that you see',
     args: {
-      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.jobs) }),
+      first: t.arg.int({
+        required: true,
+        defaultValue: DEFAULT_PAGE_SIZE,
+        validate: firstUpTo(MAX_PAGE_SIZE.jobs),
+      }),
       after: t.arg.string(),
       batches: t.arg.idList({
         description: 'Ids of batches, as they are written: those of them that you see',
@@ -124,7 +132,11 @@ builder.prismaObjectFields(ProjectType, (t) => ({
     description: 'Null in a share',
     nullable: true,
     args: {
-      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.batches) }),
+      first: t.arg.int({
+        required: true,
+        defaultValue: DEFAULT_PAGE_SIZE,
+        validate: firstUpTo(MAX_PAGE_SIZE.batches),
+      }),
       after: t.arg.string(),
       filter: t.arg({ type: BatchFilterInput, description: '`project` says nothing here' }),
       orderBy: t.arg({ type: BatchOrderInput }),
@@ -143,7 +155,11 @@ builder.prismaObjectFields(ProjectType, (t) => ({
     description: 'The jobs of all its batches; null in a share',
     nullable: true,
     args: {
-      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.jobs) }),
+      first: t.arg.int({
+        required: true,
+        defaultValue: DEFAULT_PAGE_SIZE,
+        validate: firstUpTo(MAX_PAGE_SIZE.jobs),
+      }),
       after: t.arg.string(),
       where: t.arg({ type: JobFilterInput }),
       orderBy: t.arg({ type: JobOrderInput }),

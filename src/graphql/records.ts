@@ -10,7 +10,14 @@ import type { Context } from './context.ts'
 import { connectionCost, DERIVED } from './costs.ts'
 import { JobType } from './job.ts'
 import type { Share } from './nodes.ts'
-import { type Connection, connectionType, FIRST, firstUpTo, MOST, pageOf } from './paging.ts'
+import {
+  type Connection,
+  connectionType,
+  DEFAULT_PAGE_SIZE,
+  firstUpTo,
+  MAX_PAGE_SIZE,
+  pageOf,
+} from './paging.ts'
 import { type Drawing, drawn, keysArg, type Metric, Sampling, written } from './series.ts'
 
 /** What a batch and its jobs recorded besides metrics: log lines and resource snapshots. */
@@ -178,9 +185,16 @@ builder.objectFields(BatchType, (t) => ({
     complexity: ({ first, last }) => connectionCost({ first: last ?? first }),
     description: 'In the order in which they arrived; with `last` those at the end',
     args: {
-      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.logLines) }),
+      first: t.arg.int({
+        required: true,
+        defaultValue: DEFAULT_PAGE_SIZE,
+        validate: firstUpTo(MAX_PAGE_SIZE.logLines),
+      }),
       after: t.arg.string(),
-      last: t.arg.int({ description: 'Wins over `first`', validate: firstUpTo(MOST.logLines).nullish() }),
+      last: t.arg.int({
+        description: 'Wins over `first`',
+        validate: firstUpTo(MAX_PAGE_SIZE.logLines).nullish(),
+      }),
       before: t.arg.string({ description: 'With `last`: those before this cursor' }),
       afterId: t.arg.id({ description: 'In place of `after`, by the `dbId` of a line', validate: lineId }),
       beforeId: t.arg.id({ description: 'In place of `before`, likewise', validate: lineId }),
@@ -214,7 +228,11 @@ builder.objectFields(JobType, (t) => ({
     complexity: connectionCost,
     description: 'In the order in which they arrived',
     args: {
-      first: t.arg.int({ required: true, defaultValue: FIRST, validate: firstUpTo(MOST.logLines) }),
+      first: t.arg.int({
+        required: true,
+        defaultValue: DEFAULT_PAGE_SIZE,
+        validate: firstUpTo(MAX_PAGE_SIZE.logLines),
+      }),
       after: t.arg.string(),
       level: t.arg.string({ validate: findable }),
       streams: t.arg({ type: [LogStreamType], description: 'Lines printed there; all without it' }),

@@ -221,8 +221,8 @@ export function createSse(options: {
       } else if (now >= stream.nextPing) {
         stream.nextPing = now + times.pingMs
         const cursor = stream.marks.length === 0 ? stream.subscription?.caughtUpTo : undefined
-        const told = ++stream.pings % CURSOR_EVERY_PINGS === 0 && cursor !== undefined
-        stream.res.write(told ? `: ping\nid: ${cursor}\n\n` : ': ping\n\n')
+        const sendCursor = ++stream.pings % CURSOR_EVERY_PINGS === 0 && cursor !== undefined
+        stream.res.write(sendCursor ? `: ping\nid: ${cursor}\n\n` : ': ping\n\n')
       }
     }
   }

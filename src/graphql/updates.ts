@@ -1,4 +1,4 @@
-import type { ToldLine, ToldPoint } from '../domain/live/index.ts'
+import type { PayloadLine, PayloadPoint } from '../domain/live/index.ts'
 import type { LogLine } from '../domain/logs/index.ts'
 import { Problem } from '../problem.ts'
 import type { Frame } from '../stream/frame.ts'
@@ -102,7 +102,7 @@ builder.objectType(MetricsUpdateType, {
 
 /** The points of a message by job and series, in the order in which they came. */
 function seriesIn(frame: Frame, keys: ReadonlySet<string> | undefined): SeriesUpdate[] {
-  const { points = [] } = frame.payload() as { points?: ToldPoint[] }
+  const { points = [] } = frame.payload() as { points?: PayloadPoint[] }
   const found = new Map<string, SeriesUpdate>()
   for (const { job_id, epoch, values } of points) {
     for (const [key, value] of Object.entries(values)) {
@@ -129,7 +129,7 @@ builder.objectType(LogLinesUpdateType, {
     lines: t.field({
       type: [LogLineType],
       resolve: (frame) => {
-        const { lines = [] } = frame.payload() as { lines?: ToldLine[] }
+        const { lines = [] } = frame.payload() as { lines?: PayloadLine[] }
         return lines.map(
           ({ db_id: dbId, job_id: jobId, timestamp, level, stream, line }): LogLine => ({
             dbId,

@@ -10,7 +10,7 @@ import {
 import { quotaExceeded } from '../domain/quotas.ts'
 import { Problem } from '../problem.ts'
 import type { Item, Outcome } from './outcome.ts'
-import type { Standing } from './standing.ts'
+import type { GroupState } from './state.ts'
 
 export interface Admission {
   /** The events to store, in the order they came. */
@@ -38,7 +38,7 @@ export interface AdmissionRules {
  * Decides, event by event, before anything is written (specification §4.1 steps 5 and 6; contract §1, §2): is it a
  * repeat, is its data valid, may the sender write there, does it fit what stands?
  */
-export function admit(items: readonly Item[], standing: Standing, options: AdmissionRules): Admission {
+export function admit(items: readonly Item[], state: GroupState, options: AdmissionRules): Admission {
   const admitted: Item[] = []
   const outcomes: (Outcome | undefined)[] = []
   const repeats = new Map<number, Item>()
@@ -56,11 +56,11 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
   for (const [position, item] of items.entries()) {
     const { checked, sender } = item
     const { event, eventId } = checked
-    if (!standing.tokens.has(sender.tokenId)) {
+    if (!state.tokens.has(sender.tokenId)) {
       outcomes[position] = { problem: new Problem('unauthenticated') }
       continue
     }
-    const stored = standing.stored.get(eventId)
+    const stored = state.stored.get(eventId)
     if (stored !== undefined) {
       outcomes[position] = { dbId: stored, deduplicated: true, ignored: ignoredOfRepeat(item) }
       continue
@@ -77,12 +77,12 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
     }
     bind(item)
     const slug = event.source.project
-    if (!standing.projects.has(slug) && !newProjects.has(slug)) {
+    if (!state.projects.has(slug) && !newProjects.has(slug)) {
       newProjects.set(slug, sender.id)
       newNames.set(projectNameKey(slug), slug)
       newOwned.set(sender.id, (newOwned.get(sender.id) ?? 0) + 1)
     }
-    if (!standing.batches.has(event.batch_id)) newBatches.set(event.batch_id, slug)
+    if (!state.batches.has(event.batch_id)) newBatches.set(event.batch_id, slug)
     byEventId.set(eventId, item)
     const left = leaveOut(item)
     if (left !== undefined) ignored.set(item, left)
@@ -93,23 +93,23 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
   /** A token of a rerun reports one batch: a new one, or the one that is run again. */
   function bindingFault({ checked: { event }, sender }: Item): Problem | undefined {
     if (sender.commandId === null) return undefined
-    const binding = standing.bindings.get(sender.tokenId)
+    const binding = state.bindings.get(sender.tokenId)
     const batchId = sender.batchId ?? bound.get(sender.tokenId) ?? binding?.batchId ?? null
     const mayBegin =
       event.batch_id === binding?.originId ||
-      (!standing.batches.has(event.batch_id) && !newBatches.has(event.batch_id))
+      (!state.batches.has(event.batch_id) && !newBatches.has(event.batch_id))
     return (batchId === null ? binding !== undefined && mayBegin : event.batch_id === batchId)
       ? undefined
       : new Problem('token_bound_to_batch')
   }
 
   function bind({ checked: { event }, sender }: Item): void {
-    if (standing.bindings.get(sender.tokenId)?.batchId === null) bound.set(sender.tokenId, event.batch_id)
+    if (state.bindings.get(sender.tokenId)?.batchId === null) bound.set(sender.tokenId, event.batch_id)
   }
 
   function placeFault({ checked: { event }, sender }: Item): Problem | undefined {
     const slug = event.source.project
-    const project = standing.projects.get(slug)
+    const project = state.projects.get(slug)
     const owner = newProjects.get(slug)
     if (
       project !== undefined
@@ -118,9 +118,9 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
     ) {
       return new Problem('project_forbidden')
     }
-    const batch = standing.batches.get(event.batch_id)
+    const batch = state.batches.get(event.batch_id)
     if (batch !== undefined) {
-      const home = standing.projectsByKey.get(batch.state.projectKey)
+      const home = state.projectsByKey.get(batch.state.projectKey)
       if (home?.slug !== slug) {
         return new Problem(
           home !== undefined && maySee(home, sender) ? 'batch_project_mismatch' : 'project_forbidden',
@@ -130,7 +130,7 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
     } else {
       const home = newBatches.get(event.batch_id)
       if (home !== undefined && home !== slug) {
-        const project = standing.projects.get(home)
+        const project = state.projects.get(home)
         const seen = project === undefined ? newProjects.get(home) === sender.id : maySee(project, sender)
         return new Problem(seen ? 'batch_project_mismatch' : 'project_forbidden')
       }
@@ -144,7 +144,7 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
     const fault = projectNameFault(slug, 'source.project')
     if (fault !== undefined) return fault
     const key = projectNameKey(slug)
-    const other = standing.projectsByName.get(key)
+    const other = state.projectsByName.get(key)
     if (other !== undefined) {
       return projectNameTaken(slug, maySendEvents(other, sender) ? other.slug : undefined)
     }
@@ -152,7 +152,7 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
     if (newOther !== undefined) {
       return projectNameTaken(slug, newProjects.get(newOther) === sender.id ? newOther : undefined)
     }
-    const owned = (standing.owned.get(sender.id) ?? 0) + (newOwned.get(sender.id) ?? 0)
+    const owned = (state.owned.get(sender.id) ?? 0) + (newOwned.get(sender.id) ?? 0)
     return owned >= options.maxProjects ? quotaExceeded(projectQuota(options.maxProjects)) : undefined
   }
 
@@ -165,7 +165,7 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
     const { event, sentSeries } = checked
     if (sentSeries === undefined || event.event_type !== 'job_epoch') return checked.ignored
     checked.series = sentSeries
-    const progress = standing.jobs.get(event.batch_id)?.get(event.job_id)?.progress
+    const progress = state.jobs.get(event.batch_id)?.get(event.job_id)?.progress
     if (progress?.latest?.names === sentSeries.names) return checked.ignored
     const name = `${event.batch_id}\n${event.job_id}`
     let known = dictionaries.get(name)
@@ -187,7 +187,7 @@ export function admit(items: readonly Item[], standing: Standing, options: Admis
   /** The values that were left out of a stored event. The others are in its job's series. */
   function ignoredOfRepeat({ checked: { event, sentSeries, ignored: misnamed } }: Item) {
     if (sentSeries === undefined || event.event_type !== 'job_epoch') return misnamed
-    const progress = standing.jobs.get(event.batch_id)?.get(event.job_id)?.progress
+    const progress = state.jobs.get(event.batch_id)?.get(event.job_id)?.progress
     if (progress === undefined) return misnamed
     const surplus = sentSeries.names.filter((key) => !progress.numbers.has(key))
     return surplus.length === 0 ? misnamed : [...(misnamed ?? []), ...surplus.map(asSurplus)]

@@ -6,13 +6,13 @@ import { happened } from '../domain/notifications/index.ts'
 import { bindTokens } from '../domain/tokens/index.ts'
 import type { Change } from '../stream/change.ts'
 import { type Admission, type AdmissionRules, admit } from './admit.ts'
+import type { IngestCache } from './cache.ts'
 import { changesOf } from './changes.ts'
 import { createMissing } from './create.ts'
 import { type Folded, foldGroup } from './fold.ts'
-import type { Memory } from './memory.ts'
 import { noticed } from './notice.ts'
 import type { Item, Outcome } from './outcome.ts'
-import { loadStanding, type Standing } from './standing.ts'
+import { type GroupState, loadState } from './state.ts'
 import { writeGroup } from './write.ts'
 
 export interface Applied {
@@ -31,10 +31,10 @@ export interface Applied {
 export async function applyGroup(
   tx: Tx,
   items: readonly Item[],
-  options: AdmissionRules & { memory: Memory; now: () => Date },
+  options: AdmissionRules & { cache: IngestCache; now: () => Date },
 ): Promise<{ result: Applied; changes: Change[] }> {
-  const standing = await loadStanding(tx, items, options.memory)
-  const admission = admit(items, standing, options)
+  const state = await loadState(tx, items, options.cache)
+  const admission = admit(items, state, options)
   const { admitted } = admission
   let changes: Change[] = []
   let folded: Folded | undefined
@@ -45,11 +45,11 @@ export async function applyGroup(
         [...admission.bound].map(([tokenId, batchId]) => ({ tokenId, batchId })),
       )
     }
-    const created = await createMissing(tx, admitted, standing)
-    folded = await foldGroup(tx, admitted, standing, created)
+    const created = await createMissing(tx, admitted, state)
+    folded = await foldGroup(tx, admitted, state, created)
     const ended = await writeGroup(tx, folded)
-    changes = changesOf(standing, folded, admitted, ended)
-    await happened(tx, noticed(admitted, standing, folded), options.now())
+    changes = changesOf(state, folded, admitted, ended)
+    await happened(tx, noticed(admitted, state, folded), options.now())
     if (folded.conflicts.length > 0) {
       const recorded = await recordConflicts(tx, folded.conflicts, options.now())
       for (const { id, key } of recorded) {
@@ -62,7 +62,7 @@ export async function applyGroup(
     changes,
     result: {
       outcomes: outcomesOf(items, admission),
-      remember: () => remember(options.memory, standing, folded),
+      remember: () => updateCache(options.cache, state, folded),
     },
   }
 }
@@ -77,23 +77,23 @@ export const outcomesOf = (items: readonly Item[], { outcomes, repeats, ignored 
   })
 
 /** To be called once the group is committed. */
-export function remember(memory: Memory, standing: Standing, folded: Folded | undefined): void {
-  const { projects, senders } = standing.read
-  for (const { access, version } of projects) memory.keepProject(access, version, senders)
-  for (const [batchId, batch] of standing.batches) {
+export function updateCache(cache: IngestCache, groupState: GroupState, folded: Folded | undefined): void {
+  const { projects, senders } = groupState.read
+  for (const { access, version } of projects) cache.keepProject(access, version, senders)
+  for (const [batchId, batch] of groupState.batches) {
     const { state } = batch
     const touched = folded?.touched.get(state)
     // What SQL changed behind the fold's back is not known here: those jobs are read back next time.
     if (touched?.over !== touched?.wasOver) continue
-    const byId = standing.jobs.get(batchId) ?? new Map()
+    const byId = groupState.jobs.get(batchId) ?? new Map()
     if (touched !== undefined) {
       if ([...touched.jobs.keys()].some((job) => job.progress.changed.extremes)) continue
       for (const job of touched.jobs.keys()) settled(job)
-      batch.version = standing.version
-      if (state.changed.summary) batch.ownVersion = standing.version
+      batch.version = groupState.version
+      if (state.changed.summary) batch.ownVersion = groupState.version
       state.changed = { summary: false, progress: false, counts: false }
       delete state.traceback
     }
-    memory.keep({ batch, byId })
+    cache.keep({ batch, byId })
   }
 }

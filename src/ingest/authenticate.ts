@@ -21,7 +21,7 @@ export interface Authenticator {
 
 export function createAuthenticator(options: { sql: Sql; writer: Writer; now: () => Date }): Authenticator {
   const { sql, writer, now } = options
-  const remembered = new Map<string, { sender: Promise<Sender>; until: number }>()
+  const cache = new Map<string, { sender: Promise<Sender>; until: number }>()
   /** By the whole header. */
   const found = new Map<string, { sender: Sender; until: number }>()
 
@@ -52,17 +52,17 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
       const text = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
       if (text === undefined) throw new Problem('unauthenticated')
       const clock = Date.now()
-      const known = remembered.get(text)
+      const known = cache.get(text)
       if (known !== undefined && known.until > clock) return known.sender
-      if (remembered.size >= MAX_CACHED) remembered.clear()
+      if (cache.size >= MAX_CACHED) cache.clear()
       const sender = find(text)
-      remembered.set(text, { sender, until: clock + CACHED_MS })
+      cache.set(text, { sender, until: clock + CACHED_MS })
       sender.then(
         (known) => {
           if (found.size >= MAX_CACHED) found.clear()
           found.set(authorization as string, { sender: known, until: clock + CACHED_MS })
         },
-        () => remembered.delete(text),
+        () => cache.delete(text),
       )
       return sender
     },

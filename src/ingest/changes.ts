@@ -2,12 +2,12 @@ import type { EventType } from '../domain/events/index.ts'
 import type { Change, IdRange } from '../stream/change.ts'
 import type { Folded } from './fold.ts'
 import type { Item } from './outcome.ts'
-import type { Standing } from './standing.ts'
+import type { GroupState } from './state.ts'
 import type { EndedJob } from './write.ts'
 
 /** What the stream tells of a group, channel by channel (contract §6). */
 export function changesOf(
-  standing: Standing,
+  state: GroupState,
   folded: Folded,
   admitted: readonly Item[],
   ended: readonly EndedJob[],
@@ -17,7 +17,7 @@ export function changesOf(
   const noticed: number[] = []
   const keys = new Map<string, number>()
   for (const [batch, { jobs }] of folded.touched) {
-    const project = standing.projectsByKey.get(batch.projectKey)?.slug as string
+    const project = state.projectsByKey.get(batch.projectKey)?.slug as string
     keys.set(batch.id, batch.key)
     const changed = new Set([...jobs.keys()].map((job) => job.key))
     for (const { batchKey, key } of ended) if (batchKey === batch.key) changed.add(key)

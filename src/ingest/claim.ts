@@ -1,6 +1,6 @@
 import { CopyRows } from '../db/copy.ts'
-import { type Piece, piece } from '../db/piece.ts'
 import type { Fragment, Tx } from '../db/sql.ts'
+import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
 import { eventTypeCode, type Incoming } from '../domain/events/index.ts'
 
 /** As many db_ids as one call of the sequence gives (prisma/migrations/002_telemetry). */
@@ -70,9 +70,9 @@ export interface Claim {
  * of JSON, and nothing has to be escaped or parsed on the way.
  * An event_id that another server stored since `findStored` is a unique violation: the group starts over.
  */
-export function storeEvents(claims: Claim[]): Piece {
+export function storeEvents(claims: Claim[]): SqlFragment {
   const column = (value: (claim: Claim) => string | number): string => claims.map(value).join('\n')
-  return piece`
+  return sqlFragment`
     insert into events (db_id, event_id, batch_key, job_key, type, ts, payload)
     select db_id::bigint, event_id::uuid, batch_key::bigint, nullif(job_key, '')::bigint, type::smallint, ts::timestamptz, payload
     from rows from (

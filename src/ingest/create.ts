@@ -3,7 +3,7 @@ import { createBatches, type LoadedBatch } from '../domain/batches/index.ts'
 import { createJobs, type JobState, newJob } from '../domain/jobs/index.ts'
 import { createProjects } from '../domain/projects/index.ts'
 import type { Item } from './outcome.ts'
-import { put, type Standing } from './standing.ts'
+import { type GroupState, put } from './state.ts'
 
 /** Another transaction created a project, batch or event of this group meanwhile: the group must start over. */
 export class Raced extends Error {
@@ -15,15 +15,15 @@ export class Raced extends Error {
  * event fills in, whenever it comes (contract §1).
  * @returns the jobs that are new
  */
-export async function createMissing(tx: Tx, admitted: Item[], standing: Standing): Promise<Set<JobState>> {
-  const projectKeys = await ensureProjects(tx, admitted, standing)
-  await ensureBatches(tx, admitted, standing, projectKeys)
-  return ensureJobs(tx, admitted, standing)
+export async function createMissing(tx: Tx, admitted: Item[], state: GroupState): Promise<Set<JobState>> {
+  const projectKeys = await ensureProjects(tx, admitted, state)
+  await ensureBatches(tx, admitted, state, projectKeys)
+  return ensureJobs(tx, admitted, state)
 }
 
 /** slug → key of every project that the events name; those that are missing are created for their first sender. */
-async function ensureProjects(tx: Tx, admitted: Item[], standing: Standing): Promise<Map<string, number>> {
-  const keys = new Map([...standing.projects.values()].map((p) => [p.slug, p.key]))
+async function ensureProjects(tx: Tx, admitted: Item[], state: GroupState): Promise<Map<string, number>> {
+  const keys = new Map([...state.projects.values()].map((p) => [p.slug, p.key]))
   const wanted = new Map<string, string>()
   for (const { checked, sender } of admitted) {
     const slug = checked.event.source.project
@@ -45,8 +45,8 @@ async function ensureProjects(tx: Tx, admitted: Item[], standing: Standing): Pro
       roles: new Map(),
       rules: [],
     }
-    standing.projects.set(slug, access)
-    standing.projectsByKey.set(key, access)
+    state.projects.set(slug, access)
+    state.projectsByKey.set(key, access)
   }
   return keys
 }
@@ -54,13 +54,13 @@ async function ensureProjects(tx: Tx, admitted: Item[], standing: Standing): Pro
 async function ensureBatches(
   tx: Tx,
   admitted: Item[],
-  standing: Standing,
+  state: GroupState,
   projectKeys: Map<string, number>,
 ): Promise<void> {
   const wanted = new Map<string, Parameters<typeof createBatches>[1][number]>()
   for (const { checked, sender } of admitted) {
     const { batch_id: id, source } = checked.event
-    if (standing.batches.has(id) || wanted.has(id)) continue
+    if (state.batches.has(id) || wanted.has(id)) continue
     wanted.set(id, {
       id,
       projectKey: projectKeys.get(source.project) as number,
@@ -71,16 +71,16 @@ async function ensureBatches(
   if (wanted.size === 0) return
   const made = await createBatches(tx, [...wanted.values()])
   if (made.length < wanted.size) throw new Raced()
-  for (const batch of made) standing.batches.set(batch.state.id, batch)
+  for (const batch of made) state.batches.set(batch.state.id, batch)
 }
 
-async function ensureJobs(tx: Tx, admitted: Item[], standing: Standing): Promise<Set<JobState>> {
+async function ensureJobs(tx: Tx, admitted: Item[], state: GroupState): Promise<Set<JobState>> {
   const made: JobState[] = []
   for (const { checked } of admitted) {
     const { batch_id: batchId, job_id: jobId } = checked.event
-    if (typeof jobId !== 'string' || standing.jobs.get(batchId)?.has(jobId)) continue
-    const job = newJob((standing.batches.get(batchId) as LoadedBatch).state.key, jobId, checked.at)
-    put(standing.jobs, batchId, job)
+    if (typeof jobId !== 'string' || state.jobs.get(batchId)?.has(jobId)) continue
+    const job = newJob((state.batches.get(batchId) as LoadedBatch).state.key, jobId, checked.at)
+    put(state.jobs, batchId, job)
     made.push(job)
   }
   if (made.length > 0) await createJobs(tx, made)

@@ -10,12 +10,12 @@ import {
 import type { SeriesValues } from '../domain/events/index.ts'
 import { applyToJob, type JobState, jobStatusOf } from '../domain/jobs/index.ts'
 import { type NewLogLine, streamOf } from '../domain/logs/index.ts'
-import { type EpochRow, foldEpoch, loadEpochs, mayStand } from '../domain/metrics/index.ts'
+import { type EpochRow, foldEpoch, loadEpochs, mayExist } from '../domain/metrics/index.ts'
 import type { Happening } from '../domain/notifications/index.ts'
 import type { NewSnapshot } from '../domain/resources/index.ts'
 import type { Claim } from './claim.ts'
 import type { Item } from './outcome.ts'
-import type { Standing } from './standing.ts'
+import type { GroupState } from './state.ts'
 import { createMetricWatch } from './watch-metrics.ts'
 
 /** What became of a batch and of those of its jobs that the group's events name. */
@@ -47,7 +47,7 @@ export interface Folded {
 export async function foldGroup(
   tx: Tx,
   admitted: Item[],
-  standing: Standing,
+  state: GroupState,
   createdJobs: Set<JobState>,
 ): Promise<Folded> {
   const touched: Folded['touched'] = new Map()
@@ -58,9 +58,9 @@ export async function foldGroup(
   const conflicts: SentConflict[] = []
   for (const { checked, sender } of admitted) {
     const { event, at } = checked
-    const dbId = standing.ids.next()
+    const dbId = state.ids.next()
     checked.dbId = dbId
-    const { state: batch, ownerId } = standing.batches.get(event.batch_id) as LoadedBatch
+    const { state: batch, ownerId } = state.batches.get(event.batch_id) as LoadedBatch
     const byOwner = sender.id === ownerId
     let inBatch = touched.get(batch)
     if (inBatch === undefined) {
@@ -80,7 +80,7 @@ export async function foldGroup(
     }
     let job: JobState | null = null
     if (typeof event.job_id === 'string') {
-      job = jobIn(standing, event.batch_id, event.job_id)
+      job = jobIn(state, event.batch_id, event.job_id)
       if (!inBatch.jobs.has(job)) inBatch.jobs.set(job, createdJobs.has(job) ? null : job.status)
       applyToJob(job, checked)
     }
@@ -93,7 +93,7 @@ export async function foldGroup(
     }
     claims.push({ incoming: checked, eventId: checked.eventId, batchKey: batch.key, jobKey: place.jobKey })
   }
-  const { epochs, crossed } = await foldEpochs(tx, admitted, standing)
+  const { epochs, crossed } = await foldEpochs(tx, admitted, state)
   for (const [batch, inBatch] of touched) {
     inBatch.over = statusOf(batch) !== 'running'
     settleStatuses(batch, inBatch)
@@ -101,8 +101,8 @@ export async function foldGroup(
   return { touched, claims, lines, snapshots, epochs, conflicts, started, crossed }
 }
 
-const jobIn = (standing: Standing, batchId: string, jobId: string): JobState =>
-  standing.jobs.get(batchId)?.get(jobId) as JobState
+const jobIn = (state: GroupState, batchId: string, jobId: string): JobState =>
+  state.jobs.get(batchId)?.get(jobId) as JobState
 
 /** Gives the named jobs their status, and the batch its counts of them. */
 function settleStatuses(batch: BatchState, { over, jobs }: Touched): void {
@@ -123,16 +123,16 @@ function settleStatuses(batch: BatchState, { over, jobs }: Touched): void {
 async function foldEpochs(
   tx: Tx,
   admitted: Item[],
-  standing: Standing,
+  state: GroupState,
 ): Promise<Pick<Folded, 'epochs' | 'crossed'>> {
   const events: { job: JobState; epoch: number; checked: Item['checked'] }[] = []
   const asked: { key: number; epoch: number }[] = []
   for (const { checked } of admitted) {
     const { event } = checked
     if (event.event_type !== 'job_epoch') continue
-    const job = jobIn(standing, event.batch_id, event.job_id)
+    const job = jobIn(state, event.batch_id, event.job_id)
     const { epoch } = event.data
-    if (mayStand(job.progress, epoch)) asked.push({ key: job.key, epoch })
+    if (mayExist(job.progress, epoch)) asked.push({ key: job.key, epoch })
     events.push({ job, epoch, checked })
   }
   if (events.length === 0) return { epochs: { alone: [], merged: [] }, crossed: [] }
@@ -153,7 +153,7 @@ async function foldEpochs(
     ))
       put(row)
   }
-  const watch = createMetricWatch(standing)
+  const watch = createMetricWatch(state)
   const written = new Set<EpochRow>()
   for (const { job, epoch, checked } of events) {
     const { at, dbId, stamp, series } = checked

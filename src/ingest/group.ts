@@ -1,13 +1,13 @@
+import type { Pipeline } from '../db/pipeline.ts'
 import { databaseFault } from '../db/sql.ts'
-import type { Trips } from '../db/trip.ts'
 import { Problem } from '../problem.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import type { AdmissionRules } from './admit.ts'
 import { applyGroup } from './apply.ts'
+import { createIngestCache } from './cache.ts'
 import { createFairShare } from './fair-share.ts'
-import { createMemory } from './memory.ts'
-import { createOneTrip } from './one-trip.ts'
 import type { Item, Outcome } from './outcome.ts'
+import { createPipelinedWriter } from './pipelined-write.ts'
 import { createQueue, type Submission } from './queue.ts'
 
 /**
@@ -68,11 +68,11 @@ const nothing = (): undefined => undefined
  */
 export function createGroupCommit(
   writer: Writer,
-  trips: Trips | undefined,
+  pipeline: Pipeline | undefined,
   options: AdmissionRules & { now: () => Date; wrote?: (group: WrittenGroup) => void },
 ): GroupCommit {
-  const memory = createMemory()
-  const oneTrip = trips && createOneTrip(trips, memory, { ...options, wake: writer.wake })
+  const cache = createIngestCache()
+  const pipelined = pipeline && createPipelinedWriter(pipeline, cache, { ...options, wake: writer.wake })
   const queue = createQueue()
   let writing: Promise<void> | null = null
   /** What large groups stored lately, and how long that took. Sums: two answers may come at one moment. */
@@ -112,7 +112,7 @@ export function createGroupCommit(
     const begunAt = performance.now()
     const items = group.flatMap((s) => s.items)
     try {
-      return { group, items, begunAt, answer: (await oneTrip?.send(items))?.answer }
+      return { group, items, begunAt, answer: (await pipelined?.send(items))?.answer }
     } catch (error) {
       const answer = Promise.reject(error)
       answer.catch(nothing)
@@ -161,7 +161,7 @@ export function createGroupCommit(
     for (let attempt = 1; ; attempt++) {
       try {
         const { outcomes, remember } = await commit(writer, (tx) =>
-          applyGroup(tx, items, { ...options, memory }),
+          applyGroup(tx, items, { ...options, cache }),
         )
         remember()
         return outcomes

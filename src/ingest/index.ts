@@ -1,5 +1,5 @@
+import type { Pipeline } from '../db/pipeline.ts'
 import type { Sql } from '../db/sql.ts'
-import type { Trips } from '../db/trip.ts'
 import type { Writer } from '../stream/commit.ts'
 import { type Authenticator, createAuthenticator } from './authenticate.ts'
 import { createGroupCommit, type GroupCommit, type WrittenGroup } from './group.ts'
@@ -21,7 +21,7 @@ export function createIngest(options: {
   sql: Sql
   writer: Writer
   /** Without them every group asks the database first. */
-  trips?: Trips
+  pipeline?: Pipeline
   now: () => Date
   rateLimit: RateLimit
   /** Minutes after which an event that arrives late is no sign of life. */
@@ -39,7 +39,7 @@ export function createIngest(options: {
     },
     limiter: createLimiter(options.rateLimit),
     reception: createReceptionist(options.now, options.staleAfterMin),
-    group: createGroupCommit(options.writer, options.trips, {
+    group: createGroupCommit(options.writer, options.pipeline, {
       autocreate: options.autocreate,
       maxProjects: options.maxProjects,
       maxSeries: options.maxSeries,

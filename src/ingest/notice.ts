@@ -2,7 +2,7 @@ import { type LoadedBatch, STOP_REASON } from '../domain/batches/index.ts'
 import type { Detail, Happening, Trigger } from '../domain/notifications/index.ts'
 import type { Folded } from './fold.ts'
 import type { Item } from './outcome.ts'
-import type { Standing } from './standing.ts'
+import type { GroupState } from './state.ts'
 
 /**
  * What of a group rules may mail of (step 10), in the order of its events. An end counts by itself, independent of what other events
@@ -11,10 +11,10 @@ import type { Standing } from './standing.ts'
  */
 export function noticed(
   admitted: readonly Item[],
-  standing: Standing,
+  groupState: GroupState,
   { crossed, touched }: Folded,
 ): Happening[] {
-  const watched = new Map([...standing.projectsByKey.values()].map((p) => [p.key, p.rules]))
+  const watched = new Map([...groupState.projectsByKey.values()].map((p) => [p.key, p.rules]))
   if (![...watched.values()].some((rules) => rules.length > 0)) return []
   const happenings: Happening[] = []
   const byEvent = new Map<string, Happening[]>()
@@ -24,14 +24,14 @@ export function noticed(
     const key = `event:${checked.eventId}`
     const crossings = byEvent.get(key)
     if (crossings !== undefined) happenings.push(...crossings)
-    const { state } = standing.batches.get(event.batch_id) as LoadedBatch
+    const { state } = groupState.batches.get(event.batch_id) as LoadedBatch
     const end = endOf(checked.event, state.stopRequested)
     if (end === undefined) continue
     // Its loss was mailed as a failure; that its own word of it comes after all is no second one.
     if (end.trigger === 'batch_failed' && touched.get(state)?.wasLost === true) continue
     if (!watched.get(state.projectKey)?.some((rule) => rule.trigger === end.trigger)) continue
     const job =
-      typeof event.job_id === 'string' ? standing.jobs.get(event.batch_id)?.get(event.job_id) : undefined
+      typeof event.job_id === 'string' ? groupState.jobs.get(event.batch_id)?.get(event.job_id) : undefined
     happenings.push({
       ...end,
       projectKey: state.projectKey,

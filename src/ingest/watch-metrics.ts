@@ -5,19 +5,19 @@ import type { JobState } from '../domain/jobs/index.ts'
 import type { EpochRow } from '../domain/metrics/index.ts'
 import {
   type Before,
+  type EnabledRule,
   findCrossings,
   type Happening,
   type SetValue,
-  type StandingRule,
 } from '../domain/notifications/index.ts'
 import type { Item } from './outcome.ts'
-import type { Standing } from './standing.ts'
+import type { GroupState } from './state.ts'
 
 /** What rules watch for in one event, and how it stood before. */
 interface Seen {
   job: JobState
   checked: Item['checked']
-  rules: { rule: StandingRule; before: Before }[]
+  rules: { rule: EnabledRule; before: Before }[]
 }
 
 export interface MetricWatch {
@@ -29,9 +29,9 @@ export interface MetricWatch {
 }
 
 /** Follows the series that metric rules watch; undefined when the projects of the group have no such rule. */
-export function createMetricWatch(standing: Standing): MetricWatch | undefined {
-  const watched = new Map<number, StandingRule[]>()
-  for (const { key, rules } of standing.projectsByKey.values()) {
+export function createMetricWatch(groupState: GroupState): MetricWatch | undefined {
+  const watched = new Map<number, EnabledRule[]>()
+  for (const { key, rules } of groupState.projectsByKey.values()) {
     if (rules.length === 0) continue
     const metric = rules.filter((rule) => rule.trigger === 'metric' && rule.condition !== null)
     if (metric.length > 0) watched.set(key, metric)
@@ -41,14 +41,14 @@ export function createMetricWatch(standing: Standing): MetricWatch | undefined {
 
   return {
     before(job, checked, row) {
-      const { state } = standing.batches.get(checked.event.batch_id) as LoadedBatch
+      const { state } = groupState.batches.get(checked.event.batch_id) as LoadedBatch
       const rules = (watched.get(state.projectKey) ?? [])
         .filter((rule) => checked.series?.names.includes(keyOf(rule)) === true)
         .map((rule) => ({ rule, before: standingOf(job, keyOf(rule), row) }))
       return rules.length === 0 ? undefined : { job, checked, rules }
     },
     after({ job, checked, rules }, row) {
-      const { state } = standing.batches.get(checked.event.batch_id) as LoadedBatch
+      const { state } = groupState.batches.get(checked.event.batch_id) as LoadedBatch
       for (const { rule, before } of rules) {
         const series = job.progress.numbers.get(keyOf(rule)) as number
         const value = row.vals[series]
@@ -76,7 +76,7 @@ export function createMetricWatch(standing: Standing): MetricWatch | undefined {
   }
 }
 
-const keyOf = (rule: StandingRule): string => rule.condition?.key as string
+const keyOf = (rule: EnabledRule): string => rule.condition?.key as string
 
 function standingOf({ progress }: JobState, key: string, row: EpochRow | undefined): Before {
   const series = progress.numbers.get(key)

@@ -1,6 +1,6 @@
-import { type Piece, type Together, together } from '../db/piece.ts'
+import type { Step } from '../db/pipeline.ts'
 import type { Tx } from '../db/sql.ts'
-import type { Step } from '../db/trip.ts'
+import { type CombinedStatement, combined, type SqlFragment } from '../db/sql-fragment.ts'
 import { saveBatchProgress, saveBatchSummaries, settleJobs } from '../domain/batches/index.ts'
 import {
   advanceJobs,
@@ -57,9 +57,9 @@ const jobsOf = (touched: Folded['touched']): JobState[] =>
  * All tables as one statement: each round trip and each statement costs both sides more than the rows of a small
  * group do.
  */
-function writeTogether(folded: Folded): Together {
+function writeTogether(folded: Folded): CombinedStatement {
   const { claims, epochs } = folded
-  return together('ingest.write', {
+  return combined('ingest.write', {
     stored: storeEvents(claims),
     epochs: epochs.alone.length > 0 && insertEpochs(epochs.alone),
     ...smallTables(folded),
@@ -73,11 +73,11 @@ export function writingSteps(folded: Folded): Step[] {
   if (epochs.alone.length > 0) copies.push(copyEpochs(epochs.alone))
   return [
     ...copies.map((rows) => ({ name: rows.text, text: rows.text, values: [], rows })),
-    together('ingest.write_rest', smallTables(folded)),
+    combined('ingest.write_rest', smallTables(folded)),
   ]
 }
 
-function smallTables({ touched, lines, snapshots }: Folded): Record<string, Piece | false> {
+function smallTables({ touched, lines, snapshots }: Folded): Record<string, SqlFragment | false> {
   const batches = [...touched.keys()]
   const jobs = jobsOf(touched)
   const advanced = jobs.filter(onlyAdvanced)

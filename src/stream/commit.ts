@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fragment, type Piece, piece } from '../db/piece.ts'
 import { type Sql, type Tx, transaction } from '../db/sql.ts'
+import { fragment, type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
 import type { Change } from './change.ts'
 
 /** The advisory lock that orders the change log: a writer holds it from its append to its commit. */
@@ -75,9 +75,9 @@ export async function commit<T>(
  * Appends changes: a transaction's last statement. The lock is held before the first `seq` is taken, and until the
  * commit.
  */
-export const appendInOrder = (changes: readonly Change[]): Piece => {
+export const appendInOrder = (changes: readonly Change[]): SqlFragment => {
   const [channels, types, batches, keys, firsts, lasts] = columnsOf(changes)
-  return piece`/* changes.append */
+  return sqlFragment`/* changes.append */
     with held as materialized (select pg_advisory_xact_lock(${CHANGES_LOCK}::text::bigint))
     insert into changes (channel, type, batch_key, keys, first_id, last_id)
     select channel, type, nullif(batch_key, '')::bigint, keys::bigint[], nullif(first_id, '')::bigint, nullif(last_id, '')::bigint
@@ -89,9 +89,9 @@ export const appendInOrder = (changes: readonly Change[]): Piece => {
 }
 
 /** Without the lock (Writer.unordered). */
-const append = (changes: readonly Change[]): Piece => {
+const append = (changes: readonly Change[]): SqlFragment => {
   const [channels, types, batches, keys, firsts, lasts] = columnsOf(changes)
-  return piece`/* changes.append_unordered */
+  return sqlFragment`/* changes.append_unordered */
     insert into changes (channel, type, batch_key, keys, first_id, last_id)
     select channel, type, nullif(batch_key, '')::bigint, keys::bigint[], nullif(first_id, '')::bigint, nullif(last_id, '')::bigint
     from rows from (

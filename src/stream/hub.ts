@@ -1,14 +1,14 @@
 import type { Sql } from '../db/sql.ts'
-import { createGate } from './gate.ts'
+import { createConcurrencyLimit } from './concurrency-limit.ts'
 import { startListening } from './listen.ts'
 import type { LoggedChange } from './log.ts'
+import { createMessageFactory, type Following, type PayloadLoaders } from './payloads.ts'
 import { createSubscription, type Subscriber, type Subscription } from './subscription.ts'
 import { createTail } from './tail.ts'
-import { createTeller, type Describers, type Following } from './tell.ts'
 
 /**
  * Tells every change as it happens (contract §6; docs/decisions/0005-the-live-stream.md): the log is followed once for the
- * whole process (tail.ts), each change is made into a message once (tell.ts), and every stream gets it through a
+ * whole process (tail.ts), each change is made into a message once (payloads.ts), and every stream gets it through a
  * queue of its own (subscription.ts). Cursors are `seq` of the log, so they hold at every server of the database.
  */
 export interface Hub<V> {
@@ -43,7 +43,7 @@ export function createHub<V>(options: {
   /** A pool of the stream's own, so that neither exports nor a page of readers hold up the tail. */
   sql: Sql
   listenUrl: string
-  describers: Describers<V>
+  describers: PayloadLoaders<V>
   /** Called with changes that are not sent to followers but affect who may follow. */
   heed: (changes: readonly LoggedChange[]) => void
   /** Types of change that `heed` is given. */
@@ -57,12 +57,12 @@ export function createHub<V>(options: {
   const counts = { streams: 0, frames: 0, failed: 0 }
   const byChannel = new Map<string, Set<Subscriber<V>>>()
   const all = new Set<Subscriber<V>>()
-  const gate = createGate(BACKFILLS)
-  const teller = createTeller<V>({
-    describers: options.describers,
+  const gate = createConcurrencyLimit(BACKFILLS)
+  const factory = createMessageFactory<V>({
+    loaders: options.describers,
     failed: (error, change) => {
       counts.failed++
-      failed(error, `telling change ${change.seq} of type ${change.type}`)
+      failed(error, `making the message of change ${change.seq} of type ${change.type}`)
     },
   })
   const tail = createTail({
@@ -79,14 +79,14 @@ export function createHub<V>(options: {
     const control = page.filter((change) => heeded.has(change.type))
     if (control.length > 0) heed(control)
     const followed = page.filter((change) => byChannel.has(change.channel))
-    const tellings = await teller.tell(followed)
-    const told = new Map(followed.map((change, i) => [change.seq, tellings[i] ?? null]))
+    const messages = await factory.messagesOf(followed)
+    const bySeq = new Map(followed.map((change, i) => [change.seq, messages[i] ?? null]))
     return () => {
       for (const change of page) {
         const subscribers = byChannel.get(change.channel)
         if (subscribers === undefined) continue
-        const telling = told.get(change.seq)
-        for (const subscriber of subscribers) subscriber.hear(change, telling)
+        const changeMessages = bySeq.get(change.seq)
+        for (const subscriber of subscribers) subscriber.hear(change, changeMessages)
         counts.frames += subscribers.size
       }
     }
@@ -118,7 +118,7 @@ export function createHub<V>(options: {
     },
     counts,
     subscribe(followings, { after, since, closed }) {
-      const around = { sql, teller, head: () => tail.head, gate, now }
+      const around = { sql, factory, head: () => tail.head, gate, now }
       const { subscription, subscriber } = createSubscription(around, followings, { after, since }, () => {
         remove(subscriber)
         closed()

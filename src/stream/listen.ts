@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 
 /** The NOTIFY channel of the change log (commit.ts). */
-const BELL = 'changes'
+const NOTIFY_CHANNEL = 'changes'
 const RETRY_MS = 500
 /** A connection that a firewall swallowed looks open for minutes; one question in a while tells. */
 const POLL_MS = 2_000
@@ -50,7 +50,7 @@ export function startListening(options: {
     client.on('notification', options.ring)
     const listening = (async (): Promise<void> => {
       await client.connect()
-      await client.query(`listen ${BELL}`)
+      await client.query(`listen ${NOTIFY_CHANNEL}`)
       failing = false
       options.ring()
       while (!over && !(await settlesWithin(lost, POLL_MS))) {

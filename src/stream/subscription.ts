@@ -1,6 +1,6 @@
 import { type Frame, resetFrame } from './frame.ts'
 import { changesOfChannels, type LoggedChange, logBounds } from './log.ts'
-import type { Following, Teller, Telling } from './tell.ts'
+import type { ChangeMessages, Following, MessageFactory } from './payloads.ts'
 
 /**
  * One stream's share of the changes, in the three phases of every follower:
@@ -54,13 +54,13 @@ export interface Subscriber<V> {
   /** By channel of the log, as whom it follows it. */
   readonly followings: ReadonlyMap<string, Following<V>>
   /** Is handed every change of its channels in order. `telling` is undefined where nobody had listened yet. */
-  hear(change: LoggedChange, telling: Telling<V> | null | undefined): void
+  hear(change: LoggedChange, changeMessages: ChangeMessages<V> | null | undefined): void
   close(): void
 }
 
-export interface Surroundings<V> {
+export interface SubscriptionOptions<V> {
   sql: Parameters<typeof changesOfChannels>[0]
-  teller: Teller<V>
+  factory: MessageFactory<V>
   head: () => number
   /** Lets few through at a time, so that a thousand streams that come back do not take every connection. */
   gate: <T>(work: () => Promise<T>) => Promise<T>
@@ -68,12 +68,12 @@ export interface Surroundings<V> {
 }
 
 export function createSubscription<V>(
-  around: Surroundings<V>,
+  around: SubscriptionOptions<V>,
   followings: ReadonlyMap<string, Following<V>>,
   { after, since = 0 }: { after: number | undefined; since?: number | undefined },
   closed: () => void,
 ): { subscription: Subscription; subscriber: Subscriber<V> } {
-  const { sql, teller, head, gate } = around
+  const { sql, factory, head, gate } = around
   const channels = [...followings.keys()]
   const queue: Frame[] = []
   let queued = 0
@@ -98,9 +98,9 @@ export function createSubscription<V>(
     averageSize += (frame.size - averageSize) / 8
   }
 
-  function frameOf(telling: Telling<V>): Frame | undefined {
-    const following = followings.get(telling.change.channel)
-    return following && telling.frameFor(following)
+  function frameOf(changeMessages: ChangeMessages<V>): Frame | undefined {
+    const following = followings.get(changeMessages.change.channel)
+    return following && changeMessages.frameFor(following)
   }
 
   /** One step of the backfill; goes live when there is none to take. */
@@ -128,10 +128,10 @@ export function createSubscription<V>(
       readTo = page.length < ROWS ? upTo : (page.at(-1) as LoggedChange).seq
     }
     const slice = rows.slice(0, Math.max(1, Math.min(MAX_FRAMES, Math.floor(MAX_BYTES / averageSize))))
-    const tellings = slice.length === 0 ? [] : await gate(() => teller.tell(slice))
+    const messages = slice.length === 0 ? [] : await gate(() => factory.messagesOf(slice))
     rows = rows.slice(slice.length)
-    for (const telling of tellings) {
-      const frame = telling === null ? undefined : frameOf(telling)
+    for (const changeMessages of messages) {
+      const frame = changeMessages === null ? undefined : frameOf(changeMessages)
       if (frame !== undefined) enqueue(frame)
     }
     tail = rows.length === 0 ? readTo : (slice.at(-1) as LoggedChange).seq
@@ -183,15 +183,15 @@ export function createSubscription<V>(
 
   const subscriber: Subscriber<V> = {
     followings,
-    hear(change, telling) {
+    hear(change, changeMessages) {
       // What is not live reads it from the log; what another server had told already is not told again.
       if (!live || done || change.seq <= tail) return
-      if (telling === undefined) {
+      if (changeMessages === undefined) {
         live = false
         wake?.()
         return
       }
-      const frame = telling === null ? undefined : frameOf(telling)
+      const frame = changeMessages === null ? undefined : frameOf(changeMessages)
       if (frame !== undefined) {
         if (!hasRoomFor(frame)) {
           live = false

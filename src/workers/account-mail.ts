@@ -5,9 +5,9 @@ import type { Config } from '../config.ts'
 import type { Sql, Tx } from '../db/sql.ts'
 import { giveBackMail, issueToken, pendingMail, returnToken, takeMail } from '../domain/addresses/index.ts'
 import { pendingInvitation } from '../domain/invitations/index.ts'
-import type { Letter } from '../domain/notifications/index.ts'
+import type { EmailMessage } from '../domain/notifications/index.ts'
 import { commit, type Writer } from '../stream/commit.ts'
-import { confirmationLetter, invitationLetter } from './account-letters.ts'
+import { confirmationEmail, invitationEmail } from './account-emails.ts'
 import { addressIn, composeMail, homeOf } from './outgoing.ts'
 import { NoAnswer, NotTaken, openSmtp } from './smtp.ts'
 
@@ -32,13 +32,13 @@ export function createAccountMailTask({ config, port, sql, writer, now, log }: S
   const home = (): string => homeOf(config, port())
 
   /** @param undo what is taken back when the server did not take the mail */
-  async function send(to: string, letter: Letter, undo: () => Promise<unknown>): Promise<void> {
+  async function send(to: string, message: EmailMessage, undo: () => Promise<unknown>): Promise<void> {
     const { smtp } = config
     if (smtp === undefined) return
     const from = addressIn(smtp.from)
     try {
       const messageId = `<svc.account.${randomUUID()}@${from.split('@').at(-1)}>`
-      const bytes = await composeMail({ from: smtp.from, to, letter, date: now(), messageId })
+      const bytes = await composeMail({ from: smtp.from, to, message, date: now(), messageId })
       const session = await openSmtp(smtp.url)
       await session.hand({ from, to, bytes }, async () => {})
       session.close()
@@ -58,7 +58,7 @@ export function createAccountMailTask({ config, port, sql, writer, now, log }: S
     const mail = await pendingMail(sql, id, now())
     if (mail === undefined || config.smtp === undefined) return
     const token = await write((tx) => issueToken(tx, id, now()))
-    await send(mail.address, confirmationLetter(mail, `${home()}/verify/${token}`), () =>
+    await send(mail.address, confirmationEmail(mail, `${home()}/verify/${token}`), () =>
       write((tx) => returnToken(tx, id)),
     )
   }
@@ -70,7 +70,7 @@ export function createAccountMailTask({ config, port, sql, writer, now, log }: S
       log.info({ to: invitation.address }, 'an invitation is not mailed: the budget of this hour is used up')
       return
     }
-    await send(invitation.address, invitationLetter(invitation, `${home()}/`), () =>
+    await send(invitation.address, invitationEmail(invitation, `${home()}/`), () =>
       write((tx) => giveBackMail(tx, invitation, now())),
     )
   }

@@ -49,7 +49,7 @@ export function createAgentMailTask({ config, sql, now, log }: Services): Task {
     const bytes = await composeMail({
       from,
       to: email,
-      letter: { subject, text },
+      message: { subject, text },
       date: now(),
     })
     try {

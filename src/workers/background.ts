@@ -4,7 +4,7 @@ import type { Pool } from 'pg'
 import type { Logger as Pino } from 'pino'
 import { openPool } from '../db/pool.ts'
 import { type Sql, transaction } from '../db/sql.ts'
-import { type Presence, startPresence } from './presence.ts'
+import { type ServerHeartbeat, startServerHeartbeat } from './server-heartbeat.ts'
 
 /**
  * Work in the background, over the queue of graphile-worker in the same database: jobs that transactions enqueue with
@@ -12,7 +12,7 @@ import { type Presence, startPresence } from './presence.ts'
  * taken by one of them.
  */
 export interface Background {
-  /** Since when events could come in without a break, in the servers' own time (presence.ts). */
+  /** Since when events could come in without a break, in the servers' own time (server-heartbeat.ts). */
   readonly reachableSince: Date
   /** Runs a cron task in this process, after a run that is under way anywhere; for tests and the command line. */
   runNow(task: string): Promise<void>
@@ -61,10 +61,10 @@ export async function startBackground(options: {
   }
   const pool = openPool(options.url, { name: 'background', max: CONNECTIONS, failed })
   const logger = loggerOf(log, () => abandoned)
-  let presence: Presence | undefined
+  let heartbeat: ServerHeartbeat | undefined
   try {
     await migrateQueue(sql, pool, logger)
-    presence = await startPresence({ url: options.url, now: options.now, log })
+    heartbeat = await startServerHeartbeat({ url: options.url, now: options.now, log })
   } catch (error) {
     await pool.end()
     throw error
@@ -102,7 +102,7 @@ export async function startBackground(options: {
           failJobBatchDelay: 0,
         },
       },
-      events: presence?.poolEvents,
+      events: heartbeat?.poolEvents,
     })
     // Who stops while it starts has no runner to stop yet.
     if (stopping.signal.aborted) await runner.stop()
@@ -122,7 +122,7 @@ export async function startBackground(options: {
 
   return {
     get reachableSince() {
-      return presence.reachableSince
+      return heartbeat.reachableSince
     },
     async runNow(name) {
       const task = cron[name]
@@ -138,7 +138,7 @@ export async function startBackground(options: {
       })()
       const clean = await Promise.race([ended, sleep(TIMEOUT_MS, false)])
       abandoned = !clean
-      await presence.stop({ clean })
+      await heartbeat.stop({ clean })
       if (clean) await pool.end()
       else abandon(pool)
     },

@@ -58,26 +58,26 @@ async function sendDigest(
   const tokens = await write((tx) => tokensOf(tx, addressKey, waiting, config.mail.allowedDomains))
   const gone = waiting.filter(({ ruleId }) => !tokens.has(ruleId)).map(({ firing }) => firing)
   if (gone.length > 0) await write((tx) => dropHeld(tx, addressKey, gone))
-  const told = waiting.filter(({ ruleId }) => tokens.has(ruleId))
-  const first = told[0]
+  const included = waiting.filter(({ ruleId }) => tokens.has(ruleId))
+  const first = included[0]
   if (first === undefined) return
 
   const home = homeOf(config, port())
   const entries: DigestEntry[] = []
-  for (const { firing, project } of told.slice(0, MAX_ENTRIES)) {
+  for (const { firing, project } of included.slice(0, MAX_ENTRIES)) {
     const facts = await readFacts(sql, firing)
     if (facts !== undefined) entries.push({ project, headline: headlineOf(facts), url: pageOf(home, facts) })
   }
-  const firings = told.map(({ firing }) => firing)
-  const ends = [...new Map(told.map((one) => [one.project, `${home}/mail/${tokens.get(one.ruleId)}`]))]
-  const letter = writeDigest({ total: told.length, entries, ends })
+  const firings = included.map(({ firing }) => firing)
+  const ends = [...new Map(included.map((one) => [one.project, `${home}/mail/${tokens.get(one.ruleId)}`]))]
+  const message = writeDigest({ total: included.length, entries, ends })
   const from = addressIn(smtp.from)
-  const about = { to: first.address, mails: told.length }
+  const about = { to: first.address, mails: included.length }
   try {
     const bytes = await composeMail({
       from: smtp.from,
       to: first.address,
-      letter,
+      message,
       date: now(),
       messageId: `<svc.digest.${randomUUID()}@${from.split('@').at(-1)}>`,
       unsubscribe: `${home}/mail/${tokens.get(first.ruleId)}`,

@@ -14,8 +14,8 @@ import {
   readFacts,
   readMarks,
   recipientsOf,
+  renderEmail,
   unmark,
-  writeLetter,
 } from '../domain/notifications/index.ts'
 import type { Change } from '../stream/change.ts'
 import { commit, type Writer } from '../stream/commit.ts'
@@ -165,7 +165,7 @@ export function createMailTask(services: Services): Task {
       const mail = { firing: facts.firing, address }
       if (!(await writeStep(facts, (tx) => markBegun(tx, mail, 'logged', now())))) continue
       // Not the recipient's own link: what is in the log is for everybody who reads it.
-      const { subject, text } = writeLetter(facts, { page: pageOf(facts), end: `${home()}/mail/…` })
+      const { subject, text } = renderEmail(facts, { page: pageOf(facts), end: `${home()}/mail/…` })
       log.info(
         { mail: { to: address, subject, text } },
         'no mail server is set (SVC_SMTP_URL): this mail was not sent',
@@ -176,13 +176,13 @@ export function createMailTask(services: Services): Task {
   function compose(facts: Facts, recipient: Recipient, from: string): Promise<Buffer> {
     const byRule = `${home()}/mail/${recipient.token}?rule=${facts.rule.id}`
     const end = facts.batch === null ? byRule : `${byRule}&batch=${encodeURIComponent(facts.batch.id)}`
-    const letter = writeLetter(facts, { page: pageOf(facts), end })
+    const message = renderEmail(facts, { page: pageOf(facts), end })
     const domain = addressIn(from).split('@').at(-1)
     const who = createHash('sha256').update(recipient.address.toLowerCase()).digest('hex').slice(0, 16)
     return composeMail({
       from,
       to: recipient.address,
-      letter,
+      message,
       date: now(),
       // The same for every attempt, so that a mail server can recognize duplicates.
       messageId: `<svc.${facts.firing}.${who}@${domain}>`,

@@ -5,20 +5,20 @@ import type { Config } from '../config.ts'
 export function composeMail(mail: {
   from: string
   to: string
-  letter: { subject: string; text: string; html?: string }
+  message: { subject: string; text: string; html?: string }
   date: Date
   messageId?: string
   references?: string
   /** How the recipient ends mail of this kind (RFC 8058); what somebody asked for themselves has none. */
   unsubscribe?: string
 }): Promise<Buffer> {
-  const { from, to, letter, date, messageId, references, unsubscribe } = mail
+  const { from, to, message, date, messageId, references, unsubscribe } = mail
   const composer = new MailComposer({
     from,
     to: { name: '', address: to },
-    subject: letter.subject,
-    text: letter.text,
-    ...(letter.html === undefined ? {} : { html: letter.html }),
+    subject: message.subject,
+    text: message.text,
+    ...(message.html === undefined ? {} : { html: message.html }),
     date,
     ...(messageId === undefined ? {} : { messageId }),
     ...(references === undefined ? {} : { references }),

@@ -155,7 +155,7 @@ export async function sweepAlone(
   }
 }
 
-interface Surroundings {
+interface RoundOptions {
   sql: Sql
   writer: Writer
   log: Logger
@@ -165,7 +165,7 @@ interface Surroundings {
   signal: AbortSignal
 }
 
-function createRound({ sql, writer, log, cutoffs, stretches, steps, signal }: Surroundings) {
+function createRound({ sql, writer, log, cutoffs, stretches, steps, signal }: RoundOptions) {
   const done = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>
   let toldAt = performance.now()
   let longestMs = 0

@@ -20,7 +20,7 @@ export async function sendTestMail(
     const bytes = await composeMail({
       from: smtp.from,
       to,
-      letter: {
+      message: {
         subject: 'Test mail of the experiment monitor',
         text: 'This mail was sent by `svc doctor`. Mail from the experiment monitor reaches you.\n',
       },

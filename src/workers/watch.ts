@@ -17,13 +17,13 @@ export async function watch(
 ): Promise<void> {
   const at = clock()
   const total: Looked = { opened: 0, cleared: 0, lost: 0 }
-  for (const [keys, judge] of [
+  for (const [keys, watcher] of [
     [await batchesDue(sql, at), watchBatches],
     [await agentsDue(sql, at), watchAgents],
   ] as const) {
     for (let n = 0; n < keys.length && !signal.aborted; n += AT_ONCE) {
       const some = keys.slice(n, n + AT_ONCE)
-      const looked = await commit(writer, (tx) => judge(tx, some, at))
+      const looked = await commit(writer, (tx) => watcher(tx, some, at))
       total.opened += looked.opened
       total.cleared += looked.cleared
       total.lost += looked.lost

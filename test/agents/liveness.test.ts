@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type BatchEvidence, judge, type ProcessEvidence } from '../../src/domain/agents/index.ts'
+import { type BatchEvidence, evaluateLiveness, type ProcessEvidence } from '../../src/domain/agents/index.ts'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { createClock } from '../kit/clock.ts'
@@ -74,38 +74,40 @@ describe('a running batch is', () => {
       'running',
     ],
   ])('%s', (_name, found, liveness) => {
-    expect(judge(found, clock).liveness).toBe(liveness)
+    expect(evaluateLiveness(found, clock).liveness).toBe(liveness)
   })
 
   test('told with its reasons', () => {
-    const dead = judge(
+    const dead = evaluateLiveness(
       evidence(200, { state: 'failed', exitCode: 137, failureReason: 'stopped', finishedAt: ago(180) }),
       clock,
     )
     expect(dead.reasons).toEqual([
       `Its process (pid 42) on gpu-1 ended with exit code 137 (stopped) at ${ago(180)} without a word of its reporter`,
     ])
-    const lost = judge(
+    const lost = evaluateLiveness(
       evidence(200, { state: 'failed', failureReason: 'host_rebooted', finishedAt: ago(180) }),
       clock,
     )
     expect(lost.reasons[0]).toContain('was lost (host_rebooted)')
-    expect(judge(evidence(200, { agentSeenAt: ago(180) }), clock).reasons[0]).toContain('may still run there')
+    expect(evaluateLiveness(evidence(200, { agentSeenAt: ago(180) }), clock).reasons[0]).toContain(
+      'may still run there',
+    )
   })
 
   test('stalled by the pace of its own epochs, and not judged right after a start of the server', () => {
     const slow = { ...evidence(10, {}), paces: [{ jobId: 'a', usualS: 60, lastAt: ago(700) }] }
-    expect(judge(slow, clock)).toEqual({
+    expect(evaluateLiveness(slow, clock)).toEqual({
       liveness: 'stalled',
       reasons: ['Job a: its epochs came every 60 s, the last one 700 s ago'],
     })
-    expect(judge(slow, { ...clock, startedAt: new Date(ago(300)) }).liveness).toBe('running')
+    expect(evaluateLiveness(slow, { ...clock, startedAt: new Date(ago(300)) }).liveness).toBe('running')
     const usual = { ...evidence(10, {}), paces: [{ jobId: 'a', usualS: 60, lastAt: ago(500) }] }
-    expect(judge(usual, clock).liveness).toBe('running')
+    expect(evaluateLiveness(usual, clock).liveness).toBe('running')
   })
 
   test('not judged once it is over', () => {
-    expect(judge({ ...evidence(9_999, {}), status: 'completed' }, clock)).toEqual({
+    expect(evaluateLiveness({ ...evidence(9_999, {}), status: 'completed' }, clock)).toEqual({
       liveness: null,
       reasons: [],
     })

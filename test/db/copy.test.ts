@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { CopyRows } from '../../src/db/copy.ts'
+import { openPipeline, type Pipeline } from '../../src/db/pipeline.ts'
 import type { Sql } from '../../src/db/sql.ts'
-import { openTrips, type Trips } from '../../src/db/trip.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 
 // What goes as bytes (src/db/copy.ts) has to be what PostgreSQL itself makes of the same values written as text.
@@ -11,14 +11,14 @@ const COLUMNS = ['n', 'small', 'whole', 'long', 'id', 'at', 'words', 'vals']
 
 let database: TestDatabase
 let sql: Sql
-let trips: Trips
+let trips: Pipeline
 beforeAll(async () => {
   database = await freshDatabase()
   sql = database.sql
   await sql`create table copied (
     n int, small smallint, whole int, long bigint, id uuid, at timestamptz, words text, vals float8[])`
   await sql`create table written (like copied)`
-  trips = openTrips(database.url, { name: 'test' })
+  trips = openPipeline(database.url, { name: 'test' })
   while (!trips.ready) await new Promise((resolve) => setTimeout(resolve, 10))
 })
 afterAll(async () => {

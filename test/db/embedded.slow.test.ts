@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterEach, describe, expect, test } from 'vitest'
-import { halt, killOrphans } from '../../src/db/embedded/postmaster.ts'
+import { killOrphans, stopPostmaster } from '../../src/db/embedded/postmaster.ts'
 import { findProcess } from '../../src/db/embedded/processes.ts'
 import { type EmbeddedOptions, startEmbedded } from '../../src/db/embedded.ts'
 
@@ -40,7 +40,7 @@ afterEach(async () => {
       .filter((name) => name.endsWith('data/PG_VERSION'))
       .map((name) => join(root, name, '..'))
     for (const data of clusters) {
-      await halt(data, 2_000)
+      await stopPostmaster(data, 2_000)
       killOrphans(data)
     }
     rmSync(root, { recursive: true, force: true, maxRetries: 10 })

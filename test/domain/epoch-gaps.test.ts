@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { foldEpoch, mayStand, newProgress } from '../../src/domain/metrics/index.ts'
+import { foldEpoch, mayExist, newProgress } from '../../src/domain/metrics/index.ts'
 
 const event = (epoch: number) => ({
   epoch,
@@ -21,7 +21,7 @@ test('of an epoch that stands it is never said that it does not', () => {
       for (const epoch of numbers) {
         if (!standing.has(epoch)) foldEpoch(progress, 1, undefined, event(epoch))
         standing.add(epoch)
-        for (const stood of standing) expect(mayStand(progress, stood)).toBe(true)
+        for (const stood of standing) expect(mayExist(progress, stood)).toBe(true)
       }
     }),
   )
@@ -30,14 +30,14 @@ test('of an epoch that stands it is never said that it does not', () => {
 test('what a later epoch jumped over is known to be missing, until it comes', () => {
   const progress = newProgress()
   for (const epoch of [3, 10, 6]) foldEpoch(progress, 1, undefined, event(epoch))
-  const missing = Array.from({ length: 13 }, (_, i) => i).filter((epoch) => !mayStand(progress, epoch))
+  const missing = Array.from({ length: 13 }, (_, i) => i).filter((epoch) => !mayExist(progress, epoch))
   expect(missing).toEqual([0, 1, 2, 4, 5, 7, 8, 9, 11, 12])
 })
 
 test('of a job that was read from the database only what came since is known', () => {
   const progress = Object.assign(newProgress(), { maxEpoch: 10 })
   foldEpoch(progress, 1, undefined, event(13))
-  expect([9, 10, 11, 12, 13].map((epoch) => mayStand(progress, epoch))).toEqual([
+  expect([9, 10, 11, 12, 13].map((epoch) => mayExist(progress, epoch))).toEqual([
     true,
     true,
     false,

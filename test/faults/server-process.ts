@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { halt, killOrphans, sight } from '../../src/db/embedded/postmaster.ts'
+import { inspectPostmaster, killOrphans, stopPostmaster } from '../../src/db/embedded/postmaster.ts'
 import { openSql, type Sql } from '../../src/db/sql.ts'
 import { KEEPING, PASSWORD } from '../kit/app.ts'
 import { COMMAND } from '../kit/command.ts'
@@ -66,7 +66,7 @@ export function newHome(): { home: string; remove(): Promise<void> } {
   return {
     home,
     async remove() {
-      await halt(join(home, 'data'), 5_000)
+      await stopPostmaster(join(home, 'data'), 5_000)
       killOrphans(join(home, 'data'))
       rmSync(root, { recursive: true, force: true, maxRetries: 10 })
     },
@@ -75,13 +75,13 @@ export function newHome(): { home: string; remove(): Promise<void> } {
 
 /** kill -9 of the postmaster alone: its sessions have to find out for themselves. */
 export function killPostmaster(home: string): void {
-  const seen = sight(join(home, 'data'))
+  const seen = inspectPostmaster(join(home, 'data'))
   if (seen.state === 'running') process.kill(seen.pid, 'SIGKILL')
 }
 
 /** A connection of the test's own to the database under `home`, which must be running. */
 export function openDatabase(home: string): Sql {
-  const seen = sight(join(home, 'data'))
+  const seen = inspectPostmaster(join(home, 'data'))
   if (seen.state !== 'running') throw new Error(`PostgreSQL does not run under ${home}`)
   const password = readFileSync(join(home, 'data', 'svc.password'), 'utf8').trim()
   return openSql(`postgresql://postgres:${password}@127.0.0.1:${seen.port}/postgres`, {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ApiDocument } from '../../src/http/docs/openapi-parts.ts'
 import {
-  AT_OTHER_DOORS,
   EVERYWHERE,
   IN_ADDRESSES,
+  OUTSIDE_REST,
   ROUTES_WITH_OWN_REFUSALS,
 } from '../../src/http/server/refusals.ts'
 import { PROBLEMS } from '../../src/problem.ts'
@@ -49,7 +49,7 @@ test('every reference of the document leads to a shape, and every shape is refer
 })
 
 test('every refusal of the service is documented: with its route, for all routes, or as one of another door', () => {
-  const told = new Set<string>([...EVERYWHERE, ...AT_OTHER_DOORS, ...IN_ADDRESSES])
+  const told = new Set<string>([...EVERYWHERE, ...OUTSIDE_REST, ...IN_ADDRESSES])
   for (const { operation } of operations()) {
     for (const { description, content } of Object.values(operation.responses)) {
       if (content?.['application/problem+json'] === undefined) continue

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CopyRows } from '../../src/db/copy.ts'
-import { fragment, type Piece } from '../../src/db/piece.ts'
-import { openTrips, type Trips } from '../../src/db/trip.ts'
+import { openPipeline, type Pipeline } from '../../src/db/pipeline.ts'
+import { fragment, type SqlFragment } from '../../src/db/sql-fragment.ts'
 import { copyEpochs, type EpochRow, insertEpochs } from '../../src/domain/metrics/index.ts'
 import { type Claim, copyEvents, storeEvents } from '../../src/ingest/claim.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
@@ -11,11 +11,11 @@ import { type Door, makeEvent, openDoor } from './sending.ts'
 // A group is written by COPY in a trip and by INSERT on the long way (src/ingest/write.ts): the same rows either way.
 
 let database: TestDatabase
-let trips: Trips
+let trips: Pipeline
 let door: Door
 beforeAll(async () => {
   database = await freshDatabase()
-  trips = openTrips(database.url, { name: 'test' })
+  trips = openPipeline(database.url, { name: 'test' })
   while (!trips.ready) await new Promise((resolve) => setTimeout(resolve, 10))
   door = await openDoor()
 })
@@ -69,7 +69,12 @@ const epochs = fc
     some.map((one, i): EpochRow => ({ ...one, jobKey: i + 1, dbId: i + 1, stamp: '', stamps: null })),
   )
 
-async function expectBothWays(table: string, copy: CopyRows, insert: Piece, rows: number): Promise<void> {
+async function expectBothWays(
+  table: string,
+  copy: CopyRows,
+  insert: SqlFragment,
+  rows: number,
+): Promise<void> {
   const { sql } = database
   // Each transaction has its own time of receipt.
   const read = () => sql`select to_jsonb(t) - 'received_at' as row from ${sql(table)} t order by db_id`

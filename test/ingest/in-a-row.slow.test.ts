@@ -4,7 +4,7 @@ import { patienceMs } from '../kit/effort.ts'
 import type { Answer } from '../kit/http.ts'
 import { type Door, makeEvent, openDoor, openSecond, type TestEvent } from './sending.ts'
 
-// A group is sent while the one before it is under way (src/ingest/one-trip.ts). Whether the first succeeds or fails, the
+// A group is sent while the one before it is under way (src/ingest/pipelined-write.ts). Whether the first succeeds or fails, the
 // second is stored exactly once, and never without it.
 
 let door: Door

@@ -35,7 +35,7 @@ async function withHub(
       batches: async (changes) => {
         await options.describe?.(changes.flatMap((change) => change.keys))
         return changes.map(({ keys }) => ({
-          show: () => ({ key: '', payload: () => JSON.stringify({ keys }) }),
+          payloadFor: () => ({ key: '', text: () => JSON.stringify({ keys }) }),
         }))
       },
     },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openToStrangers, readConfig } from '../../src/config.ts'
+import { openRegistrationWarning, readConfig } from '../../src/config.ts'
 import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'
 
@@ -30,7 +30,7 @@ test('an address makes ten accounts an hour, then waits; others go on', async ()
 })
 
 test('open registration beyond loopback causes a warning at start and to administrators', async () => {
-  const told = (env: Record<string, string>) => openToStrangers(readConfig(env).config)
+  const told = (env: Record<string, string>) => openRegistrationWarning(readConfig(env).config)
   expect(told({})).toBeUndefined()
   expect(told({ SVC_HOST: '0.0.0.0', SVC_REGISTRATION: 'closed' })).toBeUndefined()
   expect(told({ SVC_HOST: '0.0.0.0' })).toContain('SVC_REGISTRATION=closed')

@@ -194,10 +194,10 @@ async function checkTrailer(
 ): Promise<void> {
   const line = await lines.next()
   if (line?.startsWith(TRAILER) !== true || (await lines.next()) !== undefined) throw altered(file)
-  const told = JSON.parse(line.slice(TRAILER.length)) as typeof found
+  const trailer = JSON.parse(line.slice(TRAILER.length)) as typeof found
   const same =
-    told.sha256 === found.sha256 &&
-    Object.entries(found.rows).every(([table, rows]) => told.rows[table] === rows)
+    trailer.sha256 === found.sha256 &&
+    Object.entries(found.rows).every(([table, rows]) => trailer.rows[table] === rows)
   if (!same) throw altered(file)
 }
 

@@ -7,7 +7,7 @@ import { currentFolder, findProcess, listProcesses } from './processes.ts'
  * What postmaster.pid and the machine say together. `stale`: the file speaks of a process that is no postmaster of
  * this cluster. `unclear`: the file is being written this moment.
  */
-export type Sighting =
+export type PostmasterState =
   | { state: 'running'; pid: number; port: number }
   | { state: 'stale'; text: string }
   | { state: 'unclear' }
@@ -15,7 +15,7 @@ export type Sighting =
 
 const pidFile = (data: string) => join(data, 'postmaster.pid')
 
-export function sight(data: string): Sighting {
+export function inspectPostmaster(data: string): PostmasterState {
   let text: string
   let ageMs: number
   try {
@@ -66,7 +66,7 @@ export function killOrphans(data: string) {
     (one) => one.name.startsWith('postgres') && currentFolder(one.pid) === here,
   )
   const pids = new Set(family.map((one) => one.pid))
-  const sighting = sight(data)
+  const sighting = inspectPostmaster(data)
   for (const one of family) {
     const ofLivingPostmaster =
       pids.has(one.parent) || (sighting.state === 'running' && sighting.pid === one.pid)
@@ -78,8 +78,8 @@ export function killOrphans(data: string) {
  * Stops the postmaster and waits until it is gone: fast (sessions end, everything is written), then immediate (as
  * after a crash, nothing acknowledged is lost), then by force. `patienceMs` is for the first step.
  */
-export async function halt(data: string, patienceMs: number): Promise<void> {
-  const sighting = sight(data)
+export async function stopPostmaster(data: string, patienceMs: number): Promise<void> {
+  const sighting = inspectPostmaster(data)
   if (sighting.state !== 'running') return
   const { pid } = sighting
   const steps = [
@@ -89,12 +89,12 @@ export async function halt(data: string, patienceMs: number): Promise<void> {
   ] as const
   for (const [name, waitMs] of steps) {
     signal(pid, name)
-    if (await goneWithin(pid, data, waitMs)) return
+    if (await exitedWithin(pid, data, waitMs)) return
   }
   throw new Error(`PostgreSQL (pid ${pid}) in ${data} does not stop`)
 }
 
-async function goneWithin(pid: number, data: string, ms: number): Promise<boolean> {
+async function exitedWithin(pid: number, data: string, ms: number): Promise<boolean> {
   const deadline = performance.now() + ms
   while (isPostmaster(pid, data)) {
     if (performance.now() > deadline) return false

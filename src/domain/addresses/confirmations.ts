@@ -22,7 +22,7 @@ const inDays = (now: Date, days: number): string => instantOf(new Date(now.getTi
 const lock = (tx: Tx, name: string): Promise<unknown> =>
   tx`/* addresses.lock */ select pg_advisory_xact_lock(hashtextextended(${name}, 7041781))`
 
-interface Wanted {
+interface ConfirmationRequest {
   purpose: 'account' | 'mail'
   address: string
   userId: string | null
@@ -31,7 +31,7 @@ interface Wanted {
 }
 
 /** Enqueues the mail; its token is made when the mail is written, so only that mail contains it. */
-async function request(tx: Tx, wanted: Wanted, now: Date): Promise<void> {
+async function request(tx: Tx, wanted: ConfirmationRequest, now: Date): Promise<void> {
   await tx`/* addresses.request */
     with asked as (
       insert into address_confirmations
@@ -46,7 +46,7 @@ async function request(tx: Tx, wanted: Wanted, now: Date): Promise<void> {
  * How long until the address may be asked again, in seconds; 0: now. An address whose link still waits is left alone
  * unless `again`: one mail is enough.
  */
-async function waitFor(tx: Tx, wanted: Wanted, again: boolean, now: Date): Promise<number> {
+async function waitFor(tx: Tx, wanted: ConfirmationRequest, again: boolean, now: Date): Promise<number> {
   await lock(tx, `address ${wanted.address.toLowerCase()}`)
   const [row] = await tx<
     { n: number; last: string | null; oldest: string | null; waits: boolean }[]
@@ -81,7 +81,7 @@ export async function requestAccountConfirmation(
   options: { again: boolean },
   now: Date,
 ): Promise<void> {
-  const wanted: Wanted = {
+  const wanted: ConfirmationRequest = {
     purpose: 'account',
     address: user.email,
     userId: user.id,
@@ -132,7 +132,13 @@ export async function requestConfirmations(
       if (again) throw new Problem('too_many_attempts', { retryAfterS: 3600 })
       return
     }
-    const wanted: Wanted = { purpose: 'mail', address: one.address, userId: null, requestedBy, projectKey }
+    const wanted: ConfirmationRequest = {
+      purpose: 'mail',
+      address: one.address,
+      userId: null,
+      requestedBy,
+      projectKey,
+    }
     const wait = await waitFor(tx, wanted, again, now)
     if (wait > 0) {
       if (again) throw new Problem('too_many_attempts', { retryAfterS: Math.ceil(wait) })

@@ -1,4 +1,4 @@
-import { type Clock, canJudge } from '../liveness.ts'
+import { type Clock, canEvaluate } from '../liveness.ts'
 
 /** What is known of agents and commands without asking the database (specification §3.3, §3.4; contract §5). */
 
@@ -27,7 +27,7 @@ export const isOnline = (agent: { lastSeenAt: string; revokedAt: string | null }
 
 /** Offline for sure: not judged before agents had the time to tell a server that was away that they live. */
 export const isAway = (agent: { lastSeenAt: string; revokedAt: string | null }, clock: Clock): boolean =>
-  agent.revokedAt === null && !isOnline(agent, clock.now) && canJudge(ONLINE_MS / 60_000, clock)
+  agent.revokedAt === null && !isOnline(agent, clock.now) && canEvaluate(ONLINE_MS / 60_000, clock)
 
 /** From when on a sign of life counts, and a pending command stands. */
 export const onlineSince = (now: Date): string => new Date(now.getTime() - ONLINE_MS).toISOString()
@@ -50,7 +50,7 @@ export type Step =
   | 'cancelled'
 
 /** Those that an agent tells as they happen; the others follow from what it and people do. */
-export const TOLD_STEPS = ['adopted', 'sigterm', 'sigkill'] as const satisfies readonly Step[]
+export const REPORTED_STEPS = ['adopted', 'sigterm', 'sigkill'] as const satisfies readonly Step[]
 
 /** The time of something that the agent saw so many seconds ago: its clock may be anything, its sense of time is not. */
 export const secondsAgo = (now: Date, agoS: number | undefined): Date =>

@@ -8,10 +8,18 @@ import {
   type CommandKind,
   type CommandState,
   pendingSince,
+  type REPORTED_STEPS,
   secondsAgo,
-  type TOLD_STEPS,
 } from './agent.ts'
-import { agentActor, type Done, type NewStep, recordSteps, SERVICE, tellCommands, tellHost } from './steps.ts'
+import {
+  agentActor,
+  commandChanges,
+  type Done,
+  hostChanges,
+  type NewStep,
+  recordSteps,
+  SERVICE,
+} from './steps.ts'
 
 /**
  * What an agent does with its commands (contract §5): it takes one over, says that the process runs or cannot, and says
@@ -74,7 +82,7 @@ export async function claimCommand(
       actor: agentActor(agent),
     },
   ])
-  return { result: { token }, changes: await tellCommands(tx, [cmdId]) }
+  return { result: { token }, changes: await commandChanges(tx, [cmdId]) }
 }
 
 /** What an agent says of a command that it took: its process, or why there is none. */
@@ -122,7 +130,7 @@ export async function acknowledge(
       command.kind === 'rerun' ? [{ ...common, step: 'started', at, detail: { pid: said.pid } }] : []
     await recordSteps(tx, [{ ...common, step: 'acknowledged', at }, ...started])
   }
-  return { result: failed ? 'failed' : 'in_flight', changes: await toldTo(tx, agent, [cmdId]) }
+  return { result: failed ? 'failed' : 'in_flight', changes: await changesFor(tx, agent, [cmdId]) }
 }
 
 export interface Ending {
@@ -194,11 +202,11 @@ export async function finish(
     })
   }
   await recordSteps(tx, steps)
-  return { result: state, changes: await toldTo(tx, agent, [cmdId, ...moot.map((stop) => stop.id)]) }
+  return { result: state, changes: await changesFor(tx, agent, [cmdId, ...moot.map((stop) => stop.id)]) }
 }
 
-export interface ToldStep {
-  step: (typeof TOLD_STEPS)[number]
+export interface ReportedStep {
+  step: (typeof REPORTED_STEPS)[number]
   agoS?: number | undefined
 }
 
@@ -207,7 +215,7 @@ export async function noteSteps(
   tx: Tx,
   agent: AgentCaller,
   cmdId: string,
-  said: readonly ToldStep[],
+  said: readonly ReportedStep[],
   now: Date,
 ): Promise<Done<void>> {
   const command = await lockCommand(tx, agent, cmdId, now)
@@ -221,10 +229,10 @@ export async function noteSteps(
       actor: agentActor(agent),
     })),
   )
-  return { result: undefined, changes: fresh === 0 ? [] : await tellCommands(tx, [cmdId]) }
+  return { result: undefined, changes: fresh === 0 ? [] : await commandChanges(tx, [cmdId]) }
 }
 
-const toldTo = async (tx: Tx, agent: AgentCaller, commandIds: string[]): Promise<Change[]> => [
-  ...(await tellCommands(tx, commandIds)),
-  ...tellHost(agent),
+const changesFor = async (tx: Tx, agent: AgentCaller, commandIds: string[]): Promise<Change[]> => [
+  ...(await commandChanges(tx, commandIds)),
+  ...hostChanges(agent),
 ]

@@ -1,6 +1,6 @@
 import type { Tx } from '../../db/sql.ts'
 import type { Change } from '../../stream/change.ts'
-import { recordSteps, SERVICE, tellCommands } from './steps.ts'
+import { commandChanges, recordSteps, SERVICE } from './steps.ts'
 
 /** A batch whose batch_start came, from its owner's own token. */
 export interface StartedBatch {
@@ -63,7 +63,7 @@ export async function linkReruns(tx: Tx, started: readonly StartedBatch[], now: 
       detail: { batch_id },
     })),
   )
-  return tellCommands(
+  return commandChanges(
     tx,
     rows.map((row) => row.command_id),
   )

@@ -8,8 +8,8 @@ export {
   isAway,
   onlineSince,
   POLL_INTERVAL_S,
+  REPORTED_STEPS,
   type Step,
-  TOLD_STEPS,
 } from './agent.ts'
 export { type CommandView, commandFields } from './command-fields.ts'
 export { type CommandReader, commandsOf, type StepView, timelineOf } from './commands.ts'
@@ -20,17 +20,9 @@ export {
   type Ending,
   finish,
   noteSteps,
-  type ToldStep,
+  type ReportedStep,
 } from './delivery.ts'
 export { type EndedProcess, noteEndedProcesses } from './ended.ts'
-export {
-  type BatchEvidence,
-  judge,
-  type Liveness,
-  livenessOf,
-  type ProcessEvidence,
-  type Verdict,
-} from './evidence.ts'
 export { linkReruns, type StartedBatch } from './for-ingest.ts'
 export { type HostView, hostFields } from './host-fields.ts'
 export {
@@ -47,6 +39,14 @@ export {
   readHost,
 } from './hosts.ts'
 export {
+  type BatchEvidence,
+  type Evaluation,
+  evaluateLiveness,
+  type Liveness,
+  livenessOf,
+  type ProcessEvidence,
+} from './liveness.ts'
+export {
   AGENT_MAIL_TASK,
   type AgentMail,
   noteAlive,
@@ -56,6 +56,6 @@ export {
   revokeAgent,
 } from './registration.ts'
 export { type RerunWish, requestRerun } from './rerun.ts'
-export { tellHost } from './steps.ts'
+export { hostChanges } from './steps.ts'
 export { cancelCommand, flagSeenBefore, noteFlagSeen, queueStop, stopRequestOf } from './stop.ts'
 export { deliver, type WaitingCommand } from './waiting.ts'

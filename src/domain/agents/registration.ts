@@ -7,10 +7,10 @@ import { holdQuota } from '../quotas.ts'
 import { makeToken, tokenHash } from '../tokens/index.ts'
 import { isUuid } from '../uuid.ts'
 import { type AgentCaller, ONLINE_MS, onlineSince } from './agent.ts'
-import { type Done, type NewStep, recordSteps, tellCommands, tellHost, userActor } from './steps.ts'
+import { commandChanges, type Done, hostChanges, type NewStep, recordSteps, userActor } from './steps.ts'
 
 /** Heartbeats are sent to followers at most this often: well within the time that one is valid. */
-const TOLD_EVERY_MS = 45_000
+const NOTIFY_EVERY_MS = 45_000
 
 export interface Registered {
   agentId: string
@@ -45,13 +45,11 @@ export async function registerAgent(
   )
   const token = makeToken('agent')
   const at = now.toISOString()
-  const [standing] = await tx<{ last_seen_at: string; revoked: boolean }[]>`/* agents.lock_to_register */
+  const [current] = await tx<{ last_seen_at: string; revoked: boolean }[]>`/* agents.lock_to_register */
     select last_seen_at, revoked_at is not null revoked from agents
     where user_id = ${actor.user.id} and hostname = ${wanted.hostname} for update`
   const online =
-    standing !== undefined &&
-    !standing.revoked &&
-    Date.parse(standing.last_seen_at) > now.getTime() - ONLINE_MS
+    current !== undefined && !current.revoked && Date.parse(current.last_seen_at) > now.getTime() - ONLINE_MS
   if (online && !isPerson(actor)) {
     throw new Problem('agent_online', {
       detail:
@@ -75,7 +73,7 @@ export async function registerAgent(
   }
   const detail = { hostname: wanted.hostname, version: wanted.version, rotated: agent.rotated }
   await recordAudit(tx, actor, { action: 'agent.registered', subject: `agent:${agent.id}`, detail }, now)
-  return { result: { agentId: agent.id, token }, changes: tellHost(agent) }
+  return { result: { agentId: agent.id, token }, changes: hostChanges(agent) }
 }
 
 /** The task that tells an agent's owner that a registration replaced its token while it was online. */
@@ -144,11 +142,11 @@ export async function revokeAgent(tx: Tx, actor: Known, id: string, now: Date): 
   )
   const detail = { hostname: agent.hostname, closed: closed.length }
   await recordAudit(tx, actor, { action: 'agent.revoked', subject: `agent:${id}`, detail }, now)
-  const told = await tellCommands(
+  const changed = await commandChanges(
     tx,
     closed.map((command) => command.id),
   )
-  return { result: undefined, changes: [...tellHost(agent), ...told] }
+  return { result: undefined, changes: [...hostChanges(agent), ...changed] }
 }
 
 /**
@@ -171,10 +169,10 @@ export async function noteAlive(
       told_at = case when w.tell then ${at}::timestamptz else a.told_at end
     from (
       select id, last_seen_at <= ${onlineSince(now)}::timestamptz
-        or told_at <= ${new Date(now.getTime() - TOLD_EVERY_MS).toISOString()}::timestamptz
+        or told_at <= ${new Date(now.getTime() - NOTIFY_EVERY_MS).toISOString()}::timestamptz
         or (${list}::text is not null and running <> ${list}::text::jsonb) as tell
       from agents where id = ${agent.id} for update) w
     where a.id = w.id
     returning w.tell`
-  return row?.tell === true ? tellHost(agent) : []
+  return row?.tell === true ? hostChanges(agent) : []
 }

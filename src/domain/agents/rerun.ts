@@ -7,7 +7,7 @@ import { isFromOwner } from '../batches/index.ts'
 import type { Known } from '../caller.ts'
 import type { Merged } from '../merge.ts'
 import { onlineSince } from './agent.ts'
-import { type Done, recordSteps, tellCommands, tellHost, userActor } from './steps.ts'
+import { commandChanges, type Done, hostChanges, recordSteps, userActor } from './steps.ts'
 
 export interface RerunWish {
   cwd?: string | undefined
@@ -20,7 +20,7 @@ export interface RerunWish {
 /** One variable of a process's environment takes at most 128 KiB. */
 const MAX_ENV_BYTES = 100_000
 
-interface Standing {
+interface RerunTarget {
   host: string | null
   owner_id: string
   start_fields: Merged | null
@@ -50,20 +50,20 @@ export async function requestRerun(
       detail: 'Only the owner of the batch may run another command or elsewhere',
     })
   }
-  const [standing] = await tx<Standing[]>`/* commands.standing */
+  const [target] = await tx<RerunTarget[]>`/* commands.standing */
     select b.host, b.owner_id, b.start_fields, a.id agent_id, a.key agent_key
     from batches b
     left join agents a on a.user_id = b.owner_id and a.hostname = b.host and a.revoked_at is null
       and a.token_hash is not null and a.last_seen_at > ${onlineSince(now)}::timestamptz
       and exists (select from users u where u.id = a.user_id and u.disabled_at is null)
     where b.key = ${batch.key}`
-  const start = standing?.start_fields ?? null
-  if (standing?.agent_id == null || standing.agent_key === null || !isFromOwner(start, 'host')) {
+  const start = target?.start_fields ?? null
+  if (target?.agent_id == null || target.agent_key === null || !isFromOwner(start, 'host')) {
     throw new Problem('agent_offline', {
       detail:
-        standing?.host == null
+        target?.host == null
           ? 'It is not known where the batch ran'
-          : `No agent of the batch's owner is online on ${standing.host}`,
+          : `No agent of the batch's owner is online on ${target.host}`,
     })
   }
   const { command, cwd } = whatRuns(start, wish)
@@ -76,13 +76,13 @@ export async function requestRerun(
   const at = now.toISOString()
   const [made] = await tx<{ id: string }[]>`/* commands.queue_rerun */
     insert into agent_commands (id, agent_id, kind, batch_key, command, cwd, env, overridden, jobs, requested_by, authorized_by, created_at)
-    select id, ${standing.agent_id}, 'rerun', ${batch.key}, ${command}, ${cwd},
+    select id, ${target.agent_id}, 'rerun', ${batch.key}, ${command}, ${cwd},
       ${JSON.stringify(env)}::text::jsonb || jsonb_build_object('SVC_CMD_ID', id), ${overridden as string[]}::text[], ${jobs},
       ${actor.user.id}, ${wish.command === undefined ? 'record' : 'owner_words'}, ${at}
     from gen_random_uuid() id
     returning id`
   if (made === undefined) throw new Error('the command was not stored')
-  const host = { id: standing.agent_id, key: standing.agent_key }
+  const host = { id: target.agent_id, key: target.agent_key }
   const detail = { jobs, overridden }
   await recordSteps(tx, [
     {
@@ -106,7 +106,7 @@ export async function requestRerun(
   )
   return {
     result: { cmdId: made.id, hostId: host.id },
-    changes: [...(await tellCommands(tx, [made.id])), ...tellHost(host)],
+    changes: [...(await commandChanges(tx, [made.id])), ...hostChanges(host)],
   }
 }
 

@@ -57,7 +57,7 @@ export async function recordSteps(tx: Tx, steps: readonly NewStep[]): Promise<nu
 }
 
 /** That these commands changed: told to who follows their batches, and those that their processes report. */
-export async function tellCommands(db: Db, commandIds: readonly string[]): Promise<Change[]> {
+export async function commandChanges(db: Db, commandIds: readonly string[]): Promise<Change[]> {
   if (commandIds.length === 0) return []
   const rows = await db<{ key: number; id: string }[]>`/* commands.batches_of */
     select distinct b.key, b.id from (
@@ -71,7 +71,7 @@ export async function tellCommands(db: Db, commandIds: readonly string[]): Promi
 }
 
 /** That the agent changed, to who follows it or the list. */
-export const tellHost = (agent: { id: string; key: number }): Change[] => [
+export const hostChanges = (agent: { id: string; key: number }): Change[] => [
   { channel: `host:${agent.id}`, type: 'host', keys: [agent.key] },
   { channel: 'hosts', type: 'host', keys: [agent.key] },
 ]

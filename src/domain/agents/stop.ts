@@ -6,7 +6,7 @@ import { recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
 import { isUuid } from '../uuid.ts'
 import { onlineSince, pendingSince } from './agent.ts'
-import { type Done, type NewStep, recordSteps, tellCommands, tellHost, userActor } from './steps.ts'
+import { commandChanges, type Done, hostChanges, type NewStep, recordSteps, userActor } from './steps.ts'
 
 /**
  * What a stop means for agents, in the transaction of the stop flag (contract §4, §10 "Stop"): an online agent of the
@@ -62,7 +62,10 @@ export async function queueStop(tx: Tx, actor: Known, batchId: string, now: Date
       : [{ channel: `batch:${batch.id}`, type: 'commands', batchKey: batch.key, keys: [] }]
   }
   await recordSteps(tx, [{ ...flag, commandId: made.id, detail: {} }])
-  return [...(await tellCommands(tx, [made.id])), ...tellHost({ id: made.agent_id, key: made.agent_key })]
+  return [
+    ...(await commandChanges(tx, [made.id])),
+    ...hostChanges({ id: made.agent_id, key: made.agent_key }),
+  ]
 }
 
 /** Who asked for the batch to be stopped, and when; nothing where nobody did. */
@@ -140,5 +143,5 @@ export async function cancelCommand(
     { action: 'batch.command_cancelled', subject: `batch:${batch.id}`, detail },
     now,
   )
-  return { result: undefined, changes: await tellCommands(tx, [cmdId]) }
+  return { result: undefined, changes: await commandChanges(tx, [cmdId]) }
 }

@@ -2,7 +2,7 @@ import type { Tx } from '../../db/sql.ts'
 import type { Process } from '../batches/index.ts'
 import { endTokensOf } from '../tokens/index.ts'
 import { type AgentCaller, type CommandKind, pendingSince } from './agent.ts'
-import { agentActor, type Done, type NewStep, recordSteps, SERVICE, tellCommands } from './steps.ts'
+import { agentActor, commandChanges, type Done, type NewStep, recordSteps, SERVICE } from './steps.ts'
 
 /** A command as sent to its agent. */
 export interface WaitingCommand {
@@ -77,6 +77,6 @@ export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Do
   const changed = steps.flatMap((step) => step.commandId ?? [])
   return {
     result: rows.map(({ batchKey: _key, delivered: _delivered, ...command }) => command),
-    changes: await tellCommands(tx, changed),
+    changes: await commandChanges(tx, changed),
   }
 }

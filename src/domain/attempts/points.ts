@@ -16,7 +16,7 @@ export interface AttemptPoints {
 /** Values that are in memory at once. */
 const MAX_VALUES = 4_000_000
 /** Events that are read at a time. */
-const PIECE = 1_000
+const PAGE_SIZE = 1_000
 
 /**
  * What one attempt of a job reported, from the payloads of its events: the points as they were before a later attempt
@@ -54,8 +54,8 @@ export async function pointsOf(
     where e.batch_key = ${job.batch_key} and e.job_key = ${job.key} and e.type in (${typeCodes(db, 'job_epoch')}) and e.ts >= ${from}::timestamptz
       and ${before === null ? db`e.ts <= ${job.last_seen_at}::timestamptz` : db`e.ts < ${before}::timestamptz`}
     order by e.ts, e.event_id`
-  for await (const piece of rows.cursor(PIECE)) {
-    for (const { db_id, payload } of piece) {
+  for await (const page of rows.cursor(PAGE_SIZE)) {
+    for (const { db_id, payload } of page) {
       if (payload === null) {
         purged.push(db_id)
         continue
@@ -68,7 +68,7 @@ export async function pointsOf(
   }
   let complete = true
   if (purged.length > 0) {
-    const whole = await standing(db, job, { from, before }, put)
+    const whole = await currentValues(db, job, { from, before }, put)
     complete = purged.every((dbId) => whole.has(dbId))
   }
   return {
@@ -95,7 +95,7 @@ function seriesFrom(jobId: string, key: string, column: ReadonlyMap<number, numb
  * The current values that this attempt reported. They are kept even if raw events were purged.
  * @returns the db_ids of the events that stand whole
  */
-async function standing(
+async function currentValues(
   db: Db,
   job: AttemptedJob,
   { from, before }: Span,
@@ -108,8 +108,8 @@ async function standing(
   >`/* attempts.standing */
     select epoch, ts, db_id, vals, stamps from epochs where job_key = ${job.key} order by epoch`
   const whole = new Set<number>()
-  for await (const piece of rows.cursor(PIECE)) {
-    for (const { epoch, ts, db_id, vals, stamps } of piece) {
+  for await (const page of rows.cursor(PAGE_SIZE)) {
+    for (const { epoch, ts, db_id, vals, stamps } of page) {
       if (stamps === null) whole.add(db_id)
       const stampOf = stamps === null ? undefined : new Map(stamps)
       const at = canonicalInstant(ts)

@@ -35,7 +35,7 @@ export async function attemptsOfJobs(
   return found
 }
 
-interface ToldMark extends Mark {
+interface ReportedMark extends Mark {
   /** What its payload says, where it still has one. */
   reason: string | null
   elapsed: unknown
@@ -58,7 +58,7 @@ const KINDS: Record<number, Mark['kind']> = { 3: 'start', 5: 'done', 6: 'failed'
 async function boundsOf(
   db: Db,
   jobs: readonly Pick<AttemptedJob, 'key'>[],
-): Promise<Map<number, Bounds<ToldMark>[]>> {
+): Promise<Map<number, Bounds<ReportedMark>[]>> {
   if (jobs.length === 0) return new Map()
   const rows = await db<MarkRow[]>`/* attempts.marks */
     select e.job_key, e.type, e.ts, e.event_id, e.payload::json #>> '{data,reason}' reason,
@@ -68,7 +68,7 @@ async function boundsOf(
       select min(s.ts) ts from (
         select ts from events where job_key = u.job_key and type in (${typeCodes(db, 'job_start')}) order by ts desc limit ${MAX_ATTEMPTS}) s) first
     join events e on e.job_key = u.job_key and e.type in (${typeCodes(db, 'job_start', 'job_done', 'job_failed')}) and e.ts >= first.ts`
-  const marks = new Map<number, ToldMark[]>()
+  const marks = new Map<number, ReportedMark[]>()
   for (const row of rows) {
     const list = marks.get(row.job_key) ?? []
     marks.set(row.job_key, list)
@@ -145,14 +145,14 @@ async function epochsOf(
 async function allOf(
   db: Db,
   job: AttemptedJob,
-  attempts: readonly Bounds<ToldMark>[],
+  attempts: readonly Bounds<ReportedMark>[],
   { attempt: last, firstSeenAt }: Latest,
 ): Promise<Attempt[]> {
   const starts = attempts.map(({ start }) => start.at)
   // Events before the first start belong to the first attempt, unless that is not among those told of.
   const whole = last.n === attempts.length
   const first = starts[0] as string
-  const told = await epochsOf(
+  const epochs = await epochsOf(
     db,
     job,
     whole ? ['-infinity', ...starts.slice(1)] : starts,
@@ -161,7 +161,7 @@ async function allOf(
   return attempts.map((bounds, i) => {
     const n = last.n - attempts.length + i + 1
     if (i === attempts.length - 1) return { ...last, n }
-    return view(job, n, bounds, told.get(i + 1))
+    return view(job, n, bounds, epochs.get(i + 1))
   })
 }
 
@@ -169,7 +169,7 @@ async function allOf(
 function view(
   job: AttemptedJob,
   n: number,
-  { start, end }: Bounds<ToldMark>,
+  { start, end }: Bounds<ReportedMark>,
   epochs: EpochsRow | undefined,
 ): Attempt {
   const endedAt = end?.at ?? null

@@ -1,6 +1,6 @@
 import { canonicalInstant } from '../../db/instant.ts'
-import { type Piece, piece } from '../../db/piece.ts'
 import type { Tx } from '../../db/sql.ts'
+import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import type { Merged } from '../merge.ts'
 import {
   type BatchState,
@@ -177,7 +177,7 @@ export async function createBatches(tx: Tx, wanted: NewBatch[]): Promise<LoadedB
 }
 
 /** Writes the start and end of batches whose summary changed. */
-export function saveBatchSummaries(batches: BatchState[]): Piece {
+export function saveBatchSummaries(batches: BatchState[]): SqlFragment {
   const rows = batches.map((b) => {
     const start = b.start?.values ?? {}
     const reported = b.ending?.outcome === 'running' ? null : b.ending
@@ -212,7 +212,7 @@ export function saveBatchSummaries(batches: BatchState[]): Piece {
       process: b.process,
     }
   })
-  return piece`
+  return sqlFragment`
     update batches b set
       status = x.status, started_at = x.started_at, ended_at = x.ended_at, experiment_type = x.experiment_type,
       n_total = x.n_total, host = x.host, username = x.username, commit_sha = x.commit_sha, command = x.command,
@@ -233,10 +233,10 @@ export function saveBatchSummaries(batches: BatchState[]): Piece {
 }
 
 /** Writes the signs of life and the counts: one narrow row each. */
-export function saveBatchProgress(batches: BatchState[]): Piece {
+export function saveBatchProgress(batches: BatchState[]): SqlFragment {
   const column = (value: (batch: BatchState) => string | number | null): string =>
     batches.map(value).join('\n')
-  return piece`
+  return sqlFragment`
     update batch_progress p set
       first_seen_at = x.first::timestamptz, last_seen_at = x.last::timestamptz, n_events = x.events::bigint,
       n_jobs = x.running::int + x.completed::int + x.failed::int + x.stopped::int + x.lost::int,

@@ -1,5 +1,5 @@
 import type { Fragment } from 'postgres'
-import { type Db, plannedAnew } from '../../db/sql.ts'
+import { type Db, withCustomPlan } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
 import { ownersNamed, visibleProjectKeys } from '../access.ts'
 import type { Caller } from '../caller.ts'
@@ -69,7 +69,7 @@ export async function searchBatches(
     select ${batchColumns(db)}, page.parent, page.sort_rank, page.sort_number, page.sort_text
     from page join batches b on b.key = page.key ${batchJoins(db, caller)}
     order by ${pageOrder(db, by)}`
-  return wideRows(wordDecides(filter) ? plannedAnew(query) : query)
+  return wideRows(wordDecides(filter) ? withCustomPlan(query) : query)
 }
 
 /** How many batches of each project match; under 0 those of a scope that is one. */

@@ -36,7 +36,7 @@ export async function requestStop(tx: Tx, actor: Known, id: string, now: Date): 
     update batches set stop_requested_at = ${now.toISOString()}, stop_requested_by = ${actor.user.id}
     where key = ${batch.key}`
   await recordAudit(tx, actor, { action: 'batch.stop_requested', ...subjectOf(batch) }, now)
-  return { result: undefined, changes: [...told([batch]), ...changes] }
+  return { result: undefined, changes: [...batchChanges([batch]), ...changes] }
 }
 
 /**
@@ -66,7 +66,7 @@ export async function endBatch(
   const { changes } = await closeBatches(tx, new Map([[batch.id, closing]]))
   const { subject, detail } = subjectOf(batch)
   await recordAudit(tx, actor, { action: 'batch.ended', subject, detail: { ...detail, status, reason } }, now)
-  return { result: batch.key, changes: [...told([batch]), ...changes] }
+  return { result: batch.key, changes: [...batchChanges([batch]), ...changes] }
 }
 
 /** What people may change of a batch; what is undefined stays. */
@@ -115,7 +115,7 @@ export async function editBatch(
     { action: 'batch.edited', subject, detail: { ...detail, fields, ...(tags && { tags }) } },
     now,
   )
-  return { result: batch.key, changes: told([batch]) }
+  return { result: batch.key, changes: batchChanges([batch]) }
 }
 
 /** @throws Problem batch_not_found, forbidden */
@@ -145,11 +145,11 @@ export async function deleteBatches(
     seen.filter((batch) => batch.may('delete')).map((batch) => batch.key),
   )
   // Again, now that nobody else can delete them.
-  const standing = (await visibleBatches(tx, actor, wanted)).filter(
+  const deletable = (await visibleBatches(tx, actor, wanted)).filter(
     (batch) => permitted.get(batch.id) === true,
   )
-  const changes = await markDeleted(tx, actor, standing, now)
-  const deleted = new Set(standing.map((batch) => batch.id))
+  const changes = await markDeleted(tx, actor, deletable, now)
+  const deleted = new Set(deletable.map((batch) => batch.id))
   return {
     result: {
       deleted: wanted.filter((id) => deleted.has(id)),
@@ -171,7 +171,7 @@ async function markDeleted(tx: Tx, actor: Known, batches: BatchAccess[], now: Da
     batches.map((batch) => ({ action: 'batch.deleted', ...subjectOf(batch) })),
     now,
   )
-  return told(batches)
+  return batchChanges(batches)
 }
 
 /**
@@ -184,7 +184,7 @@ export async function restoreBatch(tx: Tx, actor: Known, id: string, now: Date):
   if (!batch.deleted) return { result: batch.key, changes: [] }
   await tx`/* batches.restore */ update batches set deleted_at = null where key = ${batch.key}`
   await recordAudit(tx, actor, { action: 'batch.restored', ...subjectOf(batch) }, now)
-  return { result: batch.key, changes: told([batch]) }
+  return { result: batch.key, changes: batchChanges([batch]) }
 }
 
 /**
@@ -217,7 +217,7 @@ const subjectOf = (batch: BatchAccess) => ({
 })
 
 /** That these batches and their timelines changed, on every channel that shows them. */
-function told(batches: BatchAccess[]): Change[] {
+function batchChanges(batches: BatchAccess[]): Change[] {
   if (batches.length === 0) return []
   const byProject = new Map<string, number[]>()
   for (const { projectSlug, key } of batches) {

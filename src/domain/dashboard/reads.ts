@@ -32,11 +32,11 @@ export async function summaryOf(
   caller: Caller,
   projects: string[],
   clock: Clock,
-  memory: DashboardMemory,
+  cache: DashboardMemory,
 ): Promise<Summary> {
   const keys = await visibleProjectKeys(db, caller, projects)
   const [{ used, idle: unused, ...counts }, running, jobs] = await Promise.all([
-    memory.of(db, keys, clock.now),
+    cache.of(db, keys, clock.now),
     db<{ last_seen_at: string; last_live_at: string | null; n_running: number }[]>`/* dashboard.running */
       select p.last_seen_at, p.last_live_at, p.n_running from batches b join batch_progress p on p.batch_key = b.key
       where b.status = 'running' and b.deleted_at is null

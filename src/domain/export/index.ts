@@ -1,5 +1,5 @@
+export { type ByteWriter, createByteWriter, MAX_APPEND, MAX_NUMBERS } from './byte-writer.ts'
 export { csvRow } from './csv.ts'
 export { finalMetricsCsv } from './final-metrics.ts'
 export { metricsArrow } from './metrics-arrow.ts'
 export { metricsCsv } from './metrics-csv.ts'
-export { createPieces, MAX_NUMBERS, type Pieces, ROOM } from './pieces.ts'

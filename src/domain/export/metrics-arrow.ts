@@ -96,13 +96,13 @@ export async function* metricsArrow(
 
 /** Keeps what the writer wrote until it is taken, so that no more than one record batch waits for a slow reader. */
 class Sink extends AsyncByteQueue {
-  private pieces: Uint8Array[] = []
-  override write(piece: Uint8Array): void {
-    this.pieces.push(piece)
+  private chunks: Uint8Array[] = []
+  override write(chunk: Uint8Array): void {
+    this.chunks.push(chunk)
   }
   take(): Buffer {
-    const bytes = Buffer.concat(this.pieces)
-    this.pieces = []
+    const bytes = Buffer.concat(this.chunks)
+    this.chunks = []
     return bytes
   }
 }

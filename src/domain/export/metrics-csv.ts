@@ -1,6 +1,6 @@
 import type { TimedSeries } from '../metrics/index.ts'
+import { createByteWriter, MAX_APPEND } from './byte-writer.ts'
 import { csvCell } from './csv.ts'
-import { createPieces, ROOM } from './pieces.ts'
 
 /** Times that are kept as text; some megabytes. */
 const MAX_SHARED = 50_000
@@ -9,8 +9,8 @@ const MAX_AFTER_PREFIX = 70
 
 /** The full history in long form: one row a point. Yields pieces of CSV. */
 export async function* metricsCsv(series: AsyncIterable<TimedSeries>): AsyncGenerator<Buffer> {
-  const pieces = createPieces()
-  pieces.ascii('job_id,key,step,value,timestamp\r\n')
+  const writer = createByteWriter()
+  writer.ascii('job_id,key,step,value,timestamp\r\n')
   let shared: Float64Array | undefined
   let texts: string[] = []
   for await (const { jobId, key, steps, values, times } of series) {
@@ -20,7 +20,7 @@ export async function* metricsCsv(series: AsyncIterable<TimedSeries>): AsyncGene
       shared = times
       texts = times.length > MAX_SHARED ? [] : Array.from(times, timeText)
     }
-    const rows = Math.max(1, Math.floor(ROOM / (Buffer.byteLength(prefix) + MAX_AFTER_PREFIX)))
+    const rows = Math.max(1, Math.floor(MAX_APPEND / (Buffer.byteLength(prefix) + MAX_AFTER_PREFIX)))
     for (let from = 0; from < steps.length; from += rows) {
       const written = numberTexts(values.subarray(from, from + rows))
       let text = ''
@@ -28,11 +28,11 @@ export async function* metricsCsv(series: AsyncIterable<TimedSeries>): AsyncGene
         const at = from + i
         text += `${prefix}${steps[at]},${value},${texts[at] ?? timeText(times[at] as number)}\r\n`
       }
-      pieces.text(text)
-      if (pieces.full) yield pieces.take()
+      writer.text(text)
+      if (writer.full) yield writer.take()
     }
   }
-  yield pieces.take()
+  yield writer.take()
 }
 
 /** As a text each; all at once takes a third of the time of one by one. */

@@ -2,8 +2,8 @@ import type { Db } from '../../db/sql.ts'
 import { type Liveness, livenessOf } from '../agents/index.ts'
 import { aliveAt, heardAt } from '../batches/index.ts'
 import { type Clock, sinceMs } from '../liveness.ts'
+import { evaluateMarks } from './evaluate.ts'
 import { type GpuRow, gpuOf } from './gpu-row.ts'
-import { judgeMarks } from './judge.ts'
 
 /** Whether a batch shows signs of life, and why not (specification §3.1, §3.2; contract §4). */
 export interface Health {
@@ -37,7 +37,7 @@ interface JobRow extends GpuRow {
 const MAX_JOBS_EXPLAINED = 20
 
 export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<Health> {
-  const [[batch], jobs, verdicts] = await Promise.all([
+  const [[batch], jobs, evaluations] = await Promise.all([
     db<BatchRow[]>`/* health.batch */
       select b.status, b.failure_reason, p.last_seen_at, p.last_live_at, p.last_received_at, p.gpu_first_at, p.gpu_last_at,
         p.gpu_busy_at, p.gpu_low_samples
@@ -49,8 +49,8 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
     livenessOf(db, [batchKey], clock),
   ])
   if (batch === undefined) throw new Error('the batch is gone')
-  const verdict = verdicts.get(batchKey)
-  const { stalled, idle } = judgeMarks(
+  const evaluation = evaluations.get(batchKey)
+  const { stalled, idle } = evaluateMarks(
     {
       status: batch.status,
       aliveAt: aliveAt(batch),
@@ -58,7 +58,7 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
       gpu: gpuOf(batch),
     },
     jobs.map((job) => ({ ...job, startedAt: job.started_at, gpu: gpuOf(job) })),
-    verdict,
+    evaluation,
     clock,
   )
   const silentS = Math.floor(sinceMs(aliveAt(batch), clock.now) / 1000)
@@ -72,12 +72,12 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
       `Silent for ${silentS} s, not judged yet: events can come in only since ${clock.startedAt.toISOString()}`,
     )
   }
-  reasons.push(...(verdict?.reasons ?? []))
+  reasons.push(...(evaluation?.reasons ?? []))
   reasons.push(...idle.slice(0, MAX_JOBS_EXPLAINED).map((mark) => mark.reason))
   return {
     status: batch.status,
     stalled: stalled !== null,
-    liveness: verdict?.liveness ?? null,
+    liveness: evaluation?.liveness ?? null,
     lastSeenAt: batch.last_seen_at,
     silentS,
     thresholdS,

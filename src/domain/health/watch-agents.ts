@@ -1,9 +1,9 @@
 import type { Db, Tx } from '../../db/sql.ts'
 import type { Change } from '../../stream/change.ts'
-import { isAway, onlineSince, tellHost } from '../agents/index.ts'
+import { hostChanges, isAway, onlineSince } from '../agents/index.ts'
 import { type Clock, sinceMs } from '../liveness.ts'
 import { type Happening, happened } from '../notifications/index.ts'
-import { settleVerdicts } from './verdicts.ts'
+import { updateEpisodes } from './episodes.ts'
 import { countOf, type Looked } from './watch.ts'
 
 /** A project is notified about an agent if it got batches from it within this time. */
@@ -40,7 +40,7 @@ export async function watchAgents(
   const away = agents.filter((agent) =>
     isAway({ lastSeenAt: agent.last_seen_at, revokedAt: agent.revoked_at }, clock),
   )
-  const settled = await settleVerdicts(
+  const settled = await updateEpisodes(
     tx,
     { agents: keys },
     away.map((agent) => ({
@@ -65,7 +65,7 @@ export async function watchAgents(
   const flipped = new Set([...settled.opened, ...settled.cleared].map((flip) => flip.subjectKey))
   return {
     result: countOf(settled),
-    changes: agents.filter((agent) => flipped.has(agent.key)).flatMap(tellHost),
+    changes: agents.filter((agent) => flipped.has(agent.key)).flatMap(hostChanges),
   }
 }
 

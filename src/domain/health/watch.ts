@@ -5,9 +5,9 @@ import { livenessOf } from '../agents/index.ts'
 import { aliveAt, type Closing, closeBatches, heardAt } from '../batches/index.ts'
 import { type Clock, idleBefore, lostBefore, MIN_LOW_SAMPLES, sinceMs, stalledBefore } from '../liveness.ts'
 import { type Happening, happened } from '../notifications/index.ts'
+import { type EpisodeChanges, type Finding, updateEpisodes } from './episodes.ts'
+import { evaluateMarks, type Mark, type Marks } from './evaluate.ts'
 import { type GpuRow, gpuOf } from './gpu-row.ts'
-import { judgeMarks, type Mark, type Marks } from './judge.ts'
-import { type Finding, type Settled, settleVerdicts } from './verdicts.ts'
 
 /** What a look came to. */
 export interface Looked {
@@ -126,11 +126,11 @@ export async function watchBatches(
     from jobs j join job_progress g on g.job_key = j.key
     where j.batch_key = any (${keys as number[]}::bigint[]) and j.status = 'running'`
   const liveness = await livenessOf(tx, keys, clock)
-  const judged = batches
+  const evaluated = batches
     .filter((batch) => !batch.deleted)
     .map((batch) => ({
       batch,
-      marks: judgeMarks(
+      marks: evaluateMarks(
         {
           status: batch.status,
           aliveAt: aliveAt(batch),
@@ -144,9 +144,9 @@ export async function watchBatches(
         clock,
       ),
     }))
-  const findings = judged.flatMap(({ batch, marks }) => findingsOf(batch.key, marks))
-  const settled = await settleVerdicts(tx, { batches: keys }, findings, clock.now)
-  const lost = judged.flatMap(({ batch, marks }) =>
+  const findings = evaluated.flatMap(({ batch, marks }) => findingsOf(batch.key, marks))
+  const settled = await updateEpisodes(tx, { batches: keys }, findings, clock.now)
+  const lost = evaluated.flatMap(({ batch, marks }) =>
     marks.lost === null ? [] : [{ batch, mark: marks.lost }],
   )
   const closings = lost.map(({ batch, mark }): [string, Closing] => [
@@ -173,7 +173,7 @@ export async function watchBatches(
   }
 }
 
-export const countOf = ({ opened, cleared }: Settled): Looked => ({
+export const countOf = ({ opened, cleared }: EpisodeChanges): Looked => ({
   opened: opened.length,
   cleared: cleared.length,
   lost: 0,
@@ -223,7 +223,7 @@ function lossOf(batch: BatchRow, { since, reason }: Mark, clock: Clock): Happeni
 }
 
 /** On every channel that shows the marks. */
-function changesOf({ opened, cleared }: Settled, batches: readonly BatchRow[]): Change[] {
+function changesOf({ opened, cleared }: EpisodeChanges, batches: readonly BatchRow[]): Change[] {
   const flips = [...opened, ...cleared]
   const changed = batches.filter(({ key }) => flips.some((flip) => flip.batchKey === key))
   if (changed.length === 0) return []

@@ -1,6 +1,6 @@
 import { canonicalInstant } from '../../db/instant.ts'
-import { type Piece, piece } from '../../db/piece.ts'
 import type { Fragment, Tx } from '../../db/sql.ts'
+import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import type { JobStatus } from '../batches/index.ts'
 import { type Numeric, numberOf } from '../events/index.ts'
 import { sentBy, words } from '../field.ts'
@@ -10,7 +10,7 @@ import { fieldsUnder, type JobState, jobEndedAt, jobStartedAt } from './job.ts'
 import { jobFields } from './job-fields.ts'
 
 /** A job as JSON rows bring it: NaN and infinities are text there. */
-export interface StandingJobRow {
+export interface StoredJobRow {
   key: number
   batch_key: number
   batch_id: string
@@ -49,7 +49,7 @@ export const jobsForIngest = (tx: Tx, batchIds: string[], jobIds: string[]): Fra
     join jobs j on j.batch_key = b.key and j.id = u.job_id
     join job_progress p on p.job_key = j.key`
 
-export const jobOf = (row: StandingJobRow): JobState & { batchId: string } => ({
+export const jobOf = (row: StoredJobRow): JobState & { batchId: string } => ({
   batchId: row.batch_id,
   key: row.key,
   batchKey: row.batch_key,
@@ -72,7 +72,7 @@ export const jobOf = (row: StandingJobRow): JobState & { batchId: string } => ({
   changed: { summary: false, seen: false },
 })
 
-function progressOf(row: StandingJobRow): SeriesProgress {
+function progressOf(row: StoredJobRow): SeriesProgress {
   const progress = newProgress()
   for (const name of row.series) seriesNumber(progress, name)
   return Object.assign(progress, {
@@ -116,7 +116,7 @@ const sentIn = (merged: Merged | null, fields: typeof SENT): Record<string, unkn
   Object.fromEntries(fields.map(({ name, column, otherwise }) => [column, merged?.values[name] ?? otherwise]))
 
 /** Writes the start and end of jobs whose summary changed. */
-export function saveJobSummaries(jobs: JobState[]): Piece {
+export function saveJobSummaries(jobs: JobState[]): SqlFragment {
   const rows = jobs.map((job) => ({
     key: job.key,
     status: job.status,
@@ -135,7 +135,7 @@ export function saveJobSummaries(jobs: JobState[]): Piece {
     settled: job.traceback !== undefined,
     traceback: job.traceback,
   }))
-  return piece`
+  return sqlFragment`
     update jobs j set
       status = x.status, started_at = x.started_at, ended_at = x.ended_at,
       params = x.params, metrics = x.metrics, failure_reason = x.failure_reason, reported_s = x.reported_s,
@@ -165,11 +165,11 @@ const array = (values: number[]): string => `{${values.join(',')}}`
  * Writes jobs that only advanced; each column one text split by newlines, half the cost of JSON rows. A noisy series
  * finds a new least or greatest value ever more seldom, so these stay as they are unless they moved.
  */
-export function advanceJobs(jobs: JobState[]): Piece {
+export function advanceJobs(jobs: JobState[]): SqlFragment {
   const bounds = ({ progress }: JobState, values: number[]): string =>
     progress.changed.bounds ? array(values) : ''
   const column = (value: (job: JobState) => string | number | null): string => jobs.map(value).join('\n')
-  return piece`
+  return sqlFragment`
     update job_progress p set
       last_seen_at = x.last::timestamptz, epochs = x.epochs::int, max_epoch = x.max::int,
       last_epoch = x.last_epoch::int[], last_value = x.last_value::float8[],
@@ -189,7 +189,7 @@ export function advanceJobs(jobs: JobState[]): Piece {
 }
 
 /** Writes the changes of the jobs' progress. */
-export function saveJobProgress(jobs: JobState[]): Piece {
+export function saveJobProgress(jobs: JobState[]): SqlFragment {
   const rows = jobs.map(({ key, firstSeenAt, lastSeenAt, gpu, progress }) => ({
     key,
     first: firstSeenAt,
@@ -211,7 +211,7 @@ export function saveJobProgress(jobs: JobState[]): Piece {
         }
       : {}),
   }))
-  return piece`
+  return sqlFragment`
     update job_progress p set
       first_seen_at = x.first, last_seen_at = x.last, gpu_first_at = x.gf, gpu_last_at = x.gl, gpu_busy_at = x.gb,
       gpu_low_samples = x.low,

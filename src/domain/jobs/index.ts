@@ -4,7 +4,7 @@ export {
   jobOf,
   jobsForIngest,
   onlyAdvanced,
-  type StandingJobRow,
+  type StoredJobRow,
   saveJobProgress,
   saveJobSummaries,
 } from './for-ingest.ts'

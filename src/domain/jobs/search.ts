@@ -1,5 +1,5 @@
 import type { Fragment } from 'postgres'
-import { type Db, plannedAnew } from '../../db/sql.ts'
+import { type Db, withCustomPlan } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
 import { type BatchAccess, visibleBatches, visibleProjectKeys } from '../access.ts'
 import type { JobStatus } from '../batches/index.ts'
@@ -68,7 +68,7 @@ export async function searchJobs(
     from page join jobs j on j.key = page.key ${jobJoins(db, parts)}
     order by ${pageOrder(db, by)}`
   // How common a word is decides between the order of the list and the index of words.
-  return wideRows(search.q.length > 0 ? plannedAnew(query) : query, by.byStart ? UNSORTED : {})
+  return wideRows(search.q.length > 0 ? withCustomPlan(query) : query, by.byStart ? UNSORTED : {})
 }
 
 const UNSORTED: SortColumns = { sort_rank: 0, sort_number: 0, sort_text: '' }

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
-import type { Following } from '../../stream/tell.ts'
+import type { Following } from '../../stream/payloads.ts'
 import { requireReader, visibleBatches, visibleProjectsFilter } from '../access.ts'
 import { hostsFollowed } from '../agents/index.ts'
 import { readBatches } from '../batches/index.ts'

@@ -1,5 +1,5 @@
-import { fragment } from '../../db/piece.ts'
 import type { Db } from '../../db/sql.ts'
+import { fragment } from '../../db/sql-fragment.ts'
 import { type ProjectFacts, userMay, type Visibility } from '../access.ts'
 import { liveSessions } from '../sessions/index.ts'
 import { validTokens } from '../tokens/index.ts'

@@ -10,7 +10,7 @@ import type { Clock } from '../liveness.ts'
 import { readChannels } from './channel.ts'
 import { permit, type Viewer } from './follow.ts'
 import { type Grant, lapsedGrants } from './grants.ts'
-import { ACCESS_CHANGES, describers } from './told.ts'
+import { ACCESS_CHANGES, payloadLoaders } from './payloads.ts'
 
 /** The stream as the doors use it: who may follow what, for how long, and the hub behind it. */
 export interface Live {
@@ -73,7 +73,7 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
   const hub = createHub<Viewer>({
     sql,
     listenUrl: options.listenUrl,
-    describers: describers(sql, clock),
+    describers: payloadLoaders(sql, clock),
     heed: (changes) => {
       if (changes.some(({ type }) => type === RESTORED)) closeAll()
       else void ask()

@@ -1,4 +1,4 @@
-import { type Piece, piece } from '../../db/piece.ts'
+import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import { levelRank } from './level.ts'
 import type { LogStream } from './stream.ts'
 
@@ -14,7 +14,7 @@ export interface NewLogLine {
 }
 
 /** Writes log lines; the level is kept in lower case. */
-export function insertLogLines(lines: NewLogLine[]): Piece {
+export function insertLogLines(lines: NewLogLine[]): SqlFragment {
   // A line may hold newlines of its own, so lines travel as JSON.
   const rows = lines.map((l) => [
     l.batchKey,
@@ -26,7 +26,7 @@ export function insertLogLines(lines: NewLogLine[]): Piece {
     l.line,
     l.stream,
   ])
-  return piece`
+  return sqlFragment`
     insert into log_lines (batch_key, db_id, job_key, ts, level, rank, line, stream)
     select (x ->> 0)::bigint, (x ->> 1)::bigint, (x ->> 2)::bigint, (x ->> 3)::timestamptz, x ->> 4, (x ->> 5)::smallint, x ->> 6, x ->> 7
     from json_array_elements(${JSON.stringify(rows)}::text::json) as x`

@@ -27,14 +27,14 @@ export interface Column {
  * Room for the points of one read after another. Twelve megabytes of new arrays for each million points made the
  * garbage collector walk the whole heap once a chart: what is outside the heap counts as a reason to.
  */
-export interface Room {
+export interface PointBuffer {
   /** A column of `points`, whose content is undefined; its own array when there is no room left. */
   take(points: number): Column
   /** What was taken so far is taken back. */
   clear(): void
 }
 
-export function createRoom(points: number): Room {
+export function createPointBuffer(points: number): PointBuffer {
   const steps = new Int32Array(points)
   const values = new Float64Array(points)
   let used = 0
@@ -63,7 +63,7 @@ export interface EpochRange {
 }
 
 /**
- * @param room where the columns are put; arrays of their own without it
+ * @param buffer where the columns are put; arrays of their own without it
  * @returns the columns that hold a point in the range, by job and number (`columnName`)
  * @throws what the database throws
  */
@@ -71,23 +71,23 @@ export async function readColumns(
   db: Db,
   wanted: readonly Wanted[],
   range: EpochRange = {},
-  room?: Room,
+  buffer?: PointBuffer,
 ): Promise<Map<string, Column>> {
   if (wanted.length === 0) return new Map()
-  const pieces = new Map<string, Piece[]>()
+  const parts = new Map<string, ChunkColumn[]>()
   // COPY takes no parameters: every text below is made of whole numbers alone.
   const stream = await db
     .unsafe(`/* metrics.read */ copy (${statement(wanted, range)}) to stdout (format binary)`)
     .readable()
-  await readTuples(stream, (jobKey, no, piece) => {
+  await readTuples(stream, (jobKey, no, column) => {
     const name = columnName(jobKey, no)
-    const list = pieces.get(name)
-    if (list === undefined) pieces.set(name, [piece])
-    else list.push(piece)
+    const list = parts.get(name)
+    if (list === undefined) parts.set(name, [column])
+    else list.push(column)
   })
   const columns = new Map<string, Column>()
-  for (const [name, list] of pieces) {
-    const column = clip(join(list, room), range)
+  for (const [name, list] of parts) {
+    const column = clip(join(list, buffer), range)
     if (column.steps.length > 0) columns.set(name, column)
   }
   return columns
@@ -129,7 +129,7 @@ function statement(wanted: readonly Wanted[], { from, to }: EpochRange): string 
     where w.max_epoch > w.packed_to and e.vals is not null`
 }
 
-interface Piece {
+interface ChunkColumn {
   first: number
   /** int32 big-endian; null when the epochs run without a gap. */
   steps: Buffer | null
@@ -140,7 +140,7 @@ interface Piece {
 /** Parses PostgreSQL's binary COPY of (int8, int4, int4, bytea, bytea); the stream may be cut anywhere. */
 function readTuples(
   stream: Readable,
-  each: (jobKey: number, no: number, piece: Piece) => void,
+  each: (jobKey: number, no: number, column: ChunkColumn) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let rest: Buffer | undefined
@@ -192,17 +192,17 @@ function tupleEnd(data: Buffer, at: number): number | undefined {
 
 const LITTLE_ENDIAN = endianness() === 'LE'
 
-function join(pieces: Piece[], room: Room | undefined): Column {
-  pieces.sort((a, b) => a.first - b.first)
-  const n = pieces.reduce((sum, piece) => sum + piece.vals.length, 0) / 8
-  const { steps, values } = room?.take(n) ?? newColumn(n)
+function join(columns: ChunkColumn[], buffer: PointBuffer | undefined): Column {
+  columns.sort((a, b) => a.first - b.first)
+  const n = columns.reduce((sum, column) => sum + column.vals.length, 0) / 8
+  const { steps, values } = buffer?.take(n) ?? newColumn(n)
   const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength)
   let at = 0
-  for (const piece of pieces) {
-    const count = piece.vals.length / 8
-    piece.vals.copy(bytes, at * 8)
-    if (piece.steps === null) for (let i = 0; i < count; i++) steps[at + i] = piece.first + i
-    else for (let i = 0; i < count; i++) steps[at + i] = piece.steps.readInt32BE(i * 4)
+  for (const column of columns) {
+    const count = column.vals.length / 8
+    column.vals.copy(bytes, at * 8)
+    if (column.steps === null) for (let i = 0; i < count; i++) steps[at + i] = column.first + i
+    else for (let i = 0; i < count; i++) steps[at + i] = column.steps.readInt32BE(i * 4)
     at += count
   }
   if (LITTLE_ENDIAN) bytes.swap64()

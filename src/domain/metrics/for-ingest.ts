@@ -1,7 +1,7 @@
 import { CopyRows } from '../../db/copy.ts'
 import { canonicalInstant } from '../../db/instant.ts'
-import { type Piece, piece } from '../../db/piece.ts'
 import type { Tx } from '../../db/sql.ts'
+import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import { stampOf } from '../merge.ts'
 import type { EpochRow } from './series-progress.ts'
 
@@ -40,7 +40,7 @@ const literal = (vals: readonly (number | undefined)[]): string => {
 }
 
 /** Writes the epochs of one event alone (nearly all): new rows, each column one text split by newlines. */
-export const insertEpochs = (rows: readonly EpochRow[]): Piece => piece`
+export const insertEpochs = (rows: readonly EpochRow[]): SqlFragment => sqlFragment`
   insert into epochs (job_key, epoch, ts, db_id, vals)
   select job_key::bigint, epoch::int, ts::timestamptz, db_id::bigint, vals::float8[]
   from rows from (

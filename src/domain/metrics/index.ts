@@ -25,7 +25,7 @@ export { namesOfSeries, type SeriesQuery } from './series-names.ts'
 export {
   type EpochRow,
   foldEpoch,
-  mayStand,
+  mayExist,
   newProgress,
   type SeriesProgress,
   seriesNumber,

@@ -2,9 +2,9 @@ import type { Db, Fragment } from '../../db/sql.ts'
 import {
   type Column,
   columnName,
-  createRoom,
+  createPointBuffer,
   type EpochRange,
-  type Room,
+  type PointBuffer,
   readColumns,
   TIMES,
   type Wanted,
@@ -48,8 +48,8 @@ const MAX_POINTS = 250_000
 /** The same where each series is the caller's. */
 const MAX_KEPT = 1_000_000
 /** Rooms that wait for the next reader: three megabytes each. */
-const rooms: Room[] = []
-const MAX_ROOMS = 4
+const freeBuffers: PointBuffer[] = []
+const MAX_FREE_BUFFERS = 4
 /** Jobs whose dictionaries are in memory at once. */
 const JOBS_A_PAGE = 250
 
@@ -79,14 +79,14 @@ export async function* readTimedSeries(
 
 /** As `readSeries`, with what is known of the jobs. */
 export async function* readJobSeries(db: Db, scope: Scope, options: ReadOptions): AsyncGenerator<JobSeries> {
-  const room = rooms.pop() ?? createRoom(MAX_POINTS)
+  const buffer = freeBuffers.pop() ?? createPointBuffer(MAX_POINTS)
   try {
     const jobs = plannedJobs(db, scope, options)
-    for await (const slice of readSlices(db, jobs, options, { points: MAX_POINTS, room })) {
+    for await (const slice of readSlices(db, jobs, options, { points: MAX_POINTS, buffer })) {
       for (const series of seriesOf(slice, options)) yield series
     }
   } finally {
-    if (rooms.length < MAX_ROOMS) rooms.push(room)
+    if (freeBuffers.length < MAX_FREE_BUFFERS) freeBuffers.push(buffer)
   }
 }
 
@@ -179,7 +179,7 @@ async function* readSlices(
   db: Db,
   pages: AsyncIterable<readonly PlannedJob[]> | Iterable<readonly PlannedJob[]>,
   query: ReadOptions,
-  most: { points: number; room?: Room },
+  most: { points: number; buffer?: PointBuffer },
 ): AsyncGenerator<Slice> {
   let wanted: Slice['jobs'] = []
   let points = 0
@@ -191,8 +191,8 @@ async function* readSlices(
     const columns: Wanted[] = jobs.map(({ job, no }) => ({ jobKey: job.key, no }))
     if (timed)
       for (const jobKey of new Set(jobs.map(({ job }) => job.key))) columns.push({ jobKey, no: TIMES })
-    most.room?.clear()
-    return { jobs, columns: await readColumns(db, columns, query, most.room) }
+    most.buffer?.clear()
+    return { jobs, columns: await readColumns(db, columns, query, most.buffer) }
   }
   for await (const page of pages) {
     for (const job of page) {

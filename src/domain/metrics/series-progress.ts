@@ -86,7 +86,7 @@ function seriesNumbers(progress: SeriesProgress, names: readonly string[]): read
 }
 
 /** Whether there may be a row of this epoch already. */
-export const mayStand = ({ maxEpoch, gaps }: SeriesProgress, epoch: number): boolean =>
+export const mayExist = ({ maxEpoch, gaps }: SeriesProgress, epoch: number): boolean =>
   maxEpoch !== null && epoch <= maxEpoch && !gaps.has(epoch)
 
 /** An epoch that was not there is now. */

@@ -1,5 +1,5 @@
 import type { Tx } from '../../db/sql.ts'
-import { type Condition, meets, type StandingRule } from './rule.ts'
+import { type Condition, type EnabledRule, meets } from './rule.ts'
 
 /** A series of a job before an epoch was folded in. */
 export interface Before {
@@ -11,7 +11,7 @@ export interface Before {
 
 /** A value that one event set. */
 export interface SetValue {
-  rule: StandingRule
+  rule: EnabledRule
   jobKey: number
   /** The number of the series in the job's dictionary. */
   series: number

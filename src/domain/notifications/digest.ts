@@ -1,5 +1,5 @@
 import { escapeHtml } from '../escape-html.ts'
-import { type Letter, line } from './letter.ts'
+import { type EmailMessage, line } from './email-template.ts'
 
 /** One notification that a digest names. */
 export interface DigestEntry {
@@ -15,7 +15,7 @@ export function writeDigest(digest: {
   entries: readonly DigestEntry[]
   /** Where mail of each project is ended. */
   ends: readonly (readonly [project: string, url: string])[]
-}): Letter {
+}): EmailMessage {
   const { total, entries, ends } = digest
   const title = `${total} ${total === 1 ? 'notification was' : 'notifications were'} held back`
   const why = 'More happened than may be mailed in an hour, so this one mail stands for all of it.'

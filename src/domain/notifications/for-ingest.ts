@@ -1,5 +1,5 @@
 import type { Fragment, Tx } from '../../db/sql.ts'
-import type { StandingRule } from './rule.ts'
+import type { EnabledRule } from './rule.ts'
 
 /**
  * The rules that hold for a row `p` of projects, as JSON; null without any. Read in every group's transaction, so a rule
@@ -9,5 +9,5 @@ export const enabledRules = (tx: Tx): Fragment => tx`
   (select json_agg(json_build_object('id', r.id, 'trigger', r.trigger, 'condition', r.condition))
     from notification_rules r where r.project_key = p.key and r.enabled)`
 
-export const rulesOf = (found: StandingRule[] | null): readonly StandingRule[] => found ?? NONE
-const NONE: readonly StandingRule[] = []
+export const rulesOf = (found: EnabledRule[] | null): readonly EnabledRule[] => found ?? NONE
+const NONE: readonly EnabledRule[] = []

@@ -1,6 +1,6 @@
 import { instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
-import type { Happening, StandingRule } from './rule.ts'
+import type { EnabledRule, Happening } from './rule.ts'
 
 /** The name of the task that sends mail, in graphile-worker's table. */
 export const MAIL_TASK = 'mail'
@@ -13,7 +13,7 @@ interface Match {
   happening: Happening
 }
 
-interface LockedRule extends StandingRule {
+interface LockedRule extends EnabledRule {
   project_key: number
   cooldown_s: number
   last_mail_at: string | null

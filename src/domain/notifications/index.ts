@@ -1,6 +1,7 @@
 /** Rules that mail, and what they did (contract §7). */
 export { type Before, findCrossings, type SetValue } from './crossings.ts'
 export { type DigestEntry, writeDigest } from './digest.ts'
+export { type EmailMessage, headlineOf, line, renderEmail } from './email-template.ts'
 export { type Facts, readFacts } from './facts.ts'
 export { enabledRules, rulesOf } from './for-ingest.ts'
 export { happened, type MailPayload } from './happened.ts'
@@ -13,7 +14,6 @@ export {
   heldMails,
   holdMail,
 } from './held.ts'
-export { headlineOf, type Letter, line, writeLetter } from './letter.ts'
 export { markBegun, markEnded, readMarks, unmark } from './marks.ts'
 export { PREVIEW_DAYS, previewRule } from './preview.ts'
 export { administeredProject, administeredRule, isMuted, listRules } from './reads.ts'
@@ -27,10 +27,10 @@ export {
 } from './recipients.ts'
 export {
   type Detail,
+  type EnabledRule,
   type Happening,
   OPS,
   type Rule,
-  type StandingRule,
   TRIGGERS,
   type Trigger,
 } from './rule.ts'

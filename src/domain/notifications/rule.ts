@@ -38,7 +38,7 @@ export interface Rule {
 }
 
 /** A rule as matching needs it. */
-export interface StandingRule {
+export interface EnabledRule {
   id: string
   trigger: Trigger
   condition: Condition | null

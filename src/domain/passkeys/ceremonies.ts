@@ -34,7 +34,7 @@ export async function registrationOptions(
 ): Promise<PublicKeyCredentialCreationOptionsJSON> {
   const { id, email, name } = caller.user
   const { challenge } = await makeChallenge(tx, 'passkey_registration', id, now)
-  const standing = await listPasskeys(tx, id)
+  const existing = await listPasskeys(tx, id)
   return generateRegistrationOptions({
     rpName: NAME,
     rpID: party.id,
@@ -44,7 +44,7 @@ export async function registrationOptions(
     challenge: bytes(challenge),
     timeout: TIMEOUT_MS,
     attestationType: 'none',
-    excludeCredentials: standing.map(({ credentialId }) => ({ id: credentialId })),
+    excludeCredentials: existing.map(({ credentialId }) => ({ id: credentialId })),
     // The device asks its owner for a finger or a PIN, so a passkey replaces both factors.
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   })

@@ -1,11 +1,11 @@
-import { fragment, type Piece, piece } from '../../db/piece.ts'
 import type { Fragment, Tx } from '../../db/sql.ts'
-import { enabledRules, rulesOf, type StandingRule } from '../notifications/index.ts'
+import { fragment, type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
+import { type EnabledRule, enabledRules, rulesOf } from '../notifications/index.ts'
 import { projectNameKey } from './name.ts'
 import type { ProjectAccess, Visibility } from './project.ts'
 
 /** A project as JSON rows bring it. */
-export interface StandingProjectRow {
+export interface StoredProjectRow {
   key: number
   version: string
   slug: string
@@ -13,11 +13,11 @@ export interface StandingProjectRow {
   visibility: Visibility
   owner_id: string
   roles: Record<string, 'member' | 'viewer'> | null
-  rules: StandingRule[] | null
+  rules: EnabledRule[] | null
 }
 
 /** Of a row `p` of projects: another one whenever the project or its rules change. */
-export const projectVersion: Piece = piece`
+export const projectVersion: SqlFragment = sqlFragment`
   (p.xmin::text || coalesce((select string_agg(' ' || r.xmin::text, '' order by r.id)
     from notification_rules r where r.project_key = p.key and r.enabled), ''))`
 
@@ -36,7 +36,7 @@ export const projectsForIngest = (
     where p.slug = any (${slugs}::text[]) or p.name_key = any (${slugs.map(projectNameKey)}::text[])
       or p.key in (select b.project_key from batches b where b.id = any (${batchIds}::text[]))`
 
-export const projectOf = (row: StandingProjectRow): ProjectAccess => ({
+export const projectOf = (row: StoredProjectRow): ProjectAccess => ({
   key: row.key,
   slug: row.slug,
   visibility: row.visibility,

@@ -4,7 +4,7 @@ export {
   projectOf,
   projectsForIngest,
   projectVersion,
-  type StandingProjectRow,
+  type StoredProjectRow,
 } from './for-ingest.ts'
 export { normalProjectName, projectNameFault, projectNameKey, projectNameTaken } from './name.ts'
 export { fillNameKeys } from './name-keys.ts'

@@ -1,5 +1,5 @@
 import { type ProjectFacts, type Role, userMay, type Visibility, type Who } from '../access.ts'
-import type { StandingRule } from '../notifications/index.ts'
+import type { EnabledRule } from '../notifications/index.ts'
 import type { Quota } from '../quotas.ts'
 
 export type { Role, Visibility }
@@ -13,7 +13,7 @@ export interface ProjectAccess {
   /** user id → role; the owner is not listed. */
   roles: Map<string, 'member' | 'viewer'>
   /** What is to be mailed of; nearly always nothing. */
-  rules: readonly StandingRule[]
+  rules: readonly EnabledRule[]
 }
 
 const factsFor = (project: ProjectAccess, userId: string): ProjectFacts => ({

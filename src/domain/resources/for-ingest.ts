@@ -1,4 +1,4 @@
-import { type Piece, piece } from '../../db/piece.ts'
+import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import { numberOf } from '../events/index.ts'
 import { gpuUtilisation, type SnapshotData } from './gpu.ts'
 
@@ -40,7 +40,7 @@ const KNOWN = new Set([
   'disk_free_mb',
 ])
 
-export function insertSnapshots(snapshots: NewSnapshot[]): Piece {
+export function insertSnapshots(snapshots: NewSnapshot[]): SqlFragment {
   const rows = snapshots.map((s) => {
     const { columns, extra } = snapshotValues(s.data)
     const text = (name: string): string | null => (columns.has(name) ? String(columns.get(name)) : null)
@@ -61,7 +61,7 @@ export function insertSnapshots(snapshots: NewSnapshot[]): Piece {
           : Object.fromEntries([...extra].map(([name, value]) => [name, String(value)])),
     }
   })
-  return piece`
+  return sqlFragment`
     insert into resource_snapshots
       (batch_key, db_id, job_key, ts, gpu_util_pct, gpu_mem_mb, cpu_util_pct, ram_mb, disk_free_mb, gpus, extra)
     select * from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as x (

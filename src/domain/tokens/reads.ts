@@ -1,7 +1,7 @@
 import { instantOf } from '../../db/instant.ts'
-import { type Piece, piece } from '../../db/piece.ts'
 import type { Prisma, PrismaClient } from '../../db/prisma.ts'
 import type { Db } from '../../db/sql.ts'
+import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import type { CallerUser } from '../caller.ts'
 import { isWhole, type TokenKind, type TokenScope, tokenHash, tokenKind } from './token.ts'
 
@@ -121,7 +121,7 @@ const createdBefore = ({ createdAt, id }: TokenPosition) => ({
 })
 
 /** Those of these tokens that hold at this moment: not revoked or replaced, and their user not disabled. */
-export const validTokens = (ids: readonly string[]): Piece => piece`
+export const validTokens = (ids: readonly string[]): SqlFragment => sqlFragment`
   select t.id from tokens t join users u on u.id = t.user_id
   where t.id = any (string_to_array(${ids.join(',')}, ',')::uuid[]) and t.revoked_at is null and u.disabled_at is null
   union all

@@ -93,9 +93,9 @@ export function auditRoutes(app: FastifyInstance, { prisma }: Services): void {
   )
 }
 
-async function* csvOf(pieces: AsyncGenerator<AuditRecord[]>): AsyncGenerator<string> {
+async function* csvOf(pages: AsyncGenerator<AuditRecord[]>): AsyncGenerator<string> {
   yield csvRow(COLUMNS)
-  for await (const entries of pieces) {
+  for await (const entries of pages) {
     yield entries
       .map(({ id, at, actor, via, address, action, subject, detail }) =>
         csvRow([id, at, actor?.id, actor?.name, via, address, action, subject, detail]),
@@ -104,6 +104,6 @@ async function* csvOf(pieces: AsyncGenerator<AuditRecord[]>): AsyncGenerator<str
   }
 }
 
-async function* linesOf(pieces: AsyncGenerator<AuditRecord[]>): AsyncGenerator<string> {
-  for await (const entries of pieces) yield entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
+async function* linesOf(pages: AsyncGenerator<AuditRecord[]>): AsyncGenerator<string> {
+  for await (const entries of pages) yield entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { openToStrangers } from '../../config.ts'
+import { openRegistrationWarning } from '../../config.ts'
 import type { Services } from '../../services.ts'
 import { administratorOnly } from '../request/credentials.ts'
 import * as shapes from '../request/shapes.ts'
@@ -20,7 +20,7 @@ export function noticeRoutes(app: FastifyInstance, { config }: Services): void {
       },
     },
     async () => {
-      const detail = openToStrangers(config)
+      const detail = openRegistrationWarning(config)
       return { items: detail === undefined ? [] : [{ code: 'open_registration', detail }] }
     },
   )

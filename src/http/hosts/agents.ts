@@ -13,8 +13,8 @@ import {
   noteEndedProcesses,
   noteSteps,
   POLL_INTERVAL_S,
+  REPORTED_STEPS,
   registerAgent,
-  TOLD_STEPS,
 } from '../../domain/agents/index.ts'
 import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
@@ -213,7 +213,7 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
         summary: 'Tell steps on the way, as they happen',
         body: z.object({
           steps: z
-            .array(z.object({ step: z.enum(TOLD_STEPS), ago_s: agoS }))
+            .array(z.object({ step: z.enum(REPORTED_STEPS), ago_s: agoS }))
             .min(1)
             .max(20),
         }),

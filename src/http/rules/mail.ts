@@ -83,7 +83,7 @@ function page({ address, project, rule, batch, ended }: MailChoice, url: string)
     ...(ended.rule && rule !== null ? [`You get no mail of the rule “${rule.name}” any more.`] : []),
     ...(ended.batch && batch !== null ? [`You get no mail of the batch ${batch.id} any more.`] : []),
   ]
-  const standing =
+  const current =
     said.length === 0
       ? 'Choose what is to end; nothing has changed yet.'
       : ended.project || ended.service
@@ -100,7 +100,7 @@ function page({ address, project, rule, batch, ended }: MailChoice, url: string)
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Mail of ${escapeHtml(project)}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/api/docs.css"></head>
 <body class="letter"><main><h1>Mail of ${escapeHtml(project)}</h1>
-<p class="faint">To ${escapeHtml(address)}. ${standing}</p>
+<p class="faint">To ${escapeHtml(address)}. ${current}</p>
 ${said.map((one) => `<p class="said" role="status">${escapeHtml(one)}</p>`).join('\n')}
 <form method="post" action="${escapeHtml(url)}">${buttons.join('\n')}</form></main></body></html>
 `

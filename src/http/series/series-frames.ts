@@ -2,7 +2,7 @@ import { endianness } from 'node:os'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { writeNumber } from '../../domain/events/index.ts'
-import { createPieces, type Pieces, ROOM } from '../../domain/export/index.ts'
+import { type ByteWriter, createByteWriter, MAX_APPEND } from '../../domain/export/index.ts'
 import { type ShownSeries, sendSeries } from './series-json.ts'
 
 /**
@@ -37,13 +37,13 @@ async function* frames(
   series: AsyncIterable<ShownSeries>,
   more: () => Record<string, unknown> = () => ({}),
 ): AsyncGenerator<Buffer> {
-  const pieces = createPieces()
+  const writer = createByteWriter()
   for await (const { jobId, key, steps, values, times, smoothed, ...rest } of series) {
     const { totalPoints, returnedPoints, sampled, nonFinite, smoothing } = rest
     const columns = Object.entries({ values, times, smoothed, steps }).filter(
       (entry): entry is [string, Float64Array | Int32Array] => entry[1] !== undefined,
     )
-    yield* header(pieces, {
+    yield* header(writer, {
       job_id: jobId,
       key,
       total_points: totalPoints,
@@ -53,26 +53,26 @@ async function* frames(
       smoothing: smoothing && { mean: writeNumber(smoothing.mean), mass: writeNumber(smoothing.mass) },
       columns: columns.map(([name]) => name),
     })
-    for (const [, column] of columns) yield* bytesOf(pieces, column)
-    yield* bytesOf(pieces, new Uint8Array((8 - ((steps.length * 4) % 8)) % 8))
+    for (const [, column] of columns) yield* bytesOf(writer, column)
+    yield* bytesOf(writer, new Uint8Array((8 - ((steps.length * 4) % 8)) % 8))
   }
-  yield* header(pieces, { end: true, ...more() })
-  yield pieces.take()
+  yield* header(writer, { end: true, ...more() })
+  yield writer.take()
 }
 
-function* header(pieces: Pieces, fields: Record<string, unknown>): Generator<Buffer> {
+function* header(writer: ByteWriter, fields: Record<string, unknown>): Generator<Buffer> {
   const text = JSON.stringify(fields)
   const spaces = -(4 + Buffer.byteLength(text)) & 7
   const frame = Buffer.from(`    ${text}${' '.repeat(spaces)}`)
   frame.writeUInt32LE(frame.length - 4)
-  yield* bytesOf(pieces, frame)
+  yield* bytesOf(writer, frame)
 }
 
 /** Copied: the arrays of a series hold only until the next one is read, and the socket may be slow. */
-function* bytesOf(pieces: Pieces, column: ArrayBufferView): Generator<Buffer> {
+function* bytesOf(writer: ByteWriter, column: ArrayBufferView): Generator<Buffer> {
   const bytes = new Uint8Array(column.buffer, column.byteOffset, column.byteLength)
-  for (let at = 0; at < bytes.length; at += ROOM) {
-    if (pieces.full) yield pieces.take()
-    pieces.bytes(bytes.subarray(at, at + ROOM))
+  for (let at = 0; at < bytes.length; at += MAX_APPEND) {
+    if (writer.full) yield writer.take()
+    writer.bytes(bytes.subarray(at, at + MAX_APPEND))
   }
 }

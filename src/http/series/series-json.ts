@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { writeNumber } from '../../domain/events/index.ts'
-import { createPieces, MAX_NUMBERS, type Pieces, ROOM } from '../../domain/export/index.ts'
+import { type ByteWriter, createByteWriter, MAX_APPEND, MAX_NUMBERS } from '../../domain/export/index.ts'
 import type { Sampled } from '../../domain/metrics/index.ts'
 
 export interface ShownSeries extends Sampled {
@@ -30,8 +30,8 @@ async function* seriesJson(
   series: AsyncIterable<ShownSeries>,
   more?: () => Record<string, unknown>,
 ): AsyncGenerator<Buffer> {
-  const pieces = createPieces()
-  const { ascii } = pieces
+  const writer = createByteWriter()
+  const { ascii } = writer
   ascii('{"series":[')
   let between = '\n'
   for await (const { jobId, key, steps, values, timestamps, times, smoothed, ...rest } of series) {
@@ -39,15 +39,15 @@ async function* seriesJson(
     const head = `${between}{"job_id":${JSON.stringify(jobId)},"key":${JSON.stringify(key)},"steps":[`
     between = ',\n'
     // The name of a GPU may be of any length.
-    if (Buffer.byteLength(head) > ROOM) yield Buffer.concat([pieces.take(), Buffer.from(head)])
-    else pieces.text(head)
-    if (pieces.full) yield pieces.take()
-    yield* written(pieces, steps, pieces.wholeNumbers)
+    if (Buffer.byteLength(head) > MAX_APPEND) yield Buffer.concat([writer.take(), Buffer.from(head)])
+    else writer.text(head)
+    if (writer.full) yield writer.take()
+    yield* written(writer, steps, writer.wholeNumbers)
     if (timestamps !== undefined) {
       ascii('],"timestamps":[')
       for (let at = 0; at < timestamps.length; at++) {
         ascii(`${at === 0 ? '' : ','}"${timestamps[at]}"`)
-        if (pieces.full) yield pieces.take()
+        if (writer.full) yield writer.take()
       }
     }
     for (const [name, column, finite] of [
@@ -57,7 +57,7 @@ async function* seriesJson(
     ] as const) {
       if (column === undefined) continue
       ascii(`],"${name}":[`)
-      yield* written(pieces, column, finite ? pieces.numbers : (some) => ascii(withNonFinite(some)))
+      yield* written(writer, column, finite ? writer.numbers : (some) => ascii(withNonFinite(some)))
     }
     ascii(
       `],"total_points":${totalPoints},"returned_points":${returnedPoints},"sampled":${sampled},"non_finite":${nonFinite}`,
@@ -68,20 +68,20 @@ async function* seriesJson(
     }
     ascii('}')
   }
-  yield pieces.take()
+  yield writer.take()
   yield Buffer.from(more === undefined ? ']}\n' : `],${JSON.stringify(more()).slice(1)}\n`)
 }
 
 /** The numbers of a column, so many at a time. */
 function* written<A extends Int32Array | Float64Array>(
-  pieces: Pieces,
+  writer: ByteWriter,
   column: A,
   write: (some: A) => void,
 ): Generator<Buffer> {
   for (let at = 0; at < column.length; at += MAX_NUMBERS) {
-    if (at > 0) pieces.ascii(',')
+    if (at > 0) writer.ascii(',')
     write(column.subarray(at, at + MAX_NUMBERS) as A)
-    if (pieces.full) yield pieces.take()
+    if (writer.full) yield writer.take()
   }
 }
 

@@ -6,7 +6,7 @@ export function sendFile(
   reply: FastifyReply,
   type: string,
   name: string,
-  pieces: AsyncGenerator<string | Buffer>,
+  chunks: AsyncGenerator<string | Buffer>,
 ): FastifyReply {
   // An id may hold anything: the plain name is for clients that know no other, the second one is exact (RFC 6266).
   const plain = name.replace(/[^\w.-]/g, '_')
@@ -17,5 +17,5 @@ export function sendFile(
   return reply
     .type(type)
     .header('content-disposition', `attachment; filename="${plain}"; filename*=UTF-8''${exact}`)
-    .send(Readable.from(pieces, { objectMode: false }))
+    .send(Readable.from(chunks, { objectMode: false }))
 }

@@ -53,8 +53,8 @@ export function shedLoad(app: FastifyInstance, limits: { perAddress: number; mos
     if (load.inFlight >= most) return refuse(new Problem('overloaded', { retryAfterS: 1 }), done)
     const user = userOf.get(request)
     const address = request.ip
-    const standing = ofAddress.get(address) ?? 0
-    if (user !== undefined ? ofUsers.refuses(user, 1) : standing >= perAddress) {
+    const running = ofAddress.get(address) ?? 0
+    if (user !== undefined ? ofUsers.refuses(user, 1) : running >= perAddress) {
       const code = user !== undefined ? 'overloaded' : 'too_many_requests'
       return refuse(new Problem(code, { retryAfterS: 1 }), done)
     }
@@ -62,7 +62,7 @@ export function shedLoad(app: FastifyInstance, limits: { perAddress: number; mos
     if (reply.raw.closed) return done()
     load.inFlight++
     if (user !== undefined) ofUsers.take(user, 1)
-    else ofAddress.set(address, standing + 1)
+    else ofAddress.set(address, running + 1)
     reply.raw.once('close', () => {
       load.inFlight--
       if (user !== undefined) return ofUsers.giveBack(user, 1)

@@ -15,7 +15,7 @@ export const EVERYWHERE = [
 ] as const satisfies ProblemCode[]
 
 /** What only the other doors answer, GraphQL, its subscriptions and the links in mail; not part of the REST document. */
-export const AT_OTHER_DOORS = ['query_too_large', 'confirmation_not_found'] as const satisfies ProblemCode[]
+export const OUTSIDE_REST = ['query_too_large', 'confirmation_not_found'] as const satisfies ProblemCode[]
 
 /**
  * How a sign-in through an identity provider may end without one. No answer has their status: the browser comes back to

@@ -103,7 +103,7 @@ function discovering(config: ProviderConfig, { issuer }: DiscoveredEndpoints, no
       return known
     } catch (error) {
       if (held === undefined)
-        throw new Problem('provider_unavailable', { retryAfterS: 5, cause: told(error) })
+        throw new Problem('provider_unavailable', { retryAfterS: 5, cause: withoutSecrets(error) })
       held.until = now().getTime() + RETRY_MS
       return held.known
     }
@@ -231,7 +231,7 @@ const claimedShape = z.object({
 /** What the library throws, as a refusal of ours; a person's own doing (such as a cancel) gets another code than a fault. */
 function refusalOf(error: unknown): Problem {
   if (error instanceof Problem) return error
-  const cause = told(error)
+  const cause = withoutSecrets(error)
   const as = (code: ProblemCode) => new Problem(code, { cause })
   if (error instanceof client.AuthorizationResponseError) {
     if (error.error === 'access_denied') return as('sign_in_cancelled')
@@ -255,7 +255,7 @@ function isAway(error: unknown): boolean {
  * An error for the log: what went wrong, without what came over the wire. The library's errors carry answers with
  * codes and tokens in them; its messages are fixed sentences.
  */
-function told(error: unknown): Error {
+function withoutSecrets(error: unknown): Error {
   const { message, code, error: word, cause } = error as Error & { code?: unknown; error?: unknown }
   const below = (cause as { code?: unknown } | undefined)?.code
   const challenge =

@@ -15,9 +15,9 @@ export const readSignInCookie = (request: FastifyRequest, config: Config): strin
 
 /** Gives the browser its cookie, the same one for all sign-ins that it has begun: two tabs do not undo each other. */
 export function giveSignInCookie(request: FastifyRequest, reply: FastifyReply, config: Config): string {
-  const standing = readSignInCookie(request, config)
+  const existing = readSignInCookie(request, config)
   const value =
-    standing !== undefined && /^[\w-]{43}$/.test(standing) ? standing : randomBytes(32).toString('base64url')
+    existing !== undefined && /^[\w-]{43}$/.test(existing) ? existing : randomBytes(32).toString('base64url')
   reply.setCookie(nameOf(config), value, { ...attributes(config), maxAge: ATTEMPT_LIFE_S })
   return value
 }

@@ -8,7 +8,7 @@ import { readersOnly } from '../request/credentials.ts'
 import { streamOperation } from './sse.ts'
 
 /** What stands behind the door: graphql/handlers.ts and graphql/page.ts, put here by app.ts. */
-export interface GraphqlDoor {
+export interface GraphqlEndpoint {
   answer(
     request: { method: string; url: string; headers: IncomingHttpHeaders; body: unknown },
     caller: Caller,
@@ -30,7 +30,7 @@ const MAX_BYTES = 1024 * 1024
  */
 export function graphqlRoutes(
   app: FastifyInstance,
-  graphql: GraphqlDoor,
+  graphql: GraphqlEndpoint,
   services: Pick<Services, 'sse' | 'log'>,
 ): void {
   const hidden = { schema: { hide: true } }

@@ -17,15 +17,15 @@ export function createStreamSlots(perAddress: number): StreamSlots {
   const open = new Map<string, number>()
   return {
     take({ ip }, reply) {
-      const standing = open.get(ip) ?? 0
-      if (standing >= perAddress) {
+      const running = open.get(ip) ?? 0
+      if (running >= perAddress) {
         throw new Problem('too_many_streams', {
           retryAfterS: RETRY_AFTER_S,
           detail: `One client address may have ${perAddress} streams open (SVC_MAX_STREAMS_PER_ADDRESS)`,
         })
       }
       if (reply.raw.closed) return
-      open.set(ip, standing + 1)
+      open.set(ip, running + 1)
       reply.raw.once('close', () => {
         const left = (open.get(ip) ?? 1) - 1
         if (left === 0) open.delete(ip)

@@ -1,5 +1,5 @@
 import { useEffect } from 'react'
-import { sayWhy } from '../lib/api/request.ts'
+import { errorText } from '../lib/api/request.ts'
 import { isAway, isUnloaded, serviceBack } from '../lib/away.ts'
 import { Button } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
@@ -12,7 +12,7 @@ export function Crash({ error, reset }: { error: unknown; reset?: () => void }) 
   if (isAway(error) || isUnloaded(error)) return <NotYet />
   return (
     <Notice title="This page could not be shown" bad>
-      <p>{sayWhy(error)}</p>
+      <p>{errorText(error)}</p>
       <p>Nothing of your data was changed.</p>
       <div className="flex gap-2">
         {reset && <Button onClick={reset}>Try again</Button>}

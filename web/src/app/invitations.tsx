@@ -1,10 +1,10 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { answerInvitation, type Invitation } from '../lib/api/invitations.ts'
-import { sayWhy } from '../lib/api/request.ts'
+import { errorText } from '../lib/api/request.ts'
 import type { User } from '../lib/api/types.ts'
 import { invitationsQuery, projectsQuery } from '../lib/queries.ts'
 import { Button } from '../ui/controls.tsx'
-import { tell } from '../ui/toasts.tsx'
+import { showToast } from '../ui/toasts.tsx'
 
 /** The projects that I am invited to, at the top of every page until I answer. */
 export function Invitations({ me }: { me: User | null | undefined }) {
@@ -25,11 +25,14 @@ function Row({ invitation }: { invitation: Invitation }) {
   const answer = useMutation({
     mutationFn: (how: 'accept' | 'decline') => answerInvitation(id, how),
     onSuccess: (_, how) => {
-      tell(how === 'accept' ? `You are a ${role} of ${name} now.` : `You declined the invitation to ${name}.`)
+      showToast(
+        how === 'accept' ? `You are a ${role} of ${name} now.` : `You declined the invitation to ${name}.`,
+      )
       void queries.invalidateQueries({ queryKey: projectsQuery.queryKey })
       void queries.invalidateQueries({ queryKey: ['project', invitation.project] })
     },
-    onError: (error) => tell(`The invitation to ${name} was not answered: ${sayWhy(error)}`, { bad: true }),
+    onError: (error) =>
+      showToast(`The invitation to ${name} was not answered: ${errorText(error)}`, { bad: true }),
     onSettled: () => queries.invalidateQueries({ queryKey: invitationsQuery.queryKey }),
   })
   return (

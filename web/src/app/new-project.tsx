@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { createProject } from '../lib/api/projects.ts'
-import { sayWhy } from '../lib/api/request.ts'
+import { errorText } from '../lib/api/request.ts'
 import { links } from '../lib/links.ts'
 import { projectsQuery } from '../lib/queries.ts'
 import { Button, Choice, Field } from '../ui/controls.tsx'
@@ -52,7 +52,7 @@ export function NewProject({ onClose }: { onClose: () => void }) {
             ['public', 'anyone, without signing in'],
           ]}
         />
-        {make.error && <Failure>{sayWhy(make.error)}</Failure>}
+        {make.error && <Failure>{errorText(make.error)}</Failure>}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={make.isPending}>

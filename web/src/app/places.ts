@@ -1,5 +1,5 @@
 /** What pages without a name of their own are called. */
-export const PLACES: Record<string, string> = {
+export const PAGES: Record<string, string> = {
   '/': 'Home',
   '/connect': 'Connect a script',
   '/account': 'Account',

@@ -21,8 +21,8 @@ import { readShareSearch } from '../pages/share/search.ts'
 import { readAccountSearch, readReturn, readSignInSearch } from '../pages/sign-in/search.ts'
 import { buttonLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
-import { AdminDoor } from './admin-door.tsx'
 import { Crash } from './crash.tsx'
+import { RequireAdmin } from './require-admin.tsx'
 import { Shell } from './shell.tsx'
 
 /** Every page is a chunk of its own, loaded when the pointer is on a link to it; if that fails, `Crash` is shown. */
@@ -220,7 +220,7 @@ const admin = createRoute({
   getParentRoute: () => root,
   path: '/admin',
   beforeLoad: signedIn,
-  component: AdminDoor,
+  component: RequireAdmin,
 })
 const adminHome = createRoute({
   getParentRoute: () => admin,

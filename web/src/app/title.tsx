@@ -3,7 +3,7 @@ import { useEffect } from 'react'
 import type { Status } from '../lib/api/types.ts'
 import { batchStore } from '../lib/live/batches.ts'
 import { useRowPart } from '../lib/live/row-store.ts'
-import { PLACES } from './places.ts'
+import { PAGES } from './places.ts'
 
 const SIGNS: Record<Status, string> = { running: '●', completed: '✓', failed: '✗', stopped: '■', lost: '○' }
 const PRODUCT = 'Experiment monitor'
@@ -14,7 +14,7 @@ export function Title() {
   const path = useRouterState({ select: (state) => state.location.pathname })
   const status = useRowPart(batchStore, batchId ?? '', (batch) => batch?.status)
   const called = useRowPart(batchStore, batchId ?? '', (batch) => batch?.name) ?? batchId
-  const place = hostId === undefined ? PLACES[path] : 'Host'
+  const place = hostId === undefined ? PAGES[path] : 'Host'
   const name = jobId ?? called ?? slug ?? place
   const sign = status === undefined || jobId !== undefined ? '' : `${SIGNS[status]} `
   const within = jobId !== undefined ? called : undefined

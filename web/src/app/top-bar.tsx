@@ -7,7 +7,7 @@ import { useRowPart } from '../lib/live/row-store.ts'
 import { useStreamState } from '../lib/live/stream.ts'
 import { Button, buttonLook } from '../ui/controls.tsx'
 import { OpenLater } from '../ui/open-later.tsx'
-import { PLACES } from './places.ts'
+import { PAGES } from './places.ts'
 import { userButton } from './user-button.tsx'
 
 const userMenu = () => import('./user-menu.tsx').then((file) => file.UserMenu)
@@ -49,7 +49,7 @@ function Breadcrumb() {
   return (
     <nav aria-label="Breadcrumb" className="flex min-w-0 items-center gap-1.5 text-muted">
       {project === undefined && batchId === undefined && hostId === undefined && (
-        <span className="text-ink">{PLACES[path]}</span>
+        <span className="text-ink">{PAGES[path]}</span>
       )}
       {hostId !== undefined && (
         <Link {...links.hosts()} className="hover:text-ink hover:underline">

@@ -1,6 +1,6 @@
 import { Pin } from 'lucide-react'
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { sayWhy } from '../lib/api/request.ts'
+import { errorText } from '../lib/api/request.ts'
 import { useColourChoice } from '../lib/charts/colours.ts'
 import { createDrawer } from '../lib/charts/draw-queue.ts'
 import type { Line } from '../lib/charts/line.ts'
@@ -167,7 +167,7 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
             className="pulse absolute inset-2 rounded-md bg-surface transition-[visibility] delay-300 starting:invisible"
           />
         )}
-        {query.error && <p className="p-4 text-failed">{sayWhy(query.error)}</p>}
+        {query.error && <p className="p-4 text-failed">{errorText(query.error)}</p>}
         {lines !== undefined && names === '' && !query.error && (
           <p className="p-4 text-muted">
             None of the selected jobs reports this series{view.zoom && ' in this range'}.

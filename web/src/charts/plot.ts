@@ -9,7 +9,7 @@ import { CHART_FONT, isClock, type XKind, xAxisOf } from './plot-axes.ts'
 import { PLOT_HEIGHT } from './plot-height.ts'
 import { markNonFinite } from './plot-marks.ts'
 import { svgOf } from './plot-svg.ts'
-import { createTip } from './plot-tip.ts'
+import { createTooltip } from './plot-tooltip.ts'
 
 /** One plot on a canvas. Knows curves and pixels; where they come from is its owner's business. */
 export interface PlotOptions {
@@ -88,7 +88,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
   let shown: readonly Line[] = lines
   let dragged = false
   let ranges: Ranges = { x: undefined, y: [null, null] }
-  const tip = createTip(options.title, options.x, options.unit, colour)
+  const tip = createTooltip(options.title, options.x, options.unit, colour)
 
   const curve = (line: Line, look: 'raw' | 'whole' | 'edge'): uPlot.Series => ({
     label: line.name,
@@ -186,7 +186,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
         ],
         setCursor: [
           (u) => {
-            const { near, here } = tip.tell(u, shown, options.focused())
+            const { near, here } = tip.update(u, shown, options.focused())
             if (here) options.onNear(near)
           },
         ],

@@ -1,5 +1,5 @@
 /** Colours of terminals as classes of ours: the text is never interpreted as HTML. */
-export interface Piece {
+export interface AnsiSegment {
   text: string
   className: string
 }
@@ -18,9 +18,9 @@ const ESCAPE = /\u001b\[([\d;]*)([A-Za-z])/g
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what is left of them says nothing to people
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g
 
-export function piecesOf(line: string): Piece[] {
+export function ansiSegments(line: string): AnsiSegment[] {
   if (!line.includes('\u001b')) return [{ text: line.replace(CONTROL, ''), className: '' }]
-  const pieces: Piece[] = []
+  const pieces: AnsiSegment[] = []
   let colour = ''
   let bold = false
   let from = 0

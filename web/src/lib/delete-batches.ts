@@ -1,12 +1,15 @@
 import { deleteBatches, fetchBatch, restoreBatch } from './api/batches.ts'
-import { sayWhy } from './api/request.ts'
+import { errorText } from './api/request.ts'
 import { batchStore } from './live/batches.ts'
 import { some } from './words.ts'
 
-type Tell = (text: string, options?: { bad?: boolean; action?: { label: string; run: () => void } }) => void
+type ShowToast = (
+  text: string,
+  options?: { bad?: boolean; action?: { label: string; run: () => void } },
+) => void
 
 /** Deletes at once and says for how long it can be undone; what was refused comes back with the reason. */
-export async function deleteWithUndo(ids: readonly string[], tell: Tell): Promise<void> {
+export async function deleteWithUndo(ids: readonly string[], tell: ShowToast): Promise<void> {
   const before = ids.flatMap((id) => batchStore.get(id) ?? [])
   const deletedAt = new Date().toISOString()
   batchStore.put(before.map((batch) => ({ ...batch, deleted_at: deletedAt })))
@@ -25,11 +28,11 @@ export async function deleteWithUndo(ids: readonly string[], tell: Tell): Promis
     })
   } catch (error) {
     back(ids)
-    tell(`Nothing was deleted: ${sayWhy(error)}`, { bad: true })
+    tell(`Nothing was deleted: ${errorText(error)}`, { bad: true })
   }
 }
 
-async function undo(ids: readonly string[], tell: Tell): Promise<void> {
+async function undo(ids: readonly string[], tell: ShowToast): Promise<void> {
   try {
     for (const id of ids) {
       await restoreBatch(id)
@@ -37,6 +40,6 @@ async function undo(ids: readonly string[], tell: Tell): Promise<void> {
     }
     tell(`${some(ids.length, 'batch', 'batches')} restored.`)
   } catch (error) {
-    tell(`Not restored: ${sayWhy(error)}`, { bad: true })
+    tell(`Not restored: ${errorText(error)}`, { bad: true })
   }
 }

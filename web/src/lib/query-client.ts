@@ -19,13 +19,13 @@ export const queryClient = new QueryClient({
     },
   },
 })
-onReset(() => void readAnew())
+onReset(() => void invalidateQueries())
 
 /**
  * Fetches again what a change made stale, if it is shown. A first read that is under way may have begun before the change,
  * and the library would take its answer for the new one; so that read is given up.
  */
-export function readAnew(filters: QueryFilters = {}): Promise<void> {
+export function invalidateQueries(filters: QueryFilters = {}): Promise<void> {
   for (const query of queryClient
     .getQueryCache()
     .findAll({ ...filters, type: 'active', fetchStatus: 'fetching' }))

@@ -1,7 +1,7 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
-import { piecesOf } from '../lib/ansi.ts'
+import { ansiSegments } from '../lib/ansi.ts'
 import type { LogLine } from '../lib/api/types.ts'
 import { EPOCH } from '../lib/step-unit.ts'
 import { exact, number, timeOfDay } from '../lib/words.ts'
@@ -103,7 +103,7 @@ export function LogLines(props: {
                   </span>
                 )}
                 <span>
-                  {piecesOf(line.line).map((piece, i) => (
+                  {ansiSegments(line.line).map((piece, i) => (
                     // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of a line do not move
                     <span key={i} className={piece.className}>
                       {piece.text}

@@ -1,6 +1,6 @@
 import type { LinkProps } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
-import { sayWhy } from '../lib/api/request.ts'
+import { errorText } from '../lib/api/request.ts'
 import type { LogLine } from '../lib/api/types.ts'
 import { useIds } from '../lib/live/row-store.ts'
 import type { LogSearch } from '../lib/log-search.ts'
@@ -8,7 +8,7 @@ import { count, some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 import { Button, Choice, inputLook } from '../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../ui/notice.tsx'
-import { tell } from '../ui/toasts.tsx'
+import { showToast } from '../ui/toasts.tsx'
 import { LogLines } from './log-lines.tsx'
 import { LEVELS, useLog } from './use-log.ts'
 
@@ -188,9 +188,9 @@ function Download({ search, name }: { search: LogSearch; name: string }) {
       link.download = `${name.replace(/[^\w.-]+/g, '_')}.log`
       link.click()
       setTimeout(() => URL.revokeObjectURL(address), 10_000)
-      if (n >= MAX_SAVED) tell(`Saved the first ${count(n)} lines: narrow the filter for the others.`)
+      if (n >= MAX_SAVED) showToast(`Saved the first ${count(n)} lines: narrow the filter for the others.`)
     } catch (error) {
-      tell(`Not saved: ${sayWhy(error)}`, { bad: true })
+      showToast(`Not saved: ${errorText(error)}`, { bad: true })
     } finally {
       setDone(null)
     }

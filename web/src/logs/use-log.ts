@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import type { LogWanted } from '../lib/api/batches.ts'
-import { sayWhy } from '../lib/api/request.ts'
+import { errorText } from '../lib/api/request.ts'
 import type { LogLine } from '../lib/api/types.ts'
 import { useArrivingLines } from '../pages/batch/arrivals.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
@@ -66,7 +66,7 @@ export function useLog({ level, stream, q, job, line }: LogFilter, follow: boole
       },
       (failure) => {
         if (left) return
-        setError(sayWhy(failure))
+        setError(errorText(failure))
         setState('ready')
       },
     )
@@ -103,7 +103,7 @@ export function useLog({ level, stream, q, job, line }: LogFilter, follow: boole
       setLines((now) => merged(found, now))
       return found.length
     } catch (failure) {
-      setError(sayWhy(failure))
+      setError(errorText(failure))
       return 0
     } finally {
       asking.current = false

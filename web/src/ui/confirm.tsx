@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { sayWhy } from '../lib/api/request.ts'
+import { errorText } from '../lib/api/request.ts'
 import { Button } from './controls.tsx'
 import { Dialog } from './dialog.tsx'
 import { Failure } from './notice.tsx'
@@ -21,7 +21,7 @@ export function Confirm(props: {
   return (
     <Dialog title={title} onClose={onClose}>
       <p className="text-muted">{children}</p>
-      {act.error && <Failure>{sayWhy(act.error)}</Failure>}
+      {act.error && <Failure>{errorText(act.error)}</Failure>}
       <div className="flex justify-end gap-2">
         <Button onClick={onClose}>{no}</Button>
         <Button look={danger ? 'danger' : 'primary'} disabled={act.isPending} onClick={() => act.mutate()}>

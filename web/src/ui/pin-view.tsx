@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { Button, Field } from './controls.tsx'
 import { Dialog } from './dialog.tsx'
-import { tell } from './toasts.tsx'
+import { showToast } from './toasts.tsx'
 
 /** Keeps what is shown under a name in the rail. */
 export function PinView({ suggested, onPin }: { suggested: string; onPin: (title: string) => void }) {
@@ -19,7 +19,7 @@ export function PinView({ suggested, onPin }: { suggested: string; onPin: (title
               if (title === '') return
               onPin(title)
               setOpen(false)
-              tell(`“${title}” is saved in the menu of this browser.`)
+              showToast(`“${title}” is saved in the menu of this browser.`)
             }}
           >
             <Field

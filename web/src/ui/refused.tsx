@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { Refusal, sayWhy } from '../lib/api/request.ts'
+import { errorText, Refusal } from '../lib/api/request.ts'
 import { isAway } from '../lib/away.ts'
 import { links } from '../lib/links.ts'
 import { useMe } from '../lib/queries.ts'
@@ -12,13 +12,13 @@ export function Refused({ error, children }: { error: Error; children?: ReactNod
   const me = useMe()
   if (isAway(error))
     return (
-      <Notice title={sayWhy(error)} bad>
+      <Notice title={errorText(error)} bad>
         <p>What belongs here appears once there is an answer.</p>
       </Notice>
     )
   const foreseen = error instanceof Refusal && error.status >= 400 && error.status < 500
   return (
-    <Notice title={sayWhy(error)} bad>
+    <Notice title={errorText(error)} bad>
       {foreseen && children}
       {me === null ? (
         <Link {...links.signIn(location.pathname + location.search)} className={buttonLook('primary')}>

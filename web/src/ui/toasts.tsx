@@ -18,7 +18,7 @@ const set = (next: readonly Toast[]): void => {
 }
 const drop = (id: number): void => set(toasts.filter((toast) => toast.id !== id))
 
-export function tell(text: string, options: { bad?: boolean; action?: Toast['action'] } = {}): void {
+export function showToast(text: string, options: { bad?: boolean; action?: Toast['action'] } = {}): void {
   const id = ++last
   set([...toasts.slice(-2), { id, text, bad: options.bad ?? false, action: options.action }])
   setTimeout(() => drop(id), options.action || options.bad ? 15_000 : 5_000)

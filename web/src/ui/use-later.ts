@@ -1,5 +1,5 @@
 import { type ComponentType, useCallback, useState } from 'react'
-import { tell } from './toasts.tsx'
+import { showToast } from './toasts.tsx'
 
 /**
  * Rarely opened parts are separate chunks, loaded when first opened. If loading fails, `sorry` is shown and
@@ -10,7 +10,7 @@ export function useLater<Props extends object>(load: () => Promise<ComponentType
   const open = useCallback((): void => {
     load().then(
       (part) => setPart(() => part),
-      () => tell(sorry, { bad: true }),
+      () => showToast(sorry, { bad: true }),
     )
   }, [load, sorry])
   const close = useCallback(() => setPart(null), [])

@@ -90,7 +90,7 @@ export const patch = <T>(path: string, body: unknown): Promise<T> => send('PATCH
 export const remove = (path: string): Promise<void> => send('DELETE', path)
 
 /** One sentence for people: what happened. */
-export const sayWhy = (error: unknown): string => {
+export const errorText = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   const fields = error instanceof Refusal ? error.errors.map((one) => `${one.path}: ${one.message}`) : []
   if (fields.length > 0) return fields.join('; ')

@@ -99,7 +99,7 @@ export function addPoint(line: Line, { x, epoch }: Arrived, value: Numeric): boo
       if (at === last) {
         goBack(line.mean, before)
         line.mean.values[at] = goOn(line.mean, y)
-      } else meanAnew(line)
+      } else recomputeMean(line)
     }
     return true
   }
@@ -112,7 +112,7 @@ export function addPoint(line: Line, { x, epoch }: Arrived, value: Numeric): boo
   if (!Number.isFinite(y)) line.nonFinite++
   if (line.mean) {
     line.mean.values.splice(at, 0, Number.NaN)
-    meanAnew(line)
+    recomputeMean(line)
   }
   return true
 }
@@ -130,7 +130,7 @@ function goBack(mean: Mean, value: number): void {
 }
 
 /** Of a whole line; what a sampled one had before is not known here, and its mean stays until it is read again. */
-function meanAnew(line: Line): void {
+function recomputeMean(line: Line): void {
   const { mean } = line
   if (mean === undefined || line.sampled) return
   mean.mean = 0

@@ -1,5 +1,5 @@
 import { type Cursors, createHub, type Hub, type Listener, type Member } from './hub.ts'
-import { holdLock, onceFree, type Said, type Told } from './talk.ts'
+import { holdLock, onceFree, type WorkerMessage, type WorkerRequest } from './talk.ts'
 
 /** The way from a tab to its streams: through the worker that all tabs share, else by streams of its own. */
 export type Line = Pick<Member, 'want'> & Pick<Hub, 'reconnect'>
@@ -33,7 +33,7 @@ function sharedLine(listener: Listener, wanted: () => Cursors, fallBack: () => v
   let port: MessagePort | null = null
   let unanswered = 0
   const beating = setInterval(beat, HEARTBEAT_MS)
-  const say = (said: Said): void => port?.postMessage(said)
+  const say = (said: WorkerRequest): void => port?.postMessage(said)
   const lock = holdLock()
   addEventListener('pagehide', () => say({ say: 'leave' }))
   addEventListener('pageshow', ({ persisted }) => persisted && say({ say: 'want', cursors: wanted() }))
@@ -58,7 +58,7 @@ function sharedLine(listener: Listener, wanted: () => Cursors, fallBack: () => v
     // A worker that does not start says nothing, or that there was an error.
     const patience = setTimeout(() => port === mine && end(), HELLO_MS)
     worker.onerror = () => port === mine && end()
-    mine.onmessage = ({ data }: MessageEvent<Told>) => {
+    mine.onmessage = ({ data }: MessageEvent<WorkerMessage>) => {
       if (port !== mine) return
       unanswered = 0
       switch (data.tell) {

@@ -10,7 +10,7 @@ export interface Point {
   values: Record<string, Numeric>
 }
 export interface PointBus {
-  tell(points: readonly Point[]): void
+  publish(points: readonly Point[]): void
   on(hear: (points: readonly Point[]) => void): () => void
   /** What arrived lately: an answer that was read before it lacks it. */
   recent(): readonly Point[]
@@ -23,7 +23,7 @@ export function createPointBus(): PointBus {
   const hearers = new Set<(points: readonly Point[]) => void>()
   let kept: { at: number; point: Point }[] = []
   return {
-    tell(points) {
+    publish(points) {
       const at = Date.now()
       for (const point of points) kept.push({ at, point })
       if (kept.length > MAX_KEPT || (kept[0] && kept[0].at < at - 2 * KEPT_MS))

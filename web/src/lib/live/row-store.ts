@@ -38,7 +38,7 @@ export function createRowStore<T>(
   let toldAt = 0
 
   // Several messages tell of one event, and each that was shown by itself would be a render of its own.
-  const tell = (): void => {
+  const notify = (): void => {
     if (due) return
     due = true
     // A timer rather than a frame: hidden tabs get no frames, and what they show must be right when they come back.
@@ -74,7 +74,7 @@ export function createRowStore<T>(
         ids = [...rows.keys()]
         for (const watcher of idWatchers) watcher()
       }
-      if (changed.size > 0) tell()
+      if (changed.size > 0) notify()
     },
     onRow(id, changed) {
       const set = watchers.get(id) ?? new Set()

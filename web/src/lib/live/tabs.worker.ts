@@ -1,5 +1,5 @@
 import { createHub, type Listener, type Member } from './hub.ts'
-import { holdLock, onceFree, type Said, type Told } from './talk.ts'
+import { holdLock, onceFree, type WorkerMessage, type WorkerRequest } from './talk.ts'
 
 /** One for all tabs of a browser: follows what any of them wants, and tells each what it asked for. */
 
@@ -24,7 +24,7 @@ setInterval(() => {
 
 scope.onconnect = ({ ports: [port] }) => {
   if (port === undefined) return
-  const tell = (told: Told): void => port.postMessage(told)
+  const tell = (told: WorkerMessage): void => port.postMessage(told)
   const listener: Listener = {
     hear: (of) => tell({ tell: 'hear', of }),
     reset: () => tell({ tell: 'reset', of: undefined }),
@@ -40,7 +40,7 @@ scope.onconnect = ({ ports: [port] }) => {
       tabs.delete(tab)
     },
   }
-  port.onmessage = ({ data }: MessageEvent<Said>) => {
+  port.onmessage = ({ data }: MessageEvent<WorkerRequest>) => {
     tab.heardAt = Date.now()
     if (data.say === 'leave') return tab.leave()
     if (data.say === 'reconnect') return hub.reconnect()

@@ -1,14 +1,14 @@
 import type { Cursors, Listener } from './hub.ts'
 
 /** What a tab says to the worker. */
-export type Said =
+export type WorkerRequest =
   | { say: 'want'; cursors: Cursors }
   /** Also: that the tab is there. The lock is one that it holds as long as it lives. */
   | { say: 'ask'; lock?: string }
   | { say: 'leave' }
   | { say: 'reconnect' }
 /** What the worker tells a tab. */
-export type Told =
+export type WorkerMessage =
   | { tell: 'hello' }
   /** The lock is one that the worker holds as long as it lives. */
   | { tell: 'lock'; lock: string }

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { changeMe } from '../../lib/api/identity.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { meQuery, useMe } from '../../lib/queries.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
@@ -57,7 +57,7 @@ function Name({ name }: { name: string }) {
           Rename
         </Button>
       </form>
-      {change.error && <Failure>{sayWhy(change.error)}</Failure>}
+      {change.error && <Failure>{errorText(change.error)}</Failure>}
       {change.isSuccess && <Done>Your name is now {name}.</Done>}
     </Section>
   )

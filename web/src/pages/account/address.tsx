@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { sendVerification } from '../../lib/api/invitations.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { verificationQuery } from '../../lib/queries.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
@@ -43,7 +43,7 @@ export function Address() {
           )}
         </>
       )}
-      {send.error && <Failure>{sayWhy(send.error)}</Failure>}
+      {send.error && <Failure>{errorText(send.error)}</Failure>}
       {send.isSuccess && <Done>A link is on its way to {email}. It works for 7 days.</Done>}
     </Section>
   )

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { beginTotp, confirmTotp, disableTotp, type Proof, renewRecoveryCodes } from '../../lib/api/factors.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
 import { factorsQuery } from '../../lib/queries.ts'
 import { Button, Field } from '../../ui/controls.tsx'
@@ -122,7 +122,7 @@ function SetUp(props: { password: boolean; onDone: (codes: string[]) => void; on
           ) : (
             <p className="text-muted">Have the app on your phone ready.</p>
           )}
-          {begin.error && <Failure>{sayWhy(begin.error)}</Failure>}
+          {begin.error && <Failure>{errorText(begin.error)}</Failure>}
           <div className="flex justify-end">
             <Button look="primary" type="submit" disabled={begin.isPending}>
               Continue
@@ -141,7 +141,7 @@ function SetUp(props: { password: boolean; onDone: (codes: string[]) => void; on
           <Qr text={begun.uri} label="QR code for the authenticator app" />
           <Code text={begun.secret} label="Secret" />
           <CodeField label="Code from the app" />
-          {confirm.error && <Failure>{sayWhy(confirm.error)}</Failure>}
+          {confirm.error && <Failure>{errorText(confirm.error)}</Failure>}
           <div className="flex justify-end">
             <Button look="primary" type="submit" disabled={confirm.isPending}>
               Confirm
@@ -180,7 +180,7 @@ function Prove<T>(props: {
       >
         <p className="text-muted">{props.children}</p>
         {props.password ? <PasswordField /> : <CodeField label="Code from the app, or a recovery code" />}
-        {act.error && <Failure>{sayWhy(act.error)}</Failure>}
+        {act.error && <Failure>{errorText(act.error)}</Failure>}
         <div className="flex justify-end gap-2">
           <Button onClick={props.onClose}>Cancel</Button>
           <Button look="danger" type="submit" disabled={act.isPending}>

@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { changeMe } from '../../lib/api/identity.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { useMe } from '../../lib/queries.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
@@ -51,7 +51,7 @@ export function ChangePassword() {
           </Button>
         </div>
       </form>
-      {change.error && <Failure>{sayWhy(change.error)}</Failure>}
+      {change.error && <Failure>{errorText(change.error)}</Failure>}
       {change.isSuccess && <Done>The password is changed. Your other sessions are closed.</Done>}
     </Section>
   )

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { closeOtherSessions, closeSession, fetchSessions } from '../../lib/api/factors.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
@@ -60,7 +60,7 @@ export function Sessions() {
           </tr>
         ))}
       </Table>
-      {close.error && <Failure>{sayWhy(close.error)}</Failure>}
+      {close.error && <Failure>{errorText(close.error)}</Failure>}
       <div className="flex flex-wrap gap-2">
         {sessions.hasNextPage && <Button onClick={() => void sessions.fetchNextPage()}>Show more</Button>}
         {items.length > 1 && (

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { beginLink, type Identity, type Provider, unlink } from '../../lib/api/identity.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
 import { providersQuery, waysInQuery } from '../../lib/queries.ts'
 import { Button, Field } from '../../ui/controls.tsx'
@@ -138,7 +138,7 @@ function Link(props: { provider: Provider; password: boolean; onClose: () => voi
             autoFocus
           />
         )}
-        {begin.error && <Failure>{sayWhy(begin.error)}</Failure>}
+        {begin.error && <Failure>{errorText(begin.error)}</Failure>}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={begin.isPending || begin.isSuccess}>
@@ -164,7 +164,7 @@ function Unlink({ identity, onClose }: { identity: Identity; onClose: () => void
       <p className="text-muted">
         You can no longer sign in with it. Open sessions stay open, and you can link it again.
       </p>
-      {remove.error && <Failure>{sayWhy(remove.error)}</Failure>}
+      {remove.error && <Failure>{errorText(remove.error)}</Failure>}
       <div className="flex justify-end gap-2">
         <Button onClick={onClose}>Keep it</Button>
         <Button look="danger" disabled={remove.isPending} onClick={() => remove.mutate()}>

@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { rotateKey } from '../../lib/api/identity.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Sheet } from '../../ui/table.tsx'
@@ -18,7 +18,7 @@ export function Keys() {
           Sign with a new key
         </Button>
       </div>
-      {rotate.error && <Failure>{sayWhy(rotate.error)}</Failure>}
+      {rotate.error && <Failure>{errorText(rotate.error)}</Failure>}
       {rotate.data && (
         <dl className="grid grid-cols-[8rem_1fr] gap-y-1">
           <dt className="text-muted">signs now</dt>

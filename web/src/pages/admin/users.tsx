@@ -2,7 +2,7 @@ import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-q
 import { useState } from 'react'
 import { resetFactors } from '../../lib/api/factors.ts'
 import { type Account, changeUser, fetchUsers } from '../../lib/api/identity.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { User } from '../../lib/api/types.ts'
 import { faultOf } from '../../lib/away.ts'
 import { useMe } from '../../lib/queries.ts'
@@ -104,7 +104,7 @@ export function Users() {
             </tr>
           ))}
       </Table>
-      {enable.error && <Failure>{sayWhy(enable.error)}</Failure>}
+      {enable.error && <Failure>{errorText(enable.error)}</Failure>}
       {users.hasNextPage && (
         <div>
           <Button disabled={users.isFetchingNextPage} onClick={() => void users.fetchNextPage()}>

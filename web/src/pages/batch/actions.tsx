@@ -4,7 +4,7 @@ import { ChevronDown, Pencil, RotateCw, Share2, Square, Trash2 } from 'lucide-re
 import { useState } from 'react'
 import { fetchBatch, restoreBatch, stopBatch } from '../../lib/api/batches.ts'
 import { fetchAgentOf } from '../../lib/api/control.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { deleteWithUndo } from '../../lib/delete-batches.ts'
 import { links } from '../../lib/links.ts'
@@ -13,7 +13,7 @@ import { some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { OpenLater } from '../../ui/open-later.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 import { useBatchContext } from './context.ts'
 import { useControl } from './control.ts'
 import { EditBatch } from './edit.tsx'
@@ -39,10 +39,10 @@ export function BatchActions({ batch }: { batch: Batch }) {
     batchStore.put([{ ...batch, stop_requested: true }])
     try {
       await stopBatch(batch.id)
-      tell('Stop requested. Its progress is shown below.')
+      showToast('Stop requested. Its progress is shown below.')
     } catch (error) {
       batchStore.put([{ ...batch, stop_requested: false }])
-      tell(`Not stopped: ${sayWhy(error)}`, { bad: true })
+      showToast(`Not stopped: ${errorText(error)}`, { bad: true })
     }
   }
   const restore = async (): Promise<void> => {
@@ -50,7 +50,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
       await restoreBatch(batch.id)
       batchStore.put([await fetchBatch(batch.id)])
     } catch (error) {
-      tell(`Not restored: ${sayWhy(error)}`, { bad: true })
+      showToast(`Not restored: ${errorText(error)}`, { bad: true })
     }
   }
   return (
@@ -122,7 +122,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
               look="danger"
               onClick={() => {
                 close()
-                void deleteWithUndo([batch.id], tell)
+                void deleteWithUndo([batch.id], showToast)
                 void navigate(links.project(batch.project))
               }}
             >

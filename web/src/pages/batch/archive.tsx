@@ -1,10 +1,10 @@
 import { useMutation } from '@tanstack/react-query'
 import { DropdownMenu } from 'radix-ui'
 import { changeBatch } from '../../lib/api/batches.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { batchStore } from '../../lib/live/batches.ts'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 
 /** Takes a batch out of the lists, or back into them. */
 export function ArchiveEntry({ batch }: { batch: Batch }) {
@@ -12,11 +12,11 @@ export function ArchiveEntry({ batch }: { batch: Batch }) {
     mutationFn: (archived: boolean) => changeBatch(batch.id, { archived }),
     onSuccess: (changed) => {
       batchStore.put([changed])
-      tell(changed.archived ? 'Archived: hidden from lists.' : 'Shown in lists again.', {
+      showToast(changed.archived ? 'Archived: hidden from lists.' : 'Shown in lists again.', {
         action: { label: 'Undo', run: () => turn.mutate(!changed.archived) },
       })
     },
-    onError: (error) => tell(`Not changed: ${sayWhy(error)}`, { bad: true }),
+    onError: (error) => showToast(`Not changed: ${errorText(error)}`, { bad: true }),
   })
   return (
     <DropdownMenu.CheckboxItem

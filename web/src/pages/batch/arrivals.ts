@@ -7,7 +7,7 @@ import { type BatchContext, useBatchContext } from './context.ts'
 
 /** What messages about a batch or a share hold, and where it goes. */
 
-interface ToldPoint {
+interface PayloadPoint {
   job_id: string
   epoch: number
   timestamp: string
@@ -24,16 +24,16 @@ export function takeIn(context: BatchContext, payload: Record<string, unknown>):
   if (payload.batch) batchStore.put([payload.batch as Batch])
   if (payload.jobs) context.jobs.put(payload.jobs as Job[])
   if (payload.points)
-    context.bus.tell(
-      (payload.points as ToldPoint[]).map((point) => ({
+    context.bus.publish(
+      (payload.points as PayloadPoint[]).map((point) => ({
         job: point.job_id,
         x: point.epoch,
         at: Date.parse(point.timestamp) / 1000,
         values: point.values,
       })),
     )
-  if (payload.lines) context.lines.tell(payload.lines as LogLine[])
-  if (payload.snapshots) context.resourceBus.tell((payload.snapshots as Snapshot[]).map(pointOf))
+  if (payload.lines) context.lines.publish(payload.lines as LogLine[])
+  if (payload.snapshots) context.resourceBus.publish((payload.snapshots as Snapshot[]).map(pointOf))
 }
 
 export const pointOf = (one: Snapshot): Point => ({

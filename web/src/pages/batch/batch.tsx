@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, Outlet, useParams, useRouterState } from '@tanstack/react-router'
 import { memo, useEffect, useMemo, useRef } from 'react'
 import { fetchBatch, fetchLog, metricsOf, resourcesOf, restoreBatch } from '../../lib/api/batches.ts'
-import { Refusal, sayWhy } from '../../lib/api/request.ts'
+import { errorText, Refusal } from '../../lib/api/request.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useRowPart } from '../../lib/live/row-store.ts'
@@ -10,7 +10,7 @@ import { useChannel } from '../../lib/live/stream.ts'
 import { batchQuery, jobsQuery, noLongerOpening, useBatch, useMe } from '../../lib/queries.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 import { takeIn } from './arrivals.ts'
 import { createBatchContext, InBatch } from './context.ts'
 import { takeInControl } from './control.ts'
@@ -60,7 +60,7 @@ function OneBatch({ batchId }: { batchId: string }) {
   useChannel(seen ? `metrics:${batchId}` : null, (payload) => takeIn(context, payload))
   if (read.error && !seen) {
     return (
-      <Notice title={sayWhy(read.error)} bad>
+      <Notice title={errorText(read.error)} bad>
         {me === null ? (
           <Link {...links.signIn(location.pathname)} className={buttonLook('primary')}>
             Sign in to see it
@@ -80,7 +80,7 @@ function OneBatch({ batchId }: { batchId: string }) {
   }
   if (jobs.error && jobs.data === undefined) {
     return (
-      <Notice title={sayWhy(jobs.error)} bad>
+      <Notice title={errorText(jobs.error)} bad>
         <Button onClick={() => void jobs.refetch()}>Try again</Button>
       </Notice>
     )
@@ -154,7 +154,7 @@ function Restore({ batchId, onDone }: { batchId: string; onDone: () => void }) {
       batchStore.put([await fetchBatch(batchId)])
       onDone()
     } catch (error) {
-      tell(`Nothing to restore: ${sayWhy(error)}.`, { bad: true })
+      showToast(`Nothing to restore: ${errorText(error)}.`, { bad: true })
     }
   }
   return (

@@ -29,14 +29,14 @@ export interface BatchContext {
 
 /** Log lines as they arrive. */
 export interface LineBus {
-  tell(lines: readonly LogLine[]): void
+  publish(lines: readonly LogLine[]): void
   on(hear: (lines: readonly LogLine[]) => void): () => void
 }
 
 function createLineBus(): LineBus {
   const hearers = new Set<(lines: readonly LogLine[]) => void>()
   return {
-    tell(lines) {
+    publish(lines) {
       for (const hear of hearers) hear(lines)
     },
     on(hear) {

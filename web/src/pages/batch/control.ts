@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { type Command, fetchControl, type Step } from '../../lib/api/control.ts'
 import type { Batch } from '../../lib/api/types.ts'
-import { queryClient, readAnew } from '../../lib/query-client.ts'
+import { invalidateQueries, queryClient } from '../../lib/query-client.ts'
 import { some } from '../../lib/words.ts'
 
 /** The commands of a batch and their progress, kept up to date by the stream, for users who may see them. */
@@ -37,7 +37,7 @@ export function takeInControl(
   }
   const told = payload.batch as Batch | undefined
   // Its end is a step too, and comes with the summary.
-  if (told && before && told.status !== before.status) void readAnew({ queryKey })
+  if (told && before && told.status !== before.status) void invalidateQueries({ queryKey })
 }
 
 /** A step on the way of a stop or a rerun. */

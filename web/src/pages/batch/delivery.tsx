@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { type Delivery, fetchDelivery, fetchJobDeliveries, type JobDelivery } from '../../lib/api/control.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
@@ -39,7 +39,7 @@ export function BatchDelivery() {
   )
   if (whole.error) {
     return (
-      <Notice title={sayWhy(whole.error)} bad>
+      <Notice title={errorText(whole.error)} bad>
         <Button onClick={() => void whole.refetch()}>Try again</Button>
       </Notice>
     )
@@ -70,7 +70,7 @@ export function BatchDelivery() {
             </label>
           )}
         </div>
-        {jobs.error && <p className="text-failed">{sayWhy(jobs.error)}</p>}
+        {jobs.error && <p className="text-failed">{errorText(jobs.error)}</p>}
         {jobs.data === undefined ? (
           <Waiting rows={3} />
         ) : rows.length === 0 ? (

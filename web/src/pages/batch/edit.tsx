@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { type BatchEdit, changeBatch } from '../../lib/api/batches.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { Button, Field, inputLook } from '../../ui/controls.tsx'
@@ -56,7 +56,7 @@ export function EditBatch({ batch, onClose }: { batch: Batch; onClose: () => voi
           <span className="text-muted">Notes</span>
           <textarea name="notes" rows={6} defaultValue={batch.notes} className={`${inputLook} h-auto py-1`} />
         </label>
-        {save.error && <Failure>{sayWhy(save.error)}</Failure>}
+        {save.error && <Failure>{errorText(save.error)}</Failure>}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={save.isPending}>

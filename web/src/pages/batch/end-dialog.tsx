@@ -1,13 +1,13 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { endBatch } from '../../lib/api/control.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 
 /** Marks a batch as ended that its reporter did not end. */
 export function EndBatch({ batch, onClose }: { batch: Batch; onClose: () => void }) {
@@ -17,7 +17,7 @@ export function EndBatch({ batch, onClose }: { batch: Batch; onClose: () => void
       endBatch(batch.id, { status, ...(reason.trim() !== '' && { reason: reason.trim() }) }),
     onSuccess: (ended) => {
       batchStore.put([ended])
-      tell(`Marked as ${ended.status}.`)
+      showToast(`Marked as ${ended.status}.`)
       onClose()
     },
   })
@@ -37,7 +37,7 @@ export function EndBatch({ batch, onClose }: { batch: Batch; onClose: () => void
           placeholder="the host was switched off"
         />
       </label>
-      {end.error && <Failure>{sayWhy(end.error)}</Failure>}
+      {end.error && <Failure>{errorText(end.error)}</Failure>}
       <div className="flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
         <Button disabled={end.isPending} onClick={() => end.mutate('stopped')}>

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useId, useMemo } from 'react'
 import { fetchBatches, fetchJobs } from '../../lib/api/batches.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
 import { flat } from '../../lib/flat.ts'
 import { links } from '../../lib/links.ts'
@@ -173,7 +173,7 @@ function Against(props: { batch: Batch; other: string | undefined; common: Recor
       {other === undefined ? (
         <p className="text-muted">Choose a batch to see only what differs.</p>
       ) : read.error ? (
-        <Failure>{sayWhy(read.error)}</Failure>
+        <Failure>{errorText(read.error)}</Failure>
       ) : read.data === undefined || itsJobs.data === undefined ? (
         <Waiting rows={2} />
       ) : (

@@ -14,8 +14,8 @@ import { Flag, StatusBadge } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
 import { useNow, When } from '../../ui/when.tsx'
 import { BatchActions } from './actions.tsx'
+import { healthReasonText } from './health-reason.ts'
 import { ControlProgress } from './ladder.tsx'
-import { inPlainWords } from './plain-words.ts'
 import { Star } from './star.tsx'
 
 /** Is it alive, how far is it, when is it done; and what can be done about it. */
@@ -175,13 +175,13 @@ function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
         </p>
       )}
       {data?.reasons.slice(0, SAID).map((reason) => (
-        <p key={reason}>{inPlainWords(reason)}</p>
+        <p key={reason}>{healthReasonText(reason)}</p>
       ))}
       {data !== undefined && data.reasons.length > SAID && (
         <details>
           <summary>and {data.reasons.length - SAID} more signs</summary>
           {data.reasons.slice(SAID).map((reason) => (
-            <p key={reason}>{inPlainWords(reason)}</p>
+            <p key={reason}>{healthReasonText(reason)}</p>
           ))}
         </details>
       )}

@@ -1,12 +1,12 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type Command, cancelCommand } from '../../lib/api/control.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import { exact, timeOfDay } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 import { useNow } from '../../ui/when.tsx'
 import { type Rung, rerunLadder, useControl } from './control.ts'
 import { stopLadder } from './stop-ladder.ts'
@@ -57,7 +57,7 @@ export function ControlProgress({ batch }: { batch: Batch }) {
 export function RerunLinks({ command, batchId }: { command: Command; batchId: string }) {
   const cancel = (): void =>
     void cancelCommand(batchId, command.cmd_id).catch((error) =>
-      tell(`Not cancelled: ${sayWhy(error)}`, { bad: true }),
+      showToast(`Not cancelled: ${errorText(error)}`, { bad: true }),
     )
   return (
     <>

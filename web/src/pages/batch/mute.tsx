@@ -1,9 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { DropdownMenu } from 'radix-ui'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { fetchMute, setMute } from '../../lib/api/rules.ts'
 import type { Batch } from '../../lib/api/types.ts'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 
 /** Whether rules mail of this batch, for everybody. It is read as the menu opens; nothing for those who may not know. */
 export function MuteEntry({ batch }: { batch: Batch }) {
@@ -18,7 +18,7 @@ export function MuteEntry({ batch }: { batch: Batch }) {
     onMutate: put,
     onSuccess: ({ muted }) => {
       put(muted)
-      tell(
+      showToast(
         muted
           ? 'Muted: no rule mails of this batch, to anybody.'
           : 'No longer muted: rules mail of it again.',
@@ -27,7 +27,7 @@ export function MuteEntry({ batch }: { batch: Batch }) {
     },
     onError: (error, muted) => {
       put(!muted)
-      tell(`The batch is not ${muted ? 'muted' : 'mailed of again'}: ${sayWhy(error)}`, { bad: true })
+      showToast(`The batch is not ${muted ? 'muted' : 'mailed of again'}: ${errorText(error)}`, { bad: true })
     },
   })
   return (

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { fetchBatches } from '../../lib/api/batches.ts'
 import { type Command, fetchAgentOf, type RerunWish, rerunBatch } from '../../lib/api/control.ts'
-import { Refusal, sayWhy } from '../../lib/api/request.ts'
+import { errorText, Refusal } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
@@ -13,7 +13,7 @@ import { count, duration, some } from '../../lib/words.ts'
 import { Button, inputLook } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 import { useNow, When } from '../../ui/when.tsx'
 import { type Control, useControl } from './control.ts'
 import { differences, environmentOf, sayValue } from './environment-facts.ts'
@@ -54,7 +54,7 @@ export function RerunBatch(props: {
         ...(owner && cwd !== recorded.cwd && { cwd }),
       }),
     onSuccess: () => {
-      tell('Rerun requested. Its progress is shown on the page of this batch.')
+      showToast('Rerun requested. Its progress is shown on the page of this batch.')
       onClose()
     },
   })
@@ -273,7 +273,7 @@ function AgentState(props: {
 }) {
   const { batch, agent } = props
   const now = useNow()
-  if (props.error) return <span className="text-failed">{sayWhy(props.error)}</span>
+  if (props.error) return <span className="text-failed">{errorText(props.error)}</span>
   if (agent === undefined) return <span className="text-muted">…</span>
   if (agent === null)
     return (
@@ -306,5 +306,5 @@ function sayRefusal(error: unknown, batch: Batch): string {
     return `Not queued: no agent of ${batch.owner?.name ?? 'the owner'} is online on ${batch.host ?? 'its host'}. Start svc-agent there, then ask again.`
   if (error instanceof Refusal && error.code === 'command_changed')
     return 'Not queued: the recorded command is not the one that you were shown. Close this, look at the batch again, and ask again.'
-  return `Not queued: ${sayWhy(error)}`
+  return `Not queued: ${errorText(error)}`
 }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { createJobStore } from '../../lib/live/batches.ts'
 import { batchQuery, jobsQuery } from '../../lib/queries.ts'
 import { Dialog } from '../../ui/dialog.tsx'
@@ -23,7 +23,7 @@ export function RerunFrom({ batchId, onClose }: { batchId: string; onClose: () =
     return <RerunBatch batch={batch.data} jobs={store} first="all" onClose={onClose} />
   return (
     <Dialog title={`Rerun ${batchId}?`} onClose={onClose} wide>
-      {error ? <Failure>{sayWhy(error)} Nothing was started.</Failure> : <Waiting rows={4} />}
+      {error ? <Failure>{errorText(error)} Nothing was started.</Failure> : <Waiting rows={4} />}
     </Dialog>
   )
 }

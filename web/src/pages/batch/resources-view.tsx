@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import { SeriesCharts } from '../../charts/series-charts.tsx'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Series } from '../../lib/api/types.ts'
 import type { PointBus } from '../../lib/live/points.ts'
 import { clock } from '../../lib/words.ts'
@@ -36,7 +36,7 @@ export function ResourcesView(props: {
   )
   if (there.error) {
     return (
-      <Notice title={sayWhy(there.error)} bad>
+      <Notice title={errorText(there.error)} bad>
         <Button onClick={() => void there.refetch()}>Try again</Button>
       </Notice>
     )

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { fetchShares, makeShare, revokeShare } from '../../lib/api/shares.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { exact } from '../../lib/words.ts'
@@ -67,7 +67,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
           Make a link
         </Button>
       </div>
-      {failed && <Failure>{sayWhy(failed)}</Failure>}
+      {failed && <Failure>{errorText(failed)}</Failure>}
       {make.data && (
         <div className="flex flex-wrap items-center gap-2 rounded border border-line bg-surface p-2">
           <code data-share-url className="min-w-0 flex-1 font-mono text-xs break-all">

@@ -1,17 +1,17 @@
 import { useMutation } from '@tanstack/react-query'
 import { Star as StarIcon } from 'lucide-react'
 import { changeBatch } from '../../lib/api/batches.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { batchStore } from '../../lib/live/batches.ts'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 
 /** The star of a batch: a button for those who may edit it. */
 export function Star({ batch }: { batch: Batch }) {
   const turn = useMutation({
     mutationFn: (starred: boolean) => changeBatch(batch.id, { starred }),
     onSuccess: (changed) => batchStore.put([changed]),
-    onError: (error) => tell(`The star was not changed: ${sayWhy(error)}`, { bad: true }),
+    onError: (error) => showToast(`The star was not changed: ${errorText(error)}`, { bad: true }),
   })
   const { starred } = batch
   const look = starred ? 'text-amber' : 'text-muted'

@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { SeriesSource } from '../../lib/api/batches.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { lessIsBetter } from '../../lib/batch-query.ts'
 import type { ColourOf } from '../../lib/charts/colours.ts'
@@ -52,7 +52,7 @@ export function BestEpochs(props: {
       )
     },
   })
-  if (best.error) return <Failure>{sayWhy(best.error)}</Failure>
+  if (best.error) return <Failure>{errorText(best.error)}</Failure>
   if (best.data === undefined) return <Waiting rows={3} />
   const found = best.data
   const order = [...rows].sort((a, b) => {

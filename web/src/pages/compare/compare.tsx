@@ -1,6 +1,6 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef } from 'react'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { coloursAmong } from '../../lib/charts/colours.ts'
 import type { CompareSearch } from '../../lib/compare-search.ts'
@@ -48,7 +48,7 @@ export function Compare() {
   }
   if (compared.error && compared.data === undefined) {
     return (
-      <Notice title={sayWhy(compared.error)} bad>
+      <Notice title={errorText(compared.error)} bad>
         <Button onClick={() => void compared.refetch()}>Try again</Button>
       </Notice>
     )
@@ -134,7 +134,7 @@ function Shown({
           </span>
         )}
       </div>
-      {failed && <Failure>{sayWhy(failed)} What is shown was read before.</Failure>}
+      {failed && <Failure>{errorText(failed)} What is shown was read before.</Failure>}
       <ul aria-label="Compared batches" className="flex max-h-24 flex-wrap gap-1.5 overflow-y-auto">
         {batches.map((batch) => (
           <li

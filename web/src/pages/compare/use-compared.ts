@@ -129,7 +129,7 @@ export function useComparedSource(rows: readonly Compared[]): SeriesSource {
   }, [rows])
 }
 
-interface ToldPoint {
+interface PayloadPoint {
   job_id: string
   epoch: number
   timestamp: string
@@ -146,8 +146,8 @@ export function useLivePoints(batches: readonly Batch[], bus: PointBus): void {
   useEffect(() => {
     const ends = (running === '' ? [] : running.split('\n')).map((id) =>
       follow(`metrics:${id}`, ({ points }) =>
-        bus.tell(
-          (points as ToldPoint[]).map((point) => ({
+        bus.publish(
+          (points as PayloadPoint[]).map((point) => ({
             job: `${id} / ${point.job_id}`,
             x: point.epoch,
             at: Date.parse(point.timestamp) / 1000,

@@ -2,14 +2,14 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 import { makeToken } from '../../lib/api/identity.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { installCommand } from '../../lib/install-command.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { projectsQuery } from '../../lib/queries.ts'
-import { readAnew } from '../../lib/query-client.ts'
+import { invalidateQueries } from '../../lib/query-client.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Code, Copy } from '../../ui/copy.tsx'
 import { Failure } from '../../ui/notice.tsx'
@@ -35,7 +35,7 @@ export function Connect() {
         Date.parse(batch.last_received_at ?? batch.last_seen_at) > opened.current - 600_000,
     )
     if (fresh === undefined || make.data === undefined) return
-    void readAnew({ queryKey: projectsQuery.queryKey })
+    void invalidateQueries({ queryKey: projectsQuery.queryKey })
     void navigate(links.batch(fresh.id))
   })
   const token = make.data?.token
@@ -55,7 +55,7 @@ export function Connect() {
                 Make a token
               </Button>
             </div>
-            {make.error && <Failure>{sayWhy(make.error)}</Failure>}
+            {make.error && <Failure>{errorText(make.error)}</Failure>}
           </>
         ) : (
           <div className="flex flex-wrap items-center gap-2">

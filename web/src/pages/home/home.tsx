@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { fetchBatches } from '../../lib/api/batches.ts'
 import { fetchSummary } from '../../lib/api/dashboard.ts'
 import { fetchTable } from '../../lib/api/projects.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
@@ -47,7 +47,7 @@ export function Home() {
   const refused = running.error ?? failed.error ?? ended.error
   if (refused && batches.length === 0) {
     return (
-      <Notice title={sayWhy(refused)} bad>
+      <Notice title={errorText(refused)} bad>
         <Button
           onClick={() => {
             for (const query of [running, failed, ended]) void query.refetch()

@@ -28,7 +28,7 @@ export function useArrivingThere(host: Host): void {
   useEffect(() => {
     const ends = (running === '' ? [] : running.split('\n')).map((id) =>
       follow(`resources:${id}`, ({ snapshots }) =>
-        resourceBus.tell(
+        resourceBus.publish(
           ((snapshots ?? []) as Snapshot[]).map((one) => ({
             ...pointOf(one),
             job: one.job_id === null ? id : `${id} / ${one.job_id}`,

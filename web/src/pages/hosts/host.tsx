@@ -4,7 +4,7 @@ import { useMemo, useState } from 'react'
 import { fetchBatches } from '../../lib/api/batches.ts'
 import { fetchControl } from '../../lib/api/control.ts'
 import { fetchHost, type Host, hostResourcesOf, revokeHost } from '../../lib/api/hosts.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { readChartSearch } from '../../lib/charts/search.ts'
@@ -12,14 +12,14 @@ import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
 import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
-import { queryClient, readAnew } from '../../lib/query-client.ts'
+import { invalidateQueries, queryClient } from '../../lib/query-client.ts'
 import { some } from '../../lib/words.ts'
 import { Button, Progress } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 import { When } from '../../ui/when.tsx'
 import { createBatchContext, InBatch } from '../batch/context.ts'
 import { sayReason } from '../batch/control.ts'
@@ -39,7 +39,7 @@ export function HostPage() {
   const read = useQuery({ queryKey, queryFn: () => fetchHost(hostId), refetchOnMount: 'always' })
   useChannel(read.data ? `host:${hostId}` : null, ({ host }) => {
     queryClient.setQueryData(queryKey, host)
-    void readAnew({ queryKey: ['host commands', hostId] })
+    void invalidateQueries({ queryKey: ['host commands', hostId] })
   })
   const context = useMemo(() => {
     const source = hostResourcesOf(hostId)
@@ -53,7 +53,7 @@ export function HostPage() {
   const fault = faultOf(read)
   if (fault)
     return (
-      <Notice title={sayWhy(fault)} bad>
+      <Notice title={errorText(fault)} bad>
         <Link {...links.hosts()} className="text-accent underline">
           All your hosts
         </Link>
@@ -97,7 +97,7 @@ function Head({ host }: { host: Host }) {
     mutationFn: () => revokeHost(host.id),
     onSuccess: () => {
       setAsking(false)
-      tell(`The agent on ${host.hostname} is revoked.`)
+      showToast(`The agent on ${host.hostname} is revoked.`)
       void queryClient.invalidateQueries({ queryKey: ['host', host.id] })
       void queryClient.invalidateQueries({ queryKey: ['hosts'] })
     },
@@ -158,7 +158,7 @@ function Head({ host }: { host: Host }) {
               : 'It runs nothing now.'}
           </p>
           <p className="text-muted">It cannot be undone: register the host again to bring it back.</p>
-          {revoke.error && <Failure>{sayWhy(revoke.error)}</Failure>}
+          {revoke.error && <Failure>{errorText(revoke.error)}</Failure>}
           <div className="flex justify-end gap-2">
             <Button onClick={() => setAsking(false)}>Keep it</Button>
             <Button look="danger" disabled={revoke.isPending} onClick={() => revoke.mutate()}>
@@ -196,7 +196,7 @@ function Batches({ host }: { host: Host }) {
       )
     },
   })
-  if (read.error) return <Failure>{sayWhy(read.error)}</Failure>
+  if (read.error) return <Failure>{errorText(read.error)}</Failure>
   if (read.data === undefined) return <Waiting rows={2} />
   return (
     <>

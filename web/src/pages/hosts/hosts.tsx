@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo } from 'react'
 import { fetchHosts, fetchLoad, type Host } from '../../lib/api/hosts.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { links } from '../../lib/links.ts'
 import { createRowStore, useIds, useRow } from '../../lib/live/row-store.ts'
 import { useChannel } from '../../lib/live/stream.ts'
@@ -39,7 +39,7 @@ export function Hosts() {
         no open port; it runs only what a batch recorded.
       </p>
       {read.error ? (
-        <Notice title={sayWhy(read.error)} bad>
+        <Notice title={errorText(read.error)} bad>
           <Button onClick={() => void read.refetch()}>Try again</Button>
         </Notice>
       ) : read.data === undefined ? (

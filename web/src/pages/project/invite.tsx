@@ -2,14 +2,14 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type PendingInvitation, withdrawInvitation } from '../../lib/api/invitations.ts'
 import { addMember } from '../../lib/api/projects.ts'
-import { Refusal, sayWhy } from '../../lib/api/request.ts'
+import { errorText, Refusal } from '../../lib/api/request.ts'
 import { membersQuery, pendingQuery, verificationQuery } from '../../lib/queries.ts'
 import { Confirm } from '../../ui/confirm.tsx'
 import { Button, Choice, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Person } from '../../ui/person.tsx'
 import { Table } from '../../ui/table.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 import { When } from '../../ui/when.tsx'
 
 type Role = 'member' | 'viewer'
@@ -36,7 +36,7 @@ export function Invite({ slug }: { slug: string }) {
   const invite = useMutation({
     mutationFn: (email: string) => addMember(slug, { email, role }),
     onSuccess: async ({ state, name }) => {
-      if (state === 'invited') tell(`${name} is invited, and becomes a ${role} by accepting.`)
+      if (state === 'invited') showToast(`${name} is invited, and becomes a ${role} by accepting.`)
       await renew()
     },
     onError: (error, email) => {
@@ -62,7 +62,7 @@ export function Invite({ slug }: { slug: string }) {
           Invite
         </Button>
       </form>
-      {invite.error && unverified === null && <Failure>{sayWhy(invite.error)}</Failure>}
+      {invite.error && unverified === null && <Failure>{errorText(invite.error)}</Failure>}
       {unverified !== null && (
         <Confirm
           title={`Is ${unverified} who you think?`}
@@ -70,7 +70,7 @@ export function Invite({ slug }: { slug: string }) {
           yes="I checked: invite"
           run={() =>
             addMember(slug, { email: unverified, role, confirm_unverified: true }).then(async ({ name }) => {
-              tell(`${name} is invited, and becomes a ${role} by accepting.`)
+              showToast(`${name} is invited, and becomes a ${role} by accepting.`)
               await renew()
             })
           }
@@ -106,7 +106,7 @@ function PendingRow({ slug, invitation }: { slug: string; invitation: PendingInv
   const withdraw = useMutation({
     mutationFn: () => withdrawInvitation(slug, id),
     onSuccess: renew,
-    onError: (error) => tell(`The invitation of ${name} stands: ${sayWhy(error)}`, { bad: true }),
+    onError: (error) => showToast(`The invitation of ${name} stands: ${errorText(error)}`, { bad: true }),
   })
   return (
     <tr>

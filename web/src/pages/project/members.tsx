@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { addMember, changeProject, removeMember } from '../../lib/api/projects.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Member, Project } from '../../lib/api/types.ts'
 import { faultOf } from '../../lib/away.ts'
 import { membersQuery, projectQuery, projectsQuery, useMe } from '../../lib/queries.ts'
@@ -12,7 +12,7 @@ import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Person } from '../../ui/person.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 import { When } from '../../ui/when.tsx'
 import { Invite, Pending } from './invite.tsx'
 import { ProjectTabs } from './tabs.tsx'
@@ -79,7 +79,8 @@ function RoleOf({ slug, member }: { slug: string; member: Member }) {
   const change = useMutation({
     mutationFn: (role: Role) => addMember(slug, { email: member.email, role }),
     onSuccess: renew,
-    onError: (error) => tell(`${member.name} is still a ${member.role}: ${sayWhy(error)}`, { bad: true }),
+    onError: (error) =>
+      showToast(`${member.name} is still a ${member.role}: ${errorText(error)}`, { bad: true }),
   })
   return (
     <div className="w-24">
@@ -181,7 +182,7 @@ function Rename({ project }: { project: Project }) {
         Rename
       </Button>
       <p className="w-full text-xs text-muted">Scripts go on naming it {project.slug}.</p>
-      {rename.error && <Failure>{sayWhy(rename.error)}</Failure>}
+      {rename.error && <Failure>{errorText(rename.error)}</Failure>}
     </form>
   )
 }

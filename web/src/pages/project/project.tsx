@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { useCallback, useEffect, useMemo, useState } from 'react'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
 import { parseQuery, toggle, without } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
@@ -117,7 +117,7 @@ export function ProjectPage() {
       )}
       {list.error && (
         <div className="px-4 pb-2">
-          <Failure>{sayWhy(list.error)} What is shown was read before.</Failure>
+          <Failure>{errorText(list.error)} What is shown was read before.</Failure>
         </div>
       )}
       {list.pending ? (

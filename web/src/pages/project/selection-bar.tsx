@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { changeBatch } from '../../lib/api/batches.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { makeShare } from '../../lib/api/shares.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { deleteWithUndo } from '../../lib/delete-batches.ts'
@@ -12,7 +12,7 @@ import { Button, buttonLook, Field } from '../../ui/controls.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 
 const AT_ONCE = 6
 const MAX_DELETED = 500
@@ -50,7 +50,7 @@ export function SelectionBar({ ids, onDone }: { ids: readonly string[]; onDone: 
         title={deletable.length === 0 ? 'None of them is yours to delete' : 'Kept for 30 days'}
         onClick={() => {
           onDone()
-          void deleteWithUndo(deletable, tell)
+          void deleteWithUndo(deletable, showToast)
         }}
       >
         Delete{of(deletable)}
@@ -127,11 +127,11 @@ async function retag(ids: readonly string[], change: (tags: readonly string[]) =
   }
   const refused = await set((batch) => change(batch.tags))
   if (refused.length > 0)
-    tell(`${some(refused.length, 'batch', 'batches')} kept the old tags: ${sayWhy(refused[0])}`, {
+    showToast(`${some(refused.length, 'batch', 'batches')} kept the old tags: ${errorText(refused[0])}`, {
       bad: true,
     })
   if (refused.length < before.length)
-    tell(`Tags of ${some(before.length - refused.length, 'batch', 'batches')} changed.`, {
+    showToast(`Tags of ${some(before.length - refused.length, 'batch', 'batches')} changed.`, {
       action: { label: 'Undo', run: () => void set((batch) => batch.tags) },
     })
 }
@@ -177,7 +177,7 @@ function ShareBatches({ ids, onClose }: { ids: readonly string[]; onClose: () =>
       )}
       {failed !== null && (
         <Failure>
-          {sayWhy(failed)} {some(made?.length ?? 0, 'link')} made.
+          {errorText(failed)} {some(made?.length ?? 0, 'link')} made.
         </Failure>
       )}
     </Dialog>

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import {
   type Condition,
   changeRule,
@@ -118,7 +118,7 @@ export function RuleForm(props: {
           )}
         </fieldset>
         <Counted preview={preview} />
-        {save.error && <Failure>{sayWhy(save.error)} Nothing was saved.</Failure>}
+        {save.error && <Failure>{errorText(save.error)} Nothing was saved.</Failure>}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={save.isPending}>
@@ -249,7 +249,7 @@ function Counted({ preview }: { preview: ReturnType<typeof usePreview> }) {
       {!whole ? (
         <span className="text-muted">Once it is complete, this says how often it would have mailed.</span>
       ) : error && !old ? (
-        <span className="text-amber">How often it would have mailed is not known: {sayWhy(error)}</span>
+        <span className="text-amber">How often it would have mailed is not known: {errorText(error)}</span>
       ) : data === undefined ? (
         'Counting how often it would have mailed …'
       ) : (

@@ -1,12 +1,12 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { changeRule, deleteRule, makeRule, type Rule, type Rules, testRule } from '../../lib/api/rules.ts'
 import { rulesQuery } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 import { When } from '../../ui/when.tsx'
 import { KINDS, sayCondition, sayCooldown } from './words.ts'
 
@@ -30,18 +30,20 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     },
     onError: (error, enabled) => {
       put(!enabled)
-      tell(`“${rule.name}” was not switched ${enabled ? 'on' : 'off'}: ${sayWhy(error)}`, { bad: true })
+      showToast(`“${rule.name}” was not switched ${enabled ? 'on' : 'off'}: ${errorText(error)}`, {
+        bad: true,
+      })
     },
   })
   const test = useMutation({
     mutationFn: () => testRule(rule.id),
     onSuccess: ({ mail }) =>
-      tell(
+      showToast(
         mail.configured
           ? `A test mail of “${rule.name}” is on its way to ${to}.`
           : `The test mail of “${rule.name}” was only written to the service’s log: no mail server is set.`,
       ),
-    onError: (error) => tell(`No test mail was sent: ${sayWhy(error)}`, { bad: true }),
+    onError: (error) => showToast(`No test mail was sent: ${errorText(error)}`, { bad: true }),
   })
   const again = async (): Promise<void> => {
     const { name, trigger, condition, recipients, enabled, cooldown_s } = rule
@@ -49,7 +51,7 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
       await makeRule(rule.project, { name, trigger, condition, recipients, enabled, cooldown_s })
       await renew()
     } catch (error) {
-      tell(`“${name}” was not made again: ${sayWhy(error)}`, { bad: true })
+      showToast(`“${name}” was not made again: ${errorText(error)}`, { bad: true })
     }
   }
   const drop = useMutation({
@@ -57,9 +59,9 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     onSuccess: () => {
       setAsking(false)
       change((items) => items.filter((one) => one.id !== rule.id))
-      tell(`“${rule.name}” deleted.`, { action: { label: 'Undo', run: () => void again() } })
+      showToast(`“${rule.name}” deleted.`, { action: { label: 'Undo', run: () => void again() } })
     },
-    onError: (error) => tell(`“${rule.name}” was not deleted: ${sayWhy(error)}`, { bad: true }),
+    onError: (error) => showToast(`“${rule.name}” was not deleted: ${errorText(error)}`, { bad: true }),
   })
   const to = rule.recipients === null ? usual : rule.recipients.join(', ')
   return (

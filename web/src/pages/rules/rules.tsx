@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { type Rule, setRecipients } from '../../lib/api/rules.ts'
 import type { Project } from '../../lib/api/types.ts'
 import { faultOf } from '../../lib/away.ts'
@@ -11,7 +11,7 @@ import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { Sheet } from '../../ui/table.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 import { ProjectTabs } from '../project/tabs.tsx'
 import { Emails } from './emails.tsx'
 import { RuleForm } from './rule-form.tsx'
@@ -54,7 +54,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
   const [open, setOpen] = useState<Rule | 'new' | null>(null)
   if (rules.error && rules.data === undefined) {
     return (
-      <Notice title={sayWhy(rules.error)} bad>
+      <Notice title={errorText(rules.error)} bad>
         <Button onClick={() => void rules.refetch()}>Try again</Button>
       </Notice>
     )
@@ -110,7 +110,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
           onClose={() => setOpen(null)}
           onDone={(rule) => {
             setOpen(null)
-            tell(open === 'new' ? `“${rule.name}” is made, and is on.` : `“${rule.name}” is saved.`)
+            showToast(open === 'new' ? `“${rule.name}” is made, and is on.` : `“${rule.name}” is saved.`)
             void queries.invalidateQueries({ queryKey: rulesQuery(slug).queryKey })
             void queries.invalidateQueries({ queryKey: addressesQuery(slug).queryKey })
           }}
@@ -159,7 +159,7 @@ function Recipients({ slug, project }: { slug: string; project: Project }) {
         known={members.map((member) => member.email)}
         disabled={save.isPending}
       />
-      {save.error && <Failure>{sayWhy(save.error)} The recipients are as they were.</Failure>}
+      {save.error && <Failure>{errorText(save.error)} The recipients are as they were.</Failure>}
     </section>
   )
 }

@@ -1,9 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { askToConfirm, type MailAddress } from '../../lib/api/invitations.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { addressesQuery } from '../../lib/queries.ts'
 import { Button } from '../../ui/controls.tsx'
-import { tell } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 import { When } from '../../ui/when.tsx'
 
 /** Addresses of the project and its rules that get no mail yet, and why. */
@@ -34,8 +34,8 @@ function Row({ slug, address }: { slug: string; address: MailAddress }) {
   const queries = useQueryClient()
   const again = useMutation({
     mutationFn: () => askToConfirm(slug, email),
-    onSuccess: () => tell(`A confirmation is on its way to ${email}.`),
-    onError: (error) => tell(`No confirmation was sent to ${email}: ${sayWhy(error)}`, { bad: true }),
+    onSuccess: () => showToast(`A confirmation is on its way to ${email}.`),
+    onError: (error) => showToast(`No confirmation was sent to ${email}: ${errorText(error)}`, { bad: true }),
     onSettled: () => queries.invalidateQueries({ queryKey: addressesQuery(slug).queryKey }),
   })
   return (

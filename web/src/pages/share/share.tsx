@@ -3,7 +3,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useMemo } from 'react'
 import { ChartsView } from '../../charts/charts-view.tsx'
 import { fetchShared, sharedLogOf, sharedMetricsOf, sharedResourcesOf } from '../../lib/api/batches.ts'
-import { Refusal, sayWhy } from '../../lib/api/request.ts'
+import { errorText, Refusal } from '../../lib/api/request.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel, useStreamState } from '../../lib/live/stream.ts'
 import { useBatch } from '../../lib/queries.ts'
@@ -62,7 +62,7 @@ export function SharedPage() {
         <p>It has ended, was revoked, or its batch was deleted. Ask the sender for a new one.</p>
       </Notice>
     ) : (
-      <Notice title={sayWhy(shared.error)} bad>
+      <Notice title={errorText(shared.error)} bad>
         <Button onClick={() => void shared.refetch()}>Try again</Button>
       </Notice>
     )

@@ -1,5 +1,5 @@
 import { WebAuthnError } from '@simplewebauthn/browser'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 
 /** Why nothing came of asking the device, in one sentence. */
 export function sayPasskeyFault(error: unknown): string {
@@ -10,5 +10,5 @@ export function sayPasskeyFault(error: unknown): string {
     return 'The request was cancelled, took too long, or the device has no passkey for this address.'
   if (name === 'SecurityError')
     return 'The browser refuses passkeys at this address. Open the page at its public address.'
-  return sayWhy(error)
+  return errorText(error)
 }

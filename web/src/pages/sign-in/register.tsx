@@ -1,6 +1,6 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { register } from '../../lib/api/identity.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { links } from '../../lib/links.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
@@ -40,7 +40,7 @@ export function Register() {
           required
           hint="At least 8 characters."
         />
-        {enter.error && <Failure>{sayWhy(enter.error)}</Failure>}
+        {enter.error && <Failure>{errorText(enter.error)}</Failure>}
         <Button look="primary" type="submit" disabled={enter.isPending}>
           {enter.isPending ? 'Making the account …' : 'Register'}
         </Button>

@@ -1,5 +1,5 @@
 import { signInWithCode } from '../../lib/api/factors.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { SignInFrame } from './frame.tsx'
@@ -27,7 +27,7 @@ export function SecondFactor(props: { challenge: string; returnTo: string | unde
           maxLength={64}
           hint="Without your phone: one of your recovery codes."
         />
-        {enter.error && <Failure>{sayWhy(enter.error)}</Failure>}
+        {enter.error && <Failure>{errorText(enter.error)}</Failure>}
         <Button look="primary" type="submit" disabled={enter.isPending}>
           {enter.isPending ? 'Signing in …' : 'Sign in'}
         </Button>

@@ -1,6 +1,6 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { signIn } from '../../lib/api/identity.ts'
-import { Refusal, sayWhy } from '../../lib/api/request.ts'
+import { errorText, Refusal } from '../../lib/api/request.ts'
 import { links } from '../../lib/links.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
@@ -32,7 +32,7 @@ export function SignIn() {
       >
         <Field label="E-mail address" name="email" type="email" autoComplete="username" required autoFocus />
         <Field label="Password" name="password" type="password" autoComplete="current-password" required />
-        {enter.error && <Failure>{sayWhy(enter.error)}</Failure>}
+        {enter.error && <Failure>{errorText(enter.error)}</Failure>}
         <Button look="primary" type="submit" disabled={enter.isPending}>
           {enter.isPending ? 'Signing in …' : 'Sign in'}
         </Button>

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { fetchTokens, makeToken, revokeToken } from '../../lib/api/identity.ts'
-import { sayWhy } from '../../lib/api/request.ts'
+import { errorText } from '../../lib/api/request.ts'
 import type { Token } from '../../lib/api/types.ts'
 import { faultOf } from '../../lib/away.ts'
 import { links } from '../../lib/links.ts'
@@ -59,7 +59,7 @@ export function Tokens() {
           Make a token
         </Button>
       </form>
-      {make.error && <Failure>{sayWhy(make.error)}</Failure>}
+      {make.error && <Failure>{errorText(make.error)}</Failure>}
       {make.data && (
         <div className="flex flex-wrap items-center gap-2 rounded border border-line bg-surface p-2">
           <code data-token className="min-w-0 flex-1 font-mono text-xs break-all">

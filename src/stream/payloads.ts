@@ -12,24 +12,26 @@ import type { LoggedChange } from './log.ts'
  */
 
 /** What a follower is shown of a change. Equal keys mean equal text. */
-export interface Shown {
+export interface Payload {
   key: string
-  payload: () => string
+  text: () => string
 }
 
 /** A change as it looks now. `V` is what the domain knows of a follower: who it is, how much it is shown. */
-export interface Told<V> {
+export interface ChangePayloads<V> {
   /** @returns undefined if the follower gets no message */
-  show(viewer: V): Shown | undefined
+  payloadFor(viewer: V): Payload | undefined
 }
 
 /**
  * How the changes of one type look now, by position; null for what is no longer there to be told. Handed in by
  * app.ts, because the stream does not import the domain.
  */
-export type Describe<V> = (changes: readonly LoggedChange[]) => Promise<readonly (Told<V> | null)[]>
+export type LoadPayloads<V> = (
+  changes: readonly LoggedChange[],
+) => Promise<readonly (ChangePayloads<V> | null)[]>
 /** By type of change. An unknown type, as a newer server writes it, is sent to nobody. */
-export type Describers<V> = Readonly<Record<string, Describe<V>>>
+export type PayloadLoaders<V> = Readonly<Record<string, LoadPayloads<V>>>
 
 /** Under which name, and as whom, a stream follows a channel of the log. */
 export interface Following<V> {
@@ -38,74 +40,75 @@ export interface Following<V> {
   viewer: V
 }
 
-export interface Telling<V> {
+export interface ChangeMessages<V> {
   readonly change: LoggedChange
   /** The message for this follower; undefined if it gets none. */
   frameFor(following: Following<V>): Frame | undefined
 }
 
-export interface Teller<V> {
+export interface MessageFactory<V> {
   /**
    * A telling per change, by position; null for changes that are told to nobody.
    * @throws what the database throws while it is away: then nothing was told, and it is to be asked again
    */
-  tell(changes: readonly LoggedChange[]): Promise<(Telling<V> | null)[]>
+  messagesOf(changes: readonly LoggedChange[]): Promise<(ChangeMessages<V> | null)[]>
 }
 
 /** Text that is kept to be told again, in bytes. */
-const MAX_KEPT = 8 * 1024 * 1024
+const MAX_CACHED_BYTES = 8 * 1024 * 1024
 /** A text is kept as the domain made it and as bytes. */
-const MADE_OF = 2
+const COPIES = 2
 /** What a telling takes beside its text. */
-const BARE = 300
+const OVERHEAD_BYTES = 300
 
-export function createTeller<V>(options: {
-  describers: Describers<V>
+export function createMessageFactory<V>(options: {
+  loaders: PayloadLoaders<V>
   failed: (error: unknown, change: LoggedChange) => void
-}): Teller<V> {
-  const { describers, failed } = options
+}): MessageFactory<V> {
+  const { loaders, failed } = options
   /** By seq, the least recently wanted first. */
-  const kept = new Map<number, { telling: Telling<V> | null; size: number }>()
+  const entries = new Map<number, { messages: ChangeMessages<V> | null; size: number }>()
   let size = 0
 
-  function recall(seq: number): Telling<V> | null | undefined {
-    const entry = kept.get(seq)
+  function cached(seq: number): ChangeMessages<V> | null | undefined {
+    const entry = entries.get(seq)
     if (entry === undefined) return undefined
-    kept.delete(seq)
-    kept.set(seq, entry)
-    return entry.telling
+    entries.delete(seq)
+    entries.set(seq, entry)
+    return entry.messages
   }
 
-  function keep(change: LoggedChange, told: Told<V> | null): Telling<V> | null {
-    const telling = told && createTelling(change, told, (frame) => grow(change.seq, frame.size * MADE_OF))
+  function cache(change: LoggedChange, payloads: ChangePayloads<V> | null): ChangeMessages<V> | null {
+    const messages =
+      payloads && createMessages(change, payloads, (frame) => grow(change.seq, frame.size * COPIES))
     // Two followers may have asked at the same time; both are told the same way.
-    if (!kept.has(change.seq)) {
-      kept.set(change.seq, { telling, size: 0 })
-      grow(change.seq, BARE)
+    if (!entries.has(change.seq)) {
+      entries.set(change.seq, { messages, size: 0 })
+      grow(change.seq, OVERHEAD_BYTES)
     }
-    return telling
+    return messages
   }
 
   function grow(seq: number, by: number): void {
-    const entry = kept.get(seq)
+    const entry = entries.get(seq)
     if (entry === undefined) return
     entry.size += by
     size += by
-    for (const [oldest, { size: freed }] of kept) {
-      if (size <= MAX_KEPT) break
-      kept.delete(oldest)
+    for (const [oldest, { size: freed }] of entries) {
+      if (size <= MAX_CACHED_BYTES) break
+      entries.delete(oldest)
       size -= freed
     }
   }
 
-  async function describe(
+  async function load(
     type: string,
     changes: readonly LoggedChange[],
-  ): Promise<readonly (Told<V> | null)[]> {
-    const describeThem = Object.hasOwn(describers, type) ? describers[type] : undefined
-    if (describeThem === undefined) return changes.map(() => null)
+  ): Promise<readonly (ChangePayloads<V> | null)[]> {
+    const loader = Object.hasOwn(loaders, type) ? loaders[type] : undefined
+    if (loader === undefined) return changes.map(() => null)
     try {
-      return await describeThem(changes)
+      return await loader(changes)
     } catch (error) {
       const fault = databaseFault(error)
       if (fault === 'away' || fault === 'retry') throw error
@@ -115,19 +118,19 @@ export function createTeller<V>(options: {
         failed(error, only)
         return [null]
       }
-      const alone: (Told<V> | null)[] = []
-      for (const change of changes) alone.push(...(await describe(type, [change])))
+      const alone: (ChangePayloads<V> | null)[] = []
+      for (const change of changes) alone.push(...(await load(type, [change])))
       return alone
     }
   }
 
   return {
-    async tell(changes) {
-      const tellings = new Map<number, Telling<V> | null>()
+    async messagesOf(changes) {
+      const made = new Map<number, ChangeMessages<V> | null>()
       const byType = new Map<string, LoggedChange[]>()
       for (const change of changes) {
-        const known = recall(change.seq)
-        if (known !== undefined) tellings.set(change.seq, known)
+        const known = cached(change.seq)
+        if (known !== undefined) made.set(change.seq, known)
         else {
           const ofType = byType.get(change.type)
           if (ofType === undefined) byType.set(change.type, [change])
@@ -136,28 +139,32 @@ export function createTeller<V>(options: {
       }
       await Promise.all(
         [...byType].map(async ([type, ofType]) => {
-          const told = await describe(type, ofType)
-          for (const [i, change] of ofType.entries()) tellings.set(change.seq, keep(change, told[i] ?? null))
+          const payloads = await load(type, ofType)
+          for (const [i, change] of ofType.entries()) made.set(change.seq, cache(change, payloads[i] ?? null))
         }),
       )
-      return changes.map(({ seq }) => tellings.get(seq) ?? null)
+      return changes.map(({ seq }) => made.get(seq) ?? null)
     },
   }
 }
 
-function createTelling<V>(change: LoggedChange, told: Told<V>, made: (frame: Frame) => void): Telling<V> {
+function createMessages<V>(
+  change: LoggedChange,
+  payloads: ChangePayloads<V>,
+  made: (frame: Frame) => void,
+): ChangeMessages<V> {
   const frames = new Map<string, Frame>()
   return {
     change,
     frameFor({ channel, kind, viewer }) {
-      const shown = told.show(viewer)
-      if (shown === undefined) return undefined
+      const payload = payloads.payloadFor(viewer)
+      if (payload === undefined) return undefined
       // No channel has a line break in its name.
-      const key = `${channel}\n${shown.key}`
+      const key = `${channel}\n${payload.key}`
       let frame = frames.get(key)
       if (frame === undefined) {
         const { seq, type, at } = change
-        frame = makeFrame({ seq, channel, kind, type, at, payload: shown.payload() })
+        frame = makeFrame({ seq, channel, kind, type, at, payload: payload.text() })
         frames.set(key, frame)
         made(frame)
       }

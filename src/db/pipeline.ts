@@ -17,7 +17,7 @@ export interface Step {
 
 export type Row = readonly (string | null)[]
 
-export interface Trips {
+export interface Pipeline {
   /** Whether there is a connection, and room on its way for another trip. */
   readonly ready: boolean
   /**
@@ -30,12 +30,15 @@ export interface Trips {
 }
 
 const RETRY_MS = 500
-const TIMEOUT_MS = 10_000
+const CONNECT_TIMEOUT_MS = 10_000
 /** Trips on their way at a time: while the server works on one, the next lies ready before it. */
-const MAX_TRIPS = 2
+const MAX_SUBMISSIONS = 2
 
 /** Connects, and again whenever the connection is lost; a caller that finds it not ready has to use another connection. */
-export function openTrips(url: string, options: { name: string; settings?: Record<string, string> }): Trips {
+export function openPipeline(
+  url: string,
+  options: { name: string; settings?: Record<string, string> },
+): Pipeline {
   let client: Client | null = null
   /** Of the client, once it made a trip. */
   let wire: Connection | undefined
@@ -51,7 +54,7 @@ export function openTrips(url: string, options: { name: string; settings?: Recor
       connectionString: url,
       application_name: `svc ${options.name}`,
       options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
-      connectionTimeoutMillis: TIMEOUT_MS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
     })
     let over = false
@@ -81,13 +84,13 @@ export function openTrips(url: string, options: { name: string; settings?: Recor
 
   return {
     get ready() {
-      return client !== null && underWay < MAX_TRIPS
+      return client !== null && underWay < MAX_SUBMISSIONS
     },
     async run(steps) {
-      if (client === null || underWay >= MAX_TRIPS) throw closed(undefined)
+      if (client === null || underWay >= MAX_SUBMISSIONS) throw closed(undefined)
       underWay++
       const fresh: string[] = []
-      const trip = createTrip(
+      const submission = createSubmission(
         steps.map((step) => {
           const known = prepared.get(step.name)
           if (known !== undefined) return { ...step, name: known, prepare: false }
@@ -102,9 +105,9 @@ export function openTrips(url: string, options: { name: string; settings?: Recor
       )
       try {
         // Always at once, so that they are sent in the order in which `pg` takes their answers.
-        if (wire !== undefined) trip.send(wire)
-        client.query(trip)
-        return await trip.done
+        if (wire !== undefined) submission.send(wire)
+        client.query(submission)
+        return await submission.done
       } catch (error) {
         // Some of them may not have been reached; what was prepared stays so, under a name that is not used again.
         for (const name of fresh) prepared.delete(name)
@@ -131,7 +134,7 @@ const closed = (cause: unknown): Error =>
  * What `pg` asks of a query of its users' own; it calls these as answers come in. It submits one when the one before is
  * over; to send without waiting, submit it directly. (The pipeline mode of `pg` does not take custom queries.)
  */
-function createTrip(
+function createSubmission(
   steps: readonly (Step & { prepare: boolean })[],
   submitted: (connection: Connection) => void,
 ) {

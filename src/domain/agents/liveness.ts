@@ -1,5 +1,5 @@
 import type { Db } from '../../db/sql.ts'
-import { type Clock, canJudge, isStalled, sinceMs } from '../liveness.ts'
+import { type Clock, canEvaluate, isStalled, sinceMs } from '../liveness.ts'
 import { ONLINE_MS } from './agent.ts'
 
 /**
@@ -8,7 +8,7 @@ import { ONLINE_MS } from './agent.ts'
  */
 export type Liveness = 'running' | 'stalled' | 'disconnected' | 'dead'
 
-export interface Verdict {
+export interface Evaluation {
   /** Null for a batch that is over: its status says how. */
   liveness: Liveness | null
   /** A sentence for each piece of evidence beyond the silence itself. */
@@ -55,7 +55,7 @@ const SETTLING_MS = 60_000
 const LATE_FACTOR = 10
 const LATE_MIN_MS = 120_000
 
-export function judge(evidence: BatchEvidence, clock: Clock): Verdict {
+export function evaluateLiveness(evidence: BatchEvidence, clock: Clock): Evaluation {
   if (evidence.status !== 'running') return { liveness: null, reasons: [] }
   const { process } = evidence
   const silentMs = sinceMs(evidence.aliveAt, clock.now)
@@ -71,7 +71,11 @@ export function judge(evidence: BatchEvidence, clock: Clock): Verdict {
       const since = process.finishedAt ?? process.heartbeatAt ?? evidence.aliveAt
       // Events after the process ended mean that it is not dead: it left a child behind, or its clock is ahead.
       const spokeSince = Date.parse(evidence.aliveAt) > Date.parse(since) + SETTLING_MS
-      if (!spokeSince && sinceMs(since, clock.now) > SETTLING_MS && canJudge(SETTLING_MS / 60_000, clock)) {
+      if (
+        !spokeSince &&
+        sinceMs(since, clock.now) > SETTLING_MS &&
+        canEvaluate(SETTLING_MS / 60_000, clock)
+      ) {
         return {
           liveness: 'dead',
           reasons: [`${sentence(name)} ${howItEnded(process)} at ${since} without a word of its reporter`],
@@ -126,7 +130,7 @@ export async function livenessOf(
   db: Db,
   batchKeys: readonly number[],
   clock: Clock,
-): Promise<Map<number, Verdict>> {
+): Promise<Map<number, Evaluation>> {
   if (batchKeys.length === 0) return new Map()
   const keys = batchKeys as number[]
   // A single key as an equality: PostgreSQL assumes that an array has ten items and, in large tables, would plan every time.
@@ -201,7 +205,7 @@ export async function livenessOf(
         process,
         paces: pacesOf.get(row.key) ?? [],
       }
-      return [row.key, judge(evidence, clock)]
+      return [row.key, evaluateLiveness(evidence, clock)]
     }),
   )
 }

@@ -1,28 +1,28 @@
 import { randomUUID } from 'node:crypto'
-import { numbered, type Piece, piece } from '../db/piece.ts'
+import type { Pipeline, Row, Step } from '../db/pipeline.ts'
 import { databaseFault, type Tx } from '../db/sql.ts'
-import type { Row, Step, Trips } from '../db/trip.ts'
+import { numbered, type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
 import { projectVersion } from '../domain/projects/index.ts'
 import { validTokens } from '../domain/tokens/index.ts'
 import { appendInOrder } from '../stream/commit.ts'
 import { type AdmissionRules, admit } from './admit.ts'
-import { outcomesOf, remember } from './apply.ts'
+import { outcomesOf, updateCache } from './apply.ts'
+import type { IngestCache } from './cache.ts'
+import { type CachedState, loadFromCache } from './cached-state.ts'
 import { changesOf } from './changes.ts'
 import { blocksFor } from './claim.ts'
 import { type Folded, foldGroup } from './fold.ts'
-import type { Memory } from './memory.ts'
 import { noticed } from './notice.ts'
 import type { Item, Outcome } from './outcome.ts'
-import { type Recalled, recall } from './recall.ts'
-import type { Standing } from './standing.ts'
+import type { GroupState } from './state.ts'
 import { isWrittenTogether, writingSteps } from './write.ts'
 
 /** Marks a version that the database has not returned yet: in the statement, the one written by the previous trip. */
 const UNKNOWN = '@'
 
 /** Groups that ask first after a group that did not and was refused; doubled each time, up to the most. */
-const MIN_REST = 2
-const MAX_REST = 64
+const MIN_PAUSE_GROUPS = 2
+const MAX_PAUSE_GROUPS = 64
 
 /**
  * The short way for what nearly every group is: further epochs, lines and snapshots of jobs that this server wrote
@@ -34,7 +34,7 @@ const MAX_REST = 64
  * them. It is folded into what the one before it will leave, and proves that this was kept: each trip leaves its name
  * and its version in a setting of the session, which is rolled back with it.
  */
-export interface OneTrip {
+export interface PipelinedWriter {
   /** What was sent; undefined where the group has to go the long way, or cannot be sent before others are answered. */
   send(items: readonly Item[]): Promise<Sent | undefined>
 }
@@ -64,13 +64,13 @@ interface Link {
 const MIN_SPARE_IDS = 2_048
 const SPARE_BLOCKS = 32
 
-export function createOneTrip(
-  trips: Trips,
-  memory: Memory,
+export function createPipelinedWriter(
+  pipeline: Pipeline,
+  cache: IngestCache,
   options: AdmissionRules & { wake: () => void },
-): OneTrip {
+): PipelinedWriter {
   let resting = 0
-  let rest = MIN_REST
+  let rest = MIN_PAUSE_GROUPS
   let sent = 0
   /** Sent last and not answered yet. */
   let last: Link | undefined
@@ -89,32 +89,31 @@ export function createOneTrip(
   }
 
   /** Nothing of a group that was not kept may be remembered, nor of one that was folded into it. */
-  function forget({ batches }: Standing): void {
-    for (const id of batches.keys()) memory.take(id)
+  function forget({ batches }: GroupState): void {
+    for (const id of batches.keys()) cache.take(id)
   }
 
   async function answered(
-    trip: Promise<Row[][]>,
+    submission: Promise<Row[][]>,
     link: Link,
-    standing: Standing,
+    state: GroupState,
     outcomes: () => Outcome[],
   ): Promise<Outcome[] | undefined> {
     try {
-      const [, proof] = await trip
+      const [, proof] = await submission
       const [version, blocks] = proof?.[0] as [string, string]
-      rest = MIN_REST
+      rest = MIN_PAUSE_GROUPS
       options.wake()
-      for (const batch of standing.batches.values())
-        if (batch.version === link.version) batch.version = version
-      memory.ids.add(blocks.split(',').map(Number))
+      for (const batch of state.batches.values()) if (batch.version === link.version) batch.version = version
+      cache.ids.add(blocks.split(',').map(Number))
       return outcomes()
     } catch (error) {
       link.failed = true
-      forget(standing)
+      forget(state)
       if (databaseFault(error) === 'away') throw error
       if (link.before?.failed !== true) {
         resting = rest
-        rest = Math.min(rest * 2, MAX_REST)
+        rest = Math.min(rest * 2, MAX_PAUSE_GROUPS)
       }
       return undefined
     } finally {
@@ -129,27 +128,27 @@ export function createOneTrip(
         if (last === undefined) resting--
         return undefined
       }
-      const recalled = trips.ready ? recall(items, memory) : undefined
-      if (recalled === undefined) return undefined
-      const { standing } = recalled
+      const cached = pipeline.ready ? loadFromCache(items, cache) : undefined
+      if (cached === undefined) return undefined
+      const { state } = cached
       const before = last
-      const admission = admit(items, standing, options)
+      const admission = admit(items, state, options)
       if (admission.admitted.length === 0) return undefined
-      const folded = await foldByHeart(admission.admitted, standing)
+      const folded = await foldFromCache(admission.admitted, state)
       if (folded === undefined) return undefined
-      const changes = changesOf(standing, folded, admission.admitted, [])
+      const changes = changesOf(state, folded, admission.admitted, [])
       const link = nextLink(before)
-      const spare = memory.ids.size < MIN_SPARE_IDS ? SPARE_BLOCKS : 0
-      const trip = trips.run([
-        step('batches.lock_progress', lock(recalled)),
-        step('ingest.prove', prove(recalled, blocksFor(items.length) + spare, link)),
+      const spare = cache.ids.size < MIN_SPARE_IDS ? SPARE_BLOCKS : 0
+      const submission = pipeline.run([
+        step('batches.lock_progress', lock(cached)),
+        step('ingest.prove', verifyCached(cached, blocksFor(items.length) + spare, link)),
         ...writingSteps(folded),
         step('changes.append', appendInOrder(changes)),
       ])
-      standing.version = link.version
-      remember(memory, standing, folded)
+      state.version = link.version
+      updateCache(cache, state, folded)
       last = link
-      const answer = answered(trip, link, standing, () => outcomesOf(items, admission))
+      const answer = answered(submission, link, state, () => outcomesOf(items, admission))
       // The caller may still wait for an earlier group: a rejection must not count as unhandled until it awaits this one.
       answer.catch(() => {})
       return { answer }
@@ -158,24 +157,24 @@ export function createOneTrip(
 }
 
 /** The group folded; undefined where that, or what follows from it, needs more of the database than one statement. */
-async function foldByHeart(admitted: Item[], standing: Standing): Promise<Folded | undefined> {
+async function foldFromCache(admitted: Item[], state: GroupState): Promise<Folded | undefined> {
   try {
-    const folded = await foldGroup(outOfReach, admitted, standing, new Set())
-    return isWrittenTogether(folded) && noticed(admitted, standing, folded).length === 0 ? folded : undefined
+    const folded = await foldGroup(noDatabase, admitted, state, new Set())
+    return isWrittenTogether(folded) && noticed(admitted, state, folded).length === 0 ? folded : undefined
   } catch (error) {
-    if (error instanceof AskFirst) return undefined
+    if (error instanceof NeedsDatabase) return undefined
     throw error
   }
 }
 
-class AskFirst extends Error {}
-const outOfReach = (() => {
-  throw new AskFirst()
+class NeedsDatabase extends Error {}
+const noDatabase = (() => {
+  throw new NeedsDatabase()
 }) as unknown as Tx
 
 const texts = new Map<string, string>()
 
-function step(name: string, of: Piece): Step {
+function step(name: string, of: SqlFragment): Step {
   let text = texts.get(name)
   if (text === undefined) {
     text = numbered(of, 1)
@@ -185,7 +184,7 @@ function step(name: string, of: Piece): Step {
 }
 
 /** In one order for all writers. The progress row is the batch's lock (prisma/migrations/002_telemetry). */
-const lock = ({ batches }: Recalled): Piece => piece`/* batches.lock_progress */
+const lock = ({ batches }: CachedState): SqlFragment => sqlFragment`/* batches.lock_progress */
   select from batch_progress where batch_key = any (string_to_array(${batches.map((b) => b.state.key).join(',')}, ',')::bigint[])
   order by batch_key for no key update`
 
@@ -193,11 +192,11 @@ const lock = ({ batches }: Recalled): Piece => piece`/* batches.lock_progress */
  * After the lock, so that it sees the work of its previous holder. A failed check raises an error, by casting a text that
  * is not a number: the rest of the transaction is then not executed.
  */
-function prove({ batches, access, tokens }: Recalled, blocks: number, link: Link): Piece {
+function verifyCached({ batches, access, tokens }: CachedState, blocks: number, link: Link): SqlFragment {
   const valid = validTokens(tokens)
   const versionOf = ({ version }: { version: string }): string =>
     version.startsWith(UNKNOWN) ? UNKNOWN : version
-  return piece`/* ingest.prove */
+  return sqlFragment`/* ingest.prove */
   select pg_current_xact_id()::xid::text,
     (select string_agg(nextval('event_block')::text, ',') from generate_series(1, ${blocks}::int)),
     (case when

@@ -9,13 +9,13 @@ const MAX_PROJECTS = 1_000
 /** Of one project. */
 const MAX_SENDERS = 1_000
 
-export interface RememberedBatch {
+export interface CachedBatch {
   /** As the group left it; its versions say whether it still is so. */
   batch: LoadedBatch
   byId: Map<string, JobState>
 }
 
-export interface RememberedProject {
+export interface CachedProject {
   /** With the roles of those that sent to it. */
   access: ProjectAccess
   /** Of its row. */
@@ -30,35 +30,35 @@ export interface RememberedProject {
  * also writes its batch's progress row. A batch is taken out while a group works on it, so a failed group leaves
  * nothing.
  */
-export interface Memory {
-  find(batchId: string): RememberedBatch | undefined
-  take(batchId: string): RememberedBatch | undefined
-  keep(remembered: RememberedBatch): void
-  project(slug: string): RememberedProject | undefined
+export interface IngestCache {
+  find(batchId: string): CachedBatch | undefined
+  take(batchId: string): CachedBatch | undefined
+  keep(cached: CachedBatch): void
+  project(slug: string): CachedProject | undefined
   /** Adds what was just read of a project, and of these users' roles in it. */
   keepProject(access: ProjectAccess, version: string, senders: readonly string[]): void
   readonly ids: IdSupply
 }
 
-export function createMemory(mostSeries = MAX_SERIES): Memory {
-  const batches = new Map<string, { remembered: RememberedBatch; series: number }>()
-  const projects = new Map<string, RememberedProject>()
+export function createIngestCache(mostSeries = MAX_SERIES): IngestCache {
+  const batches = new Map<string, { cached: CachedBatch; series: number }>()
+  const projects = new Map<string, CachedProject>()
   let series = 0
-  const take = (batchId: string): RememberedBatch | undefined => {
+  const take = (batchId: string): CachedBatch | undefined => {
     const found = batches.get(batchId)
     if (found === undefined) return undefined
     batches.delete(batchId)
     series -= found.series
-    return found.remembered
+    return found.cached
   }
   return {
     ids: createIdSupply(),
-    find: (batchId) => batches.get(batchId)?.remembered,
+    find: (batchId) => batches.get(batchId)?.cached,
     take,
-    keep(remembered) {
+    keep(cached) {
       let size = 10
-      for (const job of remembered.byId.values()) size += 10 + job.progress.names.length
-      batches.set(remembered.batch.state.id, { remembered, series: size })
+      for (const job of cached.byId.values()) size += 10 + job.progress.names.length
+      batches.set(cached.batch.state.id, { cached, series: size })
       series += size
       // A Map keeps the order in which batches were kept: the first is the one unused for longest.
       for (const oldest of batches.keys()) {

@@ -1,24 +1,24 @@
 import type { Db } from '../../db/sql.ts'
 import type { LoggedChange } from '../../stream/log.ts'
-import type { Told } from '../../stream/tell.ts'
+import type { ChangePayloads } from '../../stream/payloads.ts'
 import { eventTypeCode, writeNumber } from '../events/index.ts'
 import type { LogStream } from '../logs/index.ts'
 
 /** What the stream says of points, log lines and snapshots: those that the events of the change brought. */
 
 /** A number as JSON writes it, or "NaN", "Infinity", "-Infinity". */
-export type ToldNumber = number | string
+export type PayloadNumber = number | string
 
 /** An epoch with all its series, merged from all events that were about it (contract §1). */
-export interface ToldPoint {
+export interface PayloadPoint {
   job_id: string
   job_key: string
   epoch: number
   timestamp: string
-  values: Record<string, ToldNumber>
+  values: Record<string, PayloadNumber>
 }
 
-export interface ToldLine {
+export interface PayloadLine {
   db_id: number
   timestamp: string
   job_id: string
@@ -27,12 +27,12 @@ export interface ToldLine {
   line: string
 }
 
-export interface ToldSnapshot {
+export interface PayloadSnapshot {
   db_id: number
   timestamp: string
   /** Null for one of the whole batch. */
   job_id: string | null
-  values: Record<string, ToldNumber>
+  values: Record<string, PayloadNumber>
   /** As it was sent. */
   gpus: unknown
 }
@@ -44,18 +44,18 @@ const wanted = (db: Db, changes: readonly LoggedChange[]) => db`
   as w (n, batch_key, first_id, last_id)`
 
 /** A message per change, with the rows that are its own; none where there are none (any more). */
-function tellRows<Row extends { n: number }, Item>(
+function payloadsOfRows<Row extends { n: number }, Item>(
   changes: readonly LoggedChange[],
   rows: readonly Row[],
   name: string,
   itemOf: (row: Row) => Item,
-): (Told<unknown> | null)[] {
+): (ChangePayloads<unknown> | null)[] {
   const items: Item[][] = changes.map(() => [])
   for (const row of rows) items[row.n]?.push(itemOf(row))
   return items.map((list) => {
     if (list.length === 0) return null
     const payload = JSON.stringify({ [name]: list })
-    return { show: () => ({ key: '', payload: () => payload }) }
+    return { payloadFor: () => ({ key: '', text: () => payload }) }
   })
 }
 
@@ -63,10 +63,10 @@ function tellRows<Row extends { n: number }, Item>(
  * `{points}`. The events say which epochs they were about, the epochs say what holds: where several events were about
  * one, it is the merged values that are told.
  */
-export async function describeEpochs(
+export async function loadEpochs(
   db: Db,
   changes: readonly LoggedChange[],
-): Promise<(Told<unknown> | null)[]> {
+): Promise<(ChangePayloads<unknown> | null)[]> {
   const rows = await db<
     {
       n: number
@@ -90,9 +90,9 @@ export async function describeEpochs(
     join jobs j on j.key = e.job_key
     join job_progress p on p.job_key = e.job_key
     order by w.n, s.db_id`
-  return tellRows(changes, rows, 'points', (row): ToldPoint => {
+  return payloadsOfRows(changes, rows, 'points', (row): PayloadPoint => {
     // Without a prototype, so that `__proto__` is a series like any other.
-    const values: ToldPoint['values'] = Object.create(null)
+    const values: PayloadPoint['values'] = Object.create(null)
     for (const [i, value] of row.vals.entries()) {
       if (value !== null) values[row.series[i] as string] = writeNumber(value)
     }
@@ -102,26 +102,26 @@ export async function describeEpochs(
 }
 
 /** `{lines}`, in the order in which they arrived. */
-export async function describeLines(
+export async function loadLines(
   db: Db,
   changes: readonly LoggedChange[],
-): Promise<(Told<unknown> | null)[]> {
-  const rows = await db<({ n: number } & ToldLine)[]>`/* live.lines */
+): Promise<(ChangePayloads<unknown> | null)[]> {
+  const rows = await db<({ n: number } & PayloadLine)[]>`/* live.lines */
     select w.n, l.db_id, l.ts timestamp, j.id job_id, l.level, l.stream, l.line
     from ${wanted(db, changes)}
     join log_lines l on l.batch_key = w.batch_key and l.db_id between w.first_id and w.last_id
     join jobs j on j.key = l.job_key
     order by w.n, l.db_id`
-  return tellRows(changes, rows, 'lines', ({ n: _, ...line }): ToldLine => line)
+  return payloadsOfRows(changes, rows, 'lines', ({ n: _, ...line }): PayloadLine => line)
 }
 
 const COLUMNS = ['gpu_util_pct', 'gpu_mem_mb', 'cpu_util_pct', 'ram_mb', 'disk_free_mb'] as const
 
 /** `{snapshots}`. They are kept by time, so the events say where to look. */
-export async function describeSnapshots(
+export async function loadSnapshots(
   db: Db,
   changes: readonly LoggedChange[],
-): Promise<(Told<unknown> | null)[]> {
+): Promise<(ChangePayloads<unknown> | null)[]> {
   const rows = await db<
     ({
       n: number
@@ -140,8 +140,8 @@ export async function describeSnapshots(
     join resource_snapshots r on r.batch_key = v.batch_key and r.ts = v.ts and r.db_id = v.db_id
     left join jobs j on j.key = r.job_key
     order by w.n, r.db_id`
-  return tellRows(changes, rows, 'snapshots', (row): ToldSnapshot => {
-    const values: ToldSnapshot['values'] = Object.create(null)
+  return payloadsOfRows(changes, rows, 'snapshots', (row): PayloadSnapshot => {
+    const values: PayloadSnapshot['values'] = Object.create(null)
     for (const name of COLUMNS) if (row[name] !== null) values[name] = writeNumber(row[name])
     for (const [name, value] of Object.entries(row.extra ?? {})) values[name] = writeNumber(Number(value))
     const { db_id, timestamp, job_id, gpus } = row

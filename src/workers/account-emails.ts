@@ -1,7 +1,7 @@
 import type { PendingMail } from '../domain/addresses/index.ts'
 import { escapeHtml } from '../domain/escape-html.ts'
 import type { PendingInvitation } from '../domain/invitations/index.ts'
-import { type Letter, line } from '../domain/notifications/index.ts'
+import { type EmailMessage, line } from '../domain/notifications/index.ts'
 
 /**
  * Mails about accounts. Pure: no I/O in this file. Names come from people, so each is one line of plain text; a mail to
@@ -9,7 +9,7 @@ import { type Letter, line } from '../domain/notifications/index.ts'
  */
 
 /** Asks the owner of an address to confirm it; `link` is good once, until the request expires. */
-export function confirmationLetter(mail: PendingMail, link: string): Letter {
+export function confirmationEmail(mail: PendingMail, link: string): EmailMessage {
   const until = mail.expiresAt.slice(0, 10)
   if (mail.purpose === 'account') {
     return write({
@@ -34,7 +34,7 @@ export function confirmationLetter(mail: PendingMail, link: string): Letter {
   })
 }
 
-export function invitationLetter(invitation: PendingInvitation, home: string): Letter {
+export function invitationEmail(invitation: PendingInvitation, home: string): EmailMessage {
   const inviter = invitation.invitedBy === null ? 'Somebody' : line(invitation.invitedBy, 80)
   const project = line(invitation.project, 128)
   return write({
@@ -55,7 +55,7 @@ function write(mail: {
   lines: string[]
   link: { label: string; url: string }
   foot: string
-}): Letter {
+}): EmailMessage {
   const { subject, lines, link, foot } = mail
   return {
     subject: line(subject, 250),

@@ -1,10 +1,10 @@
-import type { Verdict as LivenessVerdict } from '../agents/index.ts'
+import type { Evaluation as LivenessEvaluation } from '../agents/index.ts'
 import { type Clock, type GpuSeen, isIdle, isStalled, lossBySilence, sinceMs } from '../liveness.ts'
 
 /** What silence and idle GPUs say of a batch, judged in one place for reads and watchers. Pure. */
 
 /** Of batches, jobs and agents. `batch_lost` was a mark before a lost batch had a status of its own. */
-export type VerdictKind = 'batch_stalled' | 'batch_lost' | 'job_idle' | 'agent_offline'
+export type EpisodeKind = 'batch_stalled' | 'batch_lost' | 'job_idle' | 'agent_offline'
 
 /** A mark, since when its evidence holds, and the evidence as a sentence. */
 export interface Mark {
@@ -36,10 +36,10 @@ export interface Marks {
   idle: (Mark & { jobKey: number; jobId: string })[]
 }
 
-export function judgeMarks(
+export function evaluateMarks(
   batch: BatchSeen,
   jobs: readonly JobSeen[],
-  liveness: LivenessVerdict | undefined,
+  liveness: LivenessEvaluation | undefined,
   clock: Clock,
 ): Marks {
   const since = batch.aliveAt

@@ -1,14 +1,14 @@
 import type { LoadedBatch } from '../domain/batches/index.ts'
 import type { JobState } from '../domain/jobs/index.ts'
-import { mayStand } from '../domain/metrics/index.ts'
+import { mayExist } from '../domain/metrics/index.ts'
 import type { ProjectAccess } from '../domain/projects/index.ts'
-import type { Memory } from './memory.ts'
+import type { IngestCache } from './cache.ts'
 import type { Item } from './outcome.ts'
-import type { Standing } from './standing.ts'
+import type { GroupState } from './state.ts'
 
 /** The cached rows that a group uses, and the versions that they must still have. */
-export interface Recalled {
-  standing: Standing
+export interface CachedState {
+  state: GroupState
   batches: LoadedBatch[]
   /** Each project with each of its senders: the version of its row, and the sender's role there. */
   access: { projectKey: number; userId: string; expected: string }[]
@@ -20,26 +20,26 @@ export interface Recalled {
  * know something, or where events say more than how far known jobs have come: those groups ask first. What is
  * recalled is taken out of the memory.
  */
-export function recall(items: readonly Item[], memory: Memory): Recalled | undefined {
-  if (items.length > memory.ids.size) return undefined
+export function loadFromCache(items: readonly Item[], cache: IngestCache): CachedState | undefined {
+  if (items.length > cache.ids.size) return undefined
   const batches = new Map<string, LoadedBatch>()
   const jobs = new Map<string, Map<string, JobState>>()
   const projects = new Map<string, ProjectAccess>()
   const projectsByKey = new Map<number, ProjectAccess>()
-  const access = new Map<string, Recalled['access'][number]>()
+  const access = new Map<string, CachedState['access'][number]>()
   const tokens = new Set<string>()
   for (const { checked, sender } of items) {
     const { event } = checked
     if (event.event_type === 'batch_start' || event.event_type === 'batch_done') return undefined
     if (event.event_type === 'batch_failed') return undefined
     if (sender.commandId !== null && sender.batchId === null) return undefined
-    const known = memory.find(event.batch_id)
-    const project = memory.project(event.source.project)
+    const known = cache.find(event.batch_id)
+    const project = cache.project(event.source.project)
     if (known === undefined || project?.access.key !== known.batch.state.projectKey) return undefined
     if (typeof event.job_id === 'string') {
       const job = known.byId.get(event.job_id)
       if (job === undefined) return undefined
-      if (event.event_type === 'job_epoch' && mayStand(job.progress, event.data.epoch)) return undefined
+      if (event.event_type === 'job_epoch' && mayExist(job.progress, event.data.epoch)) return undefined
     }
     batches.set(event.batch_id, known.batch)
     jobs.set(event.batch_id, known.byId)
@@ -53,9 +53,9 @@ export function recall(items: readonly Item[], memory: Memory): Recalled | undef
     const role = project.access.roles.get(sender.id) ?? ''
     access.set(pair, { projectKey: key, userId: sender.id, expected: `${project.version} ${role}` })
   }
-  for (const id of batches.keys()) memory.take(id)
+  for (const id of batches.keys()) cache.take(id)
   return {
-    standing: {
+    state: {
       tokens,
       stored: new Map(),
       projects,
@@ -65,7 +65,7 @@ export function recall(items: readonly Item[], memory: Memory): Recalled | undef
       batches,
       jobs,
       bindings: new Map(),
-      ids: memory.ids,
+      ids: cache.ids,
       version: '',
       read: { projects: [], senders: [] },
     },

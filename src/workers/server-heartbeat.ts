@@ -13,7 +13,7 @@ import { type Loop, startLoop } from './loop.ts'
  *    all were stopped or the database was away;
  *  - which jobs of the queue are held by servers that are no more: those are let go, or they would wait for hours.
  */
-export interface Presence {
+export interface ServerHeartbeat {
   readonly reachableSince: Date
   /** Where the queue says under which name it takes jobs. */
   readonly poolEvents: WorkerEvents
@@ -29,11 +29,11 @@ const GRACE_S = 15
 /** Advisory locks of two numbers: this, and a server's own. */
 const SERVER_LOCKS = 7_041_781
 
-export async function startPresence(options: {
+export async function startServerHeartbeat(options: {
   url: string
   now: () => Date
   log: Logger
-}): Promise<Presence> {
+}): Promise<ServerHeartbeat> {
   const { now, log } = options
   // One connection alone: the lock is its own.
   const sql = openSql(options.url, { name: 'presence', max: 1 })
@@ -56,7 +56,7 @@ export async function startPresence(options: {
       update servers set seen_at = clock_timestamp(), pool_id = ${pools.at(-1) ?? null} where number = ${number}`
     since = await noteReachable(sql, now())
     beatAt = performance.now()
-    await buryDead(sql, number, log)
+    await removeDeadServers(sql, number, log)
   }
 
   await beat().catch(async (error) => {
@@ -90,7 +90,7 @@ export async function startPresence(options: {
 }
 
 /** The servers that hold their lock, wherever they are. */
-const serversUp = (db: Db): Fragment => db`
+const liveServers = (db: Db): Fragment => db`
   select l.objid::int8 as number, l.pid from pg_locks l
   where l.locktype = 'advisory' and l.granted and l.classid = ${SERVER_LOCKS}::int8::oid
     and l.database = (select oid from pg_database where datname = current_database())`
@@ -99,7 +99,7 @@ const serversUp = (db: Db): Fragment => db`
 async function holdLock(sql: Sql, number: number, now: () => Date): Promise<number> {
   const [held] = await sql<{ mine: boolean }[]>`/* presence.held */
     select exists (
-      select from servers s join (${serversUp(sql)}) u on u.number = s.number
+      select from servers s join (${liveServers(sql)}) u on u.number = s.number
       where s.number = ${number} and u.pid = pg_backend_pid()) mine`
   if (held?.mine === true) return number
   const [row] = await sql<{ number: number }[]>`/* presence.enter */
@@ -116,7 +116,7 @@ async function holdLock(sql: Sql, number: number, now: () => Date): Promise<numb
     await tx`/* presence.first */
       insert into reachable (since, seen_at) values (${now().toISOString()}, clock_timestamp())
       on conflict (one) do update set since = excluded.since
-      where not exists (select from (${serversUp(tx)}) u where u.number <> ${own})`
+      where not exists (select from (${liveServers(tx)}) u where u.number <> ${own})`
   })
   return own
 }
@@ -134,11 +134,11 @@ async function noteReachable(sql: Sql, now: Date): Promise<Date> {
 }
 
 /** Forgets servers that are gone, and lets go of the jobs that they held. */
-async function buryDead(sql: Sql, own: number, log: Logger): Promise<void> {
+async function removeDeadServers(sql: Sql, own: number, log: Logger): Promise<void> {
   const dead = await sql<{ number: number; pool_id: string | null }[]>`/* presence.bury */
     delete from servers s
     where s.number <> ${own} and s.seen_at < clock_timestamp() - ${GRACE_S} * interval '1 second'
-      and not exists (select from (${serversUp(sql)}) u where u.number = s.number)
+      and not exists (select from (${liveServers(sql)}) u where u.number = s.number)
     returning s.number, s.pool_id`
   if (dead.length === 0) return
   log.info({ servers: dead.map((server) => server.number) }, 'servers are gone that did not say goodbye')

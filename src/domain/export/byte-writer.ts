@@ -2,12 +2,12 @@
  * Text on its way out, written straight into buffers of one size. As strings the same text would pass through the heap
  * three times and be promoted on the way: exports of gigabytes then take a hundred megabytes more memory.
  */
-export interface Pieces {
-  /** Appends text of ASCII characters alone, such as numbers; at most `ROOM` of them. */
+export interface ByteWriter {
+  /** Appends text of ASCII characters alone, such as numbers; at most `MAX_APPEND` of them. */
   ascii(text: string): void
-  /** Appends any text, at most `ROOM` bytes of it. */
+  /** Appends any text, at most `MAX_APPEND` bytes of it. */
   text(text: string): void
-  /** Appends bytes, at most `ROOM`. */
+  /** Appends bytes, at most `MAX_APPEND`. */
   bytes(bytes: Uint8Array): void
   /** Appends whole numbers with commas between them; at most `MAX_NUMBERS`. */
   wholeNumbers(numbers: Int32Array | Float64Array): void
@@ -20,11 +20,11 @@ export interface Pieces {
 
 const SIZE = 65_536
 /** What may be appended before `full` is asked again. */
-export const ROOM = 8_192
+export const MAX_APPEND = 8_192
 /** The longest, such as -1.2345678901234567e-300, has 24 characters. */
 export const MAX_NUMBERS = 256
 
-export function createPieces(): Pieces {
+export function createByteWriter(): ByteWriter {
   let buffer = Buffer.allocUnsafeSlow(SIZE)
   let at = 0
   return {
@@ -49,13 +49,13 @@ export function createPieces(): Pieces {
       at += buffer.write(text, at, 'utf8')
     },
     get full() {
-      return at > SIZE - ROOM
+      return at > SIZE - MAX_APPEND
     },
     take() {
-      const piece = buffer.subarray(0, at)
+      const bytes = buffer.subarray(0, at)
       buffer = Buffer.allocUnsafeSlow(SIZE)
       at = 0
-      return piece
+      return bytes
     },
   }
 }

@@ -2,25 +2,29 @@ import type { Db, Fragment } from './sql.ts'
 
 /**
  * A piece of SQL whose parameters are all text, so that it can travel in either way: inside of a statement of
- * postgres.js, or in a trip of several statements at once (trip.ts). The words around the parameters must be the same
+ * postgres.js, or in a trip of several statements at once (pipeline.ts). The words around the parameters must be the same
  * for every call, as a tagged template's are.
  */
-export interface Piece {
+export interface SqlFragment {
   words: TemplateStringsArray
   values: string[]
 }
 
 /** The words around a parameter that stands alone. */
-const BARE = Object.assign(['', ''], { raw: ['', ''] })
+const PARAMETER = Object.assign(['', ''], { raw: ['', ''] })
 
-/** Pieces may be put into others. */
-export function piece(words: TemplateStringsArray, ...given: (string | number | Piece)[]): Piece {
+/** ByteWriter may be put into others. */
+export function sqlFragment(
+  words: TemplateStringsArray,
+  ...given: (string | number | SqlFragment)[]
+): SqlFragment {
   if (!given.some((value) => typeof value === 'object')) return { words, values: given.map(String) }
   const all: string[] = []
   const values: string[] = []
   let open = words[0] as string
   for (const [i, value] of given.entries()) {
-    const inner: Piece = typeof value === 'object' ? value : { words: BARE, values: [String(value)] }
+    const inner: SqlFragment =
+      typeof value === 'object' ? value : { words: PARAMETER, values: [String(value)] }
     for (const [n, word] of inner.words.entries()) {
       if (n > 0) {
         all.push(open)
@@ -36,14 +40,14 @@ export function piece(words: TemplateStringsArray, ...given: (string | number | 
 }
 
 /** The piece inside of a statement of postgres.js. */
-export const fragment = (db: Db, { words, values }: Piece): Fragment => db(words, ...values)
+export const fragment = (db: Db, { words, values }: SqlFragment): Fragment => db(words, ...values)
 
 /** The piece's SQL with its parameters numbered from `first`. */
-export const numbered = ({ words }: Piece, first: number): string =>
+export const numbered = ({ words }: SqlFragment, first: number): string =>
   words.reduce((text, word, i) => `${text}${i === 0 ? '' : `$${first + i - 1}`}${word}`, '')
 
 /** One statement of several pieces: `with name as (piece), … select 1`. */
-export interface Together {
+export interface CombinedStatement {
   /** Equal names have equal text. */
   name: string
   text: string
@@ -53,8 +57,10 @@ export interface Together {
 const texts = new Map<string, string>()
 
 /** Statements that write different tables, as one; `false` leaves a piece out. */
-export function together(name: string, pieces: Record<string, Piece | false>): Together {
-  const given = Object.entries(pieces).filter((entry): entry is [string, Piece] => entry[1] !== false)
+export function combined(name: string, fragments: Record<string, SqlFragment | false>): CombinedStatement {
+  const given = Object.entries(fragments).filter(
+    (entry): entry is [string, SqlFragment] => entry[1] !== false,
+  )
   const key = `${name} ${given.map(([part]) => part).join(' ')}`
   let text = texts.get(key)
   if (text === undefined) {

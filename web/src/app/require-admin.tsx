@@ -5,7 +5,7 @@ import { buttonLook } from '../ui/controls.tsx'
 import { Notice, Waiting } from '../ui/notice.tsx'
 
 /** The pages of administration, for administrators: the service refuses others what is on them. */
-export function AdminDoor() {
+export function RequireAdmin() {
   const me = useMe()
   if (!me) return <Waiting />
   if (me.role === 'admin') return <Outlet />

@@ -3,7 +3,7 @@ import type { Facts, JobFacts } from './facts.ts'
 import { conditionText, metricValue } from './rule.ts'
 
 /** A mail for the composer. Pure: no I/O in this file. */
-export interface Letter {
+export interface EmailMessage {
   subject: string
   text: string
   html: string
@@ -20,7 +20,7 @@ export interface Links {
  * Writes the mail of a firing (contract §7): subject `[project] batch name: what happened`. Text from events
  * or people becomes one line of plain text, escaped in the HTML.
  */
-export function writeLetter(facts: Facts, links: Links): Letter {
+export function renderEmail(facts: Facts, links: Links): EmailMessage {
   const { rule, project, batch } = facts
   const about = batch?.id ?? facts.detail.host ?? rule.name
   const rows = rowsOf(facts)

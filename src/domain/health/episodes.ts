@@ -1,23 +1,23 @@
 import type { Tx } from '../../db/sql.ts'
-import type { Mark, VerdictKind } from './judge.ts'
+import type { EpisodeKind, Mark } from './evaluate.ts'
 
 /** A mark on a batch, job or agent, as the watchers keep it. */
 export interface Finding extends Mark {
-  kind: VerdictKind
+  kind: EpisodeKind
   /** The key of the batch, job or agent. */
   subjectKey: number
   /** Null for agents. */
   batchKey: number | null
 }
 
-export interface Settled {
+export interface EpisodeChanges {
   /** Findings that were not standing. */
   opened: (Finding & {
     /** An episode that was never judged before: there may be mail. Else it is one that a pause had cleared. */
     fresh: boolean
   })[]
   /** Subjects of those that stood and hold no more. */
-  cleared: { kind: VerdictKind; subjectKey: number; batchKey: number | null }[]
+  cleared: { kind: EpisodeKind; subjectKey: number; batchKey: number | null }[]
 }
 
 /** What a verdict can be about at one look: batches with their jobs, or agents. */
@@ -27,12 +27,12 @@ export type Scope = { batches: readonly number[] } | { agents: readonly number[]
  * Makes the standing verdicts of these subjects those that were found. The subjects must be locked, so that of two
  * watchers the second finds what the first did.
  */
-export async function settleVerdicts(
+export async function updateEpisodes(
   tx: Tx,
   scope: Scope,
   findings: readonly Finding[],
   now: Date,
-): Promise<Settled> {
+): Promise<EpisodeChanges> {
   const rows = findings.map((found) => ({
     kind: found.kind,
     subject: found.subjectKey,
@@ -47,13 +47,13 @@ export async function settleVerdicts(
       ? tx`v.batch_key = any (${scope.batches as number[]}::bigint[])`
       : tx`v.kind = 'agent_offline' and v.subject_key = any (${scope.agents as number[]}::bigint[])`
   const cleared = await tx<
-    { kind: VerdictKind; subject: number; batch: number | null }[]
+    { kind: EpisodeKind; subject: number; batch: number | null }[]
   >`/* verdicts.clear */
     update verdicts v set cleared_at = ${now.toISOString()}
     where v.cleared_at is null and ${within}
       and not exists (select from ${found} where f.kind = v.kind and f.subject = v.subject_key)
     returning v.kind, v.subject_key subject, v.batch_key batch`
-  const opened = await tx<{ kind: VerdictKind; subject: number; fresh: boolean }[]>`/* verdicts.open */
+  const opened = await tx<{ kind: EpisodeKind; subject: number; fresh: boolean }[]>`/* verdicts.open */
     insert into verdicts (kind, subject_key, batch_key, since, reason, judged_at)
     select f.kind, f.subject, f.batch, f.since, f.reason, ${now.toISOString()}::timestamptz from ${found}
     where not exists (

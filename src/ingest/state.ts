@@ -1,22 +1,22 @@
-import { fragment } from '../db/piece.ts'
 import type { Fragment, Tx } from '../db/sql.ts'
+import { fragment } from '../db/sql-fragment.ts'
 import { type LoadedBatch, lockBatches } from '../domain/batches/index.ts'
-import { type JobState, jobOf, jobsForIngest, type StandingJobRow } from '../domain/jobs/index.ts'
+import { type JobState, jobOf, jobsForIngest, type StoredJobRow } from '../domain/jobs/index.ts'
 import {
   normalProjectName,
   ownedProjects,
   type ProjectAccess,
   projectOf,
   projectsForIngest,
-  type StandingProjectRow,
+  type StoredProjectRow,
 } from '../domain/projects/index.ts'
 import { lockBindings, type TokenBinding, validTokens } from '../domain/tokens/index.ts'
+import type { IngestCache } from './cache.ts'
 import { blocksFor, type IdSupply, idBlocks, storedEvents } from './claim.ts'
-import type { Memory } from './memory.ts'
 import type { Item } from './outcome.ts'
 
 /** What the group's transaction found standing, locked. Grows by what the group creates. */
-export interface Standing {
+export interface GroupState {
   /** The tokens that still hold: one may have been revoked since its request came in. */
   tokens: Set<string>
   /** event_id → db_id of those that are stored already. */
@@ -47,8 +47,8 @@ const SPARE_BLOCKS = 32
 interface Found {
   stored: { event_id: string; db_id: number }[]
   tokens: { id: string }[]
-  projects: StandingProjectRow[]
-  jobs: StandingJobRow[]
+  projects: StoredProjectRow[]
+  jobs: StoredJobRow[]
   ids: { first: number }[]
   version: string
 }
@@ -62,11 +62,11 @@ interface Pair {
  * Everything that the events name, in one round trip. The locks come first, so that what follows sees the work of
  * their previous holders. Jobs that this server remembers are not read, unless somebody else wrote to their batch.
  */
-export async function loadStanding(tx: Tx, items: readonly Item[], memory: Memory): Promise<Standing> {
+export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCache): Promise<GroupState> {
   const batchIds = [...new Set(items.map((i) => i.checked.event.batch_id))]
-  const remembered = new Map(batchIds.map((id) => [id, memory.take(id)]))
+  const cached = new Map(batchIds.map((id) => [id, cache.take(id)]))
   const named = namedJobs(items)
-  const unknown = named.filter(({ batchId, jobId }) => !remembered.get(batchId)?.byId.has(jobId))
+  const unknown = named.filter(({ batchId, jobId }) => !cached.get(batchId)?.byId.has(jobId))
   const slugs = [
     ...new Set(
       items.map((i) => i.checked.event.source.project).flatMap((slug) => [slug, normalProjectName(slug)]),
@@ -96,14 +96,14 @@ export async function loadStanding(tx: Tx, items: readonly Item[], memory: Memor
   const jobs = new Map<string, Map<string, JobState>>()
   const outdated = new Set<string>()
   for (const batch of locked) {
-    const known = remembered.get(batch.state.id)
+    const known = cached.get(batch.state.id)
     if (known === undefined) continue
     if (known.batch.version === batch.version) jobs.set(batch.state.id, known.byId)
     else outdated.add(batch.state.id)
   }
   const again = named.filter((pair) => outdated.has(pair.batchId) && !unknown.includes(pair))
   const rows = again.length === 0 ? found.jobs : [...found.jobs, ...(await jobsOf(tx, again))]
-  for (const job of (rows as StandingJobRow[]).map(jobOf)) put(jobs, job.batchId, job)
+  for (const job of (rows as StoredJobRow[]).map(jobOf)) put(jobs, job.batchId, job)
 
   const projects = found.projects.map(projectOf)
   const bySlug = new Map(projects.map((p) => [p.slug, p]))
@@ -116,8 +116,8 @@ export async function loadStanding(tx: Tx, items: readonly Item[], memory: Memor
     toCreate.length === 0
       ? new Map<string, number>()
       : await ownedProjects(tx, [...new Set(toCreate.map(({ sender }) => sender.id))])
-  memory.ids.clear()
-  memory.ids.add(found.ids.map((block) => block.first))
+  cache.ids.clear()
+  cache.ids.add(found.ids.map((block) => block.first))
   return {
     tokens: new Set(found.tokens.map((token) => token.id)),
     stored: new Map(found.stored.map((event) => [event.event_id, event.db_id])),
@@ -136,12 +136,12 @@ export async function loadStanding(tx: Tx, items: readonly Item[], memory: Memor
     batches: new Map(locked.map((b) => [b.state.id, b])),
     jobs,
     bindings: new Map(bindings.map((binding) => [binding.tokenId, binding])),
-    ids: memory.ids,
+    ids: cache.ids,
     version: found.version,
   }
 }
 
-export function put(jobs: Standing['jobs'], batchId: string, job: JobState): void {
+export function put(jobs: GroupState['jobs'], batchId: string, job: JobState): void {
   let ofBatch = jobs.get(batchId)
   if (ofBatch === undefined) {
     ofBatch = new Map()

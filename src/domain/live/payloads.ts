@@ -1,6 +1,6 @@
 import type { Db } from '../../db/sql.ts'
 import type { LoggedChange } from '../../stream/log.ts'
-import type { Describers, Shown, Told } from '../../stream/tell.ts'
+import type { ChangePayloads, Payload, PayloadLoaders } from '../../stream/payloads.ts'
 import { type ProjectFacts, userMay } from '../access.ts'
 import { type BatchRow, type BatchView, readBatches } from '../batches/index.ts'
 import { ANONYMOUS } from '../caller.ts'
@@ -8,20 +8,20 @@ import { type JobView, readJobs } from '../jobs/index.ts'
 import type { Clock } from '../liveness.ts'
 import { viewsOfBatches, viewsOfJobs } from '../present.ts'
 import { anonymous, anonymousJob, publicBatch, publicJob } from '../shares/index.ts'
+import { loadCommands, loadHosts } from './agent-payloads.ts'
 import type { Viewer } from './follow.ts'
-import { describeCommands, describeHosts } from './told-agents.ts'
-import { describeEpochs, describeLines, describeSnapshots } from './told-series.ts'
+import { loadEpochs, loadLines, loadSnapshots } from './series-payloads.ts'
 
 /**
  * What the stream says of each type of change (contract §6), by the same views as REST. One look-up serves all
  * changes that are told together.
  */
-export function describers(sql: Db, clock: () => Clock): Describers<Viewer> {
+export function payloadLoaders(sql: Db, clock: () => Clock): PayloadLoaders<Viewer> {
   return {
-    summary: (changes) => describeSummaries(sql, clock(), changes),
-    batches: (changes) => describeLists(sql, clock(), changes),
-    project: (changes) => describeProjects(sql, changes),
-    host: (changes) => describeHosts(sql, clock().now, changes),
+    summary: (changes) => loadSummaries(sql, clock(), changes),
+    batches: (changes) => loadLists(sql, clock(), changes),
+    project: (changes) => loadProjects(sql, changes),
+    host: (changes) => loadHosts(sql, clock().now, changes),
     commands: async (changes) => {
       const batches = await findBatches(
         sql,
@@ -29,11 +29,11 @@ export function describers(sql: Db, clock: () => Clock): Describers<Viewer> {
         changes.flatMap((change) => change.batchKey ?? []),
       )
       const projects = [...batches.values()].map(({ row }) => row.project_key)
-      return describeCommands(sql, clock().now, changes, batches, await findMembers(sql, projects))
+      return loadCommands(sql, clock().now, changes, batches, await findMembers(sql, projects))
     },
-    epochs: (changes) => describeEpochs(sql, changes),
-    lines: (changes) => describeLines(sql, changes),
-    snapshots: (changes) => describeSnapshots(sql, changes),
+    epochs: (changes) => loadEpochs(sql, changes),
+    lines: (changes) => loadLines(sql, changes),
+    snapshots: (changes) => loadSnapshots(sql, changes),
   }
 }
 
@@ -41,7 +41,7 @@ export function describers(sql: Db, clock: () => Clock): Describers<Viewer> {
 export const ACCESS_CHANGES: ReadonlySet<string> = new Set(['access', 'revoked'])
 
 /** A batch in a message: without `can`, which is another one for each reader. */
-export type ToldBatch = Omit<BatchView, 'can'>
+export type BatchPayload = Omit<BatchView, 'can'>
 
 interface FoundBatch {
   row: BatchRow
@@ -61,7 +61,7 @@ async function findBatches(db: Db, clock: Clock, keys: number[]): Promise<Map<nu
   )
 }
 
-function withoutCan({ can: _, ...batch }: BatchView): ToldBatch {
+function withoutCan({ can: _, ...batch }: BatchView): BatchPayload {
   return batch
 }
 
@@ -82,11 +82,11 @@ async function findJobs(
 }
 
 /** `{batch, jobs}`: the batch, and those of its jobs that changed. */
-async function describeSummaries(
+async function loadSummaries(
   db: Db,
   clock: Clock,
   changes: readonly LoggedChange[],
-): Promise<(Told<Viewer> | null)[]> {
+): Promise<(ChangePayloads<Viewer> | null)[]> {
   const [batches, jobs] = await Promise.all([
     findBatches(
       db,
@@ -103,21 +103,21 @@ async function describeSummaries(
     const batch = batchKey === null ? undefined : batches.get(batchKey)
     if (batch === undefined) return null
     const changed = keys.flatMap((key) => jobs.get(key) ?? [])
-    const open: Shown = {
+    const open: Payload = {
       key: '',
-      payload: () => `{"batch":${batch.json},"jobs":[${changed.map((job) => job.json).join()}]}`,
+      text: () => `{"batch":${batch.json},"jobs":[${changed.map((job) => job.json).join()}]}`,
     }
-    const visible: Shown = {
+    const visible: Payload = {
       key: 'public',
-      payload: () =>
+      text: () =>
         JSON.stringify({
           batch: withoutCan(publicBatch(batch.view)),
           jobs: changed.map((job) => publicJob(job.view)),
         }),
     }
-    const hidden: Shown = {
+    const hidden: Payload = {
       key: 'anonymous',
-      payload: () => {
+      text: () => {
         const { batch: shown, text } = anonymous(batch.view)
         return JSON.stringify({
           batch: withoutCan(shown),
@@ -125,7 +125,7 @@ async function describeSummaries(
         })
       },
     }
-    return { show: (viewer) => (viewer.anonymous ? hidden : viewer.userId === null ? visible : open) }
+    return { payloadFor: (viewer) => (viewer.anonymous ? hidden : viewer.userId === null ? visible : open) }
   })
 }
 
@@ -133,11 +133,11 @@ async function describeSummaries(
  * `{batches}`: those that changed. On a project's channel all who follow it see them; on the dashboard each sees those
  * of its own projects, and gets no message if there are none.
  */
-async function describeLists(
+async function loadLists(
   db: Db,
   clock: Clock,
   changes: readonly LoggedChange[],
-): Promise<(Told<Viewer> | null)[]> {
+): Promise<(ChangePayloads<Viewer> | null)[]> {
   const batches = await findBatches(
     db,
     clock,
@@ -155,18 +155,18 @@ async function describeLists(
   return changes.map(({ channel, keys }) => {
     const list = keys.flatMap((key) => batches.get(key) ?? [])
     if (list.length === 0) return null
-    const whole: Shown = { key: '', payload: () => write(list) }
-    const visible: Shown = { key: 'public', payload: () => writePublic(list) }
-    if (channel !== 'dashboard') return { show: ({ userId }) => (userId === null ? visible : whole) }
+    const whole: Payload = { key: '', text: () => write(list) }
+    const visible: Payload = { key: 'public', text: () => writePublic(list) }
+    if (channel !== 'dashboard') return { payloadFor: ({ userId }) => (userId === null ? visible : whole) }
     return {
-      show(viewer) {
+      payloadFor(viewer) {
         if (viewer.admin) return whole
         const seen = list.map(({ row }) => sees(viewer, row, members.get(row.project_key)))
         if (!seen.includes(true)) return undefined
         const own = list.filter((_, i) => seen[i])
         return viewer.userId === null
-          ? { key: `public ${seen.map(Number).join('')}`, payload: () => writePublic(own) }
-          : { key: seen.map(Number).join(''), payload: () => write(own) }
+          ? { key: `public ${seen.map(Number).join('')}`, text: () => writePublic(own) }
+          : { key: seen.map(Number).join(''), text: () => write(own) }
       },
     }
   })
@@ -204,15 +204,18 @@ async function findMembers(db: Db, projectKeys: number[]): Promise<Map<number, M
 }
 
 /** `{project: {slug, display_name, visibility}}`. */
-async function describeProjects(db: Db, changes: readonly LoggedChange[]): Promise<(Told<Viewer> | null)[]> {
+async function loadProjects(
+  db: Db,
+  changes: readonly LoggedChange[],
+): Promise<(ChangePayloads<Viewer> | null)[]> {
   const rows = await db<
     { key: number; slug: string; display_name: string; visibility: string }[]
   >`/* live.project */
     select key, slug, display_name, visibility from projects
     where key = any (${changes.flatMap((change) => change.keys)}::int[])`
-  const told = new Map(rows.map(({ key, ...project }) => [key, JSON.stringify({ project })]))
+  const payloads = new Map(rows.map(({ key, ...project }) => [key, JSON.stringify({ project })]))
   return changes.map(({ keys: [key] }) => {
-    const payload = key === undefined ? undefined : told.get(key)
-    return payload === undefined ? null : { show: () => ({ key: '', payload: () => payload }) }
+    const payload = key === undefined ? undefined : payloads.get(key)
+    return payload === undefined ? null : { payloadFor: () => ({ key: '', text: () => payload }) }
   })
 }

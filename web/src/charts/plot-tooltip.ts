@@ -11,11 +11,11 @@ const GAP = 8
 /** Below this width the tooltip is a sheet as wide as the screen. */
 const PHONE = 640
 
-export interface Tip {
+export interface Tooltip {
   element: HTMLElement
   hide(): void
   /** Returns the curve nearest to the cursor; null when it is over another plot. */
-  tell(u: uPlot, lines: readonly Line[], focused: string | null): { near: string | null; here: boolean }
+  update(u: uPlot, lines: readonly Line[], focused: string | null): { near: string | null; here: boolean }
 }
 
 interface Row {
@@ -24,7 +24,12 @@ interface Row {
   value: number
 }
 
-export function createTip(title: string, x: XKind, unit: string, colour: (name: string) => string): Tip {
+export function createTooltip(
+  title: string,
+  x: XKind,
+  unit: string,
+  colour: (name: string) => string,
+): Tooltip {
   const element = document.createElement('div')
   element.dataset.tip = title
   element.className =
@@ -49,7 +54,7 @@ export function createTip(title: string, x: XKind, unit: string, colour: (name: 
     name.textContent = row.line.name
     const value = document.createElement('span')
     value.className = 'whitespace-nowrap text-right'
-    value.textContent = told(row)
+    value.textContent = rowText(row)
     item.append(dot, name, value)
     return item
   }
@@ -57,7 +62,7 @@ export function createTip(title: string, x: XKind, unit: string, colour: (name: 
   return {
     element,
     hide,
-    tell(u, lines, focused) {
+    update(u, lines, focused) {
       const { left, top } = u.cursor
       const here = u.over.matches(':hover') && top !== undefined && top >= 0
       const seen = here ? lines : lines.filter(({ name }) => name === focused)
@@ -136,7 +141,7 @@ function move(element: HTMLElement, x: number, y: number): void {
 }
 
 /** With a mean both are told; of a group its spread, and over how many values. */
-function told({ line, i, value }: Row): string {
+function rowText({ line, i, value }: Row): string {
   const raw = line.values[i] as number
   if (line.band) return `${number(value)} ± ${number(line.band.std[i])} (n ${line.band.n[i]})`
   return line.mean && !Object.is(raw, value) ? `${number(value)} (${number(raw)})` : number(value)

@@ -1,7 +1,7 @@
 import type { readConfig } from '../config.ts'
 
 /** What the commands know of the process that runs them. */
-export interface Surroundings {
+export interface CommandContext {
   /** Reads and checks the settings. Throws a ConfigError. */
   settings: () => ReturnType<typeof readConfig>
   environment: Record<string, string | undefined>
