@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import { openGraph, type PrismaClient } from '../db/prisma.ts'
 import type { Sql } from '../db/sql.ts'
-import { createToken, listTokens, revokeToken, TOKEN_SCOPES, type Token } from '../domain/tokens/index.ts'
+import { createToken, listTokens, revokeToken, TOKEN_SCOPES } from '../domain/tokens/index.ts'
 import { commit, createWriter } from '../stream/commit.ts'
 import type { CommandContext } from './command-context.ts'
 import { onDatabase, onTables } from './database.ts'
@@ -33,7 +33,7 @@ export function tokenCommand({ settings }: CommandContext): Command {
           result: await createToken(tx, OPERATOR, id, { name, scope }, most, new Date()),
           changes: [],
         }))
-        console.error(`svc: made the token ${made.id} with the scope ${scope}`)
+        console.error(`svc: made the token ${made.token.id} with the scope ${scope}`)
         console.log(made.text)
       }),
     )
@@ -74,12 +74,13 @@ export function tokenCommand({ settings }: CommandContext): Command {
 
 async function list(prisma: PrismaClient, userId: string): Promise<void> {
   const rows = [['ID', 'NAME', 'SCOPE', 'ENDS IN', 'MADE', 'LAST USED']]
-  let last: Token | undefined
+  let after: { createdAt: string; id: string } | undefined
   do {
-    const page: Token[] = await listTokens(prisma, userId, { limit: 500, after: last })
-    for (const { id, name, scope, last4, createdAt, lastUsedAt } of page)
+    const page = await listTokens(prisma, userId, { limit: 500, after })
+    for (const { id, name, scope, last4, created_at: createdAt, last_used_at: lastUsedAt } of page)
       rows.push([id, name, scope, last4, createdAt.slice(0, 10), lastUsedAt?.slice(0, 10) ?? 'never'])
-    last = page.at(-1)
-  } while (last !== undefined)
+    const last = page.at(-1)
+    after = last && { createdAt: last.created_at, id: last.id }
+  } while (after !== undefined)
   printTable(rows)
 }

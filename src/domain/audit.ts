@@ -1,7 +1,9 @@
-import { instantOf } from '../db/instant.ts'
+import { z } from 'zod'
 import type { Prisma, PrismaClient } from '../db/prisma.ts'
 import type { Tx } from '../db/sql.ts'
 import type { Actor, Known } from './caller.ts'
+import { type Fields, instant, json, nullable, own, serial, text, type ViewOf } from './field.ts'
+import { recordViewsOf } from './record-view.ts'
 import { isUuid } from './uuid.ts'
 
 /** What is written down so that somebody can answer for it later. `subject` names its kind: `user:<id>`. */
@@ -77,24 +79,52 @@ export async function recordAudits(tx: Tx, actor: Actor, entries: AuditEntry[], 
     from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as x (action text, subject text, detail jsonb)`
 }
 
-function whoDid(actor: Actor): [id: string | null, via: AuditRecord['via'], address: string | null] {
+function whoDid(
+  actor: Actor,
+): [id: string | null, via: Known['via'] | 'operator' | 'sign-in', address: string | null] {
   if (actor.kind === 'known') return [actor.user.id, actor.via, actor.address ?? null]
   if (actor.kind === 'visitor') return [actor.user?.id ?? null, 'sign-in', actor.address]
   return [null, 'operator', null]
 }
 
-export interface AuditRecord {
-  id: number
-  at: string
-  /** Null once the account is gone, for an operator, and for a sign-in that failed. */
-  actor: { id: string; name: string } | null
-  via: Known['via'] | 'operator' | 'sign-in'
-  /** The network address that the request came from; null for what came from none, and before it was recorded. */
-  address: string | null
-  action: AuditEntry['action']
-  subject: string
-  detail: Record<string, unknown>
-}
+/** The fields of an entry of the audit log (contract §2). */
+export const auditFields = {
+  id: { type: serial, column: 'id', public: 'hidden' },
+  at: { type: instant, column: 'at', public: 'hidden' },
+  actor: {
+    type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
+    means: 'Null once the account is gone, for an operator, and for a sign-in that failed',
+    public: 'hidden',
+  },
+  via: {
+    type: text,
+    means: 'The kind of credential; `sign-in` during a sign-in, before there is one',
+    column: 'via',
+    public: 'hidden',
+  },
+  address: {
+    type: nullable(text),
+    means: 'The network address that the request came from; null for what came from none',
+    column: 'address',
+    public: 'hidden',
+  },
+  action: {
+    type: text,
+    means: 'Noun and verb, such as `batch.deleted`',
+    column: 'action',
+    public: 'hidden',
+  },
+  subject: {
+    type: text,
+    means: 'What it was done to, such as `batch:<id>`',
+    column: 'subject',
+    public: 'hidden',
+  },
+  detail: { type: json, column: 'detail', public: 'hidden' },
+} as const satisfies Fields
+
+/** An entry on the wire. */
+export type AuditRecord = ViewOf<typeof auditFields>
 
 /** Stands for a command that only the owner of its batch may read: it may carry a secret. */
 export const REDACTED = '[redacted]'
@@ -157,17 +187,12 @@ export async function listAudit(
     orderBy: NEWEST_ENTRY_FIRST,
     take: limit,
   })
-  return (await withoutOthersCommands(prisma, reader, entries)).map(({ id, at, actor, ...entry }) => ({
-    id: Number(id),
-    at: instantOf(at),
-    actor,
-    via: entry.via as AuditRecord['via'],
-    address: entry.address,
-    action: entry.action as AuditRecord['action'],
-    subject: entry.subject,
-    detail: entry.detail as AuditRecord['detail'],
-  }))
+  return (await withoutOthersCommands(prisma, reader, entries)).map(auditView)
 }
+
+const auditView = recordViewsOf<typeof auditFields, { actor: AuditRecord['actor'] }>(auditFields, {
+  actor: ({ actor }) => actor,
+})
 
 /** The entries with the commands of other people's batches redacted. */
 export async function withoutOthersCommands<Entry extends { subject: string; detail: Prisma.JsonValue }>(

@@ -53,6 +53,9 @@ const typed = <Value>(
 ): FieldType<Value> => ({ shape, graphql, sql, list, nullable: false })
 
 export const id = typed(z.string(), 'ID', 'text')
+export const uuid = typed(z.uuid(), 'ID', 'uuid')
+/** A key that the database counts up; text to GraphQL, as every ID. */
+export const serial = typed(z.int(), 'ID', 'bigint')
 export const ids = typed(z.array(z.string()), 'ID', 'text[]', true)
 export const text = typed(z.string(), 'String', 'text')
 export const texts = typed(z.array(z.string()), 'String', 'text[]', true)

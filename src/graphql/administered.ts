@@ -1,13 +1,19 @@
-import { instantOf } from '../db/instant.ts'
-import { type AuditFilter, auditWhere, NEWEST_ENTRY_FIRST, withoutOthersCommands } from '../domain/audit.ts'
+import {
+  type AuditFilter,
+  auditFields,
+  auditWhere,
+  NEWEST_ENTRY_FIRST,
+  withoutOthersCommands,
+} from '../domain/audit.ts'
 import { isPerson } from '../domain/caller.ts'
-import { isMuted, listRules, type Rule } from '../domain/notifications/index.ts'
+import { isMuted, listRules, type Rule, ruleFields } from '../domain/notifications/index.ts'
 import { storablePart } from '../domain/storable-text.ts'
-import { ownTokens } from '../domain/tokens/index.ts'
+import { ownTokens, tokenFields } from '../domain/tokens/index.ts'
 import { Problem } from '../problem.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { connectionCost, DERIVED } from './costs.ts'
+import { declared, declaredOfRecord } from './declared.ts'
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, pageSizes } from './paging.ts'
 import { PersonType, ViewerType } from './person.ts'
 import { ProjectType } from './project.ts'
@@ -17,25 +23,7 @@ import { ProjectType } from './project.ts'
 const RuleType = builder.objectRef<Rule>('Rule')
 builder.objectType(RuleType, {
   description: 'What is mailed (docs/notifications.md).',
-  fields: (t) => ({
-    id: t.id({ resolve: ({ id }) => id }),
-    name: t.string({ resolve: ({ name }) => name }),
-    trigger: t.string({ resolve: ({ trigger }) => trigger }),
-    condition: t.field({
-      type: 'JSON',
-      nullable: true,
-      description: 'Of a metric rule: key, op and value',
-      resolve: ({ condition }) => condition && { ...condition, value: condition.value ?? null },
-    }),
-    recipients: t.stringList({
-      nullable: true,
-      description: "Null: the project's",
-      resolve: ({ recipients }) => recipients,
-    }),
-    enabled: t.boolean({ resolve: ({ enabled }) => enabled }),
-    cooldownS: t.int({ resolve: ({ cooldownS }) => cooldownS }),
-    createdAt: t.field({ type: 'DateTime', resolve: ({ createdAt }) => createdAt }),
-  }),
+  fields: (t) => declared(t, ruleFields, {}, (rule) => rule),
 })
 
 const RulesType = builder.objectRef<{ items: Rule[] }>('ProjectRules')
@@ -84,23 +72,7 @@ const unlessForbidden = <T>(read: Promise<T>): Promise<T | null> =>
 const TokenType = builder.prismaObject('Token', {
   description: 'A token for programs, never the token itself.',
   select: { id: true },
-  fields: (t) => ({
-    id: t.exposeID('id'),
-    name: t.exposeString('name'),
-    scope: t.exposeString('scope', { description: 'reporter or read' }),
-    last4: t.exposeString('last4'),
-    createdAt: t.field({
-      type: 'DateTime',
-      select: { createdAt: true },
-      resolve: ({ createdAt }) => instantOf(createdAt),
-    }),
-    lastUsedAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      select: { lastUsedAt: true },
-      resolve: ({ lastUsedAt }) => lastUsedAt && instantOf(lastUsedAt),
-    }),
-  }),
+  fields: (t) => ({ ...declaredOfRecord(t, tokenFields) }),
 })
 
 builder.objectField(ViewerType, 'tokens', (t) =>
@@ -121,22 +93,16 @@ const EntryType = builder.prismaObject('AuditEntry', {
   // What redaction goes by.
   select: { id: true, subject: true, detail: true },
   fields: (t) => ({
-    id: t.id({ resolve: ({ id }) => String(id) }),
-    at: t.field({ type: 'DateTime', select: { at: true }, resolve: ({ at }) => instantOf(at) }),
+    ...declaredOfRecord(t, auditFields, ['actor', 'subject', 'detail']),
     actor: t.field({
       type: PersonType,
       nullable: true,
-      description: 'Null once the account is gone, for an operator, and for a sign-in that failed',
+      description: auditFields.actor.means,
       select: { actor: { select: { id: true, name: true } } },
       resolve: ({ actor }) => actor,
     }),
-    via: t.exposeString('via', { description: 'The kind of credential' }),
-    address: t.exposeString('address', {
-      nullable: true,
-      description: 'The network address that the request came from',
-    }),
-    action: t.exposeString('action', { description: 'Noun and verb, such as `batch.deleted`' }),
-    subject: t.exposeString('subject', { description: 'Such as `batch:<id>`' }),
+    // Always read, for redaction.
+    subject: t.string({ description: auditFields.subject.means, resolve: ({ subject }) => subject }),
     detail: t.field({ type: 'JSON', resolve: ({ detail }) => detail }),
   }),
 })

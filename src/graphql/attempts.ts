@@ -2,14 +2,17 @@ import { z } from 'zod'
 import {
   type Attempt,
   type AttemptPoints,
+  attemptFields,
   attemptsOfJobs,
   pointsOf,
   rerunsOfJobs,
   spanOf,
 } from '../domain/attempts/index.ts'
 import { drawSeries } from '../domain/metrics/index.ts'
+import { sharedAttempt } from '../domain/shares/index.ts'
 import { Problem } from '../problem.ts'
 import { builder } from './builder.ts'
+import { declared } from './declared.ts'
 import { JobType } from './job.ts'
 import type { JobNode } from './nodes.ts'
 import { drawingOf, EpochRange, keysArg, type Metric, MetricType, Sampling, spend } from './series.ts'
@@ -34,40 +37,7 @@ const AttemptType = builder.objectRef<Attempt>('Attempt')
 builder.objectType(AttemptType, {
   description:
     'One start of a job. Epochs that a later attempt of the batch reports again supersede its own.',
-  fields: (t) => ({
-    n: t.int({ description: 'Counted from 1 in its batch', resolve: ({ n }) => n }),
-    batchId: t.id({
-      description: 'Another one than that of the job: a rerun, or what was rerun',
-      resolve: (attempt) => attempt.batch_id,
-    }),
-    startedAt: t.field({ type: 'DateTime', resolve: (attempt) => attempt.started_at }),
-    endedAt: t.field({ type: 'DateTime', nullable: true, resolve: (attempt) => attempt.ended_at }),
-    status: t.field({ type: AttemptStatus, resolve: ({ status }) => status }),
-    failureReason: t.string({ nullable: true, resolve: (attempt) => attempt.failure_reason }),
-    epochs: t.int({ description: 'Distinct epochs that it reported', resolve: ({ epochs }) => epochs }),
-    firstEpoch: t.int({ nullable: true, resolve: (attempt) => attempt.first_epoch }),
-    lastEpoch: t.int({ nullable: true, resolve: (attempt) => attempt.last_epoch }),
-    supersededEpochs: t.int({
-      description: 'How many of them a later attempt of the batch reported again',
-      resolve: (attempt) => attempt.superseded_epochs,
-    }),
-    supersededRanges: t.field({
-      type: 'JSON',
-      description: 'From which to which epoch, in pairs: the first twenty stretches',
-      resolve: (attempt) => attempt.superseded_ranges,
-    }),
-    elapsedS: t.field({
-      type: 'Number',
-      nullable: true,
-      description: 'Null when nothing was heard of it after its start',
-      resolve: (attempt) => attempt.elapsed_s,
-    }),
-    complete: t.boolean({
-      description:
-        'False when retention purged events of it: its epochs and the reason of its failure are what is left',
-      resolve: ({ complete }) => complete,
-    }),
-  }),
+  fields: (t) => declared(t, attemptFields, { status: AttemptStatus }, (attempt) => attempt),
 })
 
 const PointsType = builder.objectRef<{ series: Metric[] } & Pick<AttemptPoints, 'complete'>>('AttemptMetrics')
@@ -101,7 +71,7 @@ builder.objectFields(JobType, (t) => ({
         const all = [...(own.get(row.key) ?? []), ...(share === null ? (reruns.get(row.key) ?? []) : [])]
         return all
           .toSorted((a, b) => Date.parse(a.started_at) - Date.parse(b.started_at))
-          .map((one) => (share === null ? one : { ...one, failure_reason: share.text(one.failure_reason) }))
+          .map((one) => (share === null ? one : sharedAttempt(one, share.text)))
       })
     },
     resolve: (job) => job,

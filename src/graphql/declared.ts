@@ -1,4 +1,5 @@
-import { type Fields, graphqlName } from '../domain/field.ts'
+import { type Field, type Fields, graphqlName } from '../domain/field.ts'
+import { recordName, shownValue } from '../domain/record-view.ts'
 import type { builder } from './builder.ts'
 
 type SchemaTypes = typeof builder.$inferSchemaTypes
@@ -30,6 +31,39 @@ export function declared<Node extends object>(
       ...(field.means !== undefined && { description: field.means }),
       resolve: (node: Node) => viewOf(node)[name as never],
       // The table's types are held against the view's where it is made; Pothos cannot follow them here.
+    } as never)
+  }
+  return found
+}
+
+/**
+ * The columns of an entity that Prisma reads, for its GraphQL type; only those that a query asks for are read.
+ * @param apart the fields that the type adds by itself, by their names in the table
+ */
+export function declaredOfRecord<Name extends string>(
+  t: object,
+  fields: Fields & Readonly<Record<Name, Field>>,
+  apart: readonly Name[] = [],
+): Declared<object> {
+  const found: Declared<object> = {}
+  for (const [name, field] of Object.entries(fields)) {
+    const inSchema = graphqlName(name, field)
+    if (inSchema === null || apart.some((other) => other === name)) continue
+    const { column, means, type } = field
+    if (column === undefined || type.graphql === null)
+      throw new Error(`the field ${name} is no column: the GraphQL type adds it`)
+    const key = recordName(column)
+    const isId = type.graphql === 'ID'
+    // Which builder it is depends on the entity, which the types of Pothos cannot leave open.
+    found[inSchema] = (t as FieldBuilder<object>).field({
+      type: type.list ? [type.graphql] : type.graphql,
+      nullable: type.nullable,
+      ...(means !== undefined && { description: means }),
+      select: { [key]: true },
+      resolve: (row: object) => {
+        const value = shownValue(row[key as never])
+        return isId && value !== null ? String(value) : value
+      },
     } as never)
   }
   return found

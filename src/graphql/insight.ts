@@ -1,4 +1,10 @@
-import { type AgentOfBatch, hostsOfBatches, type StepView, timelineOf } from '../domain/agents/index.ts'
+import {
+  type AgentOfBatch,
+  hostsOfBatches,
+  type StepView,
+  stepFields,
+  timelineOf,
+} from '../domain/agents/index.ts'
 import { type Summary, summaryOf } from '../domain/dashboard/index.ts'
 import { NO_ETA, type ShownEta } from '../domain/eta/index.ts'
 import { type Health, healthOf } from '../domain/health/index.ts'
@@ -7,6 +13,7 @@ import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import { DERIVED } from './costs.ts'
+import { declared } from './declared.ts'
 import { JobType } from './job.ts'
 import type { BatchNode } from './nodes.ts'
 
@@ -72,14 +79,7 @@ builder.objectType(ActorType, {
 const StepType = builder.objectRef<StepView>('TimelineStep')
 builder.objectType(StepType, {
   description: 'One thing that happened to a batch, with who did it.',
-  fields: (t) => ({
-    at: t.field({ type: 'DateTime', resolve: ({ at }) => at }),
-    step: t.string({ resolve: ({ step }) => step }),
-    kind: t.string({ description: 'stop, rerun, batch, share, agent or mail', resolve: ({ kind }) => kind }),
-    cmdId: t.id({ nullable: true, resolve: ({ cmd_id }) => cmd_id }),
-    actor: t.field({ type: ActorType, resolve: ({ actor }) => actor }),
-    detail: t.field({ type: 'JSON', resolve: ({ detail }) => detail }),
-  }),
+  fields: (t) => declared(t, stepFields, { actor: ActorType }, (step) => step),
 })
 
 const AgentType = builder.objectRef<AgentOfBatch>('BatchAgent')

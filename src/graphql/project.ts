@@ -1,6 +1,7 @@
 import { instantOf } from '../db/instant.ts'
 import type { Prisma } from '../db/prisma.ts'
 import { type KnownFields, knownFields } from '../domain/batches/index.ts'
+import { projectFields } from '../domain/projects/index.ts'
 import { builder } from './builder.ts'
 import { type Context, sees } from './context.ts'
 import { DERIVED } from './costs.ts'
@@ -75,7 +76,7 @@ export const ProjectType = builder.prismaNode('Project', {
     role: t.field({
       type: RoleType,
       nullable: true,
-      description: 'What you are in it',
+      description: projectFields.role.means,
       resolve: async ({ key }, _args, { memberships: standings }) => (await standings.load(key)).role,
     }),
     members: t.field({
@@ -103,7 +104,7 @@ export const ProjectType = builder.prismaNode('Project', {
     }),
     recipients: t.stringList({
       nullable: true,
-      description: 'Where mail of the project goes; null for those who are not in it',
+      description: `${projectFields.recipients.means}; null for others`,
       authScopes: ({ key }) => ({ inProject: key }),
       unauthorizedResolver: () => null,
       resolve: ({ recipients }) => recipients,

@@ -1,7 +1,8 @@
-import { instantOf } from '../db/instant.ts'
+import { shareFields } from '../domain/shares/index.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { DERIVED } from './costs.ts'
+import { declaredOfRecord } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
 import { PersonType } from './person.ts'
 
@@ -11,15 +12,8 @@ const PERSON = { select: { id: true, name: true } } as const
 /** A public link to a batch, never its token. */
 const ShareType = builder.prismaObject('Share', {
   fields: (t) => ({
-    id: t.exposeID('id'),
-    anonymous: t.exposeBoolean('anonymous', { description: 'Hides user, host, paths and log lines' }),
+    ...declaredOfRecord(t, shareFields, ['created_by']),
     createdBy: t.field({ type: PersonType, select: { creator: PERSON }, resolve: ({ creator }) => creator }),
-    createdAt: t.field({ type: 'DateTime', resolve: ({ createdAt }) => instantOf(createdAt) }),
-    expiresAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      resolve: ({ expiresAt }) => (expiresAt === null ? null : instantOf(expiresAt)),
-    }),
   }),
 })
 

@@ -1,16 +1,31 @@
+import { isObjectType } from 'graphql'
 import { describe, expect, test } from 'vitest'
+import { commandFields, hostFields, stepFields } from '../../src/domain/agents/index.ts'
+import { attemptFields } from '../../src/domain/attempts/index.ts'
+import { auditFields } from '../../src/domain/audit.ts'
+import { batchFields } from '../../src/domain/batches/index.ts'
 import {
   columnsOf,
   type Derived,
   type Fields,
   graphqlNames,
+  instant,
   nullable,
   sentBy,
+  serial,
   shapeOf,
   text,
   viewsOf,
 } from '../../src/domain/field.ts'
 import { jobFields } from '../../src/domain/jobs/index.ts'
+import { ruleFields } from '../../src/domain/notifications/index.ts'
+import { memberFields, projectFields } from '../../src/domain/projects/index.ts'
+import { recordViewsOf, selectionOf } from '../../src/domain/record-view.ts'
+import { shareFields } from '../../src/domain/shares/index.ts'
+import { tokenFields } from '../../src/domain/tokens/index.ts'
+import { buildSchema } from '../../src/graphql/schema.ts'
+
+const schema = buildSchema()
 
 // The fields of an entity, each declared once (domain/field.ts).
 
@@ -57,4 +72,51 @@ test('what an event says of a job is a field only if it is accepted', () => {
   expect(unit?.accepts('tokens')).toBe(true)
   expect(unit?.accepts('two\nlines')).toBe(false)
   expect(unit?.accepts(5)).toBe(false)
+})
+
+describe('an entity that Prisma reads', () => {
+  const stored = {
+    id: { type: serial, column: 'id', public: 'hidden' },
+    long_name: { type: text, column: 'long_name', public: 'hidden' },
+    created_at: { type: instant, column: 'created_at', public: 'hidden' },
+    owner: { type: text, public: 'hidden' },
+  } as const satisfies Fields
+
+  test('is read by the columns of its table alone', () => {
+    expect(selectionOf(stored)).toEqual({ id: true, longName: true, createdAt: true })
+  })
+
+  test('is shown under the names of the table, with times as text and large integers as numbers', () => {
+    const view = recordViewsOf<typeof stored, { person: { name: string } }>(stored, {
+      owner: ({ person }) => person.name,
+    })
+    const record = {
+      id: 5n,
+      longName: 'a',
+      createdAt: new Date(Date.UTC(2026, 0, 31)),
+      hash: 'secret',
+      person: { name: 'Ada' },
+    }
+    expect(view(record)).toEqual({ id: 5, long_name: 'a', created_at: '2026-01-31T00:00:00Z', owner: 'Ada' })
+  })
+})
+
+test.each([
+  ['AuditEntry', auditFields],
+  ['AgentCommand', commandFields],
+  ['Attempt', attemptFields],
+  ['Batch', batchFields],
+  ['Host', hostFields],
+  ['Job', jobFields],
+  ['Project', projectFields],
+  ['ProjectMember', memberFields],
+  ['Rule', ruleFields],
+  ['Share', shareFields],
+  ['TimelineStep', stepFields],
+  ['Token', tokenFields],
+])('the GraphQL type %s has the fields of its table', (name, table: Fields) => {
+  const type = schema.getType(name)
+  expect(isObjectType(type) ? Object.keys(type.getFields()) : []).toEqual(
+    expect.arrayContaining(graphqlNames(table)),
+  )
 })

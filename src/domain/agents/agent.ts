@@ -34,20 +34,22 @@ export const onlineSince = (now: Date): string => new Date(now.getTime() - ONLIN
 export const pendingSince = (now: Date): string => new Date(now.getTime() - EXPIRES_MS).toISOString()
 
 /** The steps of a command's life (contract §5). */
-export type Step =
-  | 'requested'
-  | 'seen_by_reporter'
-  | 'delivered'
-  | 'acknowledged'
-  | 'started'
-  | 'adopted'
-  | 'linked'
-  | 'sigterm'
-  | 'sigkill'
-  | 'exited'
-  | 'failed'
-  | 'expired'
-  | 'cancelled'
+export const STEPS = [
+  'requested',
+  'seen_by_reporter',
+  'delivered',
+  'acknowledged',
+  'started',
+  'adopted',
+  'linked',
+  'sigterm',
+  'sigkill',
+  'exited',
+  'failed',
+  'expired',
+  'cancelled',
+] as const
+export type Step = (typeof STEPS)[number]
 
 /** Those that an agent tells as they happen; the others follow from what it and people do. */
 export const REPORTED_STEPS = ['adopted', 'sigterm', 'sigkill'] as const satisfies readonly Step[]

@@ -1,36 +1,8 @@
 import type { Db } from '../../db/sql.ts'
 import { REDACTED } from '../audit.ts'
-import { type CommandKind, EXPIRES_MS, pendingSince, type Step } from './agent.ts'
+import { EXPIRES_MS, pendingSince } from './agent.ts'
 import type { CommandView } from './command-fields.ts'
-
-/** What happened to the batch itself, beside the steps of its stops and reruns. */
-export type HistoryStep =
-  | 'began'
-  | 'ended'
-  | 'edited'
-  | 'deleted'
-  | 'restored'
-  | 'shared'
-  | 'share_revoked'
-  | 'mail_sent'
-  | 'mail_unknown'
-  | 'mail_refused'
-  | 'mail_logged'
-  | 'agent_registered'
-  | 'agent_revoked'
-  | 'start_conflict'
-
-/** A step on the wire. */
-export interface StepView {
-  at: string
-  step: Step | HistoryStep
-  /** A stop, a rerun, or what else it is about. */
-  kind: CommandKind | 'batch' | 'share' | 'agent' | 'mail'
-  /** Null for what concerns the batch alone: its stop flag, its end. */
-  cmd_id: string | null
-  actor: { kind: 'user' | 'agent' | 'reporter' | 'service'; id: string | null; name: string | null }
-  detail: Record<string, unknown>
-}
+import type { StepView } from './step-fields.ts'
 
 /** For whom commands are read: that user alone reads those of its own batches. */
 export interface CommandReader {

@@ -12,7 +12,7 @@ export {
   type Step,
 } from './agent.ts'
 export { type CommandView, commandFields } from './command-fields.ts'
-export { type CommandReader, commandsOf, type StepView, timelineOf } from './commands.ts'
+export { type CommandReader, commandsOf, timelineOf } from './commands.ts'
 export {
   type Acknowledgement,
   acknowledge,
@@ -56,6 +56,7 @@ export {
   revokeAgent,
 } from './registration.ts'
 export { type RerunWish, requestRerun } from './rerun.ts'
+export { type StepView, stepFields } from './step-fields.ts'
 export { hostChanges } from './steps.ts'
 export { cancelCommand, flagSeenBefore, noteFlagSeen, queueStop, stopRequestOf } from './stop.ts'
 export { deliver, type WaitingCommand } from './waiting.ts'

@@ -3,8 +3,8 @@ import type { Db } from '../../db/sql.ts'
 import { STOP_REASON } from '../batches/index.ts'
 import { numberOf, typeCodes, writeNumber } from '../events/index.ts'
 import { attemptsIn, type Bounds, type Mark } from './attempt.ts'
+import type { Attempt } from './attempt-fields.ts'
 import { type AttemptedJob, type Latest, latestAttempts } from './latest.ts'
-import type { Attempt } from './view.ts'
 
 /** Of a job that began more often, the latest so many attempts are told of. */
 const MAX_ATTEMPTS = 500

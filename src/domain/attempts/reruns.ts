@@ -2,8 +2,8 @@ import type { Db } from '../../db/sql.ts'
 import { visibleProjectsFilter } from '../access.ts'
 import type { Caller } from '../caller.ts'
 import { readJobs } from '../jobs/index.ts'
+import type { Attempt } from './attempt-fields.ts'
 import { type AttemptedJob, latestAttempts } from './latest.ts'
-import type { Attempt } from './view.ts'
 
 /** How far back reruns of reruns are followed, and how far forth from there. */
 const FARTHEST_BACK = 20

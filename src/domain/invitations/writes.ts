@@ -5,7 +5,7 @@ import type { Change } from '../../stream/change.ts'
 import { visibleProject } from '../access.ts'
 import { recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
-import type { Member } from '../projects/index.ts'
+import type { MemberView } from '../projects/index.ts'
 import { findAccount } from '../users/index.ts'
 import { isUuid } from '../uuid.ts'
 import { type Invitation, listInvitations } from './reads.ts'
@@ -19,11 +19,8 @@ interface Done<T> {
 const TASK = 'account_mail'
 
 export interface Invited {
-  member: Member
-  /** member: they were one before, and only the role changed. */
-  state: 'member' | 'invited'
-  /** Null for a member. */
-  invitationId: string | null
+  /** Of the state `member`: they were one before, and only the role changed. */
+  member: MemberView
   created: boolean
 }
 
@@ -50,17 +47,17 @@ export async function inviteMember(
   const account = await findAccount(tx, email)
   if (account === undefined) throw new Problem('user_not_found', { detail: 'No account has that address' })
   if (account.id === project.ownerId) throw new Problem('already_owner')
-  const person = { userId: account.id, name: account.name, email: account.email, role }
+  const person = { user_id: account.id, name: account.name, email: account.email, role }
   const note = (action: 'project.member_set' | 'project.member_invited', detail: Record<string, unknown>) =>
     recordAudit(tx, actor, { action, subject: `project:${slug}`, detail }, now)
 
-  const [member] = await tx<{ createdAt: string }[]>`/* invitations.change_member */
+  const [member] = await tx<{ created_at: string }[]>`/* invitations.change_member */
     update project_members set role = ${role} where project_key = ${project.key} and user_id = ${account.id}
-    returning created_at "createdAt"`
+    returning created_at`
   if (member !== undefined) {
     await note('project.member_set', { user: account.id, role })
     return {
-      result: { member: { ...person, ...member }, state: 'member', invitationId: null, created: false },
+      result: { member: { state: 'member', ...person, ...member }, created: false },
       changes: [{ channel: `project:${slug}`, type: 'access', keys: [project.key] }],
     }
   }
@@ -87,9 +84,7 @@ export async function inviteMember(
   }
   return {
     result: {
-      member: { ...person, createdAt: row.createdAt },
-      state: 'invited',
-      invitationId: row.id,
+      member: { state: 'invited', invitation_id: row.id, ...person, created_at: row.createdAt },
       created: row.created,
     },
     changes: [],

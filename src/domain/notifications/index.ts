@@ -30,8 +30,8 @@ export {
   type EnabledRule,
   type Happening,
   OPS,
-  type Rule,
   TRIGGERS,
   type Trigger,
 } from './rule.ts'
+export { type Rule, type RuleView, ruleFields } from './rule-fields.ts'
 export { createRule, deleteRule, muteBatch, type RuleFields, testRule, updateRule } from './writes.ts'

@@ -3,7 +3,8 @@ import { type Db, type Fragment, type Sql, transaction } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { STOP_REASON } from '../batches/index.ts'
 import { eventTypeCode, typeCodes } from '../events/index.ts'
-import type { Condition, Rule, Trigger } from './rule.ts'
+import type { Condition, Trigger } from './rule.ts'
+import type { RuleFields } from './writes.ts'
 
 export const PREVIEW_DAYS = 7
 /** What a preview may take of the database. */
@@ -17,7 +18,7 @@ const MAX_MS = 20_000
 export async function previewRule(
   sql: Sql,
   projectKey: number,
-  rule: Pick<Rule, 'trigger' | 'condition' | 'cooldownS'>,
+  rule: Pick<RuleFields, 'trigger' | 'condition' | 'cooldown_s'>,
   now: Date,
 ): Promise<{ fired: number; since: string; days: number }> {
   const since = instantOf(new Date(now.getTime() - PREVIEW_DAYS * 86_400_000))
@@ -33,7 +34,7 @@ export async function previewRule(
   return {
     fired: countMails(
       times.map(({ at }) => Date.parse(at)),
-      rule.cooldownS,
+      rule.cooldown_s,
     ),
     since,
     days: PREVIEW_DAYS,
@@ -55,7 +56,7 @@ function countMails(times: number[], cooldownS: number): number {
 function timesOf(
   db: Db,
   projectKey: number,
-  { trigger, condition }: Pick<Rule, 'trigger' | 'condition'>,
+  { trigger, condition }: Pick<RuleFields, 'trigger' | 'condition'>,
   since: string,
 ): Fragment {
   // An agent concerns a project that it had batches from within a week (domain/health/watch-agents.ts).

@@ -1,9 +1,13 @@
+import { fragment } from '../../db/sql-fragment.ts'
 import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { type VisibleProject, visibleBatch, visibleProject } from '../access.ts'
 import type { Caller } from '../caller.ts'
+import { columnsOf, words } from '../field.ts'
 import { isUuid } from '../uuid.ts'
-import type { Rule } from './rule.ts'
+import { type Rule, ruleFields } from './rule-fields.ts'
+
+const COLUMNS = words(columnsOf(ruleFields, 'r'))
 
 export interface RulePosition {
   createdAt: string
@@ -18,8 +22,8 @@ export async function listRules(
 ): Promise<Rule[]> {
   const { limit, after, id } = page
   return db<Rule[]>`/* notifications.rules */
-    select r.id, p.slug project, r.name, r.trigger, r.condition, r.recipients, r.enabled, r.cooldown_s "cooldownS",
-      r.created_at "createdAt"
+    select ${fragment(db, COLUMNS)}, p.slug project,
+      case when r.condition is not null then '{"value": null}' || r.condition end condition
     from notification_rules r join projects p on p.key = r.project_key
     where r.project_key = ${projectKey} and ${id === undefined ? db`true` : db`r.id = ${id}::uuid`}
       and ${after === undefined ? db`true` : db`(r.created_at, r.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}

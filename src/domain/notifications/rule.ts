@@ -20,21 +20,7 @@ export type Op = (typeof OPS)[number]
 export interface Condition {
   key: string
   op: Op
-  value?: number | undefined
-}
-
-/** A rule as its project's people see it. */
-export interface Rule {
-  id: string
-  project: string
-  name: string
-  trigger: Trigger
-  condition: Condition | null
-  /** Null: the project's. */
-  recipients: string[] | null
-  enabled: boolean
-  cooldownS: number
-  createdAt: string
+  value?: number | null | undefined
 }
 
 /** A rule as matching needs it. */

@@ -7,12 +7,15 @@ import { type AuditEntry, recordAudit } from '../audit.ts'
 import type { Known } from '../caller.ts'
 import { enqueue } from './happened.ts'
 import { administeredProject, administeredRule, listRules } from './reads.ts'
-import type { Rule } from './rule.ts'
+import type { Condition } from './rule.ts'
+import type { Rule } from './rule-fields.ts'
 
 /** Rules of one project: each costs every group of its events a little. */
 const MAX_RULES = 100
 
-export type RuleFields = Pick<Rule, 'name' | 'trigger' | 'condition' | 'recipients' | 'enabled' | 'cooldownS'>
+export type RuleFields = Pick<Rule, 'name' | 'trigger' | 'recipients' | 'enabled' | 'cooldown_s'> & {
+  condition: Condition | null
+}
 
 /** @throws Problem project_not_found, forbidden, too_many_rules */
 export async function createRule(
@@ -30,7 +33,7 @@ export async function createRule(
   const [row] = await tx<{ id: string }[]>`/* notifications.create_rule */
     insert into notification_rules (project_key, name, trigger, condition, recipients, enabled, cooldown_s, created_at)
     values (${project.key}, ${fields.name}, ${fields.trigger}, ${conditionJson(fields)}::text::jsonb,
-      ${fields.recipients}::text[], ${fields.enabled}, ${fields.cooldownS}, ${instantOf(now)})
+      ${fields.recipients}::text[], ${fields.enabled}, ${fields.cooldown_s}, ${instantOf(now)})
     returning id`
   const id = row?.id as string
   await audit(tx, actor, 'rule.created', slug, { rule: id, trigger: fields.trigger }, now)
@@ -60,7 +63,7 @@ export async function updateRule(
   await tx`/* notifications.update_rule */
     update notification_rules set name = ${wanted.name}, trigger = ${wanted.trigger},
       condition = ${conditionJson(wanted)}::text::jsonb, recipients = ${wanted.recipients}::text[],
-      enabled = ${wanted.enabled}, cooldown_s = ${wanted.cooldownS},
+      enabled = ${wanted.enabled}, cooldown_s = ${wanted.cooldown_s},
       last_mail_at = case when trigger = ${wanted.trigger} and (enabled or not ${wanted.enabled}) then last_mail_at end
     where id = ${id}`
   await audit(
@@ -123,7 +126,7 @@ export async function muteBatch(
 }
 
 const conditionJson = ({ condition }: RuleFields): string | null =>
-  condition === null ? null : JSON.stringify(condition)
+  condition === null ? null : JSON.stringify({ ...condition, value: condition.value ?? undefined })
 
 const audit = (
   tx: Tx,

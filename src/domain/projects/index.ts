@@ -9,12 +9,13 @@ export {
 export { normalProjectName, projectNameFault, projectNameKey, projectNameTaken } from './name.ts'
 export { fillNameKeys } from './name-keys.ts'
 export { maySee, maySendEvents, type ProjectAccess, projectQuota } from './project.ts'
+export { type MemberView, memberFields, type ProjectView, projectFields } from './project-fields.ts'
 export {
   type CreatedPosition,
   listMembers,
   listProjects,
-  type Member,
   type MemberPosition,
-  type Project,
+  type ProjectRow,
+  projectView,
 } from './reads.ts'
 export { createProject, removeMember, setRecipients, updateProject } from './writes.ts'

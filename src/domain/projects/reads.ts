@@ -1,20 +1,21 @@
+import { fragment } from '../../db/sql-fragment.ts'
 import type { Db } from '../../db/sql.ts'
-import { callerMay, type Visibility, visibleProjectsFilter } from '../access.ts'
+import { callerMay, visibleProjectsFilter } from '../access.ts'
 import type { Caller } from '../caller.ts'
+import { columnsOf, viewsOf, words } from '../field.ts'
+import { type MemberView, type ProjectView, projectFields } from './project-fields.ts'
 
-/** A project as a caller sees it (specification §2.3). */
-export interface Project {
-  key: number
-  slug: string
-  displayName: string
-  visibility: Visibility
-  owner: { id: string; name: string }
-  /** The caller's own role. */
-  role: 'owner' | 'member' | 'viewer' | null
-  /** Null for those who are not in it (contract §2: no recipients for visitors). */
-  recipients: string[] | null
-  createdAt: string
-}
+/** A project as a caller sees it: `recipients` is null for those who are not in it (contract §2: none for visitors). */
+export type ProjectRow = Omit<ProjectView, 'recipients'> & { key: number; recipients: string[] | null }
+
+/** Makes the view of a row. */
+export const projectView = viewsOf<typeof projectFields, [row: ProjectRow]>(projectFields, {
+  owner: ({ owner }) => owner,
+  role: ({ role }) => role,
+  recipients: ({ recipients }) => recipients ?? undefined,
+})
+
+const COLUMNS = words(columnsOf(projectFields, 'p'))
 
 /** Where the next page of a list goes on: after this one. */
 export interface CreatedPosition {
@@ -27,12 +28,11 @@ export async function listProjects(
   db: Db,
   caller: Caller,
   page: { limit: number; after: CreatedPosition | undefined; keys?: number[] },
-): Promise<Project[]> {
+): Promise<ProjectRow[]> {
   const { limit, after, keys } = page
   const userId = caller.kind === 'known' ? caller.user.id : null
-  const rows = await db<Project[]>`/* projects.list */
-    select p.key, p.slug, p.display_name "displayName", p.visibility,
-      jsonb_build_object('id', u.id, 'name', u.name) owner, p.created_at "createdAt",
+  const rows = await db<ProjectRow[]>`/* projects.list */
+    select p.key, ${fragment(db, COLUMNS)}, jsonb_build_object('id', u.id, 'name', u.name) owner,
       case when p.owner_id = ${userId}::uuid then 'owner' else m.role end as role,
       p.recipients
     from projects p
@@ -45,16 +45,8 @@ export async function listProjects(
   return rows.map((row) => ({ ...row, recipients: knowsMembers(caller, row) ? row.recipients : null }))
 }
 
-const knowsMembers = (caller: Caller, { visibility, owner, role }: Project): boolean =>
+const knowsMembers = (caller: Caller, { visibility, owner, role }: ProjectRow): boolean =>
   callerMay('know_members', caller, { visibility, ownerId: owner.id, role: role === 'owner' ? null : role })
-
-export interface Member {
-  userId: string
-  name: string
-  email: string
-  role: 'owner' | 'member' | 'viewer'
-  createdAt: string
-}
 
 export interface MemberPosition {
   createdAt: string
@@ -66,14 +58,14 @@ export async function listMembers(
   db: Db,
   projectKey: number,
   page: { limit: number; after: MemberPosition | undefined },
-): Promise<Member[]> {
+): Promise<MemberView[]> {
   const { limit, after } = page
-  return db<Member[]>`/* projects.members */
+  return db<MemberView[]>`/* projects.members */
     with members as (
       select user_id, role, created_at from project_members where project_key = ${projectKey}
       union all
       select owner_id, 'owner', created_at from projects where key = ${projectKey})
-    select m.user_id "userId", u.name, u.email, m.role, m.created_at "createdAt"
+    select 'member' state, m.user_id, u.name, u.email, m.role, m.created_at
     from members m join users u on u.id = m.user_id
     where ${after === undefined ? db`true` : db`(m.created_at, m.user_id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}
     order by m.created_at desc, m.user_id desc limit ${limit}`

@@ -1,3 +1,4 @@
+import { type Attempt, attemptFields } from '../attempts/index.ts'
 import { type BatchView, batchFields } from '../batches/index.ts'
 import type { Exposure, Fields } from '../field.ts'
 import { type JobView, jobFields } from '../jobs/index.ts'
@@ -15,10 +16,15 @@ const exposedOf = (fields: Fields): Exposed =>
 
 export const PUBLIC_BATCH = exposedOf(batchFields)
 export const PUBLIC_JOB = exposedOf(jobFields)
+const PUBLIC_ATTEMPT = exposedOf(attemptFields)
 
 /** A batch as callers without an account are shown it: its declared fields alone. */
 export const publicBatch = (batch: BatchView): BatchView => declared(batch, PUBLIC_BATCH)
 export const publicJob = (job: JobView): JobView => declared(job, PUBLIC_JOB)
+
+/** An attempt as a share shows it; `text` leaves a text as it is, or makes it anonymous. */
+export const sharedAttempt = (attempt: Attempt, text: <T>(value: T) => T): Attempt =>
+  exposed(attempt, PUBLIC_ATTEMPT, text)
 
 /** The public fields of a view as an anonymous share shows them. */
 export const exposed = <View extends object>(view: View, fields: Exposed, scrub: <T>(value: T) => T): View =>

@@ -1,14 +1,10 @@
+import { fragment } from '../../db/sql-fragment.ts'
 import type { Db } from '../../db/sql.ts'
+import { columnsOf, words } from '../field.ts'
 import { isShareToken, shareTokenHash } from './share.ts'
+import { type ShareView, shareFields } from './share-fields.ts'
 
-/** A share as those see it who may make one: never its token. */
-export interface Share {
-  id: string
-  anonymous: boolean
-  createdBy: { id: string; name: string }
-  createdAt: string
-  expiresAt: string | null
-}
+const COLUMNS = words(columnsOf(shareFields, 's'))
 
 export interface SharePosition {
   createdAt: string
@@ -20,11 +16,10 @@ export async function listShares(
   db: Db,
   batchKey: number,
   page: { limit: number; after: SharePosition | undefined },
-): Promise<Share[]> {
+): Promise<ShareView[]> {
   const { limit, after } = page
-  return db<Share[]>`/* shares.list */
-    select s.id, s.anonymous, jsonb_build_object('id', u.id, 'name', u.name) "createdBy", s.created_at "createdAt",
-      s.expires_at "expiresAt"
+  return db<ShareView[]>`/* shares.list */
+    select ${fragment(db, COLUMNS)}, jsonb_build_object('id', u.id, 'name', u.name) created_by
     from shares s join users u on u.id = s.created_by
     where s.batch_key = ${batchKey} and s.revoked_at is null
       and ${after === undefined ? db`true` : db`(s.created_at, s.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}

@@ -1,19 +1,10 @@
-import { instantOf } from '../../db/instant.ts'
 import type { Prisma, PrismaClient } from '../../db/prisma.ts'
 import type { Db } from '../../db/sql.ts'
 import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import type { CallerUser } from '../caller.ts'
+import { recordViewsOf, selectionOf } from '../record-view.ts'
 import { isWhole, type TokenKind, type TokenScope, tokenHash, tokenKind } from './token.ts'
-
-/** A token as its owner sees it: never the token itself. */
-export interface Token {
-  id: string
-  name: string
-  scope: TokenScope
-  last4: string
-  createdAt: string
-  lastUsedAt: string | null
-}
+import { type TokenView, tokenFields } from './token-fields.ts'
 
 /** Where the next page of a list of tokens begins: after this one. */
 export interface TokenPosition {
@@ -99,21 +90,18 @@ export async function listTokens(
   prisma: PrismaClient,
   userId: string,
   page: { limit: number; after: TokenPosition | undefined },
-): Promise<Token[]> {
+): Promise<TokenView[]> {
   const { where, orderBy } = ownTokens(userId)
   const found = await prisma.token.findMany({
     where: page.after === undefined ? where : { ...where, ...createdBefore(page.after) },
-    select: { id: true, name: true, scope: true, last4: true, createdAt: true, lastUsedAt: true },
+    select: selectionOf(tokenFields),
     orderBy,
     take: page.limit,
   })
-  return found.map(({ createdAt, lastUsedAt, scope, ...token }) => ({
-    ...token,
-    scope: scope as TokenScope,
-    createdAt: instantOf(createdAt),
-    lastUsedAt: lastUsedAt && instantOf(lastUsedAt),
-  }))
+  return found.map(tokenView)
 }
+
+const tokenView = recordViewsOf(tokenFields, {})
 
 /** Keyset pagination in the order of creation. Tokens are made with whole milliseconds, so a Date has all of it. */
 const createdBefore = ({ createdAt, id }: TokenPosition) => ({

@@ -1,11 +1,15 @@
+import { fragment } from '../../db/sql-fragment.ts'
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { recordAudit } from '../audit.ts'
 import type { Actor } from '../caller.ts'
+import { columnsOf, words } from '../field.ts'
 import { holdQuota } from '../quotas.ts'
 import { isUuid } from '../uuid.ts'
-import type { Token } from './reads.ts'
 import { makeToken, type TokenScope, tokenHash } from './token.ts'
+import { type TokenView, tokenFields } from './token-fields.ts'
+
+const COLUMNS = words(columnsOf(tokenFields, 't'))
 
 /**
  * Makes a token for the user `userId`. `text` is the token itself: shown this once, kept nowhere.
@@ -18,7 +22,7 @@ export async function createToken(
   wanted: { name: string; scope: TokenScope },
   most: number,
   now: Date,
-): Promise<Token & { text: string }> {
+): Promise<{ token: TokenView; text: string }> {
   await holdQuota(tx, userId, { what: 'tokens', most, setting: 'SVC_MAX_TOKENS_PER_USER' }, async () => {
     const [row] = await tx<{ n: number }[]>`/* tokens.count */
       select count(*)::int n from tokens
@@ -26,14 +30,14 @@ export async function createToken(
     return row?.n ?? 0
   })
   const text = makeToken(wanted.scope)
-  const [token] = await tx<Token[]>`/* tokens.create */
-    insert into tokens (user_id, name, scope, hash, last4, created_at)
+  const [token] = await tx<TokenView[]>`/* tokens.create */
+    insert into tokens as t (user_id, name, scope, hash, last4, created_at)
     values (${userId}, ${wanted.name}, ${wanted.scope}, ${tokenHash(text)}, ${text.slice(-4)}, ${now.toISOString()})
-    returning id, name, scope, last4, created_at as "createdAt", last_used_at as "lastUsedAt"`
+    returning ${fragment(tx, COLUMNS)}`
   if (token === undefined) throw new Error('the token was not stored')
   const detail = { name: token.name, scope: token.scope, last4: token.last4 }
   await recordAudit(tx, actor, { action: 'token.created', subject: `token:${token.id}`, detail }, now)
-  return { ...token, text }
+  return { token, text }
 }
 
 /** Revokes a token of the user `userId`: refused from the next request on. Throws `token_not_found`, also for another's. */

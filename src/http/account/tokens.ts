@@ -2,21 +2,15 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { cursorOf } from '../../domain/cursors.ts'
-import { createToken, listTokens, revokeToken, TOKEN_SCOPES, type Token } from '../../domain/tokens/index.ts'
+import { shapeOf } from '../../domain/field.ts'
+import { createToken, listTokens, revokeToken, TOKEN_SCOPES, tokenFields } from '../../domain/tokens/index.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 
-const tokenShape = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  scope: z.enum(TOKEN_SCOPES),
-  last4: z.string(),
-  created_at: shapes.instant,
-  last_used_at: shapes.instant.nullable(),
-})
+const tokenShape = shapeOf(tokenFields)
 const cursor = cursorOf('tokens', shapes.creationPosition)
 
 /** Tokens for programs (contract §3): the caller's own, made and revoked in person only. */
@@ -42,8 +36,8 @@ export function tokenRoutes(app: FastifyInstance, { config, prisma, writer, now 
         limit: limit + 1,
         after: cursor.read(request.query.cursor),
       })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
-      return { items: rows.map(show), next_cursor }
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      return { items: [...rows], next_cursor }
     },
   )
 
@@ -66,7 +60,7 @@ export function tokenRoutes(app: FastifyInstance, { config, prisma, writer, now 
         changes: [],
       }))
       reply.header('cache-control', 'no-store')
-      return reply.code(201).send({ ...show(made), token: made.text })
+      return reply.code(201).send({ ...made.token, token: made.text })
     },
   )
 
@@ -92,12 +86,3 @@ export function tokenRoutes(app: FastifyInstance, { config, prisma, writer, now 
     },
   )
 }
-
-const show = (token: Token): z.output<typeof tokenShape> => ({
-  id: token.id,
-  name: token.name,
-  scope: token.scope,
-  last4: token.last4,
-  created_at: token.createdAt,
-  last_used_at: token.lastUsedAt,
-})

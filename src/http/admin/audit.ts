@@ -1,27 +1,18 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { type AuditRecord, exportAudit, listAudit } from '../../domain/audit.ts'
+import { type AuditRecord, auditFields, exportAudit, listAudit } from '../../domain/audit.ts'
 import { cursorOf } from '../../domain/cursors.ts'
 import { csvRow } from '../../domain/export/index.ts'
+import { shapeOf } from '../../domain/field.ts'
 import { instantText } from '../../domain/instant-text.ts'
 import type { Services } from '../../services.ts'
 import { administratorOnly } from '../request/credentials.ts'
 import { filterText } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
-import * as shapes from '../request/shapes.ts'
 import { sendFile } from '../server/file-answer.ts'
 
-const entryShape = z.object({
-  id: z.int(),
-  at: shapes.instant,
-  actor: z.object({ id: z.string(), name: z.string() }).nullable(),
-  via: z.string().describe('The kind of credential; `sign-in` during a sign-in, before there is one'),
-  address: z.string().nullable().describe('The network address that the request came from'),
-  action: z.string().describe('Noun and verb, such as `batch.deleted`'),
-  subject: z.string().describe('What it was done to, such as `batch:<id>`'),
-  detail: z.record(z.string(), z.unknown()),
-})
+const entryShape = shapeOf(auditFields)
 
 const filters = {
   subject: filterText.optional().describe('Entries about this only, such as `batch:<id>`'),

@@ -3,12 +3,12 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
 import {
-  COMMAND_KINDS,
   type CommandReader,
   cancelCommand,
   commandFields,
   commandsOf,
   requestRerun,
+  stepFields,
   timelineOf,
 } from '../../domain/agents/index.ts'
 import type { Caller } from '../../domain/caller.ts'
@@ -21,21 +21,13 @@ import { personOnly, readersOnly } from '../request/credentials.ts'
 import * as shapes from '../request/shapes.ts'
 
 const storable = z.string().refine(isStorable, 'must be without NUL characters and lone surrogates')
-const text = z.string().nullable()
 const readerOf = (caller: Caller): CommandReader => ({
   userId: caller.kind === 'known' ? caller.user.id : null,
 })
 
 const commandShape = shapeOf(commandFields)
 
-const stepShape = z.object({
-  at: shapes.instant,
-  step: z.string(),
-  kind: z.enum([...COMMAND_KINDS, 'batch', 'share', 'agent', 'mail']),
-  cmd_id: text.describe('Null for the stop flag and the end of the batch'),
-  actor: z.object({ kind: z.enum(['user', 'agent', 'reporter', 'service']), id: text, name: text }),
-  detail: z.record(z.string(), z.unknown()),
-})
+const stepShape = shapeOf(stepFields)
 
 /** Running a batch again, and what agents did about it (contract §4, §5; specification §3.3). */
 export function rerunRoutes(app: FastifyInstance, services: Services): void {

@@ -5,6 +5,7 @@ import { visibleBatch } from '../../domain/access.ts'
 import { readBatches } from '../../domain/batches/index.ts'
 import { ANONYMOUS } from '../../domain/caller.ts'
 import { cursorOf } from '../../domain/cursors.ts'
+import { shapeOf } from '../../domain/field.ts'
 import { instantText } from '../../domain/instant-text.ts'
 import { listJobsOfBatch } from '../../domain/jobs/index.ts'
 import { positionOf } from '../../domain/keyset-pages.ts'
@@ -17,7 +18,7 @@ import {
   listShares,
   openShare,
   revokeShare,
-  type Share,
+  shareFields,
 } from '../../domain/shares/index.ts'
 import { Problem } from '../../problem.ts'
 import { clockOf, type Services } from '../../services.ts'
@@ -28,20 +29,7 @@ import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 import { asMade, batchShape, jobShape } from './batch-shapes.ts'
 
-const shareShape = z.object({
-  id: z.uuid(),
-  anonymous: z.boolean(),
-  created_by: z.object({ id: z.string(), name: z.string() }),
-  created_at: shapes.instant,
-  expires_at: shapes.instant.nullable(),
-})
-const show = (share: Share): z.output<typeof shareShape> => ({
-  id: share.id,
-  anonymous: share.anonymous,
-  created_by: share.createdBy,
-  created_at: share.createdAt,
-  expires_at: share.expiresAt,
-})
+const shareShape = shapeOf(shareFields)
 
 /** Public links to one batch (contract §4 "Shares"). */
 export function shareRoutes(app: FastifyInstance, services: Services): void {
@@ -117,8 +105,8 @@ export function shareRoutes(app: FastifyInstance, services: Services): void {
       const { limit, cursor: text } = request.query
       const cursor = cursorOf(`shares ${batch.key}`, shapes.creationPosition)
       const found = await listShares(sql, batch.key, { limit: limit + 1, after: cursor.read(text) })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
-      return { items: rows.map(show), next_cursor }
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      return { items: [...rows], next_cursor }
     },
   )
 

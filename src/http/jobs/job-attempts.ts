@@ -2,8 +2,16 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
-import { type Attempt, attemptsOfJobs, pointsOf, rerunsOfJobs, spanOf } from '../../domain/attempts/index.ts'
-import { findJobs, JOB_STATES, type JobRow } from '../../domain/jobs/index.ts'
+import {
+  type Attempt,
+  attemptFields,
+  attemptsOfJobs,
+  pointsOf,
+  rerunsOfJobs,
+  spanOf,
+} from '../../domain/attempts/index.ts'
+import { shapeOf } from '../../domain/field.ts'
+import { findJobs, type JobRow } from '../../domain/jobs/index.ts'
 import { drawSeries } from '../../domain/metrics/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
@@ -14,35 +22,7 @@ import * as shapes from '../request/shapes.ts'
 import { type Asked as AskedSeries, points, seriesShape } from '../series/metrics.ts'
 import { type ShownSeries, sendSeries } from '../series/series-json.ts'
 
-const attemptShape = z.object({
-  n: z.int().describe('Counted from 1 in its batch'),
-  batch_id: z.string().describe('Another one than was asked about: a rerun, or what was rerun'),
-  started_at: shapes.instant,
-  ended_at: shapes.instant.nullable().describe('Null while it runs, and where nothing told of its end'),
-  status: z
-    .enum([...JOB_STATES, 'superseded'])
-    .describe('`superseded`: the next attempt of the batch began without a word of its end'),
-  failure_reason: z.string().nullable(),
-  epochs: z.int().describe('Distinct epochs that it reported'),
-  first_epoch: z.int().nullable(),
-  last_epoch: z.int().nullable(),
-  superseded_epochs: z.int().describe('How many of them a later attempt of the batch reported again'),
-  superseded_ranges: z
-    .array(z.tuple([z.int(), z.int()]))
-    .describe('From which to which epoch: the first twenty stretches'),
-  elapsed_s: z
-    .union([z.number(), z.string()])
-    .nullable()
-    .describe(
-      'Seconds; "NaN" or "Infinity" where so reported; null when nothing was heard of it after its start',
-    ),
-  complete: z
-    .boolean()
-    .describe(
-      'False when retention purged events of it: its epochs and the reason of its failure are what is left',
-    ),
-}) satisfies z.ZodType<Attempt>
-
+const attemptShape = shapeOf(attemptFields)
 const ofJob = z.object({ id: z.string(), job_id: z.string() })
 const ofAttempt = ofJob.extend({ n: numberText(z.int().min(1).max(2_147_483_647)) })
 const epoch = numberText(z.int().min(-2_147_483_648).max(2_147_483_647)).optional()

@@ -5,13 +5,15 @@ import { visibleProject } from '../../domain/access.ts'
 import { addressesOf, requestConfirmations } from '../../domain/addresses/index.ts'
 import type { Caller } from '../../domain/caller.ts'
 import { cursorOf } from '../../domain/cursors.ts'
+import { shapeOf } from '../../domain/field.ts'
 import { inviteMember } from '../../domain/invitations/index.ts'
 import {
   createProject,
   listMembers,
   listProjects,
-  type Member,
-  type Project,
+  memberFields,
+  projectFields,
+  projectView,
   removeMember,
   setRecipients,
   updateProject,
@@ -31,43 +33,8 @@ const slug = z
 const visibility = z.enum(['private', 'public'])
 const bySlug = z.object({ slug: z.string() })
 
-const projectShape = z.object({
-  slug: z.string(),
-  display_name: z.string(),
-  visibility,
-  owner: z.object({ id: z.string(), name: z.string() }),
-  role: z.enum(['owner', 'member', 'viewer']).nullable().describe('What the caller is in it'),
-  recipients: z.array(z.string()).optional().describe('Where mail goes; for those in the project'),
-  created_at: shapes.instant,
-})
-const memberShape = z.object({
-  state: z.enum(['member', 'invited']).describe('invited: they have not accepted yet'),
-  invitation_id: z.uuid().optional().describe('Of somebody who is invited'),
-  user_id: z.string(),
-  name: z.string(),
-  email: z.string(),
-  role: z.enum(['owner', 'member', 'viewer']),
-  created_at: shapes.instant,
-})
-
-const show = (project: Project): z.output<typeof projectShape> => ({
-  slug: project.slug,
-  display_name: project.displayName,
-  visibility: project.visibility,
-  owner: project.owner,
-  role: project.role,
-  ...(project.recipients === null ? {} : { recipients: project.recipients }),
-  created_at: project.createdAt,
-})
-const showMember = (member: Member, invitationId: string | null = null): z.output<typeof memberShape> => ({
-  state: invitationId === null ? 'member' : 'invited',
-  ...(invitationId !== null && { invitation_id: invitationId }),
-  user_id: member.userId,
-  name: member.name,
-  email: member.email,
-  role: member.role,
-  created_at: member.createdAt,
-})
+const projectShape = shapeOf(projectFields)
+const memberShape = shapeOf(memberFields)
 
 const cursor = cursorOf(
   'projects',
@@ -83,7 +50,7 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
   async function showOne(caller: Caller, key: number) {
     const [project] = await listProjects(sql, caller, { limit: 1, after: undefined, keys: [key] })
     if (project === undefined) throw new Problem('project_not_found')
-    return show(project)
+    return projectView(project)
   }
 
   routes.get(
@@ -101,11 +68,11 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
       const { limit } = request.query
       const after = cursor.read(request.query.cursor)
       const found = await listProjects(sql, await request.caller(), { limit: limit + 1, after })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, key }) => ({
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ created_at: createdAt, key }) => ({
         createdAt,
         key,
       }))
-      return { items: rows.map(show), next_cursor }
+      return { items: rows.map(projectView), next_cursor }
     },
   )
 
@@ -188,11 +155,16 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
       const { limit, cursor: text } = request.query
       const cursor = cursorOf(`members ${project.key}`, shapes.creationPosition)
       const found = await listMembers(sql, project.key, { limit: limit + 1, after: cursor.read(text) })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, userId }) => ({
-        createdAt,
-        id: userId,
-      }))
-      return { items: rows.map((one) => showMember(one)), next_cursor }
+      const { rows, next_cursor } = pageFrom(
+        found,
+        limit,
+        cursor,
+        ({ created_at: createdAt, user_id: id }) => ({
+          createdAt,
+          id,
+        }),
+      )
+      return { items: [...rows], next_cursor }
     },
   )
 
@@ -218,7 +190,7 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
     async (request, reply) => {
       const caller = await request.person()
       const { email, role, confirm_unverified: confirmUnverified } = request.body
-      const { member, created, invitationId } = await commit(writer, (tx) =>
+      const { member, created } = await commit(writer, (tx) =>
         inviteMember(
           tx,
           caller,
@@ -228,7 +200,7 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
           now(),
         ),
       )
-      return reply.code(created ? 201 : 200).send(showMember(member, invitationId))
+      return reply.code(created ? 201 : 200).send(member)
     },
   )
 

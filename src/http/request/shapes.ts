@@ -12,6 +12,10 @@ export const byId = z.object({ id: z.string() })
 
 /** Where a list of things that are ordered by their creation goes on. */
 export const creationPosition = z.object({ createdAt: instantText, id: z.uuid() })
+export const createdAtOf = ({ created_at: createdAt, id }: { created_at: string; id: string }) => ({
+  createdAt,
+  id,
+})
 
 /** One line that people read: no control characters, no half of a surrogate pair. */
 export const label = z

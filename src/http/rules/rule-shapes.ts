@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { OPS, type Rule, type RuleFields, TRIGGERS } from '../../domain/notifications/index.ts'
+import { shapeOf } from '../../domain/field.ts'
+import {
+  OPS,
+  type Rule,
+  type RuleFields,
+  type RuleView,
+  ruleFields,
+  TRIGGERS,
+} from '../../domain/notifications/index.ts'
 import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
 import * as shapes from '../request/shapes.ts'
@@ -27,20 +35,7 @@ export const counted = {
   cooldown_s: cooldown.default(600).describe('After a mail, none for so many seconds'),
 }
 
-export const ruleShape = z.object({
-  id: z.uuid(),
-  project: z.string(),
-  name: z.string(),
-  trigger,
-  condition: z.object({ key: z.string(), op: z.enum(OPS), value: z.number().nullable() }).nullable(),
-  recipients: z.array(z.string()).nullable().describe("Null: the project's"),
-  unconfirmed: z
-    .array(z.string())
-    .describe('Own recipients that are not mailed until their owners confirm them'),
-  enabled: z.boolean(),
-  cooldown_s: z.int(),
-  created_at: shapes.instant,
-})
+export const ruleShape = shapeOf(ruleFields)
 export const mailShape = z.object({
   configured: z.boolean().describe('False: no mail server is set, so mail is only logged'),
 })
@@ -51,20 +46,12 @@ export const previewShape = z.object({
 })
 
 /** @param open addresses, in lower case, that may not be mailed yet */
-export const show = (rule: Rule, open: ReadonlySet<string>): z.output<typeof ruleShape> => ({
-  id: rule.id,
-  project: rule.project,
-  name: rule.name,
-  trigger: rule.trigger,
-  condition: rule.condition === null ? null : { ...rule.condition, value: rule.condition.value ?? null },
-  recipients: rule.recipients,
+export const show = (rule: Rule, open: ReadonlySet<string>): RuleView => ({
+  ...rule,
   unconfirmed: (rule.recipients ?? []).filter((email) => open.has(email.toLowerCase())),
-  enabled: rule.enabled,
-  cooldown_s: rule.cooldownS,
-  created_at: rule.createdAt,
 })
 
-export const conditionOf = (given: z.output<typeof condition> | null | undefined): Rule['condition'] =>
+export const conditionOf = (given: z.output<typeof condition> | null | undefined): RuleFields['condition'] =>
   given == null
     ? null
     : {
@@ -88,7 +75,7 @@ export function refuseMismatch({ trigger, condition }: Pick<RuleFields, 'trigger
     return
   }
   if (condition === null) throw fault('condition', 'is needed for the trigger metric')
-  if (condition.op !== 'is_nan' && condition.value === undefined) {
+  if (condition.op !== 'is_nan' && condition.value == null) {
     throw fault('condition.value', `is needed for the operator ${condition.op}`)
   }
 }

@@ -86,7 +86,7 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
       const { limit, cursor: text } = request.query
       const cursor = cursorFor(project.key)
       const found = await listRules(sql, project.key, { limit: limit + 1, after: cursor.read(text) })
-      const { rows, next_cursor } = pageFrom(found, limit, cursor, ({ createdAt, id }) => ({ createdAt, id }))
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
       const open = await openOf(sql, project.key)
       return { items: rows.map((rule) => show(rule, open)), next_cursor, mail }
     },
@@ -119,7 +119,7 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
         condition: conditionOf(body.condition),
         recipients: ownRecipients(body.recipients),
         enabled: body.enabled,
-        cooldownS: body.cooldown_s,
+        cooldown_s: body.cooldown_s,
       }
       refuseMismatch(fields)
       const done = await write(async (tx) => {
@@ -146,8 +146,8 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
     },
     async (request) => {
       const project = await administeredProject(sql, await request.person(), request.params.slug)
-      const { trigger, cooldown_s: cooldownS } = request.body
-      const rule = { trigger, cooldownS, condition: conditionOf(request.body.condition) }
+      const { trigger, cooldown_s } = request.body
+      const rule = { trigger, cooldown_s, condition: conditionOf(request.body.condition) }
       refuseMismatch(rule)
       return previewRule(sql, project.key, rule, now())
     },
@@ -194,14 +194,14 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
     },
     async (request) => {
       const caller = await request.person()
-      const { name, trigger, enabled, cooldown_s: cooldownS, ...given } = request.body
+      const { name, trigger, enabled, cooldown_s, ...given } = request.body
       const change: Partial<RuleFields> = {
         ...(name !== undefined && { name }),
         ...(trigger !== undefined && { trigger }),
         ...(given.condition !== undefined && { condition: conditionOf(given.condition) }),
         ...(given.recipients !== undefined && { recipients: ownRecipients(given.recipients) }),
         ...(enabled !== undefined && { enabled }),
-        ...(cooldownS !== undefined && { cooldownS }),
+        ...(cooldown_s !== undefined && { cooldown_s }),
       }
       const done = await write(async (tx) => {
         const rule = await updateRule(tx, caller, request.params.id, change, refuseMismatch, now())

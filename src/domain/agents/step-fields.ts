@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { type Fields, id, instant, json, nullable, own, type ViewOf, word } from '../field.ts'
+import { COMMAND_KINDS, STEPS } from './agent.ts'
+
+/** What happened to the batch itself, beside the steps of its stops and reruns. */
+const HISTORY = [
+  'began',
+  'ended',
+  'edited',
+  'deleted',
+  'restored',
+  'shared',
+  'share_revoked',
+  'mail_sent',
+  'mail_unknown',
+  'mail_refused',
+  'mail_logged',
+  'agent_registered',
+  'agent_revoked',
+  'start_conflict',
+] as const
+
+const text = z.string().nullable()
+
+/** The fields of a step of a batch's timeline (contract §4). None is visible to visitors. */
+export const stepFields = {
+  at: { type: instant, public: 'hidden' },
+  step: { type: word([...STEPS, ...HISTORY]), public: 'hidden' },
+  kind: {
+    type: word([...COMMAND_KINDS, 'batch', 'share', 'agent', 'mail']),
+    means: 'stop, rerun, batch, share, agent or mail',
+    public: 'hidden',
+  },
+  cmd_id: {
+    type: nullable(id),
+    means: 'Null for what concerns no command, such as the stop flag and the end of the batch',
+    public: 'hidden',
+  },
+  actor: {
+    type: own(z.object({ kind: z.enum(['user', 'agent', 'reporter', 'service']), id: text, name: text })),
+    public: 'hidden',
+  },
+  detail: { type: json, public: 'hidden' },
+} as const satisfies Fields
+
+/** A step on the wire. */
+export type StepView = ViewOf<typeof stepFields>

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import {
+  type Fields,
+  flag,
+  id,
+  instant,
+  int,
+  jsonOf,
+  nullable,
+  number,
+  own,
+  text,
+  type ViewOf,
+} from '../field.ts'
+import { JOB_STATES } from '../jobs/index.ts'
+
+/** The fields of an attempt of a job (contract §4). None is stored: attempts are read from the events. */
+export const attemptFields = {
+  n: { type: int, means: 'Counted from 1 in its batch', public: 'shown' },
+  batch_id: {
+    type: id,
+    means: 'Another one than that of the job: a rerun, or what was rerun',
+    public: 'shown',
+  },
+  started_at: { type: instant, public: 'shown' },
+  ended_at: {
+    type: nullable(instant),
+    means: 'Null while it runs, and where no event says when it ended',
+    public: 'shown',
+  },
+  status: {
+    type: own(z.enum([...JOB_STATES, 'superseded'])),
+    means: '`superseded`: the next attempt of the batch began before this one reported its end',
+    public: 'shown',
+  },
+  failure_reason: { type: nullable(text), public: 'scrubbed' },
+  epochs: { type: int, means: 'Distinct epochs that it reported', public: 'shown' },
+  first_epoch: { type: nullable(int), public: 'shown' },
+  last_epoch: { type: nullable(int), public: 'shown' },
+  superseded_epochs: {
+    type: int,
+    means: 'How many of them a later attempt of the batch reported again',
+    public: 'shown',
+  },
+  superseded_ranges: {
+    type: jsonOf(z.array(z.tuple([z.int(), z.int()]))),
+    means: 'From which to which epoch, in pairs: the first twenty stretches',
+    public: 'shown',
+  },
+  elapsed_s: {
+    type: nullable(number),
+    means: 'Seconds; "NaN" or "Infinity" where so reported; null without any event after its start',
+    public: 'shown',
+  },
+  complete: {
+    type: flag,
+    means: 'False when retention purged events of it: only its epochs and the reason of its failure are left',
+    public: 'shown',
+  },
+} as const satisfies Fields
+
+/** An attempt on the wire. */
+export type Attempt = ViewOf<typeof attemptFields>

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import {
+  type Fields,
+  flag,
+  instant,
+  int,
+  jsonOf,
+  nullable,
+  text,
+  texts,
+  uuid,
+  type ViewOf,
+  word,
+} from '../field.ts'
+import { OPS, TRIGGERS } from './rule.ts'
+
+/** The fields of a rule, for those who administer its project (contract §7). */
+export const ruleFields = {
+  id: { type: uuid, column: 'id', public: 'hidden' },
+  project: { type: text, graphql: null, public: 'hidden' },
+  name: { type: text, column: 'name', public: 'hidden' },
+  trigger: { type: word(TRIGGERS), column: 'trigger', public: 'hidden' },
+  condition: {
+    type: nullable(jsonOf(z.object({ key: z.string(), op: z.enum(OPS), value: z.number().nullable() }))),
+    means: 'Of a metric rule: key, op and value',
+    public: 'hidden',
+  },
+  recipients: {
+    type: nullable(texts),
+    means: "Null: the project's",
+    column: 'recipients',
+    public: 'hidden',
+  },
+  unconfirmed: {
+    type: texts,
+    means: 'Own recipients that are not mailed until their owners confirm them',
+    graphql: null,
+    public: 'hidden',
+  },
+  enabled: { type: flag, column: 'enabled', public: 'hidden' },
+  cooldown_s: {
+    type: int,
+    means: 'After a mail, none for so many seconds',
+    column: 'cooldown_s',
+    public: 'hidden',
+  },
+  created_at: { type: instant, column: 'created_at', public: 'hidden' },
+} as const satisfies Fields
+
+/** A rule on the wire. */
+export type RuleView = ViewOf<typeof ruleFields>
+/** A rule as it is stored; which of its recipients are confirmed is known to domain/addresses. */
+export type Rule = Omit<RuleView, 'unconfirmed'>

@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import { type Fields, instant, nullable, own, text, texts, uuid, type ViewOf, word } from '../field.ts'
+
+export const ROLES = ['owner', 'member', 'viewer'] as const
+
+/** The fields of a project (specification §2.3). Through a share only `slug` and `visibility` are read (graphql/project.ts). */
+export const projectFields = {
+  slug: { type: text, column: 'slug', public: 'shown' },
+  display_name: { type: text, column: 'display_name', public: 'shown' },
+  visibility: { type: own(z.enum(['private', 'public'])), column: 'visibility', public: 'shown' },
+  owner: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'shown' },
+  role: { type: nullable(own(z.enum(ROLES))), means: 'What the caller is in it', public: 'shown' },
+  recipients: {
+    type: texts,
+    means: 'Where mail of the project goes; for those in the project',
+    optional: true,
+    public: 'hidden',
+  },
+  created_at: { type: instant, column: 'created_at', public: 'shown' },
+} as const satisfies Fields
+
+/** A project on the wire. */
+export type ProjectView = ViewOf<typeof projectFields>
+
+/** The fields of a member of a project, or of somebody who is invited. */
+export const memberFields = {
+  state: {
+    type: word(['member', 'invited']),
+    means: 'invited: they have not accepted yet',
+    graphql: null,
+    public: 'hidden',
+  },
+  invitation_id: {
+    type: uuid,
+    means: 'Of somebody who is invited',
+    optional: true,
+    graphql: null,
+    public: 'hidden',
+  },
+  user_id: { type: text, graphql: null, public: 'hidden' },
+  name: { type: text, graphql: null, public: 'hidden' },
+  email: { type: text, public: 'hidden' },
+  role: { type: own(z.enum(ROLES)), public: 'hidden' },
+  created_at: { type: instant, public: 'hidden' },
+} as const satisfies Fields
+
+/** A member on the wire. */
+export type MemberView = ViewOf<typeof memberFields>

@@ -1,0 +1,19 @@
+import { z } from 'zod'
+import { type Fields, flag, instant, nullable, own, uuid, type ViewOf } from '../field.ts'
+
+/** The fields of a share (specification §2.3 "Share"), for those who may make one: never its token. */
+export const shareFields = {
+  id: { type: uuid, column: 'id', public: 'hidden' },
+  anonymous: {
+    type: flag,
+    means: 'Hides user, host, paths and log lines',
+    column: 'anonymous',
+    public: 'hidden',
+  },
+  created_by: { type: own(z.object({ id: z.string(), name: z.string() })), public: 'hidden' },
+  created_at: { type: instant, column: 'created_at', public: 'hidden' },
+  expires_at: { type: nullable(instant), means: 'Null: never', column: 'expires_at', public: 'hidden' },
+} as const satisfies Fields
+
+/** A share on the wire. */
+export type ShareView = ViewOf<typeof shareFields>
