@@ -1,5 +1,5 @@
-import { fragment } from '../../db/sql-fragment.ts'
 import type { Db } from '../../db/sql.ts'
+import { fragment } from '../../db/sql-fragment.ts'
 import { Problem } from '../../problem.ts'
 import { type VisibleProject, visibleBatch, visibleProject } from '../access.ts'
 import type { Caller } from '../caller.ts'

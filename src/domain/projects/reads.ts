@@ -1,5 +1,5 @@
-import { fragment } from '../../db/sql-fragment.ts'
 import type { Db } from '../../db/sql.ts'
+import { fragment } from '../../db/sql-fragment.ts'
 import { callerMay, visibleProjectsFilter } from '../access.ts'
 import type { Caller } from '../caller.ts'
 import { columnsOf, viewsOf, words } from '../field.ts'

@@ -1,5 +1,5 @@
-import { fragment } from '../../db/sql-fragment.ts'
 import type { Db } from '../../db/sql.ts'
+import { fragment } from '../../db/sql-fragment.ts'
 import { columnsOf, words } from '../field.ts'
 import { isShareToken, shareTokenHash } from './share.ts'
 import { type ShareView, shareFields } from './share-fields.ts'

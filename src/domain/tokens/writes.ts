@@ -1,5 +1,5 @@
-import { fragment } from '../../db/sql-fragment.ts'
 import type { Tx } from '../../db/sql.ts'
+import { fragment } from '../../db/sql-fragment.ts'
 import { Problem } from '../../problem.ts'
 import { recordAudit } from '../audit.ts'
 import type { Actor } from '../caller.ts'
