@@ -12,7 +12,7 @@ import codegen from '../codegen.ts'
 import { CONFIG_KEYS, readConfig } from '../src/config.ts'
 import { openGraph } from '../src/db/prisma.ts'
 import { openSql } from '../src/db/sql.ts'
-import { createDashboardMemory } from '../src/domain/dashboard/index.ts'
+import { createDashboardCache } from '../src/domain/dashboard/index.ts'
 import { eventJsonSchema } from '../src/domain/events/index.ts'
 import { createLive } from '../src/domain/live/index.ts'
 import { buildSchema, schemaText } from '../src/graphql/schema.ts'
@@ -54,7 +54,7 @@ async function openapi(): Promise<unknown> {
       maxProjects: config.quotas.projects,
       maxSeries: config.maxSeriesPerJob,
     }),
-    dashboardMemory: createDashboardMemory(),
+    dashboardCache: createDashboardCache(),
     live,
     sse: {
       serveEvents: never,

@@ -9,7 +9,7 @@ import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, STREAM_READS } from './db/sql.ts'
 import { AGENT_MAIL_TASK } from './domain/agents/index.ts'
 import type { Caller } from './domain/caller.ts'
-import { createDashboardMemory } from './domain/dashboard/index.ts'
+import { createDashboardCache } from './domain/dashboard/index.ts'
 import { createLive } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
 import { fillNameKeys } from './domain/projects/index.ts'
@@ -167,7 +167,7 @@ export async function startApp(
     const graph = openGraph(url, { max: 5, readTimeoutS: config.timeouts.read })
     closers.push(() => graph.close())
     const schema = buildSchema()
-    const dashboardMemory = createDashboardMemory()
+    const dashboardCache = createDashboardCache()
     const contextFor = (caller: Caller, following: Following) =>
       createContext({
         caller,
@@ -175,7 +175,7 @@ export async function startApp(
         prisma: graph.prisma,
         clock: clock(),
         live: following,
-        dashboardMemory,
+        dashboardCache,
         mailConfigured: config.smtp !== undefined,
       })
     const sse = createSse({
@@ -193,7 +193,7 @@ export async function startApp(
       writer,
       ingest,
       live,
-      dashboardMemory,
+      dashboardCache,
       sse,
       now,
       get startedAt() {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import type { PrismaClient } from './db/prisma.ts'
 import type { Sql } from './db/sql.ts'
-import type { DashboardMemory } from './domain/dashboard/index.ts'
+import type { DashboardCache } from './domain/dashboard/index.ts'
 import type { Live } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
 import type { Sse } from './graphql/sse.ts'
@@ -23,7 +23,7 @@ export interface Services {
   /** Who may follow which channels, and the hub that tells every change. */
   live: Live
   /** The sums of the dashboard, kept from request to request. */
-  dashboardMemory: DashboardMemory
+  dashboardCache: DashboardCache
   /** Writes streams to clients. */
   sse: Sse
   now: () => Date

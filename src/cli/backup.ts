@@ -16,7 +16,7 @@ export async function runBackup(file: string, config: Config): Promise<void> {
       file,
       now: new Date(),
       signal,
-      progress: (rows, bytes) => progress.tell(`saved ${amountOf(rows, bytes)}`),
+      progress: (rows, bytes) => progress.update(`saved ${amountOf(rows, bytes)}`),
     }),
   )
   const seconds = ((performance.now() - begun) / 1000).toFixed(1)

@@ -40,7 +40,7 @@ export async function demo(options: {
     name: 'demo',
     scope: 'reporter',
   })
-  const events = asOfNow(readRecording(), new Date())
+  const events = shiftedToNow(readRecording(), new Date())
   try {
     await send(api, reporter.token, events)
     const batch = `/api/batches/${encodeURIComponent(events[0]?.batch_id ?? '')}`
@@ -171,7 +171,7 @@ const readRecording = (): RecordedEvent[] =>
     .map((line) => JSON.parse(line) as RecordedEvent)
 
 /** The same training under a new id and new event ids, moved in time so that its last event is now. */
-export function asOfNow(events: readonly RecordedEvent[], now: Date): RecordedEvent[] {
+export function shiftedToNow(events: readonly RecordedEvent[], now: Date): RecordedEvent[] {
   const shift = now.getTime() - Math.max(...events.map((event) => Date.parse(event.timestamp)))
   const moved = (text: string): string => new Date(Date.parse(text) + shift).toISOString()
   const began = moved(events[0]?.timestamp ?? now.toISOString())

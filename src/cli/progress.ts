@@ -1,13 +1,13 @@
 const EVERY_MS = 2_000
 
 /** Tells on standard error how far a long work is, every two seconds: on a terminal in one line. */
-export function createProgress(): { tell(text: string): void; end(text: string): void } {
+export function createProgress(): { update(text: string): void; end(text: string): void } {
   const terminal = process.stderr.isTTY === true
   let next = performance.now() + EVERY_MS
   const write = (text: string, end: string): boolean =>
     process.stderr.write(terminal ? `\r\x1b[K${text}${end}` : `${text}\n`)
   return {
-    tell(text) {
+    update(text) {
       if (performance.now() < next) return
       next = performance.now() + EVERY_MS
       write(`svc: ${text}`, '')

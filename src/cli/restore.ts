@@ -20,7 +20,7 @@ export async function runRestore(
       replace,
       now: new Date(),
       signal,
-      progress: (step, rows, bytes) => progress.tell(`${step} ${amountOf(rows, bytes)}`),
+      progress: (step, rows, bytes) => progress.update(`${step} ${amountOf(rows, bytes)}`),
     }),
   )
   const seconds = ((performance.now() - begun) / 1000).toFixed(1)

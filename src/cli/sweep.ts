@@ -14,13 +14,13 @@ export async function runSweep({ dryRun }: { dryRun: boolean }, config: Config):
     const sweeper = openSweeper(config, url)
     try {
       if (dryRun) {
-        tell(await sweeper.survey(), 'would go', 'Nothing would go.')
+        printCounts(await sweeper.survey(), 'would go', 'Nothing would go.')
         return
       }
       const done = await sweeper.sweep(stopSignal())
       if (done === undefined) throw new Error('a server sweeps at this moment: see its log')
       const rows = Object.entries(done).map(([kind, n]) => ({ kind, project: null, n }))
-      tell(
+      printCounts(
         rows.filter(({ n }) => n > 0),
         'went',
         'Nothing was past its time.',
@@ -31,7 +31,7 @@ export async function runSweep({ dryRun }: { dryRun: boolean }, config: Config):
   })
 }
 
-function tell(
+function printCounts(
   rows: readonly { kind: string; project: string | null; n: number }[],
   what: string,
   none: string,

@@ -7,7 +7,7 @@ import { ensureCluster } from './embedded/cluster.ts'
 import { chooseHome, dataFolder } from './embedded/home.ts'
 import { type Lease, takeLease } from './embedded/leases.ts'
 import { inspectPostmaster, killOrphans, removeStale, stopPostmaster } from './embedded/postmaster.ts'
-import { askServer } from './embedded/proof.ts'
+import { askServer } from './embedded/server-check.ts'
 import { choosePort, commandLine, isFree } from './embedded/settings.ts'
 
 export interface EmbeddedOptions {

@@ -72,14 +72,14 @@ export const recordAudit = (tx: Tx, actor: Actor, entry: AuditEntry, now: Date):
 
 /** Several entries of one deed. */
 export async function recordAudits(tx: Tx, actor: Actor, entries: AuditEntry[], now: Date): Promise<void> {
-  const [id, via, address] = whoDid(actor)
+  const [id, via, address] = actorCondition(actor)
   await tx`/* audit.record */
     insert into audit_log (at, actor_id, via, address, action, subject, detail)
     select ${now.toISOString()}::timestamptz, ${id}::uuid, ${via}, ${address}, action, subject, coalesce(detail, '{}')
     from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as x (action text, subject text, detail jsonb)`
 }
 
-function whoDid(
+function actorCondition(
   actor: Actor,
 ): [id: string | null, via: Known['via'] | 'operator' | 'sign-in', address: string | null] {
   if (actor.kind === 'known') return [actor.user.id, actor.via, actor.address ?? null]

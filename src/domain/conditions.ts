@@ -7,7 +7,7 @@ import type { Db } from '../db/sql.ts'
  * The number as part of the statement. Of a limit that is a parameter PostgreSQL assumes a tenth of all rows: the more
  * rows, the more expensive the generic plan seems, until it plans every time.
  */
-export const written = (db: Db, count: number): Fragment => db.unsafe(String(Math.trunc(count)))
+export const literalNumber = (db: Db, count: number): Fragment => db.unsafe(String(Math.trunc(count)))
 
 /** `a and b and …`; true when there is none. */
 export const every = (db: Db, conditions: readonly Fragment[]): Fragment =>
@@ -21,16 +21,16 @@ export const some = (db: Db, conditions: readonly Fragment[]): Fragment =>
 export const oneOf = (db: Db, column: Fragment, values: string[]): Fragment =>
   values.length === 1
     ? db`${column} = ${values[0] as string}`
-    : db`${column} in (${listed(db, values, (v) => db`${v}`)})`
+    : db`${column} in (${commaList(db, values, (v) => db`${v}`)})`
 
 /** The same without regard to case, and in the first 200 characters, for columns indexed by `filter_text(column)`. */
 export const oneOfAnyCase = (db: Db, column: Fragment, values: string[]): Fragment =>
   values.length === 1
     ? db`filter_text(${column}) = filter_text(${values[0] as string})`
-    : db`filter_text(${column}) in (${listed(db, values, (v) => db`filter_text(${v})`)})`
+    : db`filter_text(${column}) in (${commaList(db, values, (v) => db`filter_text(${v})`)})`
 
-const listed = (db: Db, values: string[], one: (value: string) => Fragment): Fragment =>
+const commaList = (db: Db, values: string[], one: (value: string) => Fragment): Fragment =>
   values.slice(1).reduce((list, v) => db`${list}, ${one(v)}`, one(values[0] as string))
 
 /** The text as a LIKE pattern that means itself. */
-export const likeLiterally = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
+export const escapeLike = (text: string): string => text.replace(/[\\%_]/g, '\\$&')

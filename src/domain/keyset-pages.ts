@@ -1,6 +1,6 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../db/sql.ts'
-import { every, written } from './conditions.ts'
+import { every, literalNumber } from './conditions.ts'
 
 /**
  * Keyset pages of `batches` or `jobs` (as `t`) in any order: one page of all rows, of some parents together, or for each of
@@ -87,7 +87,7 @@ export function keysetPages(db: Db, plan: PagePlan, by: SortBy, { limit, after }
     from ${db(plan.table)} t ${plan.joins ?? db``} ${sortColumns(db, by)}
     where ${every(db, [...scope, ...conditions])}
     order by ${orderOf(db, by, db`t`)}
-    limit ${written(db, limit)}`
+    limit ${literalNumber(db, limit)}`
   const { scope } = plan
   if ('each' in scope) {
     return db`
@@ -100,7 +100,7 @@ export function keysetPages(db: Db, plan: PagePlan, by: SortBy, { limit, after }
       select 0::bigint parent, w.*
       from unnest(${[...keys]}::bigint[]) as s (key)
       cross join lateral (${walk(db`t.${db(plan.column)} = s.key`)}) w
-      order by ${orderOf(db, by, db`w`)} limit ${written(db, limit)}`
+      order by ${orderOf(db, by, db`w`)} limit ${literalNumber(db, limit)}`
   }
   return db`select 0::bigint parent, w.* from (${walk(inScope(db, plan))}) w`
 }

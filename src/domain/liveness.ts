@@ -52,10 +52,10 @@ export function lossBySilence(batch: { status: string; heardAt: string }, clock:
     batch.status === 'running' &&
     canEvaluate(clock.lostAfterMin, clock) &&
     silentMs > clock.lostAfterMin * MINUTE_MS
-  return lost ? `no events for ${silence(silentMs)}` : null
+  return lost ? `no events for ${silenceReason(silentMs)}` : null
 }
 
-const silence = (ms: number): string =>
+const silenceReason = (ms: number): string =>
   ms < 2 * MINUTE_MS ? `${Math.floor(ms / 1000)} s` : `${Math.floor(ms / MINUTE_MS)} min`
 
 /** Before this a running batch that was last heard of then is lost; null while nothing is judged. */

@@ -18,7 +18,7 @@ import { builder } from './builder.ts'
 import { connectionCost, LOOKUP } from './costs.ts'
 import { declared } from './declared.ts'
 import type { BatchNode } from './nodes.ts'
-import { connectionType, DEFAULT_PAGE_SIZE, firstUpTo, MAX_PAGE_SIZE, pageOf } from './paging.ts'
+import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 
 /** Agents on hosts, and what they were told to do (contract §5); as REST shows them. */
@@ -52,7 +52,7 @@ builder.queryField('hosts', (t) =>
       first: t.arg.int({
         required: true,
         defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstUpTo(MAX_PAGE_SIZE.hosts),
+        validate: firstArgument(MAX_PAGE_SIZE.hosts),
       }),
       after: t.arg.string(),
     },
@@ -134,7 +134,7 @@ builder.objectField(BatchType, 'agentCommands', (t) =>
       first: t.arg.int({
         required: true,
         defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstUpTo(MAX_PAGE_SIZE.commands),
+        validate: firstArgument(MAX_PAGE_SIZE.commands),
       }),
       after: t.arg.string(),
     },

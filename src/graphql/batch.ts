@@ -18,7 +18,7 @@ import {
   BatchStatusType,
   batchFilter,
   batchOrder,
-  COLUMNS_SAID,
+  COLUMNS_DESCRIPTION,
   columnsIn,
 } from './batch-filters.ts'
 import { builder } from './builder.ts'
@@ -28,7 +28,7 @@ import { declared } from './declared.ts'
 import { JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, type JobParent, jobPages } from './job.ts'
 import { type BatchNode, batchesById, batchNodes } from './nodes.ts'
-import { connectionType, DEFAULT_PAGE_SIZE, firstUpTo, MAX_PAGE_SIZE, pageOf } from './paging.ts'
+import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 import { ProjectType } from './project.ts'
 import { EpochRange, keysArg, MetricType, metricsOfBatches, Sampling } from './series.ts'
@@ -104,7 +104,7 @@ builder.node(BatchType, {
       byPath: true,
       nullable: true,
       complexity: LOOKUP,
-      description: `${COLUMNS_SAID}: by name \`low\`, \`high\` and the number \`n\` of distinct values; what the batch lacks is absent. Null in a share`,
+      description: `${COLUMNS_DESCRIPTION}: by name \`low\`, \`high\` and the number \`n\` of distinct values; what the batch lacks is absent. Null in a share`,
       args: { names: t.arg.stringList({ required: true }) },
       validate: z.object({ names: z.array(z.string()).max(50, 'at most 50 columns') }),
       load: async (batches: BatchNode[], { db, clock }, { names }) => {
@@ -122,7 +122,7 @@ builder.node(BatchType, {
         first: t.arg.int({
           required: true,
           defaultValue: DEFAULT_PAGE_SIZE,
-          validate: firstUpTo(MAX_PAGE_SIZE.jobs),
+          validate: firstArgument(MAX_PAGE_SIZE.jobs),
         }),
         after: t.arg.string(),
         where: t.arg({ type: JobFilterInput }),

@@ -3,7 +3,7 @@ import type { Prisma, PrismaClient } from '../db/generated/client.ts'
 import type { Db } from '../db/sql.ts'
 import { callerMay, type Right, type Role, visibleProjectKeys } from '../domain/access.ts'
 import type { Caller } from '../domain/caller.ts'
-import { createDashboardMemory, type DashboardMemory } from '../domain/dashboard/index.ts'
+import { createDashboardCache, type DashboardCache } from '../domain/dashboard/index.ts'
 import { type BatchEtas, etaOf } from '../domain/eta/index.ts'
 import type { Live } from '../domain/live/index.ts'
 import type { Clock } from '../domain/liveness.ts'
@@ -26,7 +26,7 @@ export interface Context {
   memberships: DataLoader<number, Membership>
   /** Estimates by batch; undefined for what does not run. */
   etas: DataLoader<number, BatchEtas | undefined>
-  dashboardMemory: DashboardMemory
+  dashboardCache: DashboardCache
   /** Whether there is a mail server. */
   mailConfigured: boolean
   /** Points that metrics of this request may still answer with. */
@@ -50,7 +50,7 @@ export function createContext(options: {
   clock: Clock
   live: Context['live']
   /** Kept from request to request, because it remembers what it summed. */
-  dashboardMemory?: DashboardMemory
+  dashboardCache?: DashboardCache
   mailConfigured?: boolean
 }): Context {
   const { caller, db, prisma } = options
@@ -100,7 +100,7 @@ export function createContext(options: {
       const etas = await etaOf(db, keys, options.clock)
       return keys.map((key) => etas.get(key))
     }),
-    dashboardMemory: options.dashboardMemory ?? createDashboardMemory(),
+    dashboardCache: options.dashboardCache ?? createDashboardCache(),
     mailConfigured: options.mailConfigured ?? false,
     pointsLeft: MAX_POINTS_ANSWERED,
   }

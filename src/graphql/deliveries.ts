@@ -4,7 +4,7 @@ import { cursorOf } from '../domain/cursors.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
 import { connectionCost, DERIVED } from './costs.ts'
-import { connectionType, DEFAULT_PAGE_SIZE, firstUpTo, MAX_PAGE_SIZE, pageOf } from './paging.ts'
+import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
 
 /** Whether everything that was sent has arrived; as REST shows it. */
 
@@ -99,7 +99,7 @@ builder.objectFields(BatchType, (t) => ({
       first: t.arg.int({
         required: true,
         defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstUpTo(MAX_PAGE_SIZE.deliveries),
+        validate: firstArgument(MAX_PAGE_SIZE.deliveries),
       }),
       after: t.arg.string(),
     },

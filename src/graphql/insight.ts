@@ -186,7 +186,7 @@ builder.queryField('dashboard', (t) =>
     type: DashboardType,
     complexity: { field: 500, multiplier: 1 },
     args: { project: t.arg.string({ description: 'A slug; all projects that you see without it' }) },
-    resolve: (_root, { project }, { db, caller, clock, dashboardMemory }) =>
-      summaryOf(db, caller, project == null ? [] : [project], clock, dashboardMemory),
+    resolve: (_root, { project }, { db, caller, clock, dashboardCache }) =>
+      summaryOf(db, caller, project == null ? [] : [project], clock, dashboardCache),
   }),
 )

@@ -10,7 +10,7 @@ import {
   jobsNamed,
 } from '../domain/jobs/index.ts'
 import { presentBatches, viewsOfJobs } from '../domain/present.ts'
-import { anonymous, anonymousJob, asShared, openShare } from '../domain/shares/index.ts'
+import { anonymizeBatch, anonymizeJob, openShare, sharedView } from '../domain/shares/index.ts'
 import type { Context } from './context.ts'
 
 /** What a batch and a job are to the resolvers: the row, its one view (the same as REST's), and how it was reached. */
@@ -56,7 +56,7 @@ export async function jobNodes(
   return rows.map((row, i) => {
     const share = shareOf(row)
     const view = views[i] as JobView
-    return new JobNode(row, share?.anonymous === true ? anonymousJob(view, share.text) : view, share)
+    return new JobNode(row, share?.anonymous === true ? anonymizeJob(view, share.text) : view, share)
   })
 }
 
@@ -90,9 +90,9 @@ export async function sharedBatch(context: Context, token: string): Promise<Batc
   if (row === undefined) return null
   const [view] = await presentBatches(context.db, ANONYMOUS, [row], context.clock)
   if (view === undefined) return null
-  const open = asShared(view)
+  const open = sharedView(view)
   if (!share.anonymous) return { row, view: open, share: { anonymous: false, text: (value) => value } }
-  const hidden = anonymous(open)
+  const hidden = anonymizeBatch(open)
   return { row, view: hidden.batch, share: { anonymous: true, text: hidden.text } }
 }
 

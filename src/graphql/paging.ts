@@ -38,12 +38,12 @@ export const MAX_PAGE_SIZE = {
 } as const
 export const DEFAULT_PAGE_SIZE = 50
 
-export const firstUpTo = (most: number) =>
+export const firstArgument = (most: number) =>
   z.number().int().min(0, 'first must not be negative').max(most, `first must be at most ${most}`)
 
 /** For connections of the Prisma plugin, which would cut a page that is too large short without a word. */
 export const pageSizes = (most: number) =>
-  z.looseObject({ first: firstUpTo(most).nullish(), last: firstUpTo(most).nullish() })
+  z.looseObject({ first: firstArgument(most).nullish(), last: firstArgument(most).nullish() })
 
 /** @param named the rows, such as Job: the types are JobConnection and JobEdge */
 export function connectionType<Type extends OutputType<typeof builder.$inferSchemaTypes>, Node>(

@@ -8,7 +8,7 @@ import { connectionCost, LOOKUP } from './costs.ts'
 import { JobFilterInput, JobOrderInput } from './filters.ts'
 import { JobConnection, JobType, jobPages, jobsTogether } from './job.ts'
 import { batchesById, jobsByName, sharedBatch } from './nodes.ts'
-import { type Connection, DEFAULT_PAGE_SIZE, firstUpTo, MAX_PAGE_SIZE } from './paging.ts'
+import { type Connection, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE } from './paging.ts'
 import { ProjectType, visibleOnly } from './project.ts'
 
 /** Where a query may begin. Only here is asked what the caller sees; what hangs below was reached through it. */
@@ -53,7 +53,7 @@ builder.queryFields((t) => ({
       first: t.arg.int({
         required: true,
         defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstUpTo(MAX_PAGE_SIZE.batches),
+        validate: firstArgument(MAX_PAGE_SIZE.batches),
       }),
       after: t.arg.string(),
       filter: t.arg({ type: BatchFilterInput }),
@@ -84,7 +84,7 @@ builder.queryFields((t) => ({
       first: t.arg.int({
         required: true,
         defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstUpTo(MAX_PAGE_SIZE.jobs),
+        validate: firstArgument(MAX_PAGE_SIZE.jobs),
       }),
       after: t.arg.string(),
       batches: t.arg.idList({
@@ -135,7 +135,7 @@ builder.prismaObjectFields(ProjectType, (t) => ({
       first: t.arg.int({
         required: true,
         defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstUpTo(MAX_PAGE_SIZE.batches),
+        validate: firstArgument(MAX_PAGE_SIZE.batches),
       }),
       after: t.arg.string(),
       filter: t.arg({ type: BatchFilterInput, description: '`project` says nothing here' }),
@@ -158,7 +158,7 @@ builder.prismaObjectFields(ProjectType, (t) => ({
       first: t.arg.int({
         required: true,
         defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstUpTo(MAX_PAGE_SIZE.jobs),
+        validate: firstArgument(MAX_PAGE_SIZE.jobs),
       }),
       after: t.arg.string(),
       where: t.arg({ type: JobFilterInput }),

@@ -14,7 +14,7 @@ import {
   type Connection,
   connectionType,
   DEFAULT_PAGE_SIZE,
-  firstUpTo,
+  firstArgument,
   MAX_PAGE_SIZE,
   pageOf,
 } from './paging.ts'
@@ -188,12 +188,12 @@ builder.objectFields(BatchType, (t) => ({
       first: t.arg.int({
         required: true,
         defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstUpTo(MAX_PAGE_SIZE.logLines),
+        validate: firstArgument(MAX_PAGE_SIZE.logLines),
       }),
       after: t.arg.string(),
       last: t.arg.int({
         description: 'Wins over `first`',
-        validate: firstUpTo(MAX_PAGE_SIZE.logLines).nullish(),
+        validate: firstArgument(MAX_PAGE_SIZE.logLines).nullish(),
       }),
       before: t.arg.string({ description: 'With `last`: those before this cursor' }),
       afterId: t.arg.id({ description: 'In place of `after`, by the `dbId` of a line', validate: lineId }),
@@ -231,7 +231,7 @@ builder.objectFields(JobType, (t) => ({
       first: t.arg.int({
         required: true,
         defaultValue: DEFAULT_PAGE_SIZE,
-        validate: firstUpTo(MAX_PAGE_SIZE.logLines),
+        validate: firstArgument(MAX_PAGE_SIZE.logLines),
       }),
       after: t.arg.string(),
       level: t.arg.string({ validate: findable }),

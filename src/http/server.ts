@@ -37,7 +37,7 @@ import { mailRoutes } from './rules/mail.ts'
 import { ruleRoutes } from './rules/rules.ts'
 import { comparedSeriesRoutes } from './series/compared-series.ts'
 import { seriesRoutes } from './series/series.ts'
-import { acceptJson, readToItsEnd } from './server/body.ts'
+import { acceptJson, drainRequest } from './server/body.ts'
 import { compressAnswers } from './server/compress.ts'
 import { shedLoad } from './server/load.ts'
 import { sendProblem, toProblem } from './server/respond.ts'
@@ -46,10 +46,10 @@ import { limitBodyTime } from './server/slow-bodies.ts'
 import { refuseBytes, refusePath } from './server/unroutable.ts'
 import { servePages } from './server/web.ts'
 import { authRoutes } from './sign-in/auth.ts'
-import { createGuesses } from './sign-in/guesses.ts'
 import { oauthRoutes } from './sign-in/oauth.ts'
 import { passkeyRoutes } from './sign-in/passkeys.ts'
 import { secondFactorRoutes } from './sign-in/second-factors.ts'
+import { createSignInLimiter } from './sign-in/sign-in-limiter.ts'
 import { sseRoutes } from './streams/sse.ts'
 import { createStreamSlots, type StreamSlots } from './streams/stream-slots.ts'
 
@@ -105,10 +105,10 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   })
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error)
-    if (problem.code === 'body_too_large') readToItsEnd(request, reply)
+    if (problem.code === 'body_too_large') drainRequest(request, reply)
     // What refuses on purpose has no cause: too much to do, migrations that are pending.
     const failed = problem.status >= 500 && (problem.code === 'internal' || problem.cause !== undefined)
-    if (failed && hungUp(error, request, reply)) {
+    if (failed && clientDisconnected(error, request, reply)) {
       // Nobody reads the answer; its status is for the counters alone.
       return sendProblem(reply, new Problem('bad_request'))
     }
@@ -163,7 +163,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   // Only the routes after it have its hooks: an event is to pass none.
   await compressAnswers(app)
   openapiRoutes(app)
-  const guesses = createGuesses({ perHour: 100 })
+  const guesses = createSignInLimiter({ perHour: 100 })
   authRoutes(app, services, guesses)
   secondFactorRoutes(app, services, guesses)
   passkeyRoutes(app, services, guesses)
@@ -202,7 +202,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
  * Whether the client closed its connection while it sent its request or took the answer. What then fails here, often
  * with the same codes as a lost connection to the database, is no fault of the service.
  */
-const hungUp = (error: unknown, { raw }: FastifyRequest, reply: FastifyReply): boolean =>
+const clientDisconnected = (error: unknown, { raw }: FastifyRequest, reply: FastifyReply): boolean =>
   CONNECTION_LOST.has(String((error as { code?: unknown } | null)?.code)) &&
   (raw.errored === error || raw.socket.destroyed || reply.raw.destroyed)
 const CONNECTION_LOST = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])

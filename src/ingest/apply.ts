@@ -2,7 +2,7 @@ import type { Tx } from '../db/sql.ts'
 import { linkReruns } from '../domain/agents/index.ts'
 import { recordConflicts } from '../domain/batches/index.ts'
 import { settled } from '../domain/jobs/index.ts'
-import { happened } from '../domain/notifications/index.ts'
+import { fireRules } from '../domain/notifications/index.ts'
 import { bindTokens } from '../domain/tokens/index.ts'
 import type { Change } from '../stream/change.ts'
 import { type Admission, type AdmissionRules, admit } from './admit.ts'
@@ -10,7 +10,7 @@ import type { IngestCache } from './cache.ts'
 import { changesOf } from './changes.ts'
 import { createMissing } from './create.ts'
 import { type Folded, foldGroup } from './fold.ts'
-import { noticed } from './notice.ts'
+import { happeningsOf } from './notice.ts'
 import type { Item, Outcome } from './outcome.ts'
 import { type GroupState, loadState } from './state.ts'
 import { writeGroup } from './write.ts'
@@ -49,7 +49,7 @@ export async function applyGroup(
     folded = await foldGroup(tx, admitted, state, created)
     const ended = await writeGroup(tx, folded)
     changes = changesOf(state, folded, admitted, ended)
-    await happened(tx, noticed(admitted, state, folded), options.now())
+    await fireRules(tx, happeningsOf(admitted, state, folded), options.now())
     if (folded.conflicts.length > 0) {
       const recorded = await recordConflicts(tx, folded.conflicts, options.now())
       for (const { id, key } of recorded) {

@@ -6,7 +6,7 @@ import type { Item } from './outcome.ts'
 import { type GroupState, put } from './state.ts'
 
 /** Another transaction created a project, batch or event of this group meanwhile: the group must start over. */
-export class Raced extends Error {
+export class ConcurrentCreate extends Error {
   readonly code = '40001'
 }
 
@@ -34,7 +34,7 @@ async function ensureProjects(tx: Tx, admitted: Item[], state: GroupState): Prom
     tx,
     [...wanted].map(([slug, ownerId]) => ({ slug, ownerId })),
   )
-  if (made.size < wanted.size) throw new Raced()
+  if (made.size < wanted.size) throw new ConcurrentCreate()
   for (const [slug, key] of made) {
     keys.set(slug, key)
     const access = {
@@ -70,7 +70,7 @@ async function ensureBatches(
   }
   if (wanted.size === 0) return
   const made = await createBatches(tx, [...wanted.values()])
-  if (made.length < wanted.size) throw new Raced()
+  if (made.length < wanted.size) throw new ConcurrentCreate()
   for (const batch of made) state.batches.set(batch.state.id, batch)
 }
 

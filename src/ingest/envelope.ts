@@ -3,7 +3,7 @@ import { canonicalInstant } from '../db/instant.ts'
 import { accepts, type Event, eventSchema, type Incoming, seriesOf } from '../domain/events/index.ts'
 import { stampOf } from '../domain/merge.ts'
 import { type FieldError, Problem } from '../problem.ts'
-import type { Reception } from './reception.ts'
+import type { ReceiptClock } from './receipt-clock.ts'
 
 /**
  * Steps 3, 4 and 6 of specification §4.1: the envelope's shape, schema_version, and the data of its type. They run
@@ -48,7 +48,7 @@ export function parseBody(bytes: Buffer | undefined): Body {
  */
 export function checkEvent(
   value: unknown,
-  { text, suspect, reception }: { text?: string | undefined; suspect: boolean; reception: Reception },
+  { text, suspect, reception }: { text?: string | undefined; suspect: boolean; reception: ReceiptClock },
 ): Checked | Problem {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return new Problem('invalid_envelope', { errors: [{ path: '', message: 'must be an object' }] })

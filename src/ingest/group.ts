@@ -50,7 +50,7 @@ export interface GroupCommit {
 }
 
 /** A group that is under way. */
-interface Flight {
+interface GroupInFlight {
   group: Submission[]
   items: Item[]
   /** On the clock of `performance`. */
@@ -95,7 +95,7 @@ export function createGroupCommit(
 
   /** Two groups at most are under way: one that the database works on, and one sent behind it. */
   async function writeAll(): Promise<void> {
-    let first: Flight | undefined
+    let first: GroupInFlight | undefined
     while (first !== undefined || queue.length > 0) {
       if (first === undefined) {
         await queue.gathered(GATHER_MS)
@@ -108,7 +108,7 @@ export function createGroupCommit(
     }
   }
 
-  async function send(group: Submission[]): Promise<Flight> {
+  async function send(group: Submission[]): Promise<GroupInFlight> {
     const begunAt = performance.now()
     const items = group.flatMap((s) => s.items)
     try {
@@ -121,15 +121,15 @@ export function createGroupCommit(
   }
 
   /** Sends a group behind the one that is under way, if it is there before that one is over. */
-  async function follow(answer: Promise<unknown>): Promise<Flight | undefined> {
+  async function follow(answer: Promise<unknown>): Promise<GroupInFlight | undefined> {
     const over = answer.then(nothing, nothing)
     return (await queue.gathered(over)) ? send(next()) : undefined
   }
 
   /** Gives a group its outcomes, written the long way if it has to be. */
   async function finish(
-    { group, items, begunAt, answer }: Flight,
-    second: Flight | undefined,
+    { group, items, begunAt, answer }: GroupInFlight,
+    second: GroupInFlight | undefined,
   ): Promise<void> {
     try {
       let outcomes = await answer

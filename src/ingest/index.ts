@@ -4,8 +4,8 @@ import type { Writer } from '../stream/commit.ts'
 import { type Authenticator, createAuthenticator } from './authenticate.ts'
 import { createGroupCommit, type GroupCommit, type WrittenGroup } from './group.ts'
 import { createLimiter, type RateLimit } from './limit.ts'
+import { createReceiptClock } from './receipt-clock.ts'
 import type { Receiver } from './receive.ts'
-import { createReceptionist } from './reception.ts'
 
 export { createFairShare } from './fair-share.ts'
 export type { Outcome, Sender, Stored } from './outcome.ts'
@@ -38,7 +38,7 @@ export function createIngest(options: {
       heed = listener
     },
     limiter: createLimiter(options.rateLimit),
-    reception: createReceptionist(options.now, options.staleAfterMin),
+    reception: createReceiptClock(options.now, options.staleAfterMin),
     group: createGroupCommit(options.writer, options.pipeline, {
       autocreate: options.autocreate,
       maxProjects: options.maxProjects,

@@ -9,7 +9,7 @@ import type { GroupState } from './state.ts'
  * say of the same batch or job, so the same events in any order make the same mails. What ends because somebody asked it
  * to stop is no failure.
  */
-export function noticed(
+export function happeningsOf(
   admitted: readonly Item[],
   groupState: GroupState,
   { crossed, touched }: Folded,

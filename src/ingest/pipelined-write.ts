@@ -12,7 +12,7 @@ import { type CachedState, loadFromCache } from './cached-state.ts'
 import { changesOf } from './changes.ts'
 import { blocksFor } from './claim.ts'
 import { type Folded, foldGroup } from './fold.ts'
-import { noticed } from './notice.ts'
+import { happeningsOf } from './notice.ts'
 import type { Item, Outcome } from './outcome.ts'
 import type { GroupState } from './state.ts'
 import { isWrittenTogether, writingSteps } from './write.ts'
@@ -160,7 +160,9 @@ export function createPipelinedWriter(
 async function foldFromCache(admitted: Item[], state: GroupState): Promise<Folded | undefined> {
   try {
     const folded = await foldGroup(noDatabase, admitted, state, new Set())
-    return isWrittenTogether(folded) && noticed(admitted, state, folded).length === 0 ? folded : undefined
+    return isWrittenTogether(folded) && happeningsOf(admitted, state, folded).length === 0
+      ? folded
+      : undefined
   } catch (error) {
     if (error instanceof NeedsDatabase) return undefined
     throw error

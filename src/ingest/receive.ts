@@ -4,7 +4,7 @@ import { type Body, type Checked, checkEvent, parseBody } from './envelope.ts'
 import type { GroupCommit } from './group.ts'
 import type { Limiter } from './limit.ts'
 import type { Outcome, Sender, Stored } from './outcome.ts'
-import type { Receptionist } from './reception.ts'
+import type { OpenReceipt } from './receipt-clock.ts'
 
 /**
  * The ten steps of specification §4.1:
@@ -22,7 +22,7 @@ import type { Receptionist } from './reception.ts'
 export interface Receiver {
   limiter: Limiter
   group: GroupCommit
-  reception: Receptionist
+  reception: OpenReceipt
   /** Events since the start, by what became of them; not those of requests that were refused whole. */
   readonly counts: { stored: number; duplicate: number; refused: number }
 }

@@ -86,7 +86,7 @@ export function createHub<V>(options: {
         const subscribers = byChannel.get(change.channel)
         if (subscribers === undefined) continue
         const changeMessages = bySeq.get(change.seq)
-        for (const subscriber of subscribers) subscriber.hear(change, changeMessages)
+        for (const subscriber of subscribers) subscriber.deliver(change, changeMessages)
         counts.frames += subscribers.size
       }
     }

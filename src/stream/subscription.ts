@@ -54,7 +54,7 @@ export interface Subscriber<V> {
   /** By channel of the log, as whom it follows it. */
   readonly followings: ReadonlyMap<string, Following<V>>
   /** Is handed every change of its channels in order. `telling` is undefined where nobody had listened yet. */
-  hear(change: LoggedChange, changeMessages: ChangeMessages<V> | null | undefined): void
+  deliver(change: LoggedChange, changeMessages: ChangeMessages<V> | null | undefined): void
   close(): void
 }
 
@@ -183,7 +183,7 @@ export function createSubscription<V>(
 
   const subscriber: Subscriber<V> = {
     followings,
-    hear(change, changeMessages) {
+    deliver(change, changeMessages) {
       // What is not live reads it from the log; what another server had told already is not told again.
       if (!live || done || change.seq <= tail) return
       if (changeMessages === undefined) {

@@ -3,13 +3,13 @@ import type { Task } from 'graphile-worker'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Sql, Tx } from '../db/sql.ts'
-import { giveBackMail, issueToken, pendingMail, returnToken, takeMail } from '../domain/addresses/index.ts'
+import { issueToken, pendingMail, releaseMail, reserveMail, returnToken } from '../domain/addresses/index.ts'
 import { pendingInvitation } from '../domain/invitations/index.ts'
 import type { EmailMessage } from '../domain/notifications/index.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { confirmationEmail, invitationEmail } from './account-emails.ts'
 import { addressIn, composeMail, homeOf } from './outgoing.ts'
-import { NoAnswer, NotTaken, openSmtp } from './smtp.ts'
+import { MailRejected, MailUnconfirmed, openSmtp } from './smtp.ts'
 
 interface Services {
   config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
@@ -44,7 +44,7 @@ export function createAccountMailTask({ config, port, sql, writer, now, log }: S
       session.close()
     } catch (error) {
       const about = { to, why: (error as Error).message }
-      if (error instanceof NoAnswer || (error instanceof NotTaken && error.permanent)) {
+      if (error instanceof MailUnconfirmed || (error instanceof MailRejected && error.permanent)) {
         log.warn(about, 'a mail about an account was refused, or its answer was lost: it is not sent again')
         return
       }
@@ -66,12 +66,12 @@ export function createAccountMailTask({ config, port, sql, writer, now, log }: S
   async function invite(id: string): Promise<void> {
     const invitation = await pendingInvitation(sql, id)
     if (invitation === undefined) return
-    if (!(await write((tx) => takeMail(tx, invitation, config.mail, now())))) {
+    if (!(await write((tx) => reserveMail(tx, invitation, config.mail, now())))) {
       log.info({ to: invitation.address }, 'an invitation is not mailed: the budget of this hour is used up')
       return
     }
     await send(invitation.address, invitationEmail(invitation, `${home()}/`), () =>
-      write((tx) => giveBackMail(tx, invitation, now())),
+      write((tx) => releaseMail(tx, invitation, now())),
     )
   }
 

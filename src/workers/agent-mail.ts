@@ -5,7 +5,7 @@ import type { Sql } from '../db/sql.ts'
 import { isMailable } from '../domain/addresses/index.ts'
 import { type AgentMail, ownerOfAgent } from '../domain/agents/index.ts'
 import { addressIn, composeMail } from './outgoing.ts'
-import { NoAnswer, NotTaken, openSmtp } from './smtp.ts'
+import { MailRejected, MailUnconfirmed, openSmtp } from './smtp.ts'
 
 interface Services {
   config: Pick<Config, 'smtp' | 'mail'>
@@ -57,7 +57,7 @@ export function createAgentMailTask({ config, sql, now, log }: Services): Task {
       await session.hand({ from: addressIn(from), to: email, bytes }, async () => {})
       session.close()
     } catch (error) {
-      const final = error instanceof NoAnswer || (error instanceof NotTaken && error.permanent)
+      const final = error instanceof MailUnconfirmed || (error instanceof MailRejected && error.permanent)
       log.warn({ to: email, why: (error as Error).message }, 'the mail about an agent could not be sent')
       if (!final) throw error
     }

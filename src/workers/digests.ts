@@ -18,7 +18,7 @@ import {
 } from '../domain/notifications/index.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { addressIn, composeMail, homeOf } from './outgoing.ts'
-import { NoAnswer, NotTaken, openSmtp } from './smtp.ts'
+import { MailRejected, MailUnconfirmed, openSmtp } from './smtp.ts'
 
 interface Services {
   config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
@@ -89,8 +89,8 @@ async function sendDigest(
     session.close()
     await write((tx) => endDigest(tx, addressKey, firings, 'sent'))
   } catch (error) {
-    const lost = error instanceof NoAnswer
-    const refused = error instanceof NotTaken && error.permanent
+    const lost = error instanceof MailUnconfirmed
+    const refused = error instanceof MailRejected && error.permanent
     await write((tx) =>
       endDigest(tx, addressKey, firings, lost ? 'unknown' : refused ? 'refused' : 'waiting'),
     )

@@ -3,13 +3,13 @@ import type { Task } from 'graphile-worker'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Sql, Tx } from '../db/sql.ts'
-import { giveBackMail, requestConfirmations, takeMail } from '../domain/addresses/index.ts'
+import { releaseMail, requestConfirmations, reserveMail } from '../domain/addresses/index.ts'
 import {
   type Facts,
   holdMail,
   type MailPayload,
-  markBegun,
   markEnded,
+  markStarted,
   type Recipient,
   readFacts,
   readMarks,
@@ -20,7 +20,7 @@ import {
 import type { Change } from '../stream/change.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { addressIn, composeMail, homeOf } from './outgoing.ts'
-import { NoAnswer, NotTaken, openSmtp, type SmtpSession } from './smtp.ts'
+import { MailRejected, MailUnconfirmed, openSmtp, type SmtpSession } from './smtp.ts'
 
 interface Services {
   config: Pick<Config, 'smtp' | 'mail' | 'publicUrl' | 'host'>
@@ -99,7 +99,7 @@ export function createMailTask(services: Services): Task {
   async function haveRoom(facts: Facts, mail: { firing: number; address: string }): Promise<boolean> {
     const of = { projectKey: facts.project.key, address: mail.address }
     return write(async (tx) => {
-      if (await takeMail(tx, of, config.mail, now())) return true
+      if (await reserveMail(tx, of, config.mail, now())) return true
       await holdMail(tx, mail, now())
       return false
     })
@@ -119,7 +119,7 @@ export function createMailTask(services: Services): Task {
         const bytes = await compose(facts, recipient, smtp.from)
         session ??= await openSmtp(smtp.url)
         await session.hand({ from: addressIn(smtp.from), to: recipient.address, bytes }, async () => {
-          if (!(await write((tx) => markBegun(tx, mail, 'begun', now())))) throw new NotToSend()
+          if (!(await write((tx) => markStarted(tx, mail, 'begun', now())))) throw new NotToSend()
         })
         await writeStep(facts, (tx) => markEnded(tx, mail, 'sent', null, now()))
       } catch (error) {
@@ -138,23 +138,23 @@ export function createMailTask(services: Services): Task {
     error: Error,
   ): Promise<boolean> {
     if (error.cause instanceof NotToSend) {
-      await write((tx) => giveBackMail(tx, { projectKey: facts.project.key, address: mail.address }, now()))
+      await write((tx) => releaseMail(tx, { projectKey: facts.project.key, address: mail.address }, now()))
       return true
     }
     const about = { firing: mail.firing, to: mail.address, why: error.message }
-    if (error instanceof NoAnswer) {
+    if (error instanceof MailUnconfirmed) {
       await writeStep(facts, (tx) => markEnded(tx, mail, 'unknown', error.message, now()))
       log.warn(about, 'a mail was handed over, but no answer came: it is not sent again')
       return true
     }
-    if (error instanceof NotTaken && error.permanent) {
+    if (error instanceof MailRejected && error.permanent) {
       await writeStep(facts, (tx) => markEnded(tx, mail, 'refused', error.message, now()))
       log.warn(about, 'a mail was refused for good')
       return true
     }
     await write(async (tx) => {
-      if (error instanceof NotTaken) await unmark(tx, mail)
-      await giveBackMail(tx, { projectKey: facts.project.key, address: mail.address }, now())
+      if (error instanceof MailRejected) await unmark(tx, mail)
+      await releaseMail(tx, { projectKey: facts.project.key, address: mail.address }, now())
     })
     log.warn(about, 'a mail could not be sent; it is tried again')
     return false
@@ -163,7 +163,7 @@ export function createMailTask(services: Services): Task {
   async function logInstead(facts: Facts, waiting: Recipient[]): Promise<void> {
     for (const { address } of waiting) {
       const mail = { firing: facts.firing, address }
-      if (!(await writeStep(facts, (tx) => markBegun(tx, mail, 'logged', now())))) continue
+      if (!(await writeStep(facts, (tx) => markStarted(tx, mail, 'logged', now())))) continue
       // Not the recipient's own link: what is in the log is for everybody who reads it.
       const { subject, text } = renderEmail(facts, { page: pageOf(facts), end: `${home()}/mail/…` })
       log.info(

@@ -3,7 +3,7 @@ import { parseConnectionUrl } from 'nodemailer/lib/shared'
 import SMTPConnection, { type SMTPConnectionAuth } from 'nodemailer/lib/smtp-connection'
 
 /** The server did not take the mail, and said so, or was never given it. `permanent`: it never will. */
-export class NotTaken extends Error {
+export class MailRejected extends Error {
   readonly permanent: boolean
   constructor(cause: Error, permanent: boolean) {
     super(cause.message, { cause })
@@ -13,7 +13,7 @@ export class NotTaken extends Error {
 }
 
 /** The mail was handed over, and no answer came: it may have been taken or not, and nobody can tell. */
-export class NoAnswer extends Error {
+export class MailUnconfirmed extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause })
     this.name = 'NoAnswer'
@@ -63,7 +63,7 @@ export async function openSmtp(url: string): Promise<SmtpSession> {
       await step((done) => connection.login(auth as SMTPConnectionAuth, done))
   } catch (error) {
     connection.close()
-    throw new NotTaken(error as Error, false)
+    throw new MailRejected(error as Error, false)
   }
 
   return {
@@ -89,9 +89,12 @@ export async function openSmtp(url: string): Promise<SmtpSession> {
         connection.close()
         await beginning?.catch(() => {})
         const { responseCode, command } = error as SmtpError
-        if (handed && responseCode === undefined) throw new NoAnswer(error as Error)
+        if (handed && responseCode === undefined) throw new MailUnconfirmed(error as Error)
         const aboutTheMail = handed || command === 'RCPT TO'
-        throw new NotTaken(error as Error, aboutTheMail && responseCode !== undefined && responseCode >= 500)
+        throw new MailRejected(
+          error as Error,
+          aboutTheMail && responseCode !== undefined && responseCode >= 500,
+        )
       }
     },
   }

@@ -18,12 +18,12 @@ import {
   noteSwept,
   PASSES,
   purgePayloads,
+  RANGES,
+  type RangeSizes,
   type RetentionDays,
+  rangesDue,
   STEPS,
-  STRETCHES,
   type StepSizes,
-  type StretchSizes,
-  stretchesDue,
   sweepSlice,
 } from '../domain/retention/index.ts'
 import { commit, createWriter, type Writer } from '../stream/commit.ts'
@@ -52,7 +52,7 @@ export interface SweepOptions {
   /** The clock of this machine, which must agree with the database's. */
   hostNow?: () => Date
   /** Smaller in tests. */
-  stretches?: StretchSizes
+  stretches?: RangeSizes
   steps?: StepSizes
 }
 
@@ -66,7 +66,7 @@ const BATCHES_AT_ONCE = 20
 
 export function createSweeper(options: SweepOptions): Sweeper {
   const { log, days } = options
-  const stretches = options.stretches ?? STRETCHES
+  const stretches = options.stretches ?? RANGES
   const steps = options.steps ?? STEPS
   // Its statements are look-ups by key, however large the tables are.
   const sql = openSql(options.url, { name: 'sweep', max: 2, settings: POINT_LOOKUPS })
@@ -160,7 +160,7 @@ interface RoundOptions {
   writer: Writer
   log: Logger
   cutoffs: Cutoffs
-  stretches: StretchSizes
+  stretches: RangeSizes
   steps: StepSizes
   signal: AbortSignal
 }
@@ -185,7 +185,7 @@ function createRound({ sql, writer, log, cutoffs, stretches, steps, signal }: Ro
   }
 
   async function payloads(): Promise<void> {
-    for (const stretch of await stretchesDue(sql, cutoffs, stretches)) {
+    for (const stretch of await rangesDue(sql, cutoffs, stretches)) {
       const left: { oldestLine: string | null; oldestOther: string | null } = {
         oldestLine: null,
         oldestOther: null,
@@ -255,11 +255,11 @@ function earlier(a: string | null, b: string | null): string | null {
 async function survey(
   sql: Sql,
   cutoffs: Cutoffs,
-  sizes: StretchSizes,
+  sizes: RangeSizes,
 ): Promise<{ kind: Kind; project: string | null; n: number }[]> {
   const found: { kind: Kind; project: string | null; n: number }[] = []
   const byProject = new Map<string, { lines: number; payloads: number }>()
-  for (const stretch of await stretchesDue(sql, cutoffs, sizes)) {
+  for (const stretch of await rangesDue(sql, cutoffs, sizes)) {
     for (const { project, lines, payloads } of await countDue(sql, stretch, cutoffs, sizes)) {
       const sum = byProject.get(project) ?? { lines: 0, payloads: 0 }
       byProject.set(project, { lines: sum.lines + lines, payloads: sum.payloads + payloads })

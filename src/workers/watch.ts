@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Sql } from '../db/sql.ts'
-import { agentsDue, batchesDue, type Looked, watchAgents, watchBatches } from '../domain/health/index.ts'
+import { agentsDue, batchesDue, type WatchResult, watchAgents, watchBatches } from '../domain/health/index.ts'
 import type { Clock } from '../domain/liveness.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 
@@ -16,7 +16,7 @@ export async function watch(
   signal: AbortSignal,
 ): Promise<void> {
   const at = clock()
-  const total: Looked = { opened: 0, cleared: 0, lost: 0 }
+  const total: WatchResult = { opened: 0, cleared: 0, lost: 0 }
   for (const [keys, watcher] of [
     [await batchesDue(sql, at), watchBatches],
     [await agentsDue(sql, at), watchAgents],

@@ -3,7 +3,7 @@ import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
 import { describe, expect, test } from 'vitest'
 import { type Checked, checkEvent, parseBody } from '../../src/ingest/envelope.ts'
-import { createReceptionist } from '../../src/ingest/reception.ts'
+import { createReceiptClock } from '../../src/ingest/receipt-clock.ts'
 import { Problem } from '../../src/problem.ts'
 
 /**
@@ -41,7 +41,7 @@ const ajv = new Ajv({ strict: true, strictRequired: false, allErrors: true })
 formats.default(ajv)
 const schemaAccepts = ajv.compile(JSON.parse(read('../event_v1.json')))
 
-const reception = createReceptionist(() => new Date(), 15)
+const reception = createReceiptClock(() => new Date(), 15)
 
 /** What a single POST would make of the text: a checked event whose data is in order, or the refusal. */
 function serviceReads(text: string): Checked | Problem {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createGate } from '../../src/domain/users/gate.ts'
-import { createGuesses } from '../../src/http/sign-in/guesses.ts'
+import { createBoundedQueue } from '../../src/domain/users/bounded-queue.ts'
+import { createSignInLimiter } from '../../src/http/sign-in/sign-in-limiter.ts'
 import { Problem } from '../../src/problem.ts'
 import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'
@@ -51,7 +51,7 @@ test('a hundred wrong guesses from many addresses end guessing, but not for the 
 }, 60_000)
 
 test('a check that fails because the service is busy counts as no guess', async () => {
-  const guesses = createGuesses({ perHour: 100 })
+  const guesses = createSignInLimiter({ perHour: 100 })
   const who = { account: 'ada', address: '192.0.2.1' }
   const never = async () => false
   for (let i = 0; i < 50; i++) {
@@ -66,7 +66,7 @@ test('a check that fails because the service is busy counts as no guess', async 
 })
 
 test('a crowd of new accounts leaves a place for people who sign in', async () => {
-  const gate = createGate({
+  const gate = createBoundedQueue({
     atOnce: 2,
     lanes: { 'sign-in': { atOnce: 2, waiting: 10 }, 'new-account': { atOnce: 1, waiting: 3 } },
   })

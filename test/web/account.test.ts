@@ -1,7 +1,7 @@
 import type { Browser } from '@playwright/test'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { SIGN_IN_FAULTS } from '../../src/http/sign-in/oauth.ts'
-import { sayFault } from '../../web/src/pages/sign-in/faults.ts'
+import { faultText } from '../../web/src/pages/sign-in/faults.ts'
 import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { openProvider, type TestProvider } from '../oauth/provider.ts'
@@ -142,8 +142,8 @@ test('a name is changed where it is shown; a new password closes the other sessi
 })
 
 test('every way in which a sign-in fails has its own sentence on the page', () => {
-  const unknown = sayFault('no such word', 'Keys')
-  const said = SIGN_IN_FAULTS.filter((code) => code !== 'internal').map((code) => sayFault(code, 'Keys'))
+  const unknown = faultText('no such word', 'Keys')
+  const said = SIGN_IN_FAULTS.filter((code) => code !== 'internal').map((code) => faultText(code, 'Keys'))
   expect(said).not.toContain(unknown)
   expect(new Set(said).size).toBe(said.length)
 })

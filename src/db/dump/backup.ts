@@ -2,7 +2,7 @@ import { migrationScripts } from '../migrate.ts'
 import { migrationsOf, withConnection } from './connection.ts'
 import { copyOut } from './copy.ts'
 import { copyOutStatement, createDump, type DumpHeader } from './file.ts'
-import { madeBy, sequencesOf, storedTables } from './tables.ts'
+import { schemaObjectsOf, sequencesOf, storedTables } from './tables.ts'
 
 /**
  * Not saved, because it is about now: the change log (a client that returns to a restored database with a
@@ -38,7 +38,7 @@ export function backup(options: BackupOptions): Promise<{ rows: number; bytes: n
       throw new Error(
         `the database is newer than this release: it has ${unknown.join(', ')}. Back it up with the release that wrote it`,
       )
-    const made = madeBy(known.map(({ script }) => script))
+    const made = schemaObjectsOf(known.map(({ script }) => script))
     // Everything below sees one moment; the numbers that sequences gave by now cover all that can be seen.
     await client.query('/* backup.begin */ begin isolation level repeatable read, read only')
     const tables = (await storedTables(client, made.tables)).filter(({ name }) => !NOT_SAVED.has(name))

@@ -4,7 +4,7 @@ import { CREATE_MIGRATIONS_TABLE, migrationScripts } from '../migrate.ts'
 import { migrationsOf, withConnection } from './connection.ts'
 import { copyIn } from './copy.ts'
 import { copyInStatement, type DumpHeader, readDump } from './file.ts'
-import { type Made, madeBy, sequencesOf, storedTables } from './tables.ts'
+import { type SchemaObjects, schemaObjectsOf, sequencesOf, storedTables } from './tables.ts'
 
 /**
  * How far the change log of a restored database begins beyond every cursor that the old one can have given, also
@@ -47,7 +47,7 @@ export async function restore(options: RestoreOptions): Promise<{ createdAt: str
     },
   })
   return withConnection({ url, name: 'svc restore', shared: false, signal }, async (client) => {
-    const made = madeBy(release.map(({ script }) => script))
+    const made = schemaObjectsOf(release.map(({ script }) => script))
     const was = await clearTarget(client, made, options.replace, release)
     const total = await fill(client, options, header, release)
     await settle(client, header, { was, now: options.now })
@@ -77,7 +77,7 @@ function refuseNewer(file: string, migrations: string[], release: readonly Migra
  */
 async function clearTarget(
   client: Client,
-  made: Made,
+  made: SchemaObjects,
   replace: boolean,
   release: readonly Migration[],
 ): Promise<Map<string, number>> {

@@ -2,14 +2,14 @@ import type { Client } from 'pg'
 import type { DumpedTable } from './file.ts'
 
 /** What the migrations of a release make, by the names in their scripts. */
-export interface Made {
+export interface SchemaObjects {
   tables: string[]
   sequences: string[]
   functions: string[]
 }
 
 /** Reads the names from migrations, which create everything with `if not exists` or `or replace` (docs/architecture.md). */
-export function madeBy(scripts: readonly string[]): Made {
+export function schemaObjectsOf(scripts: readonly string[]): SchemaObjects {
   const text = scripts.join('\n').replace(/--.*$/gm, '')
   const names = (pattern: RegExp): string[] => [
     ...new Set([...text.matchAll(pattern)].map(([, name]) => name as string)),
@@ -54,7 +54,7 @@ export async function storedTables(client: Client, names: readonly string[]): Pr
 /** The sequences of these tables and those made by name, as far as they have given a number. */
 export async function sequencesOf(
   client: Client,
-  { tables, sequences }: Pick<Made, 'tables' | 'sequences'>,
+  { tables, sequences }: Pick<SchemaObjects, 'tables' | 'sequences'>,
 ): Promise<{ name: string; last: number }[]> {
   const { rows } = await client.query<{ name: string; last: string }>(
     // First found, then asked: asked of anything but a sequence, it is an error.

@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path'
 import { type Account, runAs } from './account.ts'
 import type { Binaries } from './binaries.ts'
-import { dataFolder, type Home, hasCluster } from './home.ts'
+import { type DatabaseHome, dataFolder, hasCluster } from './home.ts'
 import { findProcess } from './processes.ts'
 
 /** Inside the cluster, so that the two can only appear, move and be deleted together. */
@@ -25,7 +25,7 @@ const MAKING = 'data.new-'
 
 /** Makes sure that the home holds a whole cluster of the right version. Returns the password of its superuser. */
 export async function ensureCluster(
-  home: Home,
+  home: DatabaseHome,
   binaries: Binaries,
   log: (message: string) => void,
 ): Promise<string> {
@@ -53,15 +53,15 @@ export async function ensureCluster(
  * initdb works in a folder of its own, and one rename makes the result the cluster: a start that is cut short leaves
  * no half of one, and of two starts at once the second finds the first's and drops its own.
  */
-async function createCluster({ path: home, account }: Home, binaries: Binaries): Promise<void> {
+async function createCluster({ path: home, account }: DatabaseHome, binaries: Binaries): Promise<void> {
   const making = join(home, `${MAKING}${process.pid}-${findProcess(process.pid)?.started}-${randomHex()}`)
   const cluster = join(making, 'cluster')
   const passwordFile = join(making, 'password')
   try {
     mkdirSync(making, { mode: 0o700 })
     writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 })
-    giveTo(account, passwordFile)
-    giveTo(account, making)
+    changeOwner(account, passwordFile)
+    changeOwner(account, making)
     await runAs(account, binaries.initdb, [
       ...['-D', cluster, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
       // C.UTF-8 of the builtin provider: text sorts the same on every machine, with any C library.
@@ -117,7 +117,7 @@ function setAsideIncomplete(home: string, log: (message: string) => void) {
 
 const randomHex = () => randomBytes(4).toString('hex')
 
-function giveTo(account: Account, path: string) {
+function changeOwner(account: Account, path: string) {
   if (account) chownSync(path, account.uid, account.gid)
 }
 

@@ -12,7 +12,7 @@ import {
 import { join, resolve } from 'node:path'
 import { type Account, canEnter, isRoot, unprivilegedAccount } from './account.ts'
 
-export interface Home {
+export interface DatabaseHome {
   /** The real path of the folder that holds everything. */
   path: string
   account: Account
@@ -32,7 +32,7 @@ export async function chooseHome(
   wanted: string,
   fallbackRoot: string,
   log: (message: string) => void,
-): Promise<Home> {
+): Promise<DatabaseHome> {
   const here = makeFolder(resolve(wanted))
   if (!isRoot()) {
     refuseForeign(here)
@@ -47,11 +47,11 @@ export async function chooseHome(
     return { path: realpathSync(apart), account: await ownerThatCanEnter(apart) }
   }
   const account = await unprivilegedAccount()
-  if (await letIn(here, account)) return { path: here, account }
+  if (await grantAccess(here, account)) return { path: here, account }
   log(said)
   mkdirSync(fallbackRoot, { recursive: true, mode: 0o755 })
   const path = makeFolder(apart)
-  if (await letIn(path, account)) return { path, account }
+  if (await grantAccess(path, account)) return { path, account }
   throw new Error(`neither ${here} nor ${path} can be reached by the account that runs PostgreSQL`)
 }
 
@@ -99,14 +99,14 @@ async function ownerThatCanEnter(home: string): Promise<Account> {
       `${data} belongs to root, as whom PostgreSQL does not run: chown -R it to another account`,
     )
   const account = { uid, gid }
-  if (await letIn(home, account)) return account
+  if (await grantAccess(home, account)) return account
   throw new Error(
     `${data} holds a database, but its owner (user id ${uid}) may not pass through the folders above it`,
   )
 }
 
 /** Opens the home itself, never the folders above it, to the account, to no one else, and only if it is needed. */
-async function letIn(home: string, account: Account): Promise<boolean> {
+async function grantAccess(home: string, account: Account): Promise<boolean> {
   if (await canEnter(account, home)) return true
   const { uid, mode } = statSync(home)
   if (uid !== 0 || account === null || !(await canEnter(account, resolve(home, '..')))) return false

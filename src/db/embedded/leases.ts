@@ -26,7 +26,7 @@ export function takeLease(home: string): Lease {
   writeFileSync(join(folder, mine), '')
   const ofThisProcess = mine.slice(0, mine.lastIndexOf('-'))
   const isLive = (name: string, postmaster: number) => {
-    if (!name.startsWith(ofThisProcess)) return holderLives(name)
+    if (!name.startsWith(ofThisProcess)) return holderIsAlive(name)
     return ['', String(postmaster)].includes(readIfAny(join(folder, name)))
   }
   return {
@@ -49,7 +49,7 @@ function readIfAny(file: string): string {
   }
 }
 
-function holderLives(name: string): boolean {
+function holderIsAlive(name: string): boolean {
   const [pid, started] = name.split('-')
   return findProcess(Number(pid))?.started === started
 }

@@ -23,23 +23,23 @@ const scopesOf = ({ projectKey, address }: MailOf) => ({
  * Counts one mail in this hour's budgets of its project and of its recipient.
  * @returns false, and counts nothing, when either of them is used up
  */
-export async function takeMail(tx: Tx, mail: MailOf, limits: MailLimits, now: Date): Promise<boolean> {
+export async function reserveMail(tx: Tx, mail: MailOf, limits: MailLimits, now: Date): Promise<boolean> {
   const { project, recipient } = scopesOf(mail)
   const hour = hourOf(now)
   // Always in this order, so that two transactions cannot wait for each other.
-  if (!(await take(tx, project, hour, limits.perProject))) return false
-  if (await take(tx, recipient, hour, limits.perRecipient)) return true
-  await giveBack(tx, [project], hour)
+  if (!(await reserve(tx, project, hour, limits.perProject))) return false
+  if (await reserve(tx, recipient, hour, limits.perRecipient)) return true
+  await release(tx, [project], hour)
   return false
 }
 
 /** Counts one mail less: the server did not take it. */
-export async function giveBackMail(db: Db, mail: MailOf, now: Date): Promise<void> {
+export async function releaseMail(db: Db, mail: MailOf, now: Date): Promise<void> {
   const { project, recipient } = scopesOf(mail)
-  await giveBack(db, [project, recipient], hourOf(now))
+  await release(db, [project, recipient], hourOf(now))
 }
 
-async function take(tx: Tx, scope: string, hour: string, most: number): Promise<boolean> {
+async function reserve(tx: Tx, scope: string, hour: string, most: number): Promise<boolean> {
   const taken = await tx`/* addresses.take_mail */
     insert into mail_budgets as b (scope, hour, sent) values (${scope}, ${hour}, 1)
     on conflict (scope, hour) do update set sent = b.sent + 1 where b.sent < ${most}
@@ -47,7 +47,7 @@ async function take(tx: Tx, scope: string, hour: string, most: number): Promise<
   return taken.length > 0
 }
 
-async function giveBack(db: Db, scopes: string[], hour: string): Promise<void> {
+async function release(db: Db, scopes: string[], hour: string): Promise<void> {
   await db`/* addresses.give_back_mail */
     update mail_budgets set sent = sent - 1 where scope = any (${scopes}::text[]) and hour = ${hour} and sent > 0`
 }

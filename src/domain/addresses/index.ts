@@ -1,5 +1,5 @@
 /** Whether an address is its account's, whether its owner agreed to mail, and how much mail it gets. */
-export { giveBackMail, type MailLimits, takeMail } from './budgets.ts'
+export { type MailLimits, releaseMail, reserveMail } from './budgets.ts'
 export {
   type Confirmation,
   confirmAddress,

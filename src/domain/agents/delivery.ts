@@ -1,7 +1,7 @@
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Change } from '../../stream/change.ts'
-import { endTokensOf, makeToken, tokenHash } from '../tokens/index.ts'
+import { makeToken, revokeTokensOf, tokenHash } from '../tokens/index.ts'
 import { isUuid } from '../uuid.ts'
 import {
   type AgentCaller,
@@ -67,7 +67,7 @@ export async function claimCommand(
   if (command.kind !== 'rerun' || !isWaiting(command)) throw new Problem('command_not_pending')
   const at = now.toISOString()
   const token = makeToken('reporter')
-  await endTokensOf(tx, [cmdId], now)
+  await revokeTokensOf(tx, [cmdId], now)
   await tx`/* commands.make_token */
     insert into tokens (user_id, name, scope, hash, last4, created_at, command_id)
     values (${agent.userId}, 'rerun', 'reporter', ${tokenHash(token)}, ${token.slice(-4)}, ${at}, ${cmdId})`
@@ -116,7 +116,7 @@ export async function acknowledge(
       update agent_commands set state = 'failed', failure_reason = ${said.failureReason}, acked_at = ${now.toISOString()},
         finished_at = ${now.toISOString()}
       where id = ${cmdId}`
-    await endTokensOf(tx, [cmdId], now)
+    await revokeTokensOf(tx, [cmdId], now)
     await recordSteps(tx, [
       { ...common, step: 'acknowledged', at: now },
       { ...common, step: 'failed', at: now, detail: { failure_reason: said.failureReason } },
@@ -172,7 +172,7 @@ export async function finish(
     update agent_commands set state = ${state}, exit_code = ${exitCode}, failure_reason = ${failureReason},
       output_tail = ${outputTail}, finished_at = ${now.toISOString()}
     where id = ${cmdId}`
-  await endTokensOf(tx, [cmdId], now)
+  await revokeTokensOf(tx, [cmdId], now)
   const actor = agentActor(agent)
   const steps: NewStep[] = [
     {

@@ -2,7 +2,7 @@ import { canonicalInstant } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import type { Change } from '../../stream/change.ts'
 import { type Closing, closeBatches, type Process } from '../batches/index.ts'
-import { happened } from '../notifications/index.ts'
+import { fireRules } from '../notifications/index.ts'
 import type { AgentCaller } from './agent.ts'
 
 /** The process that reported a batch is gone, as the agent of its host found. */
@@ -46,7 +46,7 @@ export async function noteEndedProcesses(
     { status: 'lost', at, reason },
   ])
   const { closed, changes } = await closeBatches(tx, new Map(closings))
-  await happened(
+  await fireRules(
     tx,
     lost
       .filter(({ batch }) => closed.includes(batch.key))

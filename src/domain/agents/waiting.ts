@@ -1,6 +1,6 @@
 import type { Tx } from '../../db/sql.ts'
 import type { Process } from '../batches/index.ts'
-import { endTokensOf } from '../tokens/index.ts'
+import { revokeTokensOf } from '../tokens/index.ts'
 import { type AgentCaller, type CommandKind, pendingSince } from './agent.ts'
 import { agentActor, commandChanges, type Done, type NewStep, recordSteps, SERVICE } from './steps.ts'
 
@@ -36,7 +36,7 @@ export async function deliver(tx: Tx, agent: AgentCaller, now: Date): Promise<Do
       and coalesce(claimed_at, created_at) <= ${pendingSince(now)}::timestamptz
     returning id, batch_key`
   if (expired.length > 0) {
-    await endTokensOf(
+    await revokeTokensOf(
       tx,
       expired.map(({ id }) => id),
       now,

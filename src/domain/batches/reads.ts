@@ -2,7 +2,7 @@ import type { Fragment } from 'postgres'
 import type { Db } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
 import { type Caller, isAdmin } from '../caller.ts'
-import { every, likeLiterally, oneOf, oneOfAnyCase, some } from '../conditions.ts'
+import { escapeLike, every, oneOf, oneOfAnyCase, some } from '../conditions.ts'
 import { columnsOf } from '../field.ts'
 import type { BatchStatus } from './batch.ts'
 import { batchFields } from './batch-fields.ts'
@@ -70,7 +70,7 @@ export function conditions(
       some(
         db,
         filter.q.flatMap((term) => {
-          const pattern = likeLiterally(term)
+          const pattern = escapeLike(term)
           return [
             db`t.search like '%' || lower(${pattern}) || '%'`,
             db`batch_search_text(t.name, t.group_name, null, null, null) like '%' || lower(${pattern}) || '%'`,

@@ -16,7 +16,7 @@ export interface Heard {
 
 /** One delayed request among them does not move the middle one; a clock that was put right is known after three. */
 const SKEWS_KEPT = 5
-/** A timestamp that far ahead of its receipt counts as received (ingest/reception.ts), so nothing is left to correct. */
+/** A timestamp that far ahead of its receipt counts as received (ingest/receipt-clock.ts), so nothing is left to correct. */
 const SHOWN_AS_RECEIVED_S = -300
 
 export const unheard = (): Heard => ({

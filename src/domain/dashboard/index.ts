@@ -1,4 +1,4 @@
-export { createDashboardMemory, type DashboardMemory } from './memory.ts'
+export { createDashboardCache, type DashboardCache } from './cache.ts'
 export {
   ACTIVITY_TYPES,
   type Activity,

@@ -3,7 +3,7 @@ import { visibleProjectKeys } from '../access.ts'
 import { aliveAt } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { type Clock, isIdle, isStalled } from '../liveness.ts'
-import type { DashboardMemory } from './memory.ts'
+import type { DashboardCache } from './cache.ts'
 
 /** What goes on in the projects that the caller sees (contract §4). Batches are counted, unless it says jobs. */
 export interface Summary {
@@ -32,7 +32,7 @@ export async function summaryOf(
   caller: Caller,
   projects: string[],
   clock: Clock,
-  cache: DashboardMemory,
+  cache: DashboardCache,
 ): Promise<Summary> {
   const keys = await visibleProjectKeys(db, caller, projects)
   const [{ used, idle: unused, ...counts }, running, jobs] = await Promise.all([

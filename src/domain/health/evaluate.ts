@@ -46,7 +46,8 @@ export function evaluateMarks(
   const dead = liveness?.liveness === 'dead'
   const reason = dead ? liveness.reasons.join('; ') : lossBySilence(batch, clock)
   return {
-    stalled: reason === null && isStalled(batch, clock) ? { since, reason: silence(since, clock) } : null,
+    stalled:
+      reason === null && isStalled(batch, clock) ? { since, reason: silenceReason(since, clock) } : null,
     lost: reason === null ? null : { since, reason, until: dead ? clock.now.toISOString() : batch.heardAt },
     // A batch that is silent says nothing of its GPUs.
     idle: (reason !== null || isStalled(batch, clock) ? [] : jobs)
@@ -64,5 +65,5 @@ export function evaluateMarks(
   }
 }
 
-const silence = (since: string, clock: Clock): string =>
+const silenceReason = (since: string, clock: Clock): string =>
   `No event since ${since}: ${Math.floor(sinceMs(since, clock.now) / 1000)} s, and ${clock.stallTimeoutMin * 60} s are allowed`

@@ -2,9 +2,9 @@ import type { Db, Tx } from '../../db/sql.ts'
 import type { Change } from '../../stream/change.ts'
 import { hostChanges, isAway, onlineSince } from '../agents/index.ts'
 import { type Clock, sinceMs } from '../liveness.ts'
-import { type Happening, happened } from '../notifications/index.ts'
+import { fireRules, type Happening } from '../notifications/index.ts'
 import { updateEpisodes } from './episodes.ts'
-import { countOf, type Looked } from './watch.ts'
+import { countOf, type WatchResult } from './watch.ts'
 
 /** A project is notified about an agent if it got batches from it within this time. */
 const CONCERNED = '7 days'
@@ -33,7 +33,7 @@ export async function watchAgents(
   tx: Tx,
   keys: readonly number[],
   clock: Clock,
-): Promise<{ result: Looked; changes: Change[] }> {
+): Promise<{ result: WatchResult; changes: Change[] }> {
   const agents = await tx<AgentRow[]>`/* watch.lock_agents */
     select key, id, user_id, hostname, last_seen_at, revoked_at from agents
     where key = any (${keys as number[]}::bigint[]) order by key for update`
@@ -53,7 +53,7 @@ export async function watchAgents(
     clock.now,
   )
   const fresh = settled.opened.filter((finding) => finding.fresh).map((finding) => finding.subjectKey)
-  await happened(
+  await fireRules(
     tx,
     await concerned(
       tx,

@@ -4,13 +4,13 @@ import type { Change } from '../../stream/change.ts'
 import { livenessOf } from '../agents/index.ts'
 import { aliveAt, type Closing, closeBatches, heardAt } from '../batches/index.ts'
 import { type Clock, idleBefore, lostBefore, MIN_LOW_SAMPLES, sinceMs, stalledBefore } from '../liveness.ts'
-import { type Happening, happened } from '../notifications/index.ts'
+import { fireRules, type Happening } from '../notifications/index.ts'
 import { type EpisodeChanges, type Finding, updateEpisodes } from './episodes.ts'
 import { evaluateMarks, type Mark, type Marks } from './evaluate.ts'
 import { type GpuRow, gpuOf } from './gpu-row.ts'
 
 /** What a look came to. */
-export interface Looked {
+export interface WatchResult {
   opened: number
   cleared: number
   /** Batches that are lost since. */
@@ -115,7 +115,7 @@ export async function watchBatches(
   tx: Tx,
   keys: readonly number[],
   clock: Clock,
-): Promise<{ result: Looked; changes: Change[] }> {
+): Promise<{ result: WatchResult; changes: Change[] }> {
   const batches = await tx<BatchRow[]>`/* watch.lock_batches */
     select b.key, b.id, b.project_key, p.slug, b.host, b.status, b.deleted_at is not null deleted, s.last_seen_at,
       s.last_live_at, s.last_received_at, s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples
@@ -156,7 +156,7 @@ export async function watchBatches(
   const { closed, changes } = await closeBatches(tx, new Map(closings))
   const fresh = settled.opened.filter((finding) => finding.fresh)
   const everLived = (key: number | null) => batches.some((b) => b.key === key && b.last_live_at !== null)
-  await happened(
+  await fireRules(
     tx,
     [
       ...fresh.map((finding) => happeningOf(finding, batches, clock)),
@@ -173,7 +173,7 @@ export async function watchBatches(
   }
 }
 
-export const countOf = ({ opened, cleared }: EpisodeChanges): Looked => ({
+export const countOf = ({ opened, cleared }: EpisodeChanges): WatchResult => ({
   opened: opened.length,
   cleared: cleared.length,
   lost: 0,

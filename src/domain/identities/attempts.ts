@@ -26,7 +26,7 @@ export interface AttemptSecrets {
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /** Keeps an attempt, and forgets some that nobody came back from. */
-export async function keepAttempt(
+export async function storeAttempt(
   tx: Tx,
   attempt: Attempt,
   { state, browser }: AttemptSecrets,
@@ -48,7 +48,7 @@ export async function keepAttempt(
  * Hands an attempt out, once. Throws `sign_in_expired` for one that is unknown, too old, used up, of another browser
  * or of another provider. The error does not say which, to give attackers no hints.
  */
-export async function takeAttempt(
+export async function consumeAttempt(
   tx: Tx,
   idp: string,
   { state, browser }: AttemptSecrets,

@@ -4,7 +4,7 @@ import { wideRows } from '../../db/wide-rows.ts'
 import { type BatchAccess, visibleBatches, visibleProjectKeys } from '../access.ts'
 import type { JobStatus } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
-import { likeLiterally, oneOf, oneOfAnyCase, some } from '../conditions.ts'
+import { escapeLike, oneOf, oneOfAnyCase, some } from '../conditions.ts'
 import { type Comparison, fieldOf, holds } from '../json-field.ts'
 import {
   countsOf,
@@ -209,7 +209,7 @@ function holdsText(db: Db, term: string, textless: boolean): Fragment {
     const said = textless ? db`t.id` : db`concat_ws(chr(10), t.id, t.model, t.dataset)`
     return db`strpos(lower(${said}), lower(${term})) > 0`
   }
-  return db`batch_search_text(t.id, t.model, t.dataset, null, null) like '%' || lower(${likeLiterally(term)}) || '%'`
+  return db`batch_search_text(t.id, t.model, t.dataset, null, null) like '%' || lower(${escapeLike(term)}) || '%'`
 }
 
 /** The last value of a series, over a row `tp` of job_progress. */

@@ -19,7 +19,7 @@ export interface Viewer {
 }
 
 /** A stream that was permitted: which channels of the log, as whom, and what the permission rests on. */
-export interface Permitted {
+export interface AuthorizedChannels {
   followings: Map<string, Following<Viewer>>
   grant: Grant
 }
@@ -29,12 +29,12 @@ export interface Permitted {
  * If two channels lead to the same channel of the log, as a batch and a share of it do, messages name the first.
  * @throws Problem channel_forbidden naming the channel; forbidden for tokens that read nothing
  */
-export async function permit(
+export async function authorizeChannels(
   db: Db,
   caller: Caller,
   channels: readonly Channel[],
   now: Date,
-): Promise<Permitted> {
+): Promise<AuthorizedChannels> {
   const ofKinds = (...kinds: Channel['kind'][]) => channels.filter((channel) => kinds.includes(channel.kind))
   const shareChannels = ofKinds('share')
   if (shareChannels.length < channels.length) requireReader(caller)

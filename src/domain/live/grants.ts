@@ -22,7 +22,7 @@ export interface Grant {
  * project no longer visible, share revoked or ended; or, `gone`, only its batch was deleted, which its followers may
  * still be told. However many streams, it is a handful of statements.
  */
-export async function lapsedGrants(
+export async function revokedGrants(
   db: Db,
   grants: readonly Grant[],
   now: Date,

@@ -8,8 +8,8 @@ import { filtered, type Subscription } from '../../stream/subscription.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock } from '../liveness.ts'
 import { readChannels } from './channel.ts'
-import { permit, type Viewer } from './follow.ts'
-import { type Grant, lapsedGrants } from './grants.ts'
+import { authorizeChannels, type Viewer } from './follow.ts'
+import { type Grant, revokedGrants } from './grants.ts'
 import { ACCESS_CHANGES, payloadLoaders } from './payloads.ts'
 
 /** The stream as the doors use it: who may follow what, for how long, and the hub behind it. */
@@ -108,7 +108,7 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
     if (streams.size === 0) return
     const at = now()
     const open = [...streams]
-    const lapsed = await lapsedGrants(
+    const lapsed = await revokedGrants(
       sql,
       open.map(({ grant }) => grant),
       at,
@@ -133,7 +133,7 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
       // From now on means from what is committed by now: the hub may be a moment behind. Read before the
       // permission, so that nothing lies between that and the stream's being known.
       const since = after === undefined ? await newestSeq(sql) : undefined
-      const { followings, grant } = await permit(sql, caller, readChannels(names), at)
+      const { followings, grant } = await authorizeChannels(sql, caller, readChannels(names), at)
       const oldest = at.getTime() + MAX_AGE_MS
       const stream: OpenStream = {
         grant,

@@ -7,7 +7,7 @@ import { ANONYMOUS } from '../caller.ts'
 import { type JobView, readJobs } from '../jobs/index.ts'
 import type { Clock } from '../liveness.ts'
 import { viewsOfBatches, viewsOfJobs } from '../present.ts'
-import { anonymous, anonymousJob, publicBatch, publicJob } from '../shares/index.ts'
+import { anonymizeBatch, anonymizeJob, publicBatch, publicJob } from '../shares/index.ts'
 import { loadCommands, loadHosts } from './agent-payloads.ts'
 import type { Viewer } from './follow.ts'
 import { loadEpochs, loadLines, loadSnapshots } from './series-payloads.ts'
@@ -118,10 +118,10 @@ async function loadSummaries(
     const hidden: Payload = {
       key: 'anonymous',
       text: () => {
-        const { batch: shown, text } = anonymous(batch.view)
+        const { batch: shown, text } = anonymizeBatch(batch.view)
         return JSON.stringify({
           batch: withoutCan(shown),
-          jobs: changed.map((job) => anonymousJob(job.view, text)),
+          jobs: changed.map((job) => anonymizeJob(job.view, text)),
         })
       },
     }

@@ -3,8 +3,8 @@ export { type Before, findCrossings, type SetValue } from './crossings.ts'
 export { type DigestEntry, writeDigest } from './digest.ts'
 export { type EmailMessage, headlineOf, line, renderEmail } from './email-template.ts'
 export { type Facts, readFacts } from './facts.ts'
+export { fireRules, type MailPayload } from './fire-rules.ts'
 export { enabledRules, rulesOf } from './for-ingest.ts'
-export { happened, type MailPayload } from './happened.ts'
 export {
   beginDigest,
   digestsDue,
@@ -14,16 +14,16 @@ export {
   heldMails,
   holdMail,
 } from './held.ts'
-export { markBegun, markEnded, readMarks, unmark } from './marks.ts'
+export { markEnded, markStarted, readMarks, unmark } from './marks.ts'
 export { PREVIEW_DAYS, previewRule } from './preview.ts'
 export { administeredProject, administeredRule, isMuted, listRules } from './reads.ts'
 export {
-  endMail,
-  findChoice,
-  type MailChoice,
+  findSubscription,
+  type MailSubscription,
   type Recipient,
   recipientsOf,
-  resumeMail,
+  resubscribe,
+  unsubscribe,
 } from './recipients.ts'
 export {
   type Detail,

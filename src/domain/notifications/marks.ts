@@ -18,7 +18,7 @@ export async function readMarks(db: Db, firing: number): Promise<Map<string, Mai
 }
 
 /** @returns false when somebody else has marked it before, or its rule was deleted meanwhile */
-export async function markBegun(
+export async function markStarted(
   db: Db,
   mail: { firing: number; address: string },
   state: 'begun' | 'logged',

@@ -69,7 +69,7 @@ export async function recipientsOf(
 const newToken = (): string => randomBytes(24).toString('base64url')
 
 /** What a link in a mail is about, for the person it was sent to. */
-export interface MailChoice {
+export interface MailSubscription {
   recipientId: string
   address: string
   projectKey: number
@@ -82,15 +82,15 @@ export interface MailChoice {
 }
 
 /** What the link's holder may choose; undefined for a token that was never given out. */
-export async function findChoice(
+export async function findSubscription(
   db: Db,
   token: string,
   named: { rule?: string | undefined; batch?: string | undefined },
-): Promise<MailChoice | undefined> {
+): Promise<MailSubscription | undefined> {
   if (!/^[A-Za-z0-9_-]{32}$/.test(token)) return undefined
   const ruleId = named.rule !== undefined && isUuid(named.rule) ? named.rule : null
   const batchId = named.batch !== undefined && isStorable(named.batch) ? named.batch : null
-  const [row] = await db<MailChoice[]>`/* notifications.choice */
+  const [row] = await db<MailSubscription[]>`/* notifications.choice */
     select c.id "recipientId", c.address_key address, c.project_key "projectKey", p.slug project,
       (select jsonb_build_object('id', r.id, 'name', r.name) from notification_rules r
         where r.id = ${ruleId}::uuid and r.project_key = p.key) rule,
@@ -109,9 +109,9 @@ export async function findChoice(
 }
 
 /** Ends mail of one rule, of one batch, of the project, or of the whole service, for one recipient. */
-export async function endMail(
+export async function unsubscribe(
   tx: Tx,
-  choice: MailChoice,
+  choice: MailSubscription,
   of: 'rule' | 'batch' | 'project' | 'service',
   now: Date,
 ): Promise<void> {
@@ -125,7 +125,7 @@ export async function endMail(
 }
 
 /** Subscribes the recipient again to everything in the project, and withdraws "no mail at all". */
-export async function resumeMail(tx: Tx, choice: MailChoice): Promise<void> {
+export async function resubscribe(tx: Tx, choice: MailSubscription): Promise<void> {
   await resumeAllMail(tx, choice.address)
   await tx`/* notifications.resume_mail */
     delete from notification_mutes where recipient_id = ${choice.recipientId}`

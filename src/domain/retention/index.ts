@@ -11,13 +11,13 @@ export {
   STEPS,
   type StepSizes,
 } from './purge.ts'
-export { type Cutoffs, cutoffsOf, KINDS, type Kind, type RetentionDays } from './retention.ts'
 export {
   countDue,
   noteSwept,
   PASSES,
-  STRETCHES,
-  type StretchSizes,
-  stretchesDue,
+  RANGES,
+  type RangeSizes,
+  rangesDue,
   sweepSlice,
-} from './stretches.ts'
+} from './ranges.ts'
+export { type Cutoffs, cutoffsOf, KINDS, type Kind, type RetentionDays } from './retention.ts'

@@ -12,10 +12,10 @@ export const shareTokenHash = (token: string): Buffer => createHash('sha256').up
 /** What can be the token of a share at all; anything else is not looked for. */
 export const isShareToken = (text: string): boolean => /^[A-Za-z0-9_-]{32}$/.test(text)
 
-const NOTHING = { stop: false, rerun: false, delete: false, share: false, edit: false }
+const NO_RIGHTS = { stop: false, rerun: false, delete: false, share: false, edit: false }
 
 /** A batch as a share opens it: its public fields, to look at only. */
-export const asShared = (batch: BatchView): BatchView => ({ ...publicBatch(batch), can: NOTHING })
+export const sharedView = (batch: BatchView): BatchView => ({ ...publicBatch(batch), can: NO_RIGHTS })
 
 const HIDDEN = '[hidden]'
 /** What stands between white space, quotes and what separates values; each is looked at once, however long. */
@@ -24,7 +24,7 @@ const WORD = /[^\s"'`,;|<>()[\]{}=]+/g
 const isPath = (word: string): boolean => /[\\/]/.test(word) || word.startsWith('~')
 
 /** Hides who ran it, where, and every path (contract §4 "Shares"), wherever a text of theirs may say so. */
-export function anonymous(batch: BatchView): { batch: BatchView; text: <T>(value: T) => T } {
+export function anonymizeBatch(batch: BatchView): { batch: BatchView; text: <T>(value: T) => T } {
   const names = [batch.user, batch.host, batch.env_snapshot?.hostname, batch.owner?.name]
     .filter((name) => typeof name === 'string' && name.length > 1)
     .map((name) => (name as string).replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
@@ -55,7 +55,7 @@ export function anonymous(batch: BatchView): { batch: BatchView; text: <T>(value
 }
 
 /** A job of an anonymous share; `text` is what its batch's `anonymous` gave. */
-export const anonymousJob = (job: JobView, text: <T>(value: T) => T): JobView =>
+export const anonymizeJob = (job: JobView, text: <T>(value: T) => T): JobView =>
   exposed(job, PUBLIC_JOB, text)
 
 function deeply(value: unknown, hide: (text: string) => string): unknown {

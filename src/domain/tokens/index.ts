@@ -1,6 +1,6 @@
 /** Tokens of programs (contract §3): reporters send events with them, notebooks read with them. */
 export { findToken, listTokens, ownTokens, validTokens } from './reads.ts'
-export { bindTokens, endTokensOf, lockBindings, type TokenBinding } from './rerun-token.ts'
+export { bindTokens, lockBindings, revokeTokensOf, type TokenBinding } from './rerun-token.ts'
 export { makeToken, TOKEN_SCOPES, tokenHash, tokenKind } from './token.ts'
 export { type TokenView, tokenFields } from './token-fields.ts'
 export { createToken, revokeToken, touchToken } from './writes.ts'

@@ -3,7 +3,7 @@ import type { Db } from '../../db/sql.ts'
 import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import type { CallerUser } from '../caller.ts'
 import { recordViewsOf, selectionOf } from '../record-view.ts'
-import { isWhole, type TokenKind, type TokenScope, tokenHash, tokenKind } from './token.ts'
+import { hasValidChecksum, type TokenKind, type TokenScope, tokenHash, tokenKind } from './token.ts'
 import { type TokenView, tokenFields } from './token-fields.ts'
 
 /** Where the next page of a list of tokens begins: after this one. */
@@ -33,7 +33,7 @@ export interface FoundToken {
  * A text whose checksum is wrong costs no query.
  */
 export async function findToken(db: Db, text: string, now: Date): Promise<FoundToken | undefined> {
-  if (!isWhole(text)) return undefined
+  if (!hasValidChecksum(text)) return undefined
   return tokenKind(text) === 'agent' ? findAgentToken(db, text) : findProgramToken(db, text, now)
 }
 

@@ -23,7 +23,7 @@ export const lockBindings = (tx: Tx, tokenIds: readonly string[]): Promise<Token
     order by t.id for update of t`
 
 /** The tokens of these commands' processes end with the commands. */
-export async function endTokensOf(tx: Tx, commandIds: readonly string[], now: Date): Promise<void> {
+export async function revokeTokensOf(tx: Tx, commandIds: readonly string[], now: Date): Promise<void> {
   await tx`/* tokens.end_of_commands */
     update tokens set revoked_at = ${now.toISOString()}
     where command_id = any (${commandIds as string[]}::uuid[]) and revoked_at is null`

@@ -25,7 +25,7 @@ export function makeToken(kind: TokenKind): string {
 }
 
 /** Whether the text is whole: a mistyped or invented token is turned away without asking the database. */
-export function isWhole(text: string): boolean {
+export function hasValidChecksum(text: string): boolean {
   const kind = tokenKind(text)
   if (kind === undefined) return false
   const body = text.slice(0, -CHECK_LENGTH)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hash, verify } from '@node-rs/argon2'
 import { Problem } from '../../problem.ts'
-import { createGate } from './gate.ts'
+import { createBoundedQueue } from './bounded-queue.ts'
 import { isCommonPassword } from './leaked-passwords.ts'
 
 /** argon2id. The package's own name for it is a const enum, which cannot be read without its types. */
@@ -12,14 +12,14 @@ const COST = { algorithm: ARGON2ID, memoryCost: 19_456, timeCost: 2, parallelism
  * A hash takes 19 MiB and tens of milliseconds of one core, so at most two run at once (contract §3). New accounts
  * never take both places: however many register, people can still sign in.
  */
-const gate = createGate({
+const gate = createBoundedQueue({
   atOnce: 2,
   lanes: { 'sign-in': { atOnce: 2, waiting: 100 }, 'new-account': { atOnce: 1, waiting: 100 } },
 })
 
 const base64 = (bytes: number): string => randomBytes(bytes).toString('base64').replaceAll('=', '')
 /** A hash of no password, with the same cost: an unknown address costs the same time as a wrong password. */
-const NOBODY = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${base64(16)}$${base64(32)}`
+const DUMMY_HASH = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${base64(16)}$${base64(32)}`
 
 /** What may be one: 8 to 1,024 characters (contract §3). */
 export const PASSWORD = /^\P{Cs}{8,1024}$/u
@@ -51,6 +51,6 @@ export async function verifyPassword(
   passwordHash: string | null | undefined,
   password: string,
 ): Promise<boolean> {
-  const right = await gate.through('sign-in', () => verify(passwordHash ?? NOBODY, normal(password)))
+  const right = await gate.through('sign-in', () => verify(passwordHash ?? DUMMY_HASH, normal(password)))
   return right && passwordHash != null
 }

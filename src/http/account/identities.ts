@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { unlinkIdentity, waysIn } from '../../domain/identities/index.ts'
+import { signInMethods, unlinkIdentity } from '../../domain/identities/index.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
@@ -39,7 +39,7 @@ export function identityRoutes(
       },
     },
     async (request) => {
-      const { identities, password } = await waysIn(sql, (await request.person()).user.id)
+      const { identities, password } = await signInMethods(sql, (await request.person()).user.id)
       const items = identities.map(({ id, issuer, email, createdAt, lastUsedAt }) => {
         const found = providers.find((one) => one.vouchesAs(issuer))
         const provider = found === undefined ? null : { id: found.id, name: found.name }

@@ -11,13 +11,13 @@ import { listJobsOfBatch } from '../../domain/jobs/index.ts'
 import { positionOf } from '../../domain/keyset-pages.ts'
 import { presentBatches, presentJobs } from '../../domain/present.ts'
 import {
-  anonymous,
-  anonymousJob,
-  asShared,
+  anonymizeBatch,
+  anonymizeJob,
   createShare,
   listShares,
   openShare,
   revokeShare,
+  sharedView,
   shareFields,
 } from '../../domain/shares/index.ts'
 import { Problem } from '../../problem.ts'
@@ -167,11 +167,11 @@ export function shareRoutes(app: FastifyInstance, services: Services): void {
       ])
       if (found === undefined) throw new Problem('share_not_found')
       reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
-      const open = asShared(found)
+      const open = sharedView(found)
       const shown = { anonymous: share.anonymous, expires_at: share.expiresAt }
       if (!share.anonymous) return { batch: open, jobs: { items, next_cursor }, ...shown }
-      const { batch, text: hide } = anonymous(open)
-      return { batch, jobs: { items: items.map((job) => anonymousJob(job, hide)), next_cursor }, ...shown }
+      const { batch, text: hide } = anonymizeBatch(open)
+      return { batch, jobs: { items: items.map((job) => anonymizeJob(job, hide)), next_cursor }, ...shown }
     },
   )
 }

@@ -17,7 +17,7 @@ const activityCursor = cursorOf<ActivityPosition>(
 
 /** Counts and recent activity over the projects that the caller sees (contract §4). */
 export function dashboardRoutes(app: FastifyInstance, services: Services): void {
-  const { sql, now, dashboardMemory } = services
+  const { sql, now, dashboardCache } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
 
   routes.get(
@@ -55,7 +55,7 @@ export function dashboardRoutes(app: FastifyInstance, services: Services): void 
         gpuHours: used,
         idleGpuHours,
         ...counts
-      } = await summaryOf(sql, caller, request.query.project, clockOf(services), dashboardMemory)
+      } = await summaryOf(sql, caller, request.query.project, clockOf(services), dashboardCache)
       return {
         ...counts,
         running_jobs: runningJobs,

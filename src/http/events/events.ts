@@ -75,7 +75,7 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
     async (request, reply) => {
       const { body, headers } = await receiveEvent(ingest, senderOf(request), request.body, sentAt(request))
       reply.headers(headers)
-      sayVersion(request, reply)
+      sendVersion(request, reply)
       return storedOf(body)
     },
   )
@@ -94,14 +94,14 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
     async (request, reply) => {
       const { body, headers } = await receiveEvents(ingest, senderOf(request), request.body, sentAt(request))
       reply.headers(headers)
-      sayVersion(request, reply)
+      sendVersion(request, reply)
       return { results: body.map(resultOf) }
     },
   )
 }
 
 /** The reporter compares it with its own version (python/reporter, _needed_version.py). */
-function sayVersion({ headers }: FastifyRequest, reply: FastifyReply): void {
+function sendVersion({ headers }: FastifyRequest, reply: FastifyReply): void {
   if (headers['user-agent']?.startsWith('svc-reporter/')) reply.header(NEEDS, OLDEST_REPORTER)
 }
 

@@ -3,8 +3,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Services } from '../../services.ts'
 import type { Load } from '../server/load.ts'
 import type { SlowBodies } from '../server/slow-bodies.ts'
+import { createDatabaseTotals } from './database-totals.ts'
 import { countDisk } from './disk.ts'
-import { createStock } from './stock.ts'
 
 /**
  * What GET /metrics tells (contract §8; docs/operations.md "Monitoring"). Every label has few values that are known
@@ -89,7 +89,7 @@ export function createCounters(
     'What failed because the database was away',
     () => outages.counts.faults,
   )
-  createStock(services, registers)
+  createDatabaseTotals(services, registers)
   countDisk(services.dataFolder, registers)
   return registry
 }

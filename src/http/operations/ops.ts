@@ -39,7 +39,7 @@ export function opsRoutes(
       },
     },
     async () => {
-      const pending = await inTime(sql`/* ops.ping */ select 1`.then(() => pendingMigrations())).catch(
+      const pending = await withTimeout(sql`/* ops.ping */ select 1`.then(() => pendingMigrations())).catch(
         (cause) => {
           throw new Problem('unavailable', { detail: 'The database does not answer', cause })
         },
@@ -67,7 +67,7 @@ export function opsRoutes(
 }
 
 /** A database that takes the question and leaves it unanswered is away as well, and a probe must say so. */
-const inTime = <T>(answer: Promise<T>): Promise<T> =>
+const withTimeout = <T>(answer: Promise<T>): Promise<T> =>
   Promise.race([
     answer,
     sleep(TIMEOUT_MS, undefined, { ref: false }).then(() => {

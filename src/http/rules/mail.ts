@@ -2,7 +2,12 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { escapeHtml } from '../../domain/escape-html.ts'
-import { endMail, findChoice, type MailChoice, resumeMail } from '../../domain/notifications/index.ts'
+import {
+  findSubscription,
+  type MailSubscription,
+  resubscribe,
+  unsubscribe,
+} from '../../domain/notifications/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
@@ -33,8 +38,8 @@ export function mailRoutes(app: FastifyInstance, { sql, writer, now }: Services)
     const routes = scope.withTypeProvider<ZodTypeProvider>()
     const options = { config: { needsNoCaller: true } }
     const common = { hide: true, params: z.object({ token: z.string() }), querystring: named }
-    const find = async (token: string, query: z.output<typeof named>): Promise<MailChoice> => {
-      const choice = await findChoice(sql, token, query)
+    const find = async (token: string, query: z.output<typeof named>): Promise<MailSubscription> => {
+      const choice = await findSubscription(sql, token, query)
       if (choice === undefined) throw new Problem('not_found')
       return choice
     }
@@ -60,7 +65,9 @@ export function mailRoutes(app: FastifyInstance, { sql, writer, now }: Services)
           throw new Problem('not_found')
         }
         await commit(writer, async (tx) => ({
-          result: await (wanted === 'resume' ? resumeMail(tx, choice) : endMail(tx, choice, wanted, now())),
+          result: await (wanted === 'resume'
+            ? resubscribe(tx, choice)
+            : unsubscribe(tx, choice, wanted, now())),
           changes: [],
         }))
         return show(reply, await find(request.params.token, request.query), request.url)
@@ -69,12 +76,12 @@ export function mailRoutes(app: FastifyInstance, { sql, writer, now }: Services)
   })
 }
 
-function show(reply: FastifyReply, choice: MailChoice, address: string): FastifyReply {
+function show(reply: FastifyReply, choice: MailSubscription, address: string): FastifyReply {
   reply.header('cache-control', 'no-store').type('text/html; charset=utf-8')
   return reply.send(page(choice, address))
 }
 
-function page({ address, project, rule, batch, ended }: MailChoice, url: string): string {
+function page({ address, project, rule, batch, ended }: MailSubscription, url: string): string {
   const button = (action: string, label: string): string =>
     `<p><button name="action" value="${action}">${escapeHtml(label)}</button></p>`
   const said = [

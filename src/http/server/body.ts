@@ -20,7 +20,7 @@ const MAX_LEFT_MS = 30_000
  * Lets the client send what is left of a body that was refused for its length. Most clients send all of it before they
  * look at the answer: were the connection cut at once, they would see a broken pipe in place of 413.
  */
-export function readToItsEnd({ raw }: FastifyRequest, reply: FastifyReply): void {
+export function drainRequest({ raw }: FastifyRequest, reply: FastifyReply): void {
   if (raw.complete) return
   reply.removeHeader('connection')
   let left = MAX_LEFT_BYTES

@@ -25,14 +25,14 @@ import { personOnly } from '../request/credentials.ts'
 import * as shapes from '../request/shapes.ts'
 import { toProblem } from '../server/respond.ts'
 import { confirmPassword, fromKnownPlace } from './confirm-password.ts'
-import type { Guesses } from './guesses.ts'
 import { clearSessionCookie } from './session-cookie.ts'
-import { enter, noteFailure, signedIn, welcome } from './signed-in.ts'
+import type { SignInLimiter } from './sign-in-limiter.ts'
+import { noteFailure, openBrowserSession, sendSignedIn, signedIn } from './signed-in.ts'
 
 const me = z.object({ user: shapes.userShape })
 
 /** Accounts and sessions of people (contract §3). */
-export function authRoutes(app: FastifyInstance, services: Services, guesses: Guesses): void {
+export function authRoutes(app: FastifyInstance, services: Services, guesses: SignInLimiter): void {
   const { config, sql, writer, now } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const open = { tags: ['identity'], security: [], querystring: shapes.nothing }
@@ -72,11 +72,11 @@ export function authRoutes(app: FastifyInstance, services: Services, guesses: Gu
           const user = await createUser(tx, { email, name, passwordHash }, config.registration, at)
           if (config.smtp !== undefined) await requestAccountConfirmation(tx, user, { again: false }, at)
           return {
-            result: { user, session: await enter(tx, request, user, 'registration', at) },
+            result: { user, session: await openBrowserSession(tx, request, user, 'registration', at) },
             changes: [],
           }
         })
-        return reply.code(201).send(welcome(reply, services, user, session, at))
+        return reply.code(201).send(sendSignedIn(reply, services, user, session, at))
       } catch (error) {
         // A service that is busy or broken counts against nobody.
         if (toProblem(error).status >= 500) forgive()
@@ -128,10 +128,10 @@ export function authRoutes(app: FastifyInstance, services: Services, guesses: Gu
         })
       }
       const session = await commit(writer, async (tx) => ({
-        result: await enter(tx, request, account, 'password', at),
+        result: await openBrowserSession(tx, request, account, 'password', at),
         changes: [],
       }))
-      return welcome(reply, services, account, session, at)
+      return sendSignedIn(reply, services, account, session, at)
     },
   )
 

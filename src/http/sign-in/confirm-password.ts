@@ -4,8 +4,8 @@ import { isKnownPlace } from '../../domain/sessions/index.ts'
 import { emailKey, findAccount, verifyPassword } from '../../domain/users/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
-import type { Guesses } from './guesses.ts'
 import { readSessionCookie } from './session-cookie.ts'
+import type { SignInLimiter } from './sign-in-limiter.ts'
 
 /** Whether this browser or this network is one that the account's owner signed in from before. */
 export const fromKnownPlace =
@@ -24,7 +24,7 @@ export const fromKnownPlace =
  */
 export async function confirmPassword(
   services: Pick<Services, 'sql' | 'config' | 'now'>,
-  guesses: Guesses,
+  guesses: SignInLimiter,
   { request, caller, password }: { request: FastifyRequest; caller: Known; password: string },
 ): Promise<void> {
   const { email } = caller.user

@@ -5,12 +5,12 @@ import { isPerson } from '../../domain/caller.ts'
 import {
   type Attempt,
   type Claimed,
+  consumeAttempt,
   isAllowed,
-  keepAttempt,
   linkIdentity,
+  signInMethods,
   signInWith,
-  takeAttempt,
-  waysIn,
+  storeAttempt,
 } from '../../domain/identities/index.ts'
 import { Problem, type ProblemCode } from '../../problem.ts'
 import type { Services } from '../../services.ts'
@@ -23,12 +23,12 @@ import { IN_ADDRESSES } from '../server/refusals.ts'
 import { toProblem } from '../server/respond.ts'
 import { wantsHtml } from '../server/web.ts'
 import { confirmPassword } from './confirm-password.ts'
-import type { Guesses } from './guesses.ts'
 import { createIdentityProvider, type IdentityProvider } from './identity-provider.ts'
 import { isReturnPath, locationOf } from './return-path.ts'
 import { setSessionCookie } from './session-cookie.ts'
 import { clearSignInCookie, giveSignInCookie, readSignInCookie } from './sign-in-cookie.ts'
-import { enter } from './signed-in.ts'
+import type { SignInLimiter } from './sign-in-limiter.ts'
+import { openBrowserSession } from './signed-in.ts'
 
 /**
  * Why a sign-in failed, as a word in the page's address. Always one of these words, never a text that
@@ -53,7 +53,7 @@ const byProvider = z.object({ idp: z.string() })
 const elsewhere = z.null().describe('To the address in `Location`')
 
 /** Signing in through identity providers (contract §3, specification §4.4). */
-export function oauthRoutes(app: FastifyInstance, services: Services, guesses: Guesses): void {
+export function oauthRoutes(app: FastifyInstance, services: Services, guesses: SignInLimiter): void {
   const { config, sql, writer, now, log } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const providers = config.identityProviders.map((one) => createIdentityProvider(one, now))
@@ -82,7 +82,7 @@ export function oauthRoutes(app: FastifyInstance, services: Services, guesses: G
     const { state, nonce, codeVerifier } = checks
     const attempt: Attempt = { idp: provider.id, nonce, codeVerifier, redirectUri, ...wanted }
     await commit(writer, async (tx) => ({
-      result: await keepAttempt(tx, attempt, { state, browser }, now()),
+      result: await storeAttempt(tx, attempt, { state, browser }, now()),
       changes: [],
     }))
     reply.header('cache-control', 'no-store')
@@ -116,7 +116,7 @@ export function oauthRoutes(app: FastifyInstance, services: Services, guesses: G
     const browser = readSignInCookie(request, config)
     if (!state || more.length > 0 || browser === undefined) throw new Problem('sign_in_expired')
     const attempt = await commit(writer, async (tx) => ({
-      result: await takeAttempt(tx, provider.id, { state, browser }, now()),
+      result: await consumeAttempt(tx, provider.id, { state, browser }, now()),
       changes: [],
     }))
     return { attempt, state, query }
@@ -134,7 +134,7 @@ export function oauthRoutes(app: FastifyInstance, services: Services, guesses: G
     const session = await commit(writer, async (tx) => {
       const user = await signInWith(tx, claimed, registration, at)
       return {
-        result: await enter(tx, request, user, 'provider', at, { provider: provider.id }),
+        result: await openBrowserSession(tx, request, user, 'provider', at, { provider: provider.id }),
         changes: [],
       }
     })
@@ -255,7 +255,7 @@ export function oauthRoutes(app: FastifyInstance, services: Services, guesses: G
       const provider = providerOf(request.params.idp)
       const { current_password: password } = request.body
       if (password !== undefined) await confirmPassword(services, guesses, { request, caller, password })
-      else if ((await waysIn(sql, caller.user.id)).password) {
+      else if ((await signInMethods(sql, caller.user.id)).password) {
         const errors = [
           { path: 'current_password', message: 'is required for an account that has a password' },
         ]

@@ -3,7 +3,7 @@ import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simp
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { waysIn } from '../../domain/identities/index.ts'
+import { signInMethods } from '../../domain/identities/index.ts'
 import {
   addPasskey,
   deletePasskey,
@@ -24,8 +24,8 @@ import { createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
 import * as shapes from '../request/shapes.ts'
 import { confirmPassword } from './confirm-password.ts'
-import type { Guesses } from './guesses.ts'
-import { enter, noteFailure, signedIn, welcome } from './signed-in.ts'
+import type { SignInLimiter } from './sign-in-limiter.ts'
+import { noteFailure, openBrowserSession, sendSignedIn, signedIn } from './signed-in.ts'
 
 const passkeyShape = z.object({
   id: z.uuid(),
@@ -68,7 +68,7 @@ const signed = credential({
 const BEGUN_PER_MINUTE = 60
 
 /** Passkeys: to register, list, rename and delete them, and to sign in with one (docs/api.md). */
-export function passkeyRoutes(app: FastifyInstance, services: Services, guesses: Guesses): void {
+export function passkeyRoutes(app: FastifyInstance, services: Services, guesses: SignInLimiter): void {
   const { config, sql, writer, now } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const tags = ['identity']
@@ -133,7 +133,7 @@ export function passkeyRoutes(app: FastifyInstance, services: Services, guesses:
       const party = requireParty(request)
       const { current_password: password } = request.body
       if (password !== undefined) await confirmPassword(services, guesses, { request, caller, password })
-      else if ((await waysIn(sql, caller.user.id)).password) {
+      else if ((await signInMethods(sql, caller.user.id)).password) {
         const errors = [
           { path: 'current_password', message: 'is required for an account that has a password' },
         ]
@@ -262,9 +262,12 @@ export function passkeyRoutes(app: FastifyInstance, services: Services, guesses:
         }))
         const { user, session } = await commit(writer, async (tx) => {
           const user = await signInWithPasskey(tx, party, response, challenge, at)
-          return { result: { user, session: await enter(tx, request, user, 'passkey', at) }, changes: [] }
+          return {
+            result: { user, session: await openBrowserSession(tx, request, user, 'passkey', at) },
+            changes: [],
+          }
         })
-        return welcome(reply, services, user, session, at)
+        return sendSignedIn(reply, services, user, session, at)
       } catch (error) {
         if (error instanceof Problem && error.status < 500)
           await noteFailure(services, request, undefined, { method: 'passkey', reason: error.code })

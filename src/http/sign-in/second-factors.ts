@@ -13,7 +13,7 @@ import {
   tryChallenge,
   useFactor,
 } from '../../domain/factors/index.ts'
-import { waysIn } from '../../domain/identities/index.ts'
+import { signInMethods } from '../../domain/identities/index.ts'
 import { findUser } from '../../domain/users/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
@@ -21,8 +21,8 @@ import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import * as shapes from '../request/shapes.ts'
 import { confirmPassword, fromKnownPlace } from './confirm-password.ts'
-import { createGuesses, type Guesses } from './guesses.ts'
-import { enter, noteFailure, signedIn, visitorOf, welcome } from './signed-in.ts'
+import { createSignInLimiter, type SignInLimiter } from './sign-in-limiter.ts'
+import { noteFailure, openBrowserSession, sendSignedIn, signedIn, visitorOf } from './signed-in.ts'
 
 /** Wrong codes at one account in an hour, from all unknown places together: of a million, three are right at a time. */
 const CODES_PER_HOUR = 20
@@ -35,12 +35,12 @@ const proof = z.strictObject({
 const codesShape = z.object({ recovery_codes: z.array(z.string()).describe('Shown this once') })
 
 /** An authenticator app as the second factor, with recovery codes (docs/api.md "Second factors and passkeys"). */
-export function secondFactorRoutes(app: FastifyInstance, services: Services, passwords: Guesses): void {
+export function secondFactorRoutes(app: FastifyInstance, services: Services, passwords: SignInLimiter): void {
   const { config, sql, writer, now } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const tags = ['identity']
   const own = { tags, querystring: shapes.nothing }
-  const codes = createGuesses({ perHour: CODES_PER_HOUR })
+  const codes = createSignInLimiter({ perHour: CODES_PER_HOUR })
   const { encryptionKey } = config
 
   /** Checks a code of a signed-in person. Throws `wrong_code`, `too_many_attempts`. */
@@ -121,7 +121,7 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
     async (request, reply) => {
       const caller = await request.person()
       const { current_password: password } = request.body
-      if (password !== undefined || (await waysIn(sql, caller.user.id)).password)
+      if (password !== undefined || (await signInMethods(sql, caller.user.id)).password)
         await prove(request, caller, { current_password: password })
       const begun = await commit(writer, async (tx) => ({
         result: await beginTotp(tx, caller, encryptionKey, now()),
@@ -241,7 +241,7 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
       if (user === undefined) throw new Problem('challenge_expired')
       if (user.disabled) throw new Problem('account_disabled')
       const at = now()
-      const answer: { session?: Awaited<ReturnType<typeof enter>> } = {}
+      const answer: { session?: Awaited<ReturnType<typeof openBrowserSession>> } = {}
       const right = await codes.check(
         { account: user.id, address: request.ip },
         at,
@@ -257,7 +257,7 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
               const entry = { action: 'user.recovery_code_used', subject: `user:${user.id}` } as const
               await recordAudit(tx, visitorOf(request, user), entry, at)
             }
-            return { result: await enter(tx, request, user, method, at), changes: [] }
+            return { result: await openBrowserSession(tx, request, user, method, at), changes: [] }
           })
           if (session !== undefined) answer.session = session
           return session !== undefined
@@ -267,7 +267,7 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
         await noteFailure(services, request, user.id, { method: 'totp', reason: 'bad_code' })
         throw new Problem('bad_code')
       }
-      return welcome(reply, services, user, answer.session, at)
+      return sendSignedIn(reply, services, user, answer.session, at)
     },
   )
 }

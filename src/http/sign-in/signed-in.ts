@@ -25,7 +25,7 @@ export const visitorOf = (request: FastifyRequest, user?: { id: string }): Visit
 })
 
 /** Opens a session of the user, in the transaction of what proved who it is, and writes the sign-in down. */
-export async function enter(
+export async function openBrowserSession(
   tx: Tx,
   request: FastifyRequest,
   user: { id: string },
@@ -46,7 +46,7 @@ export async function enter(
 }
 
 /** The answer to a successful sign-in, with the browser's cookie. */
-export function welcome(
+export function sendSignedIn(
   reply: FastifyReply,
   { config }: Pick<Services, 'config'>,
   user: User,

@@ -192,14 +192,14 @@ function useCounts(known: boolean): { running: Map<string, number>; failed: Map<
     },
   })
   // As text: a running batch tells of itself all the time, and few of its messages change a count.
-  const said = useSyncExternalStore(batchStore.onAny, sayCounts)
+  const said = useSyncExternalStore(batchStore.onAny, countsText)
   return useMemo(() => {
     const [running, failed] = JSON.parse(said) as [string, number][][]
     return { running: new Map(running), failed: new Map(failed) }
   }, [said])
 }
 
-function sayCounts(): string {
+function countsText(): string {
   const since = Date.now() - DAY_MS
   const running = new Map<string, number>()
   const failed = new Map<string, number>()

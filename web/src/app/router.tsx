@@ -21,11 +21,11 @@ import { readShareSearch } from '../pages/share/search.ts'
 import { readAccountSearch, readReturn, readSignInSearch } from '../pages/sign-in/search.ts'
 import { buttonLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
-import { Crash } from './crash.tsx'
+import { ErrorBoundary } from './error-boundary.tsx'
 import { RequireAdmin } from './require-admin.tsx'
 import { Shell } from './shell.tsx'
 
-/** Every page is a chunk of its own, loaded when the pointer is on a link to it; if that fails, `Crash` is shown. */
+/** Every page is a chunk of its own, loaded when the pointer is on a link to it; if that fails, `ErrorBoundary` is shown. */
 const page: typeof lazyRouteComponent = (code, name) => lazyRouteComponent(() => loaded(code()), name)
 
 const text = (value: unknown): string | undefined =>
@@ -41,7 +41,7 @@ const root = createRootRoute({
       </Link>
     </Notice>
   ),
-  errorComponent: Crash,
+  errorComponent: ErrorBoundary,
 })
 
 /**
@@ -270,7 +270,7 @@ export const router = createRouter({
     admin.addChildren([adminHome, users, agents, keys, audit]),
   ]),
   defaultPreload: 'intent',
-  defaultErrorComponent: Crash,
+  defaultErrorComponent: ErrorBoundary,
   scrollRestoration: false,
 })
 

@@ -73,7 +73,7 @@ function Breadcrumb() {
   )
 }
 
-const SAID = {
+const STATE_LABELS = {
   idle: ['bg-line-strong', 'nothing to follow'],
   connecting: ['bg-amber', 'catching up'],
   live: ['bg-completed', 'live'],
@@ -81,8 +81,8 @@ const SAID = {
 } as const
 
 function Live() {
-  const [colour, word] = SAID[useStreamState()]
-  if (word === SAID.idle[1]) return null
+  const [colour, word] = STATE_LABELS[useStreamState()]
+  if (word === STATE_LABELS.idle[1]) return null
   return (
     <span role="status" className="flex items-center gap-1.5 whitespace-nowrap text-xs text-muted">
       <span className={`size-2 rounded-full ${colour}`} aria-hidden="true" />

@@ -22,7 +22,7 @@ const MAX_WAIT_MS = 5_000
 let waiting: Promise<void> | null = null
 
 /** Resolves once the service answers and can work. However many wait, it is asked once at a time. */
-export function serviceBack(): Promise<void> {
+export function whenServiceIsBack(): Promise<void> {
   waiting ??= poll().finally(() => {
     waiting = null
   })

@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { fetchBatch, fetchJobs } from './api/batches.ts'
 import { fetchFactors, fetchPasskeys } from './api/factors.ts'
-import { fetchMe, fetchProviders, fetchWaysIn } from './api/identity.ts'
+import { fetchMe, fetchProviders, fetchSignInMethods } from './api/identity.ts'
 import { fetchAddresses, fetchInvitations, fetchPending, fetchVerification } from './api/invitations.ts'
 import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
 import { fetchRules } from './api/rules.ts'
@@ -17,7 +17,7 @@ export const providersQuery = queryOptions({
   queryFn: fetchProviders,
   staleTime: Infinity,
 })
-export const waysInQuery = queryOptions({ queryKey: ['ways-in'], queryFn: fetchWaysIn })
+export const signInMethodsQuery = queryOptions({ queryKey: ['ways-in'], queryFn: fetchSignInMethods })
 export const factorsQuery = queryOptions({ queryKey: ['factors'], queryFn: fetchFactors })
 export const passkeysQuery = queryOptions({ queryKey: ['passkeys'], queryFn: fetchPasskeys })
 export const projectsQuery = queryOptions({ queryKey: ['projects'], queryFn: fetchProjects })

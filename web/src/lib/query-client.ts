@@ -1,6 +1,6 @@
 import { QueryCache, QueryClient, type QueryFilters } from '@tanstack/react-query'
 import { Refusal } from './api/request.ts'
-import { isAway, serviceBack } from './away.ts'
+import { isAway, whenServiceIsBack } from './away.ts'
 import { onReset } from './live/stream.ts'
 
 /** The stream keeps what is shown fresh, so nothing is read again for its age alone. */
@@ -38,7 +38,7 @@ let waits = false
 function askAgainLater(): void {
   if (waits) return
   waits = true
-  void serviceBack().then(() => {
+  void whenServiceIsBack().then(() => {
     waits = false
     return queryClient.refetchQueries({
       type: 'active',

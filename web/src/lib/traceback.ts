@@ -33,7 +33,7 @@ export function errorOf(traceback: string): string {
 }
 
 /** `train.py:143 in forward` */
-export const sayPlace = ({ file, line, call }: Frame): string =>
+export const placeText = ({ file, line, call }: Frame): string =>
   `${file.split(/[\\/]/).at(-1)}:${line}${call ? ` in ${call}` : ''}`
 
 interface Failed {
@@ -65,7 +65,7 @@ export function groupFailures<T extends Failed>(jobs: readonly T[]): FailureGrou
       ? errorOf(job.traceback)
       : (job.failure_reason ?? 'No reason was reported').trim()
     const place = job.traceback ? placeOf(job.traceback) : null
-    const key = `${causeOf(error)}\n${place === null ? '' : sayPlace(place)}`
+    const key = `${causeOf(error)}\n${place === null ? '' : placeText(place)}`
     const group = groups.get(key)
     if (group === undefined) groups.set(key, { error, place, jobs: [job] })
     else group.jobs.push(job)

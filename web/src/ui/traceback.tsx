@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { errorOf, frameOf, isInstalled, placeOf, sayPlace } from '../lib/traceback.ts'
+import { errorOf, frameOf, isInstalled, placeOf, placeText } from '../lib/traceback.ts'
 import { Copy } from './copy.tsx'
 
 const LINES_PX = 'max-h-80 overflow-auto p-3 pr-24 font-mono text-xs leading-5'
@@ -31,7 +31,7 @@ export function Traceback({
     <details open data-traceback className="rounded-md border border-line border-l-3 border-l-failed bg-bg">
       <summary className="flex cursor-pointer flex-wrap items-baseline gap-x-3 px-3 py-1.5 font-medium text-failed">
         Traceback
-        {place && <span className="font-mono text-xs font-normal text-muted">{sayPlace(place)}</span>}
+        {place && <span className="font-mono text-xs font-normal text-muted">{placeText(place)}</span>}
       </summary>
       <div className="relative border-t border-line">
         {said.length > 0 && (

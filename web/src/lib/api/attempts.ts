@@ -1,6 +1,6 @@
 import { AttemptsDocument, type AttemptsQuery } from '../../__generated__/graphql.ts'
 import { batchAt } from './batches.ts'
-import { askToFollow, notFound } from './graphql.ts'
+import { notFound, queryWithCursor } from './graphql.ts'
 import { get } from './request.ts'
 import type { Series } from './types.ts'
 import { type WireRow, wireRow } from './wire-row.ts'
@@ -17,7 +17,7 @@ const attemptsAt = (batchId: string, jobId: string): string =>
 
 /** Oldest first. */
 export async function fetchAttempts(batchId: string, jobId: string): Promise<Attempt[]> {
-  const { job } = await askToFollow(AttemptsDocument, { batchId, id: jobId })
+  const { job } = await queryWithCursor(AttemptsDocument, { batchId, id: jobId })
   if (job == null) throw notFound('job')
   // The stretches are JSON to the schema.
   return job.attempts.map((one) => wireRow(one, 'status') as unknown as Attempt)

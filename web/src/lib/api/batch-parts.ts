@@ -1,12 +1,12 @@
 import { BatchPartsDocument, type BatchPartsQuery } from '../../__generated__/graphql.ts'
-import { askToFollow, inParts, notFound } from './graphql.ts'
+import { inParts, notFound, queryWithCursor } from './graphql.ts'
 
 const PARTS = ['head', 'jobs', 'eta', 'health', 'control', 'delivery', 'shares', 'muted'] as const
 /** Jobs of the first request; a batch that has more brings them page by page. */
 export const JOBS_AT_ONCE = 1_000
 
 const read = inParts(PARTS, (id, wanted) =>
-  askToFollow(BatchPartsDocument, { id, first: JOBS_AT_ONCE, ...wanted }),
+  queryWithCursor(BatchPartsDocument, { id, first: JOBS_AT_ONCE, ...wanted }),
 )
 
 /**

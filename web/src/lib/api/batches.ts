@@ -15,7 +15,7 @@ import {
 } from '../../__generated__/graphql.ts'
 import { mark } from '../live/stream.ts'
 import { JOBS_AT_ONCE, partOf } from './batch-parts.ts'
-import { ask, askToFollow, nextOf, nodesOf, notFound } from './graphql.ts'
+import { nextOf, nodesOf, notFound, query, queryWithCursor } from './graphql.ts'
 import { get, getBytes, patch, post, type Query, withQuery } from './request.ts'
 import { readSeriesFrames, SERIES_FRAMES } from './series-frames.ts'
 import type { Batch, Job, LogLine, Page, Series, SeriesClip, SeriesGroup } from './types.ts'
@@ -44,7 +44,7 @@ export async function fetchBatches(
   filter: BatchFilter,
   page: { limit: number; cursor?: string | undefined },
 ): Promise<Page<Batch>> {
-  const { batches } = await askToFollow(BatchesDocument, {
+  const { batches } = await queryWithCursor(BatchesDocument, {
     filter: asked(filter),
     first: page.limit,
     after: page.cursor,
@@ -74,7 +74,7 @@ export async function fetchJobs(batchId: string): Promise<Job[]> {
     all.push(...nodesOf(page).map(jobOf))
     const after = nextOf(page)
     if (after === null) return all.reverse()
-    page = (await ask(BatchJobsDocument, { id: batchId, first: JOBS_AT_ONCE, after })).batch?.jobs
+    page = (await query(BatchJobsDocument, { id: batchId, first: JOBS_AT_ONCE, after })).batch?.jobs
   }
 }
 /** Jobs across batches, newest first. */
@@ -82,7 +82,7 @@ export async function fetchJobsWhere(
   asked: { status?: readonly JobStatus[]; batches?: readonly string[] },
   page: { limit: number; cursor?: string | undefined },
 ): Promise<Page<Job>> {
-  const { jobs } = await askToFollow(JobsDocument, {
+  const { jobs } = await queryWithCursor(JobsDocument, {
     where: asked.status && { status: [...asked.status] },
     batches: asked.batches && [...asked.batches],
     first: page.limit,
@@ -218,7 +218,7 @@ export function sharedMetricsOf(token: string): SeriesSource {
   })
   return Object.assign(
     async (wanted: SeriesWanted, signal?: AbortSignal) => {
-      const answer = await ask(SharedMetricsDocument, asked(wanted), signal)
+      const answer = await query(SharedMetricsDocument, asked(wanted), signal)
       return (answer.sharedBatch?.metrics ?? []).map((one) => ({
         job_id: one.job,
         key: one.key,
@@ -235,11 +235,15 @@ export function sharedMetricsOf(token: string): SeriesSource {
     },
     {
       groups: async (wanted: SeriesWanted & { group_by: string }, signal?: AbortSignal) => {
-        const answer = await ask(SharedGroupsDocument, { ...asked(wanted), groupBy: wanted.group_by }, signal)
+        const answer = await query(
+          SharedGroupsDocument,
+          { ...asked(wanted), groupBy: wanted.group_by },
+          signal,
+        )
         return (answer.sharedBatch?.metricGroups ?? []).map((one) => wireRow(one))
       },
       clip: async (wanted: SeriesWanted & { keys: [string]; clip: number }, signal?: AbortSignal) => {
-        const answer = await ask(
+        const answer = await query(
           SharedClipsDocument,
           { ...asked(wanted), keys: wanted.keys, share: wanted.clip },
           signal,
@@ -254,7 +258,7 @@ export function sharedMetricsOf(token: string): SeriesSource {
 export const sharedResourcesOf =
   (token: string): SeriesSource =>
   async ({ keys, jobs, points, from, to }, signal) => {
-    const answer = await ask(
+    const answer = await query(
       SharedResourcesDocument,
       {
         token,
@@ -273,7 +277,7 @@ export function sharedLogOf(token: string): LogSource {
   const idOf = (line: number | undefined): string | undefined =>
     line === undefined ? undefined : String(Math.max(0, line))
   return async ({ level, stream, q, job_id, before, after, tail, limit }) => {
-    const answer = await ask(SharedLogDocument, {
+    const answer = await query(SharedLogDocument, {
       token,
       level,
       streams: stream && [upper(stream)],

@@ -6,7 +6,7 @@ import {
 } from '../../__generated__/graphql.ts'
 import { partOf } from './batch-parts.ts'
 import { batchAt } from './batches.ts'
-import { ask, nextOf, nodesOf, notFound } from './graphql.ts'
+import { nextOf, nodesOf, notFound, query } from './graphql.ts'
 import { post } from './request.ts'
 import type { Batch, Command, Delivery, Step } from './types.ts'
 import { type WireRow, wireRow } from './wire-row.ts'
@@ -46,12 +46,13 @@ export async function fetchEpochTimes(
   batchId: string,
   id: string,
 ): Promise<{ epochs: number[]; times: number[] }> {
-  const { epochs = [], times = [] } = (await ask(EpochTimesDocument, { batchId, id })).job?.epochTimes ?? {}
+  const { epochs = [], times = [] } = (await query(EpochTimesDocument, { batchId, id })).job?.epochTimes ?? {}
   return { epochs, times: times.map((time) => Date.parse(time)) }
 }
 
 /** The agent that a rerun would go to; null where there is none. */
-export const fetchAgentOf = async (id: string) => (await ask(BatchAgentDocument, { id })).batch?.agent ?? null
+export const fetchAgentOf = async (id: string) =>
+  (await query(BatchAgentDocument, { id })).batch?.agent ?? null
 
 export async function fetchDelivery(id: string): Promise<Delivery> {
   const { delivery } = await partOf(id, 'delivery')
@@ -64,7 +65,7 @@ export type JobDelivery = WireRow<Omit<JobDeliveryRow, 'gaps'>> & { gaps: [numbe
 export async function fetchJobDeliveries(id: string): Promise<JobDelivery[]> {
   const all: JobDelivery[] = []
   for (let after: string | null = null; ; ) {
-    const { batch }: JobDeliveriesQuery = await ask(JobDeliveriesDocument, { id, first: 250, after })
+    const { batch }: JobDeliveriesQuery = await query(JobDeliveriesDocument, { id, first: 250, after })
     if (batch == null) throw notFound('batch')
     // The gaps are JSON to the schema.
     all.push(...nodesOf(batch.jobDeliveries).map((job) => wireRow(job) as unknown as JobDelivery))

@@ -1,6 +1,6 @@
 import { AuditDocument, type HomePartsQuery } from '../../__generated__/graphql.ts'
 import { jobOf } from './batches.ts'
-import { ask, forbidden, nextOf, nodesOf } from './graphql.ts'
+import { forbidden, nextOf, nodesOf, query } from './graphql.ts'
 import { homePart } from './home-parts.ts'
 import type { Job, Page } from './types.ts'
 
@@ -56,7 +56,7 @@ export async function fetchAudit(asked: {
   address?: string | undefined
   cursor?: string | undefined
 }): Promise<Page<AuditEntry>> {
-  const { audit } = await ask(AuditDocument, {
+  const { audit } = await query(AuditDocument, {
     subject: asked.subject,
     action: asked.action,
     actor: asked.actor,

@@ -7,7 +7,7 @@ import { post, Refusal } from './request.ts'
  * against the schema, as `…Document` of __generated__/graphql.ts.
  * @throws Refusal: the first error refuses the whole
  */
-export async function ask<Data, Variables>(
+export async function query<Data, Variables>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
   signal?: AbortSignal,
@@ -27,12 +27,12 @@ export async function ask<Data, Variables>(
 }
 
 /** A read that the stream goes on from: the answer brings the cursor that it is not older than. */
-export function askToFollow<Data extends { streamCursor: string }, Variables>(
+export function queryWithCursor<Data extends { streamCursor: string }, Variables>(
   document: TypedDocumentString<Data, Variables>,
   variables: Variables,
   signal?: AbortSignal,
 ): Promise<Data> {
-  const answer = ask(document, variables, signal)
+  const answer = query(document, variables, signal)
   markBy(answer.then(({ streamCursor }) => Number(streamCursor)))
   return answer
 }

@@ -1,6 +1,6 @@
 import { HostDocument, type HostRowFragment, MoreHostsDocument } from '../../__generated__/graphql.ts'
 import type { SeriesSource } from './batches.ts'
-import { ask, askToFollow, nextOf, nodesOf, notFound, unknown } from './graphql.ts'
+import { nextOf, nodesOf, notFound, query, queryWithCursor, unknown } from './graphql.ts'
 import { homePart } from './home-parts.ts'
 import { get, remove } from './request.ts'
 import type { Host, Series } from './types.ts'
@@ -23,12 +23,12 @@ export async function fetchHosts(): Promise<Host[]> {
   for (let page = hosts; page !== undefined; ) {
     all.push(...nodesOf(page).map(hostOf))
     const after = nextOf(page)
-    page = after === null ? undefined : (await ask(MoreHostsDocument, { after })).hosts
+    page = after === null ? undefined : (await query(MoreHostsDocument, { after })).hosts
   }
   return all
 }
 export async function fetchHost(id: string): Promise<Host> {
-  const { viewer, host } = await askToFollow(HostDocument, { id })
+  const { viewer, host } = await queryWithCursor(HostDocument, { id })
   if (viewer === null) throw unknown()
   if (host === null) throw notFound('agent')
   return hostOf(host)

@@ -1,5 +1,5 @@
 import { TokensDocument } from '../../__generated__/graphql.ts'
-import { ask, unknown } from './graphql.ts'
+import { query, unknown } from './graphql.ts'
 import { get, patch, post, Refusal, remove, withQuery } from './request.ts'
 import type { Page, Token, User } from './types.ts'
 import { wireRow } from './wire-row.ts'
@@ -38,7 +38,7 @@ export const fetchProviders = async (): Promise<Provider[]> =>
 /** Where a sign-in through a provider begins: an address for the whole page, not for a request. */
 export const startAt = (id: string, returnTo: string | undefined): string =>
   withQuery(`/api/oauth/${encodeURIComponent(id)}/start`, { return_to: returnTo })
-export const fetchWaysIn = (): Promise<{ items: Identity[]; password: boolean }> =>
+export const fetchSignInMethods = (): Promise<{ items: Identity[]; password: boolean }> =>
   get('/api/auth/identities')
 export const changeMe = (
   body: { name: string } | { password: string; current_password: string },
@@ -52,12 +52,12 @@ export const beginLink = (id: string, password: string | undefined): Promise<{ u
 export const unlink = (id: string): Promise<void> => remove(`/api/auth/identities/${encodeURIComponent(id)}`)
 
 export async function fetchTokens(): Promise<Page<Token>> {
-  const { viewer } = await ask(TokensDocument, {})
+  const { viewer } = await query(TokensDocument, {})
   if (viewer?.tokens == null) throw unknown()
   // Of the two scopes that people make.
   return { items: viewer.tokens.map((token) => wireRow(token) as Token), next_cursor: null }
 }
-export const makeToken = (body: {
+export const createToken = (body: {
   name: string
   scope: Token['scope']
 }): Promise<Token & { token: string }> => post('/api/tokens', body)

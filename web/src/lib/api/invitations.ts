@@ -45,7 +45,7 @@ export const withdrawInvitation = (slug: string, id: string): Promise<void> =>
   remove(`${at(slug)}/invitations/${encodeURIComponent(id)}`)
 export const fetchAddresses = (slug: string): Promise<{ items: MailAddress[]; mail_configured: boolean }> =>
   get(`${at(slug)}/confirmations`)
-export const askToConfirm = (slug: string, email: string): Promise<void> =>
+export const requestConfirmation = (slug: string, email: string): Promise<void> =>
   post(`${at(slug)}/confirmations`, { email })
 export const fetchVerification = (): Promise<Verification> => get('/api/auth/verification')
 export const sendVerification = (): Promise<void> => post('/api/auth/verification')

@@ -1,8 +1,8 @@
 import { ProjectPartsDocument, type ProjectPartsQuery } from '../../__generated__/graphql.ts'
-import { ask, inParts, notFound } from './graphql.ts'
+import { inParts, notFound, query } from './graphql.ts'
 
 const PARTS = ['head', 'fields', 'members', 'rules'] as const
-const read = inParts(PARTS, (slug, wanted) => ask(ProjectPartsDocument, { slug, ...wanted }))
+const read = inParts(PARTS, (slug, wanted) => query(ProjectPartsDocument, { slug, ...wanted }))
 
 /**
  * A part of a project; what a page asks of one project when it opens comes in one answer.

@@ -7,7 +7,7 @@ import {
 } from '../../__generated__/graphql.ts'
 import type { KnownNames, TableFilter } from '../batch-query.ts'
 import { asked, batchOf } from './batches.ts'
-import { ask, askToFollow, forbidden, nextOf, nodesOf, notFound } from './graphql.ts'
+import { forbidden, nextOf, nodesOf, notFound, query, queryWithCursor } from './graphql.ts'
 import { projectPart } from './project-parts.ts'
 import { patch, post, remove } from './request.ts'
 import type { Batch, Member, Page, Project } from './types.ts'
@@ -29,7 +29,7 @@ const NOBODY = { id: '', name: '' }
 export async function fetchProjects(): Promise<Project[]> {
   const all: Project[] = []
   for (let after: string | null = null; ; ) {
-    const { projects }: ProjectsQuery = await ask(ProjectsDocument, { after })
+    const { projects }: ProjectsQuery = await query(ProjectsDocument, { after })
     all.push(...nodesOf(projects).map(projectOf))
     after = nextOf(projects)
     if (after === null) return all.sort((a, b) => a.display_name.localeCompare(b.display_name))
@@ -65,7 +65,7 @@ export async function fetchTable(
 ): Promise<Page<Listed>> {
   const { sort = 'started_at', order = 'desc', columns = [], limit, cursor } = page
   const direction = upper(order)
-  const { batches } = await askToFollow(BatchesDocument, {
+  const { batches } = await queryWithCursor(BatchesDocument, {
     filter: asked(filter),
     orderBy: /[.]/.test(sort)
       ? { by: 'FIELD', field: sort, direction }

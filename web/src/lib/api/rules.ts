@@ -65,7 +65,7 @@ export async function fetchRules(slug: string): Promise<Rules> {
   )
   return { items: items.reverse(), mail: { configured: mailConfigured } }
 }
-export const makeRule = (slug: string, fields: Partial<RuleFields> & { trigger: Trigger }): Promise<Rule> =>
+export const createRule = (slug: string, fields: Partial<RuleFields> & { trigger: Trigger }): Promise<Rule> =>
   post(`${of(slug)}/rules`, fields)
 export const changeRule = (id: string, change: Partial<RuleFields>): Promise<Rule> => patch(at(id), change)
 export const deleteRule = (id: string): Promise<void> => remove(at(id))

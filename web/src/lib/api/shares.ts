@@ -10,7 +10,7 @@ export async function fetchShares(id: string): Promise<Page<Share>> {
   if (shares == null) throw forbidden()
   return { items: shares.map((share) => wireRow(share)), next_cursor: null }
 }
-export const makeShare = (
+export const createShare = (
   id: string,
   body: { anonymous: boolean; expires_at?: string },
 ): Promise<{ id: string; url: string; token: string }> => post(`${batchAt(id)}/shares`, body)

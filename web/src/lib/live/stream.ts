@@ -92,11 +92,11 @@ function schedule(): void {
   if (scheduled !== null) clearTimeout(scheduled)
   scheduled = setTimeout(() => {
     scheduled = null
-    void tellWants()
+    void sendWanted()
   }, SETTLE_MS)
 }
 
-async function tellWants(): Promise<void> {
+async function sendWanted(): Promise<void> {
   for (const channel of places.keys()) if (!followers.has(channel)) places.delete(channel)
   if ([...followers.keys()].some((channel) => !places.has(channel))) {
     if (state === 'idle') setState('connecting')
@@ -158,13 +158,13 @@ export function reconnect(): void {
   line.reconnect()
 }
 
-function lookAway(): void {
+function pause(): void {
   hiding = null
   awaySince = Date.now()
   // What was told until now comes back by `at`.
   line?.want({})
 }
-function lookAgain(): void {
+function resume(): void {
   if (hiding !== null) clearTimeout(hiding)
   hiding = null
   if (awaySince === null) return
@@ -178,12 +178,12 @@ function lookAgain(): void {
   setState(followers.size === 0 ? 'idle' : 'connecting')
   schedule()
 }
-function heedSight(): void {
-  if (!document.hidden) lookAgain()
-  else hiding ??= setTimeout(lookAway, HIDDEN_MS)
+function onVisibilityChange(): void {
+  if (!document.hidden) resume()
+  else hiding ??= setTimeout(pause, HIDDEN_MS)
 }
-document.addEventListener('visibilitychange', heedSight)
-heedSight()
+document.addEventListener('visibilitychange', onVisibilityChange)
+onVisibilityChange()
 
 export const useStreamState = (): StreamState =>
   useSyncExternalStore(

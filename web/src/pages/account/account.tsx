@@ -8,7 +8,7 @@ import { Sheet } from '../../ui/table.tsx'
 import { Address } from './address.tsx'
 import { Done, Section } from './section.tsx'
 import { Sessions } from './sessions.tsx'
-import { WaysIn } from './ways-in.tsx'
+import { SignInMethods } from './sign-in-methods.tsx'
 
 /** Who I am, and how I come in. */
 export function Account() {
@@ -22,7 +22,7 @@ export function Account() {
       </p>
       <Address />
       <Name name={me.name} />
-      <WaysIn />
+      <SignInMethods />
       <Sessions />
     </Sheet>
   )

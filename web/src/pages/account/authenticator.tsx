@@ -10,7 +10,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Qr } from '../../ui/qr.tsx'
 import { Refused } from '../../ui/refused.tsx'
-import { When } from '../../ui/when.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Section } from './section.tsx'
 
 /** The authenticator app as the second factor, and its recovery codes. */
@@ -35,7 +35,7 @@ export function Authenticator({ password }: { password: boolean }) {
         <>
           <p className="text-muted">
             Signing in with the password asks for a code of your app. Set up{' '}
-            {totp.since && <When at={totp.since} />}; {left} of 10 recovery codes left.
+            {totp.since && <RelativeTime at={totp.since} />}; {left} of 10 recovery codes left.
           </p>
           <div className="flex flex-wrap gap-2">
             <Button onClick={() => setOpen('codes')}>New recovery codes</Button>

@@ -9,9 +9,9 @@ import { Button, Field } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Table } from '../../ui/table.tsx'
-import { When } from '../../ui/when.tsx'
-import { sayPasskeyFault } from '../sign-in/passkey-faults.ts'
+import { passkeyFaultText } from '../sign-in/passkey-faults.ts'
 import { Section } from './section.tsx'
 
 /** Passkeys: a finger, a face or a security key instead of the password. */
@@ -39,9 +39,9 @@ export function Passkeys({ password }: { password: boolean }) {
               <td className="max-w-60 truncate">{passkey.name}</td>
               <td className="max-sm:hidden">{passkey.host}</td>
               <td className="max-sm:hidden">
-                <When at={passkey.created_at} />
+                <RelativeTime at={passkey.created_at} />
               </td>
-              <td>{passkey.last_used_at ? <When at={passkey.last_used_at} /> : 'never'}</td>
+              <td>{passkey.last_used_at ? <RelativeTime at={passkey.last_used_at} /> : 'never'}</td>
               <td>
                 <div className="flex justify-end gap-2">
                   <Button aria-label={`Rename ${passkey.name}`} onClick={() => setRenaming(passkey)}>
@@ -161,7 +161,7 @@ function Naming(props: {
             required
           />
         )}
-        {act.error && <Failure>{sayPasskeyFault(act.error)}</Failure>}
+        {act.error && <Failure>{passkeyFaultText(act.error)}</Failure>}
         <div className="flex justify-end gap-2">
           <Button onClick={props.onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={act.isPending}>

@@ -5,9 +5,9 @@ import { faultOf } from '../../lib/away.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Flag } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
-import { When } from '../../ui/when.tsx'
 import { Section } from './section.tsx'
 
 /** Where the account is signed in, and signing out there. */
@@ -40,10 +40,10 @@ export function Sessions() {
             </td>
             <td>{session.address ?? '–'}</td>
             <td>
-              <When at={session.last_used_at} />
+              <RelativeTime at={session.last_used_at} />
             </td>
             <td className="max-sm:hidden">
-              <When at={session.created_at} />
+              <RelativeTime at={session.created_at} />
             </td>
             <td className="text-right">
               {!session.current && (

@@ -8,8 +8,8 @@ import { Confirm } from '../../ui/confirm.tsx'
 import { Button } from '../../ui/controls.tsx'
 import { Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
-import { When } from '../../ui/when.tsx'
 
 /** The agents of everybody: where commands can run. */
 export function Agents() {
@@ -53,7 +53,7 @@ export function Agents() {
               <td>{agent.owner.name}</td>
               <td className="text-muted">{agent.version}</td>
               <td>
-                <When at={agent.last_seen_at} />
+                <RelativeTime at={agent.last_seen_at} />
               </td>
               <td>{agent.running.length}</td>
               <td>{agent.pending_commands}</td>

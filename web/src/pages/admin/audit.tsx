@@ -8,8 +8,8 @@ import { links } from '../../lib/links.ts'
 import { Button, buttonLook, Field } from '../../ui/controls.tsx'
 import { Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
-import { When } from '../../ui/when.tsx'
 
 const route = getRouteApi('/admin/audit')
 
@@ -103,7 +103,7 @@ const Entries = ({ items, stale }: { items: readonly AuditEntry[]; stale: boolea
         return (
           <tr key={entry.id}>
             <td>
-              <When at={entry.at} />
+              <RelativeTime at={entry.at} />
             </td>
             <td>{entry.actor?.name ?? (entry.via === 'sign-in' ? 'nobody yet' : 'the service')}</td>
             <td className="text-muted">{entry.via}</td>

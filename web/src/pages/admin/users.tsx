@@ -11,9 +11,9 @@ import { Button, Choice } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Person } from '../../ui/person.tsx'
 import { Refused } from '../../ui/refused.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Flag } from '../../ui/status.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
-import { When } from '../../ui/when.tsx'
 import { Notices } from './notices.tsx'
 
 type Change = { role: User['role'] } | { disabled: boolean } | { factors: 'none' }
@@ -69,7 +69,7 @@ export function Users() {
                 )}
               </td>
               <td className="max-sm:hidden">
-                <When at={user.created_at} />
+                <RelativeTime at={user.created_at} />
               </td>
               <td>
                 <div className="flex flex-col items-end justify-end gap-2 sm:flex-row">

@@ -51,13 +51,13 @@ export interface Rung {
 }
 
 const ACTOR = { user: '', agent: 'agent on ', reporter: 'reporter of ', service: 'the service' }
-export const sayActor = ({ actor }: Step): string =>
+export const actorText = ({ actor }: Step): string =>
   actor.kind === 'service' ? ACTOR.service : `${ACTOR[actor.kind]}${actor.name ?? 'someone who left'}`
 
 export const rungOf = (title: string, step: Step | undefined, note?: string): Rung =>
   step === undefined
     ? { title, ...(note !== undefined && { note }) }
-    : { title, at: step.at, actor: sayActor(step), ...(note !== undefined && { note }) }
+    : { title, at: step.at, actor: actorText(step), ...(note !== undefined && { note }) }
 
 const REASONS: Record<string, string> = {
   stale_env_path: 'its recorded folder no longer exists on the host',
@@ -68,13 +68,13 @@ const REASONS: Record<string, string> = {
     'the agent refused it: no reporter recorded that command on the host, so it may have been made up with a leaked token',
   secret_not_set: 'the agent’s environment lacks a secret that the command names with {{env:NAME}}',
 }
-export const sayReason = (reason: unknown): string | undefined =>
+export const reasonText = (reason: unknown): string | undefined =>
   typeof reason === 'string' ? (REASONS[reason] ?? reason.replaceAll('_', ' ')) : undefined
 
 /** What became of the process: its exit code, and why. */
-export function sayExit({ detail, step }: Step): string {
+export function exitText({ detail, step }: Step): string {
   const code = typeof detail.exit_code === 'number' ? `exit code ${detail.exit_code}` : undefined
-  const why = sayReason(detail.failure_reason ?? detail.reason)
+  const why = reasonText(detail.failure_reason ?? detail.reason)
   return [code, why].filter(Boolean).join(', ') || step
 }
 
@@ -104,7 +104,7 @@ export function rerunLadder(command: Command, timeline: readonly Step[]): Rung[]
   const exit = of('exited') ?? failed
   if (exit)
     rungs.push({
-      ...rungOf(started ? 'Process ended' : 'Not started', exit, sayExit(exit)),
+      ...rungOf(started ? 'Process ended' : 'Not started', exit, exitText(exit)),
       bad: command.state === 'failed',
     })
   else rungs.push({ title: 'Process ended' })
@@ -121,7 +121,7 @@ const MAIL: Record<string, string> = {
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** What a later start said otherwise, and for the owner of the batch what it said and by which token. */
-function sayConflict({ detail }: Step): string {
+function conflictText({ detail }: Step): string {
   const fields = Array.isArray(detail.fields) ? (detail.fields as string[]) : []
   const said = (detail.said ?? {}) as { command?: string | null; host?: string | null }
   const token = (detail.token ?? {}) as { name?: string | null; last4?: string | null }
@@ -140,7 +140,7 @@ function sayConflict({ detail }: Step): string {
 }
 
 /** How a step of the timeline is said. */
-export function sayStep(step: Step): { title: string; note?: string | undefined; bad?: boolean } {
+export function stepText(step: Step): { title: string; note?: string | undefined; bad?: boolean } {
   const { detail } = step
   const noun = step.kind === 'rerun' ? 'rerun' : 'stop'
   switch (step.step) {
@@ -171,13 +171,17 @@ export function sayStep(step: Step): { title: string; note?: string | undefined;
     case 'sigkill':
       return { title: 'SIGKILL sent to the process', bad: true }
     case 'exited':
-      return { title: 'Process ended', note: sayExit(step), bad: detail.exit_code !== 0 }
+      return { title: 'Process ended', note: exitText(step), bad: detail.exit_code !== 0 }
     case 'failed':
-      return { title: step.kind === 'rerun' ? 'Rerun failed' : 'Stop failed', note: sayExit(step), bad: true }
+      return {
+        title: step.kind === 'rerun' ? 'Rerun failed' : 'Stop failed',
+        note: exitText(step),
+        bad: true,
+      }
     case 'expired':
       return { title: `The ${noun} expired`, note: 'no agent took it for a day', bad: true }
     case 'cancelled':
-      return { title: `The ${noun} was cancelled`, note: sayReason(detail.reason ?? detail.failure_reason) }
+      return { title: `The ${noun} was cancelled`, note: reasonText(detail.reason ?? detail.failure_reason) }
     case 'began':
       return {
         title: 'Batch began',
@@ -192,13 +196,13 @@ export function sayStep(step: Step): { title: string; note?: string | undefined;
     case 'start_conflict':
       return {
         title: 'A later start contradicted the first one and changed nothing',
-        note: sayConflict(step),
+        note: conflictText(step),
         bad: true,
       }
     case 'ended':
       return {
         title: `Batch ${detail.status}`,
-        note: sayReason(detail.failure_reason),
+        note: reasonText(detail.failure_reason),
         bad: detail.status === 'failed',
       }
     case 'edited': {
@@ -241,6 +245,6 @@ export function sayStep(step: Step): { title: string; note?: string | undefined;
       }
     }
     default:
-      return { title: step.step.replaceAll('_', ' '), note: sayReason(detail.failure_reason) }
+      return { title: step.step.replaceAll('_', ' '), note: reasonText(detail.failure_reason) }
   }
 }

@@ -129,7 +129,7 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
             <span className="pulse size-2 rounded-full bg-running" aria-hidden="true" /> replaying
           </span>
         )}
-        <p className="text-muted">{delivery.state === 'incomplete' ? saySoFar(delivery, batch) : why}</p>
+        <p className="text-muted">{delivery.state === 'incomplete' ? progressText(delivery, batch) : why}</p>
       </div>
       <dl className="flex flex-wrap gap-x-8 gap-y-2">
         {facts.map(([name, value, what]) => (
@@ -148,7 +148,7 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
 const LOSSES = new Set(['Dropped', 'Rejected', 'Still to come', 'Epochs missing'])
 
 /** What is not here, and whether it comes. */
-function saySoFar({ missing, missing_epochs, reported }: Delivery, batch: Batch): string {
+function progressText({ missing, missing_epochs, reported }: Delivery, batch: Batch): string {
   const said: string[] = []
   if (missing) {
     said.push(
@@ -226,10 +226,10 @@ function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; batchId:
             count(job.epochs),
             job.first_epoch === null ? '–' : `${number(job.first_epoch)} to ${number(job.last_epoch)}`,
             job.said_epochs === null ? '–' : count(job.said_epochs),
-            <span key="gaps" className={lacks(job) ? 'text-amber' : 'text-muted'} title={sayGaps(job)}>
+            <span key="gaps" className={lacks(job) ? 'text-amber' : 'text-muted'} title={gapsText(job)}>
               {lacks(job)
                 ? job.missing > 0
-                  ? `${count(job.missing)}: ${sayGaps(job)}`
+                  ? `${count(job.missing)}: ${gapsText(job)}`
                   : short
                     ? `${count((job.said_epochs ?? 0) - job.epochs)} at an end of it`
                     : ''
@@ -258,7 +258,7 @@ function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; batchId:
   )
 }
 
-function sayGaps(job: JobDelivery): string {
+function gapsText(job: JobDelivery): string {
   const ranges = job.gaps.map(([from, to]) => (from === to ? number(from) : `${number(from)}–${number(to)}`))
   const every = job.every !== null && job.every > 1 ? ` (every ${job.every})` : ''
   return ranges.length === 0 ? '' : `epochs ${ranges.join(', ')}${every}`

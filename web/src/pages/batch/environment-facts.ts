@@ -39,7 +39,7 @@ export function differences(here: Record<string, unknown>, there: Record<string,
   })
 }
 
-export function sayValue(value: unknown): string {
+export function valueText(value: unknown): string {
   if (!isThere(value)) return '–'
   if (Array.isArray(value)) return value.length === 0 ? '–' : value.map(String).join(', ')
   return typeof value === 'string' ? value : JSON.stringify(value)

@@ -11,7 +11,7 @@ import { Button, inputLook } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { useBatchContext } from './context.ts'
-import { type Difference, differences, environmentOf, isThere, sayValue } from './environment-facts.ts'
+import { type Difference, differences, environmentOf, isThere, valueText } from './environment-facts.ts'
 import { useJobs } from './use-jobs.ts'
 
 const route = getRouteApi('/b/$batchId/environment')
@@ -82,7 +82,7 @@ function Facts(props: {
   return (
     <dl className="grid max-w-5xl sm:grid-cols-[12rem_minmax(0,1fr)]">
       {facts.map(([name, value]) => {
-        const text = sayValue(value)
+        const text = valueText(value)
         return (
           <div key={name} className="contents">
             <dt className="pt-2 pr-4 text-muted sm:border-t sm:border-line [overflow-wrap:anywhere] sm:pb-2">
@@ -215,8 +215,8 @@ function DifferenceTable(props: { here: string; there: string; rows: readonly Di
               <th scope="row" className="font-normal text-muted">
                 {nameOf(name)}
               </th>
-              <td className="font-mono text-xs break-all">{sayValue(here)}</td>
-              <td className="font-mono text-xs break-all">{sayValue(there)}</td>
+              <td className="font-mono text-xs break-all">{valueText(here)}</td>
+              <td className="font-mono text-xs break-all">{valueText(there)}</td>
             </tr>
           ))}
         </tbody>

@@ -3,7 +3,7 @@ import { useMemo, useState } from 'react'
 import type { Job } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
-import { errorOf, type FailureGroup, groupFailures, sayPlace } from '../../lib/traceback.ts'
+import { errorOf, type FailureGroup, groupFailures, placeText } from '../../lib/traceback.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
@@ -66,7 +66,7 @@ function Group({
         </span>
         <span className="min-w-0 flex-1 truncate font-mono text-xs max-sm:basis-full">{group.error}</span>
         {group.place && (
-          <span className="shrink-0 font-mono text-xs text-muted">{sayPlace(group.place)}</span>
+          <span className="shrink-0 font-mono text-xs text-muted">{placeText(group.place)}</span>
         )}
       </button>
       {open && <Opened group={group} batchId={batchId} />}

@@ -10,9 +10,9 @@ import { count, duration, etaText, some } from '../../lib/words.ts'
 import { ClockSkew } from '../../ui/clock-skew.tsx'
 import { Progress, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
+import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
-import { useNow, When } from '../../ui/when.tsx'
 import { BatchActions } from './actions.tsx'
 import { healthReasonText } from './health-reason.ts'
 import { ControlProgress } from './ladder.tsx'
@@ -56,11 +56,11 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
         <Fact name="Elapsed">{duration(elapsedOf(batch, useNow()))}</Fact>
         {runs && !batch.stalled && <Eta batch={batch} ask={!shared} />}
         <Fact name="Started">
-          <When at={batch.started_at} />
+          <RelativeTime at={batch.started_at} />
         </Fact>
         {runs && (
           <Fact name="Last seen">
-            <When at={batch.last_received_at ?? batch.last_seen_at} />
+            <RelativeTime at={batch.last_received_at ?? batch.last_seen_at} />
           </Fact>
         )}
         {batch.owner && <Fact name="Owner">{batch.owner.name}</Fact>}
@@ -121,8 +121,8 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
       {!shared && <ControlProgress batch={batch} />}
       {batch.deleted_at && (
         <p className="rounded bg-amber-soft px-2 py-1 text-amber">
-          It was deleted <When at={batch.deleted_at} />. It is kept for 30 days and can be restored until
-          then.
+          It was deleted <RelativeTime at={batch.deleted_at} />. It is kept for 30 days and can be restored
+          until then.
         </p>
       )}
       {batch.notes && <p className="max-w-prose whitespace-pre-wrap text-muted">{batch.notes}</p>}
@@ -152,7 +152,7 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
   )
 }
 
-const SAID = 2
+const LABELS = 2
 /** What the signs of life say, in words; nothing while all is well. */
 function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
   const { data } = useQuery({
@@ -170,17 +170,17 @@ function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
     <div className="rounded bg-amber-soft px-2 py-1 text-amber">
       {batch.stalled && !data?.reasons.length && (
         <p>
-          The last event was received <When at={batch.last_seen_at} />. The process may have ended, or may be
-          busy without reporting.
+          The last event was received <RelativeTime at={batch.last_seen_at} />. The process may have ended, or
+          may be busy without reporting.
         </p>
       )}
-      {data?.reasons.slice(0, SAID).map((reason) => (
+      {data?.reasons.slice(0, LABELS).map((reason) => (
         <p key={reason}>{healthReasonText(reason)}</p>
       ))}
-      {data !== undefined && data.reasons.length > SAID && (
+      {data !== undefined && data.reasons.length > LABELS && (
         <details>
-          <summary>and {data.reasons.length - SAID} more signs</summary>
-          {data.reasons.slice(SAID).map((reason) => (
+          <summary>and {data.reasons.length - LABELS} more signs</summary>
+          {data.reasons.slice(LABELS).map((reason) => (
             <p key={reason}>{healthReasonText(reason)}</p>
           ))}
         </details>

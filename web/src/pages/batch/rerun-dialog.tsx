@@ -13,10 +13,10 @@ import { count, duration, some } from '../../lib/words.ts'
 import { Button, inputLook } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
+import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { useNow, When } from '../../ui/when.tsx'
 import { type Control, useControl } from './control.ts'
-import { differences, environmentOf, sayValue } from './environment-facts.ts'
+import { differences, environmentOf, valueText } from './environment-facts.ts'
 
 /** What a rerun would run again and where, before it is asked for (contract §2: only the owner changes what runs). */
 export function RerunBatch(props: {
@@ -170,7 +170,7 @@ export function RerunBatch(props: {
           What runs is what was recorded; only {batch.owner?.name ?? 'its owner'} may change it.
         </p>
       )}
-      {run.error && <Failure>{sayRefusal(run.error, batch)}</Failure>}
+      {run.error && <Failure>{refusalText(run.error, batch)}</Failure>}
       <div className="flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
         <Button
@@ -250,13 +250,13 @@ function Since({ batch }: { batch: Batch }) {
       <Link {...links.environment(batch.id, other.id)} className="text-accent underline">
         {other.id}
       </Link>{' '}
-      (<When at={other.started_at} />
+      (<RelativeTime at={other.started_at} />
       ), the newest from there
       {changed.length > 0 && (
         <ul className="font-mono text-xs">
           {changed.slice(0, 6).map(({ name, here, there }) => (
             <li key={name} className="break-all">
-              {name}: {sayValue(here)} → {sayValue(there)}
+              {name}: {valueText(here)} → {valueText(there)}
             </li>
           ))}
           {changed.length > 6 && <li>and {changed.length - 6} more</li>}
@@ -295,13 +295,13 @@ function AgentState(props: {
         {agent.running === 0 ? 'runs nothing now' : `watches ${some(agent.running, 'process', 'processes')}`}
       </span>
     )
-  return <span className="text-amber">{sayAway(agent.hostname, agent.lastSeenAt, now)}</span>
+  return <span className="text-amber">{awayText(agent.hostname, agent.lastSeenAt, now)}</span>
 }
 
-export const sayAway = (hostname: string, lastSeenAt: string, now: number): string =>
+export const awayText = (hostname: string, lastSeenAt: string, now: number): string =>
   `The agent on ${hostname} has not been seen for ${duration(Math.max(0, Math.round((now - Date.parse(lastSeenAt)) / 1000)))}; a rerun can be asked for when it returns.`
 
-function sayRefusal(error: unknown, batch: Batch): string {
+function refusalText(error: unknown, batch: Batch): string {
   if (error instanceof Refusal && error.code === 'agent_offline')
     return `Not queued: no agent of ${batch.owner?.name ?? 'the owner'} is online on ${batch.host ?? 'its host'}. Start svc-agent there, then ask again.`
   if (error instanceof Refusal && error.code === 'command_changed')

@@ -1,14 +1,14 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
-import { fetchShares, makeShare, revokeShare } from '../../lib/api/shares.ts'
+import { createShare, fetchShares, revokeShare } from '../../lib/api/shares.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { exact } from '../../lib/words.ts'
 import { Button, Choice } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { When } from '../../ui/when.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 
 const DAY_MS = 86_400_000
 
@@ -22,7 +22,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
   const renew = () => queries.invalidateQueries({ queryKey })
   const make = useMutation({
     mutationFn: () =>
-      makeShare(batch.id, {
+      createShare(batch.id, {
         anonymous,
         ...(days !== 'never' && {
           expires_at: new Date(Date.now() + Number(days) * DAY_MS).toISOString().replace(/\.\d+/, ''),
@@ -83,7 +83,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
             <li key={share.id} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-1.5">
               <span className="flex-1">
                 {share.id === make.data?.id ? 'The link above, made' : 'Made'} by {share.created_by.name}{' '}
-                <When at={share.created_at} />
+                <RelativeTime at={share.created_at} />
                 {share.anonymous && ', anonymous'}
                 <span className="text-muted">, {endOf(share.expires_at)}</span>
               </span>

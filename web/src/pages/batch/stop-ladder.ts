@@ -1,6 +1,6 @@
 import type { Step } from '../../lib/api/control.ts'
 import type { Batch } from '../../lib/api/types.ts'
-import { type Control, type Rung, rungOf, sayExit } from './control.ts'
+import { type Control, exitText, type Rung, rungOf } from './control.ts'
 
 /** Requested → told → SIGTERM → SIGKILL → ended, as far as it went; undefined where no stop was asked for. */
 export function stopLadder(batch: Batch, { commands, timeline }: Control): Rung[] | undefined {
@@ -37,7 +37,7 @@ export function stopLadder(batch: Batch, { commands, timeline }: Control): Rung[
       )
     const exit = of('exited') ?? of('failed') ?? of('cancelled')
     if (exit !== undefined)
-      rungs.push({ ...rungOf('Process ended', exit), note: sayExit(exit), bad: exit.step === 'failed' })
+      rungs.push({ ...rungOf('Process ended', exit), note: exitText(exit), bad: exit.step === 'failed' })
     else if (!over) rungs.push({ title: 'Process ended' })
   }
   if (command === undefined && !over) rungs.push({ title: 'Otherwise, by hand', note: byHand(batch, pid) })

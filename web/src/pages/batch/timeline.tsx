@@ -3,8 +3,8 @@ import type { Step } from '../../lib/api/control.ts'
 import { links } from '../../lib/links.ts'
 import { dayOfMonth, duration, exact, timeOfDay } from '../../lib/words.ts'
 import { Notice, Waiting } from '../../ui/notice.tsx'
-import { When } from '../../ui/when.tsx'
-import { sayActor, sayStep, useControl } from './control.ts'
+import { RelativeTime } from '../../ui/relative-time.tsx'
+import { actorText, stepText, useControl } from './control.ts'
 
 const route = getRouteApi('/b/$batchId/timeline')
 
@@ -34,7 +34,7 @@ export function BatchTimeline() {
     <div className="p-4">
       <ol aria-label="Timeline" className="flex max-w-3xl flex-col">
         {timeline.map((step, i) => {
-          const said = sayStep(step)
+          const said = stepText(step)
           const before = timeline[i - 1]
           return (
             <li
@@ -60,7 +60,7 @@ export function BatchTimeline() {
                 <span className={said.bad ? 'text-failed' : 'font-medium'}>{said.title}</span>
                 {said.note && <Note step={step} note={said.note} batchId={batchId} />}
                 <span className="block text-xs text-muted">
-                  {sayActor(step)} · <When at={step.at} />
+                  {actorText(step)} · <RelativeTime at={step.at} />
                 </span>
               </span>
             </li>

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
-import { makeToken } from '../../lib/api/identity.ts'
+import { createToken } from '../../lib/api/identity.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { installCommand } from '../../lib/install-command.ts'
@@ -23,7 +23,7 @@ export function Connect() {
   const [kind, setKind] = useState<'python' | 'curl'>('python')
   const make = useMutation({
     mutationFn: () =>
-      makeToken({ name: `script of ${new Date().toLocaleDateString('en-GB')}`, scope: 'reporter' }),
+      createToken({ name: `script of ${new Date().toLocaleDateString('en-GB')}`, scope: 'reporter' }),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['tokens'] }),
   })
   // The rail follows the dashboard as well; here the first batch that is new moves the page.

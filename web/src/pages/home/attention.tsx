@@ -10,8 +10,8 @@ import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
 import { ago, duration, some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
+import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
 import { StatusShape } from '../../ui/status.tsx'
-import { useNow, When } from '../../ui/when.tsx'
 import { Section } from './section.tsx'
 import { useDismissed } from './use-dismissed.ts'
 
@@ -70,7 +70,7 @@ export function Attention({ batches }: { batches: readonly Batch[] }) {
             {need.why}
           </span>
           <span className="w-20 text-right text-muted max-sm:hidden">
-            <When at={need.at} />
+            <RelativeTime at={need.at} />
           </span>
           <span className="flex items-center gap-1.5 max-sm:order-last max-sm:basis-full max-sm:justify-end">
             {need.failure && (

@@ -12,8 +12,8 @@ import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
 import { count, duration, number, some } from '../../lib/words.ts'
 import { Button, buttonLook, Progress } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
-import { When } from '../../ui/when.tsx'
 import { Attention } from './attention.tsx'
 import { RunningRow } from './running-row.tsx'
 import { Section } from './section.tsx'
@@ -168,7 +168,7 @@ function EndedRow({ batch, said }: { batch: Batch; said: React.ReactNode }) {
       <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full">{said}</span>
       <span className="text-muted max-sm:hidden">{duration(elapsedOf(batch, Date.now()))}</span>
       <span className="w-20 text-right text-muted">
-        <When at={batch.ended_at ?? batch.last_seen_at} />
+        <RelativeTime at={batch.ended_at ?? batch.last_seen_at} />
       </span>
     </div>
   )

@@ -13,9 +13,9 @@ import { useBatch } from '../../lib/queries.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { duration, etaText, number } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
-import { Spark } from '../../ui/spark.tsx'
+import { useNow } from '../../ui/relative-time.tsx'
+import { Sparkline } from '../../ui/sparkline.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
-import { useNow } from '../../ui/when.tsx'
 
 const POINTS = 96
 const WATCHED = ['val_loss', 'train_loss'] as const
@@ -106,7 +106,7 @@ function Watched({ id }: { id: string }) {
   if (!shown) return null
   return (
     <span className="flex items-center gap-2">
-      <Spark
+      <Sparkline
         values={shown.values}
         colour={colourOf(String(shown.job), theme)}
         label={`${shown.key} of ${shown.job}`}

@@ -17,12 +17,12 @@ import { some } from '../../lib/words.ts'
 import { Button, Progress } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { When } from '../../ui/when.tsx'
 import { createBatchContext, InBatch } from '../batch/context.ts'
-import { sayReason } from '../batch/control.ts'
+import { reasonText } from '../batch/control.ts'
 import { ResourcesView } from '../batch/resources-view.tsx'
 import { ranOn, useArrivingThere } from './arrivals.ts'
 import { StartAgent } from './start-agent.tsx'
@@ -105,11 +105,14 @@ function Head({ host }: { host: Host }) {
   const facts: [string, React.ReactNode][] = [
     ['Owner', host.owner.name],
     ['Version', host.version],
-    ['Last seen', <When key="seen" at={host.last_seen_at} />],
-    ['Registered', <When key="registered" at={host.registered_at} />],
+    ['Last seen', <RelativeTime key="seen" at={host.last_seen_at} />],
+    ['Registered', <RelativeTime key="registered" at={host.registered_at} />],
     ...(host.rotated_at === null
       ? []
-      : ([['Token replaced', <When key="rotated" at={host.rotated_at} />]] as [string, React.ReactNode][])),
+      : ([['Token replaced', <RelativeTime key="rotated" at={host.rotated_at} />]] as [
+          string,
+          React.ReactNode,
+        ][])),
     ['Runs now', host.running.length === 0 ? 'nothing' : some(host.running.length, 'process', 'processes')],
     ['Waiting', some(host.pending_commands, 'command')],
     ...Object.entries((host.capabilities ?? {}) as Record<string, unknown>).map(
@@ -233,7 +236,7 @@ function Batches({ host }: { host: Host }) {
                 </td>
                 <td>{batch.project}</td>
                 <td>
-                  <When at={batch.started_at} />
+                  <RelativeTime at={batch.started_at} />
                 </td>
               </tr>
             ))}
@@ -254,7 +257,7 @@ function Batches({ host }: { host: Host }) {
                 </td>
                 <td className={command.state === 'failed' ? 'text-failed' : ''}>
                   {command.state === 'in_flight' ? 'in flight' : command.state}
-                  {command.failure_reason && `: ${sayReason(command.failure_reason)}`}
+                  {command.failure_reason && `: ${reasonText(command.failure_reason)}`}
                 </td>
                 <td>
                   <Link {...links.timeline(command.batch_id)} className="hover:underline">
@@ -267,7 +270,7 @@ function Batches({ host }: { host: Host }) {
                 </td>
                 <td>{command.requested_by?.name ?? '–'}</td>
                 <td>
-                  <When at={command.created_at} />
+                  <RelativeTime at={command.created_at} />
                 </td>
               </tr>
             ))}

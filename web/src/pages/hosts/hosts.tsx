@@ -11,7 +11,7 @@ import { number, some } from '../../lib/words.ts'
 import { ClockSkew } from '../../ui/clock-skew.tsx'
 import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
-import { Spark } from '../../ui/spark.tsx'
+import { Sparkline } from '../../ui/sparkline.tsx'
 import { Sheet } from '../../ui/table.tsx'
 import { StartAgent } from './start-agent.tsx'
 import { HostState } from './state.tsx'
@@ -134,7 +134,7 @@ function Load({ id }: { id: string }) {
   const last = data.values.at(-1) as number
   return (
     <span className="flex items-center gap-2">
-      <Spark
+      <Sparkline
         values={data.values}
         colour="var(--accent)"
         label={`${data.what} use of the last 6 hours, now ${number(last)}%`}

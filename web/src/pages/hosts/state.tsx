@@ -1,6 +1,6 @@
 import type { Host } from '../../lib/api/hosts.ts'
 import { duration, exact } from '../../lib/words.ts'
-import { useNow } from '../../ui/when.tsx'
+import { useNow } from '../../ui/relative-time.tsx'
 
 /** Without a sign of life for longer, an agent is offline (contract §5). */
 const ONLINE_MS = 90_000

@@ -8,8 +8,8 @@ import type { ColourOf } from '../../lib/charts/colours.ts'
 import { links } from '../../lib/links.ts'
 import { count, duration, some } from '../../lib/words.ts'
 import { buttonLook } from '../../ui/controls.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
-import { When } from '../../ui/when.tsx'
 import { useBatchContext } from '../batch/context.ts'
 
 /** The attempts of a job; a start or an end of it, as the stream tells them, has them read again. */
@@ -75,7 +75,7 @@ export function Attempts(props: {
                   {!one.complete && <p className="text-xs text-muted">some of its events were purged</p>}
                 </td>
                 <td className="py-1 pr-4 whitespace-nowrap">
-                  <When at={one.started_at} />
+                  <RelativeTime at={one.started_at} />
                 </td>
                 <td className="py-1 pr-4 whitespace-nowrap">{duration(one.elapsed_s)}</td>
                 <td className="py-1 pr-4 whitespace-nowrap">{epochsOf(one)}</td>
@@ -162,7 +162,7 @@ export function useBehind(job: Job, n: number | undefined): Behind {
 }
 
 /** What is seen behind, in words. */
-export function SaidBehind({ attempt }: { attempt: Attempt }) {
+export function SupersededNotice({ attempt }: { attempt: Attempt }) {
   return (
     <p className="text-xs text-muted" data-behind>
       Faded: attempt {count(attempt.n)}, {some(attempt.epochs, 'epoch')}

@@ -4,11 +4,11 @@ import type { JobStore } from '../../lib/live/batches.ts'
 import { plannedEpochs } from '../../lib/planned.ts'
 import { count, duration, etaText, number } from '../../lib/words.ts'
 import { Copy } from '../../ui/copy.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
-import { When } from '../../ui/when.tsx'
 import { useBatchContext } from '../batch/context.ts'
-import { sayValue } from '../batch/environment-facts.ts'
+import { valueText } from '../batch/environment-facts.ts'
 import { useJobs } from '../batch/use-jobs.ts'
 
 /** How a job stands, its last and final numbers, and its params; those that other jobs have otherwise come first. */
@@ -34,8 +34,8 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
     [job.step_unit === null ? 'Epochs' : 'Points', <Epochs key="epochs" job={job} />],
     ['Step unit', job.step_unit],
     ['Elapsed', duration(job.elapsed_s)],
-    ['Started', <When key="started" at={job.started_at} />],
-    ['Ended', job.ended_at && <When key="ended" at={job.ended_at} />],
+    ['Started', <RelativeTime key="started" at={job.started_at} />],
+    ['Ended', job.ended_at && <RelativeTime key="ended" at={job.ended_at} />],
     ['ETA', job.eta_s === null ? null : etaText(job, Date.now())],
     ['Model', job.model],
     ['Dataset', job.dataset],
@@ -143,7 +143,7 @@ function Numbers(props: {
                 {name}
               </dt>
               <dd className="max-w-[60%] text-right break-all">
-                {typeof value === 'number' ? number(value) : sayValue(value)}
+                {typeof value === 'number' ? number(value) : valueText(value)}
               </dd>
             </div>
           ))}

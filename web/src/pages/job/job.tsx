@@ -15,7 +15,7 @@ import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
 import { useBatchContext } from '../batch/context.ts'
 import { ResourcesView } from '../batch/resources-view.tsx'
-import { Attempts, SaidBehind, useAttempts, useBehind } from './attempts.tsx'
+import { Attempts, SupersededNotice, useAttempts, useBehind } from './attempts.tsx'
 import { epochAt, timesOfEpoch } from './epochs.ts'
 import { JobFacts } from './facts.tsx'
 import { type JobPageSearch, readJobSearch } from './search.ts'
@@ -105,7 +105,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
               {unitsOf(unit)} {number(zoom[0])} to {number(zoom[1])} ×
             </Button>
           )}
-          {attempt && <SaidBehind attempt={attempt} />}
+          {attempt && <SupersededNotice attempt={attempt} />}
         </div>
         {keys.length === 0 ? (
           <p className="text-muted">No epoch has been reported yet. Curves appear here with the first one.</p>

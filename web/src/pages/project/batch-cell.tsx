@@ -2,8 +2,8 @@ import type { Batch } from '../../lib/api/types.ts'
 import { elapsedOf, endOf } from '../../lib/live/batches.ts'
 import { clock, duration, etaText } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
-import { When } from '../../ui/when.tsx'
-import { type Column, sayField } from './table-columns.ts'
+import { RelativeTime } from '../../ui/relative-time.tsx'
+import { type Column, fieldLabel } from './table-columns.ts'
 import type { FieldRow } from './use-batch-list.ts'
 
 /** One cell of the project table. */
@@ -40,9 +40,9 @@ export function BatchCell(props: {
         </a>
       ))
     case 'started_at':
-      return <When at={batch.started_at} />
+      return <RelativeTime at={batch.started_at} />
     case 'last_seen_at':
-      return <When at={batch.last_seen_at} />
+      return <RelativeTime at={batch.last_seen_at} />
     case 'type':
       return batch.experiment_type
     case 'failed':
@@ -55,7 +55,7 @@ export function BatchCell(props: {
       return batch.notes
     default: {
       const value = fields?.values[column.id]
-      return value === undefined ? <span className="text-muted">–</span> : sayField(value)
+      return value === undefined ? <span className="text-muted">–</span> : fieldLabel(value)
     }
   }
 }

@@ -8,9 +8,9 @@ import { Confirm } from '../../ui/confirm.tsx'
 import { Button, Choice, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Person } from '../../ui/person.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Table } from '../../ui/table.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { When } from '../../ui/when.tsx'
 
 type Role = 'member' | 'viewer'
 const ROLES = [
@@ -115,7 +115,7 @@ function PendingRow({ slug, invitation }: { slug: string; invitation: PendingInv
       </td>
       <td>{role}, has not accepted yet</td>
       <td className="max-sm:hidden">
-        <When at={since} />
+        <RelativeTime at={since} />
       </td>
       <td className="text-right">
         <Button

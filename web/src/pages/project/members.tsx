@@ -11,9 +11,9 @@ import { Button, Choice, Field } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Person } from '../../ui/person.tsx'
 import { Refused } from '../../ui/refused.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { When } from '../../ui/when.tsx'
 import { Invite, Pending } from './invite.tsx'
 import { ProjectTabs } from './tabs.tsx'
 
@@ -48,7 +48,7 @@ export function Members() {
             </td>
             <td>{rules && member.role !== 'owner' ? <RoleOf slug={slug} member={member} /> : member.role}</td>
             <td className="max-sm:hidden">
-              <When at={member.created_at} />
+              <RelativeTime at={member.created_at} />
             </td>
             <td className="text-right">
               {rules && member.role !== 'owner' && (

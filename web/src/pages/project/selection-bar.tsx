@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { changeBatch } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
-import { makeShare } from '../../lib/api/shares.ts'
+import { createShare } from '../../lib/api/shares.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { deleteWithUndo } from '../../lib/delete-batches.ts'
 import { links } from '../../lib/links.ts'
@@ -144,7 +144,7 @@ function ShareBatches({ ids, onClose }: { ids: readonly string[]; onClose: () =>
     setBusy(true)
     const found: string[] = []
     try {
-      for (const id of ids) found.push(`${id}  ${(await makeShare(id, { anonymous })).url}`)
+      for (const id of ids) found.push(`${id}  ${(await createShare(id, { anonymous })).url}`)
     } catch (error) {
       setFailed(error)
     }

@@ -29,14 +29,14 @@ const FIXED: readonly Column[] = [
   { id: 'notes', title: 'Notes', width: 160, sort: null },
 ]
 
-const SAID = { param: '', last: 'last ', min: 'least ', max: 'greatest ' } as const
+const LABELS = { param: '', last: 'last ', min: 'least ', max: 'greatest ' } as const
 
 /** Any field is a column: `param.lr`, `last.val_loss`, `min.val_loss`; undefined for what is none. */
 export function columnOf(id: string): Column | undefined {
   const [, of, name] = /^(param|last|min|max)\.(.{1,128})$/u.exec(id) ?? []
   if (of === undefined || name === undefined) return FIXED.find((column) => column.id === id)
   const best = of === (lessIsBetter(name) ? 'min' : 'max')
-  return { id, title: `${best ? 'best ' : SAID[of as keyof typeof SAID]}${name}`, width: 96, sort: id }
+  return { id, title: `${best ? 'best ' : LABELS[of as keyof typeof LABELS]}${name}`, width: 96, sort: id }
 }
 export const isField = (id: string): boolean => /^(param|last|min|max)\./.test(id)
 
@@ -63,7 +63,7 @@ export const choices = (known: KnownNames | undefined): Column[] => [
   ].flatMap((id) => columnOf(id) ?? []),
 ]
 
-export function sayField({ low, high, n }: FieldValue): string {
+export function fieldLabel({ low, high, n }: FieldValue): string {
   if (n === 1) return number(low)
   return n === 2 ? `${number(low)}, ${number(high)}` : `${number(low)} … ${number(high)} (${n})`
 }

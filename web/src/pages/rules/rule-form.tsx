@@ -4,7 +4,7 @@ import { errorText } from '../../lib/api/request.ts'
 import {
   type Condition,
   changeRule,
-  makeRule,
+  createRule,
   OPS,
   type Op,
   type Rule,
@@ -19,7 +19,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Emails } from './emails.tsx'
 import { usePreview } from './use-preview.ts'
-import { KINDS, sayCondition, sayOp } from './words.ts'
+import { conditionText, KINDS, operatorText } from './words.ts'
 
 const COOLDOWNS = [0, 60, 600, 3600, 6 * 3600, 86_400]
 
@@ -48,7 +48,7 @@ export function RuleForm(props: {
   // What was not chosen goes with the trigger.
   const cooldown_s = cooldown ?? kind.cooldown
   const preview = usePreview(slug, whole ? { trigger, condition, cooldown_s } : null)
-  const standard = condition === null ? `When ${kind.title}` : `When ${sayCondition(condition)}`
+  const standard = condition === null ? `When ${kind.title}` : `When ${conditionText(condition)}`
   const save = useMutation({
     mutationFn: () => {
       const fields: Omit<RuleFields, 'enabled'> = {
@@ -58,7 +58,7 @@ export function RuleForm(props: {
         recipients: own && emails.length > 0 ? emails : null,
         cooldown_s,
       }
-      return rule === null ? makeRule(slug, fields) : changeRule(rule.id, fields)
+      return rule === null ? createRule(slug, fields) : changeRule(rule.id, fields)
     },
     onSuccess: onDone,
   })
@@ -185,7 +185,7 @@ function MetricFields(props: {
           label="Comparison"
           value={draft.op}
           onChange={(op) => onChange({ ...draft, op })}
-          options={OPS.map((op) => [op, sayOp[op]])}
+          options={OPS.map((op) => [op, operatorText[op]])}
         />
         {draft.op !== 'is_nan' && (
           <div>

@@ -1,14 +1,14 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
-import { changeRule, deleteRule, makeRule, type Rule, type Rules, testRule } from '../../lib/api/rules.ts'
+import { changeRule, createRule, deleteRule, type Rule, type Rules, testRule } from '../../lib/api/rules.ts'
 import { rulesQuery } from '../../lib/queries.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { When } from '../../ui/when.tsx'
-import { KINDS, sayCondition, sayCooldown } from './words.ts'
+import { conditionText, cooldownText, KINDS } from './words.ts'
 
 /** One rule: what it watches for, whom it mails, and whether it is on. */
 export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }) {
@@ -48,7 +48,7 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
   const again = async (): Promise<void> => {
     const { name, trigger, condition, recipients, enabled, cooldown_s } = rule
     try {
-      await makeRule(rule.project, { name, trigger, condition, recipients, enabled, cooldown_s })
+      await createRule(rule.project, { name, trigger, condition, recipients, enabled, cooldown_s })
       await renew()
     } catch (error) {
       showToast(`“${name}” was not made again: ${errorText(error)}`, { bad: true })
@@ -85,9 +85,9 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
           {rule.condition === null ? (
             KINDS[rule.trigger].title
           ) : (
-            <code className="font-mono text-xs">{sayCondition(rule.condition)}</code>
+            <code className="font-mono text-xs">{conditionText(rule.condition)}</code>
           )}
-          , {sayCooldown(rule.cooldown_s)}
+          , {cooldownText(rule.cooldown_s)}
         </p>
         <p className="truncate text-muted" title={to}>
           To{' '}
@@ -97,7 +97,7 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
         </p>
       </div>
       <span className="w-36 text-xs text-muted max-lg:hidden">
-        made <When at={rule.created_at} />
+        made <RelativeTime at={rule.created_at} />
       </span>
       <div className="flex gap-1.5">
         <Button

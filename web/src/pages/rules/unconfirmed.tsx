@@ -1,10 +1,10 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { askToConfirm, type MailAddress } from '../../lib/api/invitations.ts'
+import { type MailAddress, requestConfirmation } from '../../lib/api/invitations.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { addressesQuery } from '../../lib/queries.ts'
 import { Button } from '../../ui/controls.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { When } from '../../ui/when.tsx'
 
 /** Addresses of the project and its rules that get no mail yet, and why. */
 export function Unconfirmed({ slug }: { slug: string }) {
@@ -33,7 +33,7 @@ function Row({ slug, address }: { slug: string; address: MailAddress }) {
   const { email, state, confirmation_requested_at: asked } = address
   const queries = useQueryClient()
   const again = useMutation({
-    mutationFn: () => askToConfirm(slug, email),
+    mutationFn: () => requestConfirmation(slug, email),
     onSuccess: () => showToast(`A confirmation is on its way to ${email}.`),
     onError: (error) => showToast(`No confirmation was sent to ${email}: ${errorText(error)}`, { bad: true }),
     onSettled: () => queries.invalidateQueries({ queryKey: addressesQuery(slug).queryKey }),
@@ -50,7 +50,7 @@ function Row({ slug, address }: { slug: string; address: MailAddress }) {
               'not asked yet'
             ) : (
               <>
-                unconfirmed, asked <When at={asked} />
+                unconfirmed, asked <RelativeTime at={asked} />
               </>
             )}
           </span>

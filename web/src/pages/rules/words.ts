@@ -60,9 +60,9 @@ export const KINDS: Record<Trigger, Kind> = {
   },
 }
 
-export const sayOp: Record<Op, string> = { '<': '<', '<=': '≤', '>': '>', '>=': '≥', is_nan: 'is NaN' }
-export const sayCondition = ({ key, op, value }: Condition): string =>
-  op === 'is_nan' ? `${key} is NaN` : `${key} ${sayOp[op]} ${number(value)}`
+export const operatorText: Record<Op, string> = { '<': '<', '<=': '≤', '>': '>', '>=': '≥', is_nan: 'is NaN' }
+export const conditionText = ({ key, op, value }: Condition): string =>
+  op === 'is_nan' ? `${key} is NaN` : `${key} ${operatorText[op]} ${number(value)}`
 
-export const sayCooldown = (seconds: number): string =>
+export const cooldownText = (seconds: number): string =>
   seconds === 0 ? 'a mail each time' : `at most one mail in ${duration(seconds)}`

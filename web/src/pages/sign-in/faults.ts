@@ -26,5 +26,5 @@ const FAULTS: Record<string, (provider: string) => string> = {
 }
 
 /** One sentence; for a word that is not known, that it did not work. */
-export const sayFault = (code: string, provider: string): string =>
+export const faultText = (code: string, provider: string): string =>
   FAULTS[code]?.(provider) ?? `Signing in through ${provider} did not work. Nothing was changed; try again.`

@@ -3,7 +3,7 @@ import { startAt } from '../../lib/api/identity.ts'
 import { providersQuery } from '../../lib/queries.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { sayFault } from './faults.ts'
+import { faultText } from './faults.ts'
 import type { OutcomeSearch } from './search.ts'
 
 /** A button for each identity provider; nothing where there is none. Plain links: the whole page goes there. */
@@ -33,6 +33,6 @@ export function Outcome({ error, idp }: OutcomeSearch) {
   const providers = useQuery(providersQuery).data
   if (error === undefined) return null
   const name = providers?.find((one) => one.id === idp)?.name ?? 'the identity provider'
-  const said = sayFault(error, name)
+  const said = faultText(error, name)
   return <Failure>{said.charAt(0).toUpperCase() + said.slice(1)}</Failure>
 }

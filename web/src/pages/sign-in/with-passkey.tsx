@@ -2,7 +2,7 @@ import { browserSupportsWebAuthn } from '@simplewebauthn/browser'
 import { signInWithPasskey } from '../../lib/api/factors.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
-import { sayPasskeyFault } from './passkey-faults.ts'
+import { passkeyFaultText } from './passkey-faults.ts'
 import { useEnter } from './use-enter.ts'
 
 /** Browsers know no passkeys for an address of numbers. */
@@ -17,7 +17,7 @@ export function WithPasskey({ returnTo }: { returnTo: string | undefined }) {
       <Button className="h-8" disabled={enter.isPending} onClick={() => enter.mutate(undefined)}>
         Sign in with a passkey
       </Button>
-      {enter.error && <Failure>{sayPasskeyFault(enter.error)}</Failure>}
+      {enter.error && <Failure>{passkeyFaultText(enter.error)}</Failure>}
     </div>
   )
 }

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { fetchTokens, makeToken, revokeToken } from '../../lib/api/identity.ts'
+import { createToken, fetchTokens, revokeToken } from '../../lib/api/identity.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Token } from '../../lib/api/types.ts'
 import { faultOf } from '../../lib/away.ts'
@@ -11,8 +11,8 @@ import { Button, Choice, Field } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Sheet, Table } from '../../ui/table.tsx'
-import { When } from '../../ui/when.tsx'
 
 /** What scripts and notebooks come in with. */
 export function Tokens() {
@@ -23,7 +23,7 @@ export function Tokens() {
   const renew = () => queries.invalidateQueries({ queryKey: ['tokens'] })
   // Not awaited: the token is shown only once, so it must appear even if the list fails.
   const make = useMutation({
-    mutationFn: (name: string) => makeToken({ name, scope }),
+    mutationFn: (name: string) => createToken({ name, scope }),
     onSuccess: () => void renew(),
   })
   const fault = faultOf(tokens)
@@ -83,9 +83,9 @@ export function Tokens() {
                 <code className="font-mono text-xs">…{token.last4}</code>
               </td>
               <td className="max-sm:hidden">
-                <When at={token.created_at} />
+                <RelativeTime at={token.created_at} />
               </td>
-              <td>{token.last_used_at ? <When at={token.last_used_at} /> : 'never'}</td>
+              <td>{token.last_used_at ? <RelativeTime at={token.last_used_at} /> : 'never'}</td>
               <td className="text-right">
                 <Button look="danger" aria-label={`Revoke ${token.name}`} onClick={() => setLeaving(token)}>
                   Revoke

@@ -26,7 +26,7 @@ interface LockedRule extends EnabledRule {
  * @param now what cooldowns are counted by: mail is held back by when it would be sent, not by what it is about
  * @returns how many mails were enqueued
  */
-export async function happened(tx: Tx, happenings: readonly Happening[], now: Date): Promise<number> {
+export async function fireRules(tx: Tx, happenings: readonly Happening[], now: Date): Promise<number> {
   if (happenings.length === 0) return 0
   const matches = await matchRules(tx, happenings)
   if (matches.length === 0) return 0

@@ -22,7 +22,7 @@ function watch(changed: () => void): () => void {
 export const useNow = (): number => useSyncExternalStore(watch, () => now)
 
 /** `5 m ago`, with the exact time on hover. */
-export function When({ at }: { at: string }) {
+export function RelativeTime({ at }: { at: string }) {
   return (
     <time dateTime={at} title={exact(at)} className="whitespace-nowrap">
       {ago(at, Math.max(useNow(), Date.now()))}

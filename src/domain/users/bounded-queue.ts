@@ -7,7 +7,7 @@ export interface Lane {
   waiting: number
 }
 
-export interface Gate<Name extends string> {
+export interface BoundedQueue<Name extends string> {
   /**
    * Runs the work when it is its turn, in order of arrival within a lane. Throws `overloaded` when too many wait in
    * that lane already.
@@ -20,10 +20,10 @@ export interface Gate<Name extends string> {
  * Lets at most `atOnce` pieces of work run. A free place goes to the lane that runs least, so a crowd in one lane
  * cannot starve another; between equals the lane named first wins.
  */
-export function createGate<Name extends string>(limits: {
+export function createBoundedQueue<Name extends string>(limits: {
   atOnce: number
   lanes: Record<Name, Lane>
-}): Gate<Name> {
+}): BoundedQueue<Name> {
   const lanes = new Map<string, Lane & { running: number; queue: (() => void)[] }>(
     Object.entries<Lane>(limits.lanes).map(([name, lane]) => [name, { ...lane, running: 0, queue: [] }]),
   )

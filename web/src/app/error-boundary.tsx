@@ -1,6 +1,6 @@
 import { useEffect } from 'react'
 import { errorText } from '../lib/api/request.ts'
-import { isAway, isUnloaded, serviceBack } from '../lib/away.ts'
+import { isAway, isUnloaded, whenServiceIsBack } from '../lib/away.ts'
 import { Button } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
 
@@ -8,7 +8,7 @@ const RELOADED = 'reloaded at'
 const NOT_AGAIN_MS = 30_000
 
 /** A page that failed to show. What it showed is kept at the server. */
-export function Crash({ error, reset }: { error: unknown; reset?: () => void }) {
+export function ErrorBoundary({ error, reset }: { error: unknown; reset?: () => void }) {
   if (isAway(error) || isUnloaded(error)) return <NotYet />
   return (
     <Notice title="This page could not be shown" bad>
@@ -26,7 +26,7 @@ export function Crash({ error, reset }: { error: unknown; reset?: () => void }) 
 function NotYet() {
   useEffect(() => {
     let left = false
-    void serviceBack().then(() => {
+    void whenServiceIsBack().then(() => {
       // Once: what is still missing then is missing at the service.
       if (left || Date.now() - Number(sessionStorage.getItem(RELOADED)) < NOT_AGAIN_MS) return
       sessionStorage.setItem(RELOADED, String(Date.now()))

@@ -2,14 +2,14 @@ import { createAttemptLimits } from '../request/attempts.ts'
 import { networkOf } from '../server/network-of.ts'
 
 /** Who guesses at what, and from where. */
-export interface Guesser {
+export interface SignInAttempt {
   /** What is guessed at: the address of an account in lower case, or the id of its owner. */
   account: string
   address: string
 }
 
 /** Guesses at passwords and codes, counted in this process (contract §3). */
-export interface Guesses {
+export interface SignInLimiter {
   /**
    * Runs `check`, which answers whether the guess was right, and counts it unless it was. A check that throws is no
    * guess: a service that is busy counts against nobody.
@@ -17,7 +17,7 @@ export interface Guesses {
    * @throws Problem `too_many_attempts`, before `check` is run
    */
   check(
-    who: Guesser,
+    who: SignInAttempt,
     now: Date,
     isKnownPlace: () => Promise<boolean>,
     check: () => Promise<boolean>,
@@ -29,7 +29,7 @@ export interface Guesses {
  * lock out themselves and not the owner. All addresses together have `perHour` wrong guesses at one account; beyond
  * that only places that its owner signed in from before may try, so many addresses gain nothing and lock nobody out.
  */
-export function createGuesses({ perHour }: { perHour: number }): Guesses {
+export function createSignInLimiter({ perHour }: { perHour: number }): SignInLimiter {
   const near = createAttemptLimits({ account: 5, address: 20 })
   const everywhere = createAttemptLimits({ account: perHour, address: 0 }, { windowS: 3600 })
   return {

@@ -1,5 +1,5 @@
 /** A curve without axes; the newest point is marked. */
-export function Spark({
+export function Sparkline({
   values,
   colour,
   label,

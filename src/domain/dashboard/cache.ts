@@ -7,7 +7,7 @@ import { type GpuSeconds, sumSnapshots } from './gpu-seconds.ts'
  * the batches that changed since it was last asked, in the order of commits and whichever server changed them, so that a
  * reading costs what happened meanwhile and not all that was ever stored. A batch costs about 200 bytes.
  */
-export interface DashboardMemory {
+export interface DashboardCache {
   /** Over all batches of these projects (all projects: null) that are not deleted. */
   of(db: Db, projectKeys: number[] | null, now: Date): Promise<Totals>
 }
@@ -35,7 +35,7 @@ const BATCHES_AT_ONCE = 200
 /** The sums over a batch's snapshots are recomputed when it changed; the longer that takes, the longer the pause. */
 const REST_PER_WORK = 20
 
-export function createDashboardMemory(): DashboardMemory {
+export function createDashboardCache(): DashboardCache {
   const known = new Map<number, Known>()
   /** Batches whose snapshots have to be summed again, with the earliest time for that. */
   const unsummed = new Map<number, number>()

@@ -4,13 +4,13 @@ import { useState } from 'react'
 import { beginLink, type Identity, type Provider, unlink } from '../../lib/api/identity.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
-import { providersQuery, waysInQuery } from '../../lib/queries.ts'
+import { providersQuery, signInMethodsQuery } from '../../lib/queries.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { Refused } from '../../ui/refused.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Table } from '../../ui/table.tsx'
-import { When } from '../../ui/when.tsx'
 import { Outcome } from '../sign-in/providers.tsx'
 import { readAccountSearch } from '../sign-in/search.ts'
 import { Authenticator } from './authenticator.tsx'
@@ -21,8 +21,8 @@ import { Done, Section } from './section.tsx'
 const route = getRouteApi('/account')
 
 /** The password, and the identities elsewhere that open this account. */
-export function WaysIn() {
-  const ways = useQuery(waysInQuery)
+export function SignInMethods() {
+  const ways = useQuery(signInMethodsQuery)
   const providers = useQuery(providersQuery).data ?? []
   const fault = faultOf(ways)
   if (fault) return <Refused error={fault} />
@@ -70,10 +70,10 @@ function Identities(props: { items: Identity[]; password: boolean; providers: Pr
               <td title={identity.issuer}>{nameOf(identity)}</td>
               <td>{identity.email ?? '–'}</td>
               <td>
-                <When at={identity.created_at} />
+                <RelativeTime at={identity.created_at} />
               </td>
               <td>
-                <When at={identity.last_used_at} />
+                <RelativeTime at={identity.last_used_at} />
               </td>
               <td className="text-right">
                 <Button
@@ -155,7 +155,7 @@ function Unlink({ identity, onClose }: { identity: Identity; onClose: () => void
   const remove = useMutation({
     mutationFn: () => unlink(identity.id),
     onSuccess: async () => {
-      await queries.invalidateQueries(waysInQuery)
+      await queries.invalidateQueries(signInMethodsQuery)
       onClose()
     },
   })

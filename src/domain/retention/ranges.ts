@@ -8,7 +8,7 @@ import type { Cutoffs } from './retention.ts'
  * table `swept_stretches` has the time of the oldest event that still has its payload. A log line has its row as long as
  * its event has the payload.
  */
-export interface StretchSizes {
+export interface RangeSizes {
   /** db_ids of a stretch. */
   ids: number
   /** The newest so many are looked at every time: transactions may still bring events into them. */
@@ -17,7 +17,7 @@ export interface StretchSizes {
   rows: number
 }
 
-export const STRETCHES: StretchSizes = { ids: 65_536, open: 16, rows: 5_000 }
+export const RANGES: RangeSizes = { ids: 65_536, open: 16, rows: 5_000 }
 
 /**
  * How many events of one page of the table lose their payload in a transaction, pass by pass. An event without payload is a
@@ -49,7 +49,7 @@ export interface SweptSlice {
 const LINE = eventTypeCode('log_line')
 
 /** The numbers of the stretches that may hold something due, ascending. */
-export async function stretchesDue(db: Db, cutoffs: Cutoffs, sizes: StretchSizes): Promise<number[]> {
+export async function rangesDue(db: Db, cutoffs: Cutoffs, sizes: RangeSizes): Promise<number[]> {
   const rows = await db<{ number: number }[]>`/* retention.stretches_due */
     with newest as (select coalesce((select db_id from events order by db_id desc limit 1), -1) / ${sizes.ids}::bigint as number)
     select n.number from newest, generate_series(0, newest.number) n (number)
@@ -73,7 +73,7 @@ export async function sweepSlice(
   tx: Tx,
   { from, to, perPage }: Slice,
   cutoffs: Cutoffs,
-  sizes: StretchSizes,
+  sizes: RangeSizes,
 ): Promise<SweptSlice> {
   const [row] = await tx<
     {
@@ -112,7 +112,7 @@ export async function noteSwept(
   tx: Tx,
   stretch: number,
   left: { oldestLine: string | null; oldestOther: string | null },
-  sizes: StretchSizes,
+  sizes: RangeSizes,
 ): Promise<void> {
   await tx`/* retention.note_swept */
     insert into swept_stretches (number, oldest_line, oldest_other)
@@ -126,7 +126,7 @@ export async function countDue(
   db: Db,
   stretch: number,
   cutoffs: Cutoffs,
-  sizes: StretchSizes,
+  sizes: RangeSizes,
 ): Promise<{ project: string; lines: number; payloads: number }[]> {
   const from = stretch * sizes.ids
   return db<{ project: string; lines: number; payloads: number }[]>`/* retention.count_due */

@@ -7,7 +7,7 @@ const MAX_AHEAD_MS = 5 * 60_000
 const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')
 
 /** A receipt, with the bounds that the timestamps of its events are held against. Canonical instants. */
-export interface Reception extends Receipt {
+export interface ReceiptClock extends Receipt {
   /** A later timestamp is too far ahead. */
   aheadAfter: string
   /** An earlier timestamp is no sign of life: it was queued, spilled or copied from elsewhere. */
@@ -17,7 +17,7 @@ export interface Reception extends Receipt {
 }
 
 /** Opens the reception of a request. @param sentAt its header `X-Svc-Sent-At`; anything that is no instant counts as none */
-export type Receptionist = (sentAt: string | undefined) => Reception
+export type OpenReceipt = (sentAt: string | undefined) => ReceiptClock
 
 const SENT_AT = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
 
@@ -26,7 +26,7 @@ const SENT_AT = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d
  * @param staleAfterMin minutes after which an event is no sign of life any more, counted from its making to its
  *   sending, or to its receipt where the sender does not say when it sent it
  */
-export function createReceptionist(now: () => Date, staleAfterMin: number): Receptionist {
+export function createReceiptClock(now: () => Date, staleAfterMin: number): OpenReceipt {
   let lastMicros = 0
   return (sentAt) => {
     const atMs = now().getTime()

@@ -6,7 +6,7 @@ import { clockOf, type Services } from '../../services.ts'
 /** How long a scrape waits for the database; one that is away must not make the other figures come late. */
 const TIMEOUT_MS = 2_000
 
-interface Stock {
+interface DatabaseTotals {
   newestChange: number
   databaseBytes: number
   running: number
@@ -16,12 +16,12 @@ interface Stock {
 }
 
 /** What the database knows, asked at each scrape: once, and by one connection. */
-export function createStock(services: Services, registers: Registry[]): void {
+export function createDatabaseTotals(services: Services, registers: Registry[]): void {
   const { sql, live } = services
-  let asked: Promise<Stock | undefined> | undefined
-  const stock = (): Promise<Stock | undefined> => {
+  let asked: Promise<DatabaseTotals | undefined> | undefined
+  const stock = (): Promise<DatabaseTotals | undefined> => {
     // All gauges of a scrape ask in one moment.
-    asked ??= inTime(readStock(sql, stalledBefore(clockOf(services)))).finally(() => {
+    asked ??= withTimeout(readTotals(sql, stalledBefore(clockOf(services)))).finally(() => {
       asked = undefined
     })
     return asked
@@ -30,7 +30,7 @@ export function createStock(services: Services, registers: Registry[]): void {
     name: string,
     help: string,
     labelNames: readonly Label[],
-    fill: (gauge: Gauge<Label>, stock: Stock) => void,
+    fill: (gauge: Gauge<Label>, stock: DatabaseTotals) => void,
   ): void => {
     new Gauge({
       name,
@@ -75,14 +75,14 @@ export function createStock(services: Services, registers: Registry[]): void {
   )
 }
 
-const inTime = (reading: Promise<Stock>): Promise<Stock | undefined> =>
+const withTimeout = (reading: Promise<DatabaseTotals>): Promise<DatabaseTotals | undefined> =>
   new Promise((resolve) => {
     const timer = setTimeout(() => resolve(undefined), TIMEOUT_MS)
     reading.then(resolve, () => resolve(undefined)).finally(() => clearTimeout(timer))
   })
 
-async function readStock(sql: Sql, silentBefore: Date | null): Promise<Stock> {
-  const [row] = await sql<Stock[]>`/* metrics.stock */
+async function readTotals(sql: Sql, silentBefore: Date | null): Promise<DatabaseTotals> {
+  const [row] = await sql<DatabaseTotals[]>`/* metrics.stock */
     select
       coalesce((select max(seq) from changes), 0) as "newestChange",
       pg_database_size(current_database()) as "databaseBytes",
@@ -104,5 +104,5 @@ async function readStock(sql: Sql, silentBefore: Date | null): Promise<Stock> {
       (select coalesce(jsonb_agg(c), '[]') from (
         select identifier as task, extract(epoch from last_execution)::float8 as at
         from graphile_worker._private_known_crontabs where last_execution is not null) c) as crons`
-  return row as Stock
+  return row as DatabaseTotals
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDashboardMemory } from '../../src/domain/dashboard/memory.ts'
+import { createDashboardCache } from '../../src/domain/dashboard/cache.ts'
 import { randomFrom } from '../../src/domain/random.ts'
 import { openStage, type Stage, startOf } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
@@ -41,7 +41,7 @@ test('a cache that followed every change has the same counts as a fresh one', as
     (id) => call('DELETE', `/api/batches/${id}`),
     (id) => call('POST', `/api/batches/${id}/restore`),
   ]
-  const memory = createDashboardMemory()
+  const memory = createDashboardCache()
   const now = new Date()
   for (let step = 0; step < STEPS; step++) {
     for (let n = 0; n < 3; n++) await one(deeds)(one(ids))
@@ -50,7 +50,7 @@ test('a cache that followed every change has the same counts as a fresh one', as
       used: usedAnew,
       idle: idleAnew,
       ...fresh
-    } = await createDashboardMemory().of(stage.app.sql, null, now)
+    } = await createDashboardCache().of(stage.app.sql, null, now)
     expect(counts).toEqual(fresh)
     // GPU time is summed again only after a pause that grows with the duration of the last sum.
     if (step < STEPS - 1) continue
@@ -60,7 +60,7 @@ test('a cache that followed every change has the same counts as a fresh one', as
 })
 
 test('a cache reads everything again when the change log no longer reaches back to it', async () => {
-  const memory = createDashboardMemory()
+  const memory = createDashboardCache()
   const now = new Date()
   const before = await memory.of(stage.app.sql, null, now)
   await stage.send(stage.batchOwner, [startOf({ id: 'unlogged' })])
