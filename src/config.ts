@@ -37,7 +37,7 @@ const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with pos
 interface Key {
   type: z.ZodType<unknown, string>
   /** As it would be written in the environment; undefined where the key is optional. */
-  fallback?: string
+  fallback?: string | undefined
   what: string
 }
 const key = <T extends z.ZodType<unknown, string>, F extends string | undefined>(

@@ -42,10 +42,10 @@ const isBadCursor = (error: unknown): boolean =>
  */
 export const refusal = (problem: Problem, at?: GraphQLError): GraphQLError =>
   new GraphQLError(scrub(problem.message), {
-    nodes: at?.nodes,
-    source: at?.source,
-    positions: at?.positions,
-    path: at?.path,
+    nodes: at?.nodes ?? null,
+    source: at?.source ?? null,
+    positions: at?.positions ?? null,
+    path: at?.path ?? null,
     extensions: {
       code: problem.code,
       status: problem.status,

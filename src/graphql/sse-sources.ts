@@ -63,8 +63,15 @@ export function isSubscription({ query, operationName }: Record<string, unknown>
   }
 }
 
-/** A request that is not executed, as graphql-sse knows it: by its having data. */
-export const refused = (errors: readonly GraphQLError[]): ExecutionResult => ({ data: undefined, errors })
+/**
+ * A request that is not executed. graphql-sse looks whether `data` is there at all, and it must not be sent: a property that
+ * is undefined, which the type of graphql-js does not foresee.
+ */
+export const refused = (errors: readonly GraphQLError[]): ExecutionResult => {
+  const refusal: ExecutionResult = { errors }
+  Object.assign(refusal, { data: undefined })
+  return refusal
+}
 
 /** A subscription as graphql-js executes it, or what graphql-sse answers instead. */
 export type Operation = { args: ExecutionArgs } | { answer: Response | ExecutionResult }

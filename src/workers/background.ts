@@ -102,7 +102,7 @@ export async function startBackground(options: {
           failJobBatchDelay: 0,
         },
       },
-      events: heartbeat?.poolEvents,
+      ...(heartbeat?.poolEvents !== undefined && { events: heartbeat.poolEvents }),
     })
     // Who stops while it starts has no runner to stop yet.
     if (stopping.signal.aborted) await runner.stop()

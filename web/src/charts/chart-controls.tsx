@@ -2,6 +2,7 @@ import { X as Cross } from 'lucide-react'
 import { Popover } from 'radix-ui'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import type { ChartSearch } from '../lib/charts/search.ts'
+import type { SearchChange } from '../lib/search-change.ts'
 import { EPOCH, unitsOf } from '../lib/step-unit.ts'
 import { duration, number } from '../lib/words.ts'
 import { Button, buttonLook, Choice, inputLook } from '../ui/controls.tsx'
@@ -29,7 +30,7 @@ export function ChartControls(props: {
   search: ChartSearch
   /** What jobs can be put together by. */
   groupings: readonly string[]
-  onChange: (part: ChartSearch) => void
+  onChange: (part: SearchChange<ChartSearch>) => void
   onZoom: (range: [number, number] | undefined) => void
   /** Without it: which series are drawn is chosen otherwise. */
   finds?: boolean

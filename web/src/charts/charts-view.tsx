@@ -3,6 +3,7 @@ import type { BandKind } from '../lib/charts/columns.ts'
 import { type ChartSearch, matcher } from '../lib/charts/search.ts'
 import type { JobStore } from '../lib/live/batches.ts'
 import { useIds } from '../lib/live/row-store.ts'
+import { changed, type SearchChange } from '../lib/search-change.ts'
 import { stepUnit } from '../lib/step-unit.ts'
 import { some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
@@ -45,9 +46,9 @@ export function ChartsView({
     latest.current = search
   })
   const change = useCallback(
-    (part: ChartSearch): void => {
+    (part: SearchChange<ChartSearch>): void => {
       // The address follows in a moment: what is chosen meanwhile adds to this.
-      latest.current = { ...latest.current, ...part }
+      latest.current = changed(latest.current, part)
       onSearch(latest.current)
     },
     [onSearch],

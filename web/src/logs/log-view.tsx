@@ -4,6 +4,7 @@ import { errorText } from '../lib/api/request.ts'
 import type { LogLine } from '../lib/api/types.ts'
 import { useIds } from '../lib/live/row-store.ts'
 import type { LogSearch } from '../lib/log-search.ts'
+import type { SearchChange } from '../lib/search-change.ts'
 import { count, some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 import { Button, Choice, inputLook } from '../ui/controls.tsx'
@@ -36,7 +37,7 @@ export function LogView(props: {
   const [follow, setFollow] = useState(search.line === undefined)
   const job = props.job ?? search.job
   const log = useLog({ ...search, job }, follow && search.line === undefined)
-  const change = (part: LogSearch): void =>
+  const change = (part: SearchChange<LogSearch>): void =>
     props.onSearch(
       Object.fromEntries(
         Object.entries({ ...search, ...part }).filter(([, value]) => value !== undefined && value !== ''),

@@ -12,7 +12,13 @@ export class Refusal extends Error {
 
   constructor(
     status: number,
-    body: { code?: string; detail?: string; title?: string; errors?: unknown; challenge?: unknown },
+    body: {
+      code?: string | undefined
+      detail?: string
+      title?: string
+      errors?: unknown
+      challenge?: unknown
+    },
     retryAfterS?: number,
   ) {
     super(body.detail ?? body.title ?? `The server answered ${status}`)

@@ -18,7 +18,7 @@ export const batchStore = createRowStore<Batch>(
       newer.config === undefined
         ? { config: old.config, summary: old.summary, traceback: old.traceback }
         : undefined
-    return { ...newer, ...self, can }
+    return { ...newer, ...self, ...(can !== undefined && { can }) }
   },
 )
 

@@ -8,6 +8,7 @@ import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
 import { pin } from '../../lib/pins.ts'
+import { changed, type SearchChange } from '../../lib/search-change.ts'
 import { some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
@@ -81,9 +82,9 @@ function Shown({
   useEffect(() => {
     latest.current = search
   })
-  const change = (next: Partial<CompareSearch>): void => {
+  const change = (next: SearchChange<CompareSearch>): void => {
     // The address follows in a moment: what is chosen meanwhile adds to this.
-    latest.current = { ...latest.current, ...next }
+    latest.current = changed(latest.current, next)
     void navigate({
       ...links.compare(latest.current.batches, latest.current),
       replace: true,

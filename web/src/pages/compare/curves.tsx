@@ -9,6 +9,7 @@ import type { BandKind } from '../../lib/charts/columns.ts'
 import type { CompareSearch } from '../../lib/compare-search.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import type { PointBus } from '../../lib/live/points.ts'
+import type { SearchChange } from '../../lib/search-change.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import type { Compared } from './use-compared.ts'
@@ -28,7 +29,7 @@ export function Curves(props: {
   focus: Focus
   colourOf: ColourOf
   search: CompareSearch
-  onChange: (part: Partial<CompareSearch>) => void
+  onChange: (part: SearchChange<CompareSearch>) => void
 }) {
   const { rows, every, search, onChange, focus, colourOf } = props
   const zooms = useRef<([number, number] | undefined)[]>([])

@@ -7,6 +7,7 @@ import { fetchEpochTimes } from '../../lib/api/control.ts'
 import type { Job, LogLine } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import { useIds, useRow } from '../../lib/live/row-store.ts'
+import type { SearchChange } from '../../lib/search-change.ts'
 import { stepUnit, unitsOf } from '../../lib/step-unit.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { number } from '../../lib/words.ts'
@@ -72,7 +73,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
   const unit = stepUnit([job])
   const unitOf = useCallback((name: string) => stepUnit([job], name), [job])
   const keys = useMemo(() => keysOf(job), [job])
-  const go = (part: JobPageSearch): void => {
+  const go = (part: SearchChange<JobPageSearch>): void => {
     void navigate({
       ...links.job(batchId, job.id),
       search: readJobSearch({ ...search, ...part }),

@@ -7,6 +7,7 @@ import { errorText, Refusal } from '../../lib/api/request.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel, useStreamState } from '../../lib/live/stream.ts'
 import { useBatch } from '../../lib/queries.ts'
+import type { SearchChange } from '../../lib/search-change.ts'
 import { exact } from '../../lib/words.ts'
 import { LogView } from '../../logs/log-view.tsx'
 import { Button } from '../../ui/controls.tsx'
@@ -69,7 +70,7 @@ export function SharedPage() {
   }
   if (batch === undefined || shared.data === undefined) return <Waiting />
   const tab = search.tab ?? 'charts'
-  const go = (next: ShareSearch): void =>
+  const go = (next: SearchChange<ShareSearch>): void =>
     void navigate({
       to: '/s/$token',
       params: { token },

@@ -1,0 +1,9 @@
+/** Choices of a page's address to change: `undefined` takes one out, which is not the same as leaving it as it is. */
+export type SearchChange<Search> = { [Name in keyof Search]?: Search[Name] | undefined }
+
+/** The choices after a change, without those that it takes out. */
+export const changed = <Search extends object>(search: Search, change: SearchChange<Search>): Search =>
+  // What is undefined is gone, which `Object.fromEntries` cannot say.
+  Object.fromEntries(
+    Object.entries({ ...search, ...change }).filter(([, value]) => value !== undefined),
+  ) as Search
