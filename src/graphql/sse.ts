@@ -55,11 +55,11 @@ export interface SseTimes {
   retryMs: number
 }
 
-const TIMES: SseTimes = { pingMs: 15_000, stallMs: 60_000, retryMs: 2_000 }
+export const TIMES: SseTimes = { pingMs: 15_000, stallMs: 60_000, retryMs: 2_000 }
 
 /** What may wait to be written to one client; one frame always may. */
 const MAX_FRAMES = 64
-const MAX_BYTES = 64 * 1024
+export const MAX_BYTES = 64 * 1024
 /** Every so many pings tell the cursor, so that one of a quiet stream does not grow older than the log. */
 const CURSOR_EVERY_PINGS = 20
 

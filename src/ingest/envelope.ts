@@ -15,8 +15,8 @@ export interface Checked extends Incoming {
   dataFault: Problem | undefined
 }
 
-const MAX_EVENT_BYTES = 256 * 1024
-const MAX_DEPTH = 64
+export const MAX_EVENT_BYTES = 256 * 1024
+export const MAX_DEPTH = 64
 const ESCAPED_SUSPECT = /\\u(0000|[dD][89a-fA-F])/
 
 export interface Body {

@@ -2,7 +2,7 @@ import { canonicalInstant } from '../db/instant.ts'
 import type { Receipt } from '../domain/events/index.ts'
 
 /** A timestamp further ahead of its receipt counts as its time of receipt (contract §10 "Time"). */
-const MAX_AHEAD_MS = 5 * 60_000
+export const MAX_AHEAD_MS = 5 * 60_000
 /** Canonical instants have years of four digits, from 1 on: PostgreSQL has no year 0. */
 const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')
 

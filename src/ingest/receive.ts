@@ -27,7 +27,7 @@ export interface Receiver {
   readonly counts: { stored: number; duplicate: number; refused: number }
 }
 
-const MAX_EVENTS = 500
+export const MAX_EVENTS = 500
 
 export interface Receipt<T> {
   body: T

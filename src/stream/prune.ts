@@ -5,7 +5,7 @@ import { commit, type Writer } from './commit.ts'
 const PRUNE_LOCK = 7_041_778
 /** Rows of one transaction. */
 const ROWS = 5_000
-const KEPT_HOURS = 24
+export const KEPT_HOURS = 24
 
 /**
  * Drops the changes that are older than the log is kept (contract §6: 24 h), in small transactions. The newest change

@@ -18,9 +18,49 @@ declare module 'vitest' {
 export const TEMPLATE = 'template_for_tests'
 const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
 
-/** One PostgreSQL for the whole run, as durable as the real one: what the tests say about commits must be true. */
+/**
+ * One PostgreSQL for the whole run, as durable as the real one: what the tests say about commits must be true. It is the
+ * embedded one, or the server of `SVC_TEST_DATABASE_URL`, whose user must be able to create databases: so CI tests every
+ * supported version.
+ */
 export default async function globalSetup(project: TestProject): Promise<() => Promise<void>> {
   ensureClient()
+  const given = process.env.SVC_TEST_DATABASE_URL
+  const server = given === undefined || given === '' ? await embeddedServer() : externalServer(given)
+  const dropTemplate = () =>
+    onDatabase(server.url('postgres'), (sql) => sql.unsafe(`drop database if exists ${TEMPLATE}`))
+  try {
+    await dropTemplate()
+    await onDatabase(server.url('postgres'), (sql) => sql.unsafe(`create database ${TEMPLATE}`))
+    await onDatabase(server.url(TEMPLATE), (sql) => migrate(sql, MIGRATIONS, { log: () => {} }))
+  } catch (error) {
+    await server.stop()
+    throw error
+  }
+  project.provide('databaseUrl', server.url('{database}'))
+  return async () => {
+    if (server.keeps) await dropTemplate()
+    await server.stop()
+  }
+}
+
+interface TestServer {
+  url(database: string): string
+  /** Whether the server goes on after the run, so that the template must be dropped. */
+  keeps: boolean
+  stop(): Promise<void>
+}
+
+function externalServer(address: string): TestServer {
+  const url = (database: string): string => {
+    const of = new URL(address)
+    of.pathname = `/${encodeURIComponent(database)}`
+    return of.href
+  }
+  return { url, keeps: true, stop: async () => {} }
+}
+
+async function embeddedServer(): Promise<TestServer> {
   const home = await mkdtemp(join(tmpdir(), 'svc-test-'))
   const said: string[] = []
   const log = (message: string) => void said.push(message)
@@ -31,19 +71,14 @@ export default async function globalSetup(project: TestProject): Promise<() => P
   }).catch((error) => {
     throw new Error(`${(error as Error).message}\n${said.join('\n')}`, { cause: error })
   })
-  const stop = async () => {
-    await postgres.stop()
-    await rm(home, { recursive: true, force: true })
+  return {
+    url: postgres.url,
+    keeps: false,
+    stop: async () => {
+      await postgres.stop()
+      await rm(home, { recursive: true, force: true })
+    },
   }
-  try {
-    await onDatabase(postgres.url('postgres'), (sql) => sql.unsafe(`create database ${TEMPLATE}`))
-    await onDatabase(postgres.url(TEMPLATE), (sql) => migrate(sql, MIGRATIONS, { log }))
-  } catch (error) {
-    await stop()
-    throw error
-  }
-  project.provide('databaseUrl', postgres.url('{database}'))
-  return stop
 }
 
 async function onDatabase(url: string, work: (sql: ReturnType<typeof openSql>) => Promise<unknown>) {

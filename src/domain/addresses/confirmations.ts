@@ -7,9 +7,9 @@ import type { CallerUser, Known } from '../caller.ts'
 import { addressesOf } from './state.ts'
 
 /** How long a link is good, in days. */
-const LINK_DAYS = 7
+export const LINK_DAYS = 7
 /** Confirmation mails to one address, from all accounts together. */
-const PER_ADDRESS = { day: 3, gapS: 60 }
+export const PER_ADDRESS = { day: 3, gapS: 60 }
 /** Addresses that one account may have asked in an hour, over all of its projects. */
 const PER_REQUESTER_HOUR = 50
 /** The name of the task that sends them, in graphile-worker's table. */

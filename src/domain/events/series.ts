@@ -1,6 +1,6 @@
 import { numberOf } from '../numbers.ts'
 
-const MAX_NAME = 128
+export const MAX_NAME = 128
 
 /** A value that was left out of a job_epoch, under the flattened name that its sender gave (contract §10). */
 export interface IgnoredValue {

@@ -4,7 +4,7 @@ import type { Tx } from '../../db/sql.ts'
 /** How long a client has to answer. */
 export const CHALLENGE_LIFE_S = 300
 /** Wrong codes that one challenge takes. */
-const MAX_TRIES = 5
+export const MAX_TRIES = 5
 
 export type ChallengeKind = 'second_factor' | 'passkey_registration' | 'passkey_sign_in'
 

@@ -9,7 +9,7 @@ import { seal, unseal } from './seal.ts'
 import { describeTotp, stepOf } from './totp.ts'
 
 const SECRET_BYTES = 20
-const RECOVERY_CODES = 10
+export const RECOVERY_CODES = 10
 const RECOVERY_BYTES = 10
 
 /**

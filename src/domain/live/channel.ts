@@ -22,7 +22,7 @@ export interface Channel {
 
 const NAMED = new Set(['project', 'batch', 'metrics', 'logs', 'resources', 'host', 'share'])
 const BARE = new Set(['hosts', 'dashboard'])
-const MAX_CHANNELS = 100
+export const MAX_CHANNELS = 100
 
 /**
  * Reads the names of channels; one that is named twice counts once.

@@ -48,7 +48,7 @@ const POLL_MS = 2_000
  * No stream is older. It ends and the client comes back with its cursor, which renews the cookie of a page that
  * does nothing but watch.
  */
-const MAX_AGE_MS = 6 * 3_600_000
+export const MAX_AGE_MS = 6 * 3_600_000
 
 /** The database was restored from a backup (db/dump): followers reconnect and get a reset. */
 const RESTORED = 'restored'

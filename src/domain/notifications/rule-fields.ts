@@ -49,5 +49,5 @@ export const ruleFields = {
 
 /** A rule on the wire. */
 export type RuleView = ViewOf<typeof ruleFields>
-/** A rule as it is stored; which of its recipients are confirmed is known to domain/addresses. */
+/** A rule as stored; which of its recipients are confirmed is known to domain/addresses. */
 export type Rule = Omit<RuleView, 'unconfirmed'>

@@ -11,7 +11,7 @@ import type { Condition } from './rule.ts'
 import type { Rule } from './rule-fields.ts'
 
 /** Rules of one project: each costs every group of its events a little. */
-const MAX_RULES = 100
+export const MAX_RULES = 100
 
 export type RuleFields = Pick<Rule, 'name' | 'trigger' | 'recipients' | 'enabled' | 'cooldown_s'> & {
   condition: Condition | null

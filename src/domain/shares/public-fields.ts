@@ -22,7 +22,7 @@ const PUBLIC_ATTEMPT = exposedOf(attemptFields)
 export const publicBatch = (batch: BatchView): BatchView => declared(batch, PUBLIC_BATCH)
 export const publicJob = (job: JobView): JobView => declared(job, PUBLIC_JOB)
 
-/** An attempt as a share shows it; `text` leaves a text as it is, or makes it anonymous. */
+/** An attempt as a share shows it; `text` leaves a text unchanged, or makes it anonymous. */
 export const sharedAttempt = (attempt: Attempt, text: <T>(value: T) => T): Attempt =>
   exposed(attempt, PUBLIC_ATTEMPT, text)
 

@@ -18,7 +18,7 @@ import { numberText } from '../request/number-text.ts'
 import { axesQuery, clipShape, drawingOf, groupShape, wholeEpochs, writeGroup } from './metrics.ts'
 
 /** As many as one comparison shows. */
-const MAX_JOBS = 1_000
+export const MAX_JOBS = 1_000
 const ofJobs = {
   job_keys: z
     .string()

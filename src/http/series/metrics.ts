@@ -88,7 +88,7 @@ export function wholeEpochs(
 }
 
 /** Series whose percentiles are counted at once: two megabytes each. */
-const MAX_CLIPPED = 16
+export const MAX_CLIPPED = 16
 const metricsQuery = z
   .strictObject({
     ...keysQuery,

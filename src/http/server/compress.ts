@@ -3,7 +3,7 @@ import compress from '@fastify/compress'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 
 /** Less than this is one or two packets in any form. */
-const MIN_BYTES = 4_096
+export const MIN_BYTES = 4_096
 /** More than this is compressed beside the thread that answers requests. */
 const MAX_AT_ONCE_BYTES = 16_384
 const PIECE_BYTES = 65_536

@@ -25,7 +25,7 @@ import { createSignInLimiter, type SignInLimiter } from './sign-in-limiter.ts'
 import { noteFailure, openBrowserSession, sendSignedIn, signedIn, visitorOf } from './signed-in.ts'
 
 /** Wrong codes at one account in an hour, from all unknown places together: of a million, three are right at a time. */
-const CODES_PER_HOUR = 20
+export const CODES_PER_HOUR = 20
 
 const code = z.string().min(1).max(64)
 const proof = z.strictObject({

@@ -22,7 +22,7 @@ export interface GraphqlEndpoint {
  * The longest body. The largest documents of the pages are a few KiB; what is longer than their tokens may be is read
  * so far all the same, for the 400 that says which limit it broke.
  */
-const MAX_BYTES = 1024 * 1024
+export const MAX_BYTES = 1024 * 1024
 
 /**
  * /graphql (contract §6): POST with JSON, GET for queries; and with GET, for a browser, a page to try it on. The hooks
