@@ -48,6 +48,20 @@ const SOURCES = [
   'tsconfig.json',
   'tsconfig.build.json',
 ]
+/** All that the documentation site is made of; it is built apart, because it is read by nobody who compiles. */
+const DOCS_SOURCES = [
+  'docs',
+  'CHANGELOG.md',
+  'python/reporter/README.md',
+  'schemas/event_v1.json',
+  'scripts/docs.mjs',
+  'scripts/docs-events.mjs',
+  'scripts/docs-page.mjs',
+  'scripts/docs-site',
+  'package.json',
+]
+/** Where scripts/docs.mjs notes what it was built from. */
+export const DOCS_HASH = 'dist/docs/.build-hash'
 const NODE_AT_LEAST = [20, 19]
 
 /** Installs packages and builds, each only when needed. Throws a StepFailed with one sentence and the output. */
@@ -59,7 +73,7 @@ export async function ensureBuilt() {
     if (isReady()) return // another start has done it meanwhile
     const hash = sourceHash()
     const build = !isBuilt(hash)
-    if (!hasPackages({ forBuilding: build }))
+    if (!hasPackages({ forBuilding: build || !areDocsBuilt() }))
       // --include=dev: the build needs them, also where NODE_ENV=production is set.
       await npm(
         'Installing packages (a minute or so, only this once)',
@@ -74,6 +88,7 @@ export async function ensureBuilt() {
       mkdirSync(join(ROOT, 'dist'), { recursive: true })
       writeFileSync(HASH_FILE, hash)
     }
+    if (!areDocsBuilt()) await npm('Building the documentation', 'run', 'build:docs')
   } finally {
     unlock()
   }
@@ -93,8 +108,21 @@ function checkNode() {
 }
 
 function isReady() {
-  const built = isBuilt(sourceHash())
+  const built = isBuilt(sourceHash()) && areDocsBuilt()
   return built && hasPackages({ forBuilding: false })
+}
+
+function areDocsBuilt() {
+  if (!existsSync(join(ROOT, 'docs'))) return true
+  const file = join(ROOT, DOCS_HASH)
+  return existsSync(file) && readFileSync(file, 'utf8') === docsHash()
+}
+
+/** Tells whether the documentation has changed since it was built. */
+export function docsHash() {
+  const hash = createHash('sha256')
+  for (const source of DOCS_SOURCES) addToHash(hash, source)
+  return hash.digest('hex')
 }
 
 function isBuilt(hash) {

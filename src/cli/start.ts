@@ -20,6 +20,7 @@ export async function start(config: Config, warnings: readonly string[]): Promis
     Address   ${address}
     Data      ${app.data}
     API       ${address}/api/docs
+    Docs      ${address}/docs/
 
   ${await firstStep(app.hasUsers, address)}
   Stop with Ctrl-C.

@@ -21,6 +21,7 @@ import { healthRoutes } from './batches/health.ts'
 import { rerunRoutes } from './batches/reruns.ts'
 import { shareRoutes } from './batches/shares.ts'
 import { dashboardRoutes } from './dashboard/dashboard.ts'
+import { documentationRoutes } from './docs/documentation.ts'
 import { openapiRoutes } from './docs/openapi.ts'
 import { eventRoutes } from './events/events.ts'
 import { agentRoutes } from './hosts/agents.ts'
@@ -163,6 +164,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   // Only the routes after it have its hooks: an event is to pass none.
   await compressAnswers(app)
   openapiRoutes(app)
+  documentationRoutes(app)
   const guesses = createSignInLimiter({ perHour: 100 })
   authRoutes(app, services, guesses)
   secondFactorRoutes(app, services, guesses)

@@ -108,6 +108,8 @@ export const MATRIX: Row[] = [
   { route: 'GET /api/openapi.json', answers: EVERYONE },
   { route: 'GET /api/docs', answers: EVERYONE },
   { route: 'GET /api/docs.css', answers: EVERYONE },
+  { route: 'GET /docs', path: () => '/docs', answers: EVERYONE.replaceAll('200', '308') },
+  { route: 'GET /docs/*', path: () => '/docs/unknown', answers: NOBODY_FINDS },
 
   // What each field shows to whom is in test/graphql/access-table.ts.
   { route: 'GET /graphql', path: () => '/graphql?query=%7B__typename%7D', answers: READERS },

@@ -8,7 +8,7 @@ import Negotiator from 'negotiator'
 const BUILT = join(import.meta.dirname, '../../../dist/web')
 
 /** Addresses that are never a page: what is not found there is not found. */
-const NO_PAGE = /^\/(api|graphql|livez|readyz|metrics|pip|assets)(\/|$)/
+const NO_PAGE = /^\/(api|graphql|livez|readyz|metrics|pip|docs|assets)(\/|$)/
 /** What the page has an address for (web/src/app/router.tsx). Browsers get the page for any other, and it says so there. */
 const PAGE = /^\/(|sign-in|register|connect|account|tokens|compare|(hosts|admin)(\/.*)?|[bps]\/.+)$/
 const ASSET = /^\/assets\/[\w.-]+$/

@@ -29,6 +29,11 @@ export function UserMenu({ me }: { me: User }) {
           <DropdownMenu.Item className={entry} asChild>
             <Link {...links.account()}>Account</Link>
           </DropdownMenu.Item>
+          <DropdownMenu.Item className={entry} asChild>
+            <a href="/docs/" target="_blank" rel="noreferrer">
+              Documentation
+            </a>
+          </DropdownMenu.Item>
           <DropdownMenu.Separator className="my-1 h-px bg-line" />
           <DropdownMenu.RadioGroup value={theme} onValueChange={(value) => chooseTheme(value as Choice)}>
             {CHOICES.map((choice) => (

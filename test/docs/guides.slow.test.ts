@@ -1,0 +1,215 @@
+import { execFile, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { freshEnvironment } from '../../scripts/python.mjs'
+import { buildWheels } from '../../scripts/wheels.mjs'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { COMMAND } from '../kit/command.ts'
+
+/**
+ * The guides of docs/ are run as they are written: each page is one shell session in an empty folder, with the real
+ * service and a fresh Python (the quick start with a service that has no account yet). A block of sh or python is run where it stands, one with `file=NAME` is written to that
+ * file, and one with `example=TEST` is checked by that test; here it only has to be valid.
+ */
+const ROOT = join(import.meta.dirname, '../..')
+const PAGES = [
+  'docs/quick-start.md',
+  ...readdirSync(join(ROOT, 'docs/guides'))
+    .sort()
+    .map((name) => `docs/guides/${name}`),
+]
+
+interface Block {
+  language: string
+  file?: string
+  example?: string
+  code: string
+}
+
+function blocksOf(page: string): Block[] {
+  const text = readFileSync(join(ROOT, page), 'utf8')
+  return [...text.matchAll(/^```(\S+)(.*)\n([\s\S]*?)^```$/gm)].map(
+    ([, language = '', info = '', code = '']) => {
+      const file = /\bfile=(\S+)/.exec(info)?.[1]
+      const example = /\bexample=(\S+)/.exec(info)?.[1]
+      return { language, code, ...(file && { file }), ...(example && { example }) }
+    },
+  )
+}
+
+let app: TestApp
+let scratch: string
+let bin: string
+let token: string
+let readToken: string
+let session: string
+beforeAll(async () => {
+  scratch = mkdtempSync(join(tmpdir(), 'svc-guides-'))
+  buildWheels()
+  app = await startTestApp()
+  const command = [process.execPath, ...COMMAND].map((word) => `'${word}'`).join(' ')
+  // As the guides name them.
+  const body = { email: 'you@example.com', password: 'at least 8 characters' }
+  session = (await app.call('POST', '/api/auth/register', { body })).body.token
+  token = await app.reporterToken(session)
+  const read = { token: session, body: { name: 'notebook', scope: 'read' } }
+  readToken = (await app.call('POST', '/api/tokens', read)).body.token
+  bin = await freshEnvironment(join(scratch, 'venv'))
+  writeFileSync(join(bin, 'svc'), `#!/bin/sh\ncd '${ROOT}' && exec ${command} "$@"\n`, { mode: 0o755 })
+  const install = ['-m', 'pip', 'install', '-q', '--index-url', `${app.address}/pip/simple/`, 'svc-reporter']
+  await promisify(execFile)(join(bin, 'python'), install, { env: cleanEnvironment(scratch) })
+}, 240_000)
+afterAll(async () => {
+  await app?.stop()
+  rmSync(scratch, { recursive: true, force: true })
+})
+
+function cleanEnvironment(home: string): Record<string, string> {
+  const kept = Object.entries(process.env).filter(([name]) => !/^(SVC_|PIP_|SLURM_|NODE_|VITEST)/.test(name))
+  return {
+    ...(Object.fromEntries(kept) as Record<string, string>),
+    HOME: home,
+    PATH: `${bin}${delimiter}${process.env.PATH}`,
+    PIP_CONFIG_FILE: '/dev/null',
+    PIP_DISABLE_PIP_VERSION_CHECK: '1',
+  }
+}
+
+/** Runs a script of bash. @returns its exit code, and all that it wrote */
+function bash(
+  script: string,
+  cwd: string,
+  env: Record<string, string>,
+): Promise<{ code: number; said: string }> {
+  return new Promise((resolve) => {
+    // Without an input: bash reads the settings of a person where it takes its input for a remote shell's.
+    const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+      cwd,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let said = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        said += chunk
+      })
+    child.once('close', (code) => resolve({ code: code ?? 1, said }))
+  })
+}
+
+const batchesOf = async (project: string) =>
+  (await app.call('GET', `/api/batches?project=${project}&limit=500`, { token: session })).body.items as {
+    name: string | null
+    status: string
+    n_done: number
+    group: string | null
+  }[]
+
+test('a block is run, written to a file or checked by a test that there is', () => {
+  const kinds = { run: 0, file: 0, example: 0 }
+  for (const page of PAGES)
+    for (const { language, file, example } of blocksOf(page)) {
+      expect([page, language]).toEqual([page, expect.stringMatching(/^(sh|python|yaml)$/)])
+      if (example !== undefined)
+        expect([page, example, existsSync(join(ROOT, example))]).toEqual([page, example, true])
+      kinds[example !== undefined ? 'example' : file !== undefined ? 'file' : 'run']++
+    }
+  expect(kinds.run).toBeGreaterThan(20)
+  expect(kinds.file).toBeGreaterThan(5)
+  expect(kinds.example).toBeLessThan(kinds.run)
+})
+
+test('examples are valid: shell parses, Python compiles, YAML is one document or several', async () => {
+  for (const page of PAGES)
+    for (const { language, code, example } of blocksOf(page)) {
+      if (language === 'yaml') {
+        const documents = parseAllDocuments(code)
+        expect(documents.flatMap((one) => one.errors)).toEqual([])
+        continue
+      }
+      if (example === undefined) continue
+      // The magic of a notebook is no shell.
+      const script = code.replace(/^%/gm, '')
+      const file = join(scratch, 'example')
+      writeFileSync(file, script)
+      const check =
+        language === 'sh'
+          ? `bash -n ${file}`
+          : `python -c 'compile(open("${file}").read(), "${page}", "exec")'`
+      const { code: status, said } = await bash(check, scratch, cleanEnvironment(scratch))
+      expect([page, status, said]).toEqual([page, 0, ''])
+    }
+})
+
+test.each(PAGES)('%s does what it says, block by block', async (page) => {
+  const folder = join(scratch, page.replace(/\W/g, '-'))
+  const home = join(folder, 'home')
+  mkdirSync(home, { recursive: true })
+  const script = blocksOf(page)
+    .filter(({ language, example }) => language !== 'yaml' && example === undefined)
+    .map(({ language, file, code }, i) => {
+      if (file !== undefined) return `cat >${file} <<'END-OF-${i}'\n${code}END-OF-${i}`
+      // A notebook keeps the names of its cells.
+      if (language === 'python')
+        return `cat >>cells.py <<'END-OF-${i}'\n${code}END-OF-${i}\n${page.includes('notebooks') ? '' : `mv cells.py cell${i}.py; python cell${i}.py`}`
+      return code
+    })
+  if (page.includes('notebooks')) script.push('python cells.py')
+  const fresh = page === 'docs/quick-start.md' ? await startTestApp() : undefined
+  const env = {
+    ...cleanEnvironment(home),
+    SVC_URL: (fresh ?? app).address,
+    ...(fresh === undefined
+      ? { SVC_TOKEN: token, SVC_READ_TOKEN: readToken }
+      : { SVC_DATABASE_URL: fresh.config.databaseUrl as string }),
+  }
+  try {
+    const { code, said } = await bash(script.join('\n'), folder, env)
+    expect([code, code === 0 ? '' : said]).toEqual([0, ''])
+    if (fresh !== undefined) expect(said).toContain(`${fresh.address}/b/`)
+    await OUTCOMES[page]?.(said)
+  } finally {
+    await fresh?.stop()
+  }
+}, 120_000)
+
+/** What a page leaves behind, where its commands alone would not fail without it. */
+const OUTCOMES: Record<string, (said: string) => Promise<void>> = {
+  'docs/quick-start.md': async (said) => {
+    expect(said).toMatch(/^hello completed 0\.0/m)
+  },
+  'docs/guides/air-gapped.md': async (said) => {
+    expect(said).toMatch(/^\S+\.jsonl$/m)
+    const [offline] = (await batchesOf('digits')).filter(({ name }) => name === 'offline')
+    expect(offline?.status).toBe('completed')
+  },
+  'docs/guides/alerts.md': async () => {
+    const rules = await app.call('GET', '/api/projects/digits/rules', { token: session })
+    expect(rules.body.items).toHaveLength(5)
+    expect((await batchesOf('digits')).map(({ name }) => name)).toContain('tells')
+  },
+  'docs/guides/sweeps.md': async () => {
+    const all = await batchesOf('digits')
+    const done = (name: string) => all.find((batch) => batch.name === name)?.n_done
+    expect([done('lr and depth'), done('in processes'), done('may be rerun')]).toEqual([6, 3, 2])
+  },
+  'docs/guides/slurm.md': async () => {
+    const all = await batchesOf('digits')
+    expect(all.filter(({ group }) => group === 'array-4712')).toHaveLength(3)
+    // Alone, and as the first of four ranks.
+    const started = all.filter(({ name }) => name === 'on the cluster')
+    expect(started.map(({ status }) => status)).toEqual(['completed', 'completed'])
+  },
+  'docs/guides/kubernetes.md': async () => {
+    const found = (await batchesOf('digits')).filter(({ name }) => name === 'in a pod')
+    expect(found.map(({ status }) => status)).toEqual(['completed'])
+  },
+  'docs/guides/from-tensorboard.md': async () => {
+    const found = (await batchesOf('digits')).filter(({ name }) => name === 'through a writer')
+    expect(found.map(({ status }) => status)).toEqual(['completed'])
+  },
+}
