@@ -13,7 +13,7 @@ import hljs from 'highlight.js/lib/common'
 import { Marked } from 'marked'
 import { eventReference } from './docs-events.mjs'
 import { documentOf } from './docs-page.mjs'
-import { DOCS_HASH, docsHash } from './start.mjs'
+import { DOCS_HASH, docsHash } from './fingerprint.mjs'
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 const OUT = join(ROOT, 'dist/docs')

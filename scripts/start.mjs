@@ -11,57 +11,16 @@
 // when this process is killed.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { DOCS_HASH, docsHash, sourceHash } from './fingerprint.mjs'
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 const MAIN = join(ROOT, 'dist/cli/main.js')
 const HASH_FILE = join(ROOT, 'dist/.build-hash')
-/** All that the build reads. */
-const SOURCES = [
-  'src',
-  'web',
-  'prisma',
-  'python/agent/src',
-  'python/agent/pyproject.toml',
-  'python/agent/README.md',
-  'python/reporter/src',
-  'python/reporter/pyproject.toml',
-  'python/reporter/README.md',
-  'scripts/wheels.mjs',
-  'scripts/zip.mjs',
-  'LICENSE',
-  'package.json',
-  'package-lock.json',
-  'tsconfig.json',
-  'tsconfig.build.json',
-]
-/** All that the documentation site is made of; it is built apart, because it is read by nobody who compiles. */
-const DOCS_SOURCES = [
-  'docs',
-  'CHANGELOG.md',
-  'python/reporter/README.md',
-  'schemas/event_v1.json',
-  'scripts/docs.mjs',
-  'scripts/docs-events.mjs',
-  'scripts/docs-page.mjs',
-  'scripts/docs-site',
-  'package.json',
-]
-/** Where scripts/docs.mjs notes what it was built from. */
-export const DOCS_HASH = 'dist/docs/.build-hash'
 const NODE_AT_LEAST = [20, 19]
 
 /** Installs packages and builds, each only when needed. Throws a StepFailed with one sentence and the output. */
@@ -118,13 +77,6 @@ function areDocsBuilt() {
   return existsSync(file) && readFileSync(file, 'utf8') === docsHash()
 }
 
-/** Tells whether the documentation has changed since it was built. */
-export function docsHash() {
-  const hash = createHash('sha256')
-  for (const source of DOCS_SOURCES) addToHash(hash, source)
-  return hash.digest('hex')
-}
-
 function isBuilt(hash) {
   return existsSync(MAIN) && existsSync(HASH_FILE) && readFileSync(HASH_FILE, 'utf8') === hash
 }
@@ -150,26 +102,6 @@ function readPackages(lockFile) {
   } catch {
     return {}
   }
-}
-
-function sourceHash() {
-  const hash = createHash('sha256')
-  for (const source of SOURCES) addToHash(hash, source)
-  return hash.digest('hex')
-}
-
-function addToHash(hash, path) {
-  const full = join(ROOT, path)
-  if (!existsSync(full)) return
-  if (statSync(full).isDirectory()) {
-    const names = readdirSync(full).filter(
-      (name) => !['node_modules', 'dist', '__pycache__'].includes(name) && !name.startsWith('.'),
-    )
-    for (const name of names.sort()) addToHash(hash, `${path}/${name}`)
-    return
-  }
-  const content = readFileSync(full)
-  hash.update(`${path}\0${content.length}\0`).update(content)
 }
 
 /** One start at a time installs or builds; the others wait for it. Returns what gives the turn back. */

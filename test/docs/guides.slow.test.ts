@@ -12,7 +12,7 @@ import { COMMAND } from '../kit/command.ts'
 
 /**
  * The guides of docs/ are run as they are written: each page is one shell session in an empty folder, with the real
- * service and a fresh Python (the quick start with a service that has no account yet). A block of sh or python is run where it stands, one with `file=NAME` is written to that
+ * service and a fresh Python (the quick start with a service that has no account yet). A block of sh or python is run in its place, one with `file=NAME` is written to that
  * file, and one with `example=TEST` is checked by that test; here it only has to be valid.
  */
 const ROOT = join(import.meta.dirname, '../..')

@@ -9,14 +9,19 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 // The launcher in a small project of its own: its build copies src/main.js, and that stands in for the server.
 let root: string
 const children: ChildProcess[] = []
-const SCRIPTS = { start: 'node scripts/start.mjs', build: 'node build.mjs' }
+const SCRIPTS = {
+  start: 'node scripts/start.mjs',
+  build: 'node build.mjs',
+  'build:docs': 'node build-docs.mjs',
+}
 const lock = (name: string) =>
   JSON.stringify({ name, version: '1.0.0', lockfileVersion: 3, packages: { '': { name } } })
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'svc-start-'))
   mkdirSync(join(root, 'src'))
-  cpSync(new URL('../../scripts/start.mjs', import.meta.url), join(root, 'scripts/start.mjs'))
+  for (const script of ['start.mjs', 'fingerprint.mjs'])
+    cpSync(new URL(`../../scripts/${script}`, import.meta.url), join(root, 'scripts', script))
   write('package-lock.json', lock('project'))
   write('package.json', JSON.stringify({ name: 'project', type: 'module', scripts: SCRIPTS }))
   write(
@@ -72,6 +77,24 @@ test('nothing is built again until a source changes', async () => {
   write('src/other.js', 'export const changed = true')
   await launch().ended
   expect(builds()).toBe(2)
+})
+
+test('a page that changed builds the documentation alone', async () => {
+  mkdirSync(join(root, 'docs'))
+  write('docs/page.md', '# A page')
+  write(
+    'build-docs.mjs',
+    `import { mkdirSync, writeFileSync } from 'node:fs'
+    import { DOCS_HASH, docsHash } from './scripts/fingerprint.mjs'
+    mkdirSync('dist/docs', { recursive: true })
+    writeFileSync(DOCS_HASH, docsHash())`,
+  )
+  expect((await launch().ended).err).toMatch(/Building: done[\s\S]*Building the documentation: done/)
+  expect((await launch().ended).err).toBe('')
+  write('docs/page.md', '# A better page')
+  const { out, err } = await launch().ended
+  expect(err).toMatch(/^Building the documentation …\nBuilding the documentation: done in [\d.]+ s\n$/)
+  expect([out, builds()]).toEqual(['start\n', 1])
 })
 
 test('--build-only builds and starts nothing', async () => {
