@@ -2,12 +2,12 @@
 // name, and the listed single files.
 const LAYERS = {
   db: { layers: [], leaves: [] },
-  stream: { layers: ['db'], leaves: ['problem'] },
-  domain: { layers: ['stream', 'db'], leaves: ['problem'] },
+  stream: { layers: ['db'], leaves: ['problem', 'bounded-queue'] },
+  domain: { layers: ['stream', 'db'], leaves: ['problem', 'bounded-queue'] },
   ingest: { layers: ['domain', 'stream', 'db'], leaves: ['problem'] },
   graphql: {
     layers: ['ingest', 'domain', 'stream', 'db'],
-    leaves: ['problem', 'secrets', 'config', 'services'],
+    leaves: ['problem', 'bounded-queue', 'secrets', 'config', 'services'],
   },
   http: {
     layers: ['ingest', 'domain', 'stream', 'db'],
@@ -20,6 +20,7 @@ const LEAVES = {
   config: { layers: [], leaves: ['oauth-config'] },
   'oauth-config': { layers: [], leaves: [] },
   problem: { layers: [], leaves: [] },
+  'bounded-queue': { layers: [], leaves: ['problem'] },
   secrets: { layers: [], leaves: [] },
   log: { layers: ['db'], leaves: ['config', 'secrets'] },
   // What app.ts passes to the transports: types (of graphql too, whose streams http serves), and what follows from them.

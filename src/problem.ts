@@ -1,12 +1,21 @@
 /**
+ * Where a refusal is met, if not at single routes, which http/server/refusals.ts names.
+ *
+ *  every route   any of REST may answer it
+ *  no route      GraphQL, subscriptions and the links in mail alone
+ *  address       no answer has its status: a sign-in through an identity provider ends with the code in the page's address
+ */
+export type AnsweredBy = 'every route' | 'no route' | 'address'
+
+/**
  * Every refusal of the service, in one table. A code is stable, so clients may switch on it. Throw one as
  * `new Problem(code)`; only the transports (http, graphql) turn it into a status (RFC 9457, contract "General rules").
  */
 export const PROBLEMS = {
   // 400
-  bad_request: [400, 'The request cannot be understood'],
-  query_too_large: [400, 'The query asks for more than one request may'],
-  host_not_allowed: [400, 'The Host header is not one this service answers to'],
+  bad_request: [400, 'The request cannot be understood', 'every route'],
+  query_too_large: [400, 'The query asks for more than one request may', 'no route'],
+  host_not_allowed: [400, 'The Host header is not one this service answers to', 'every route'],
   // 401
   unauthenticated: [401, 'A valid credential is needed'],
   bad_credentials: [401, 'The address or the password is wrong'],
@@ -30,15 +39,18 @@ export const PROBLEMS = {
   account_disabled: [403, 'The account is disabled'],
   wrong_password: [403, 'The current password is wrong'],
   wrong_code: [403, 'The code is wrong, was used already or has expired'],
-  // The ways in which a sign-in through an identity provider ends without one; told in the address of the page.
-  sign_in_cancelled: [403, 'The sign-in was called off at the identity provider'],
-  sign_in_expired: [403, 'The sign-in was begun elsewhere or too long ago, or was used already'],
-  sign_in_unverified: [403, 'What the identity provider answered could not be verified'],
-  sign_in_not_allowed: [403, 'The identity provider does not vouch for an address of an allowed domain'],
-  sign_in_not_linked: [403, 'You are not signed in to the account that asked for the link'],
-  email_missing: [403, 'The identity provider tells no e-mail address'],
+  sign_in_cancelled: [403, 'The sign-in was called off at the identity provider', 'address'],
+  sign_in_expired: [403, 'The sign-in was begun elsewhere or too long ago, or was used already', 'address'],
+  sign_in_unverified: [403, 'What the identity provider answered could not be verified', 'address'],
+  sign_in_not_allowed: [
+    403,
+    'The identity provider does not vouch for an address of an allowed domain',
+    'address',
+  ],
+  sign_in_not_linked: [403, 'You are not signed in to the account that asked for the link', 'address'],
+  email_missing: [403, 'The identity provider tells no e-mail address', 'address'],
   // 404
-  not_found: [404, 'Nothing here'],
+  not_found: [404, 'Nothing here', 'every route'],
   project_not_found: [404, 'No such project'],
   batch_not_found: [404, 'No such batch'],
   job_not_found: [404, 'No such job'],
@@ -48,7 +60,7 @@ export const PROBLEMS = {
   rule_not_found: [404, 'No such rule'],
   share_not_found: [404, 'No such share, or it has ended'],
   invitation_not_found: [404, 'No such invitation'],
-  confirmation_not_found: [404, 'The link was used already, has expired, or never was one'],
+  confirmation_not_found: [404, 'The link was used already, has expired, or never was one', 'no route'],
   address_not_found: [404, 'Neither the project nor its rules name that address'],
   user_not_found: [404, 'No such user'],
   session_not_found: [404, 'No such session'],
@@ -60,7 +72,7 @@ export const PROBLEMS = {
   unknown_project: [404, 'No such project, and projects are not created on first use here'],
   batch_purged: [404, 'The batch was deleted and purged'],
   // 405
-  method_not_allowed: [405, 'That method is not allowed here'],
+  method_not_allowed: [405, 'That method is not allowed here', 'every route'],
   // 408
   request_timeout: [408, 'The request did not arrive in time'],
   // 409
@@ -83,7 +95,7 @@ export const PROBLEMS = {
   too_many_jobs: [409, 'More jobs than can be named to a process: run all of them'],
   command_not_pending: [409, 'The command does not wait to be done'],
   command_not_in_flight: [409, 'The command is not being done'],
-  identity_taken: [409, 'The identity opens another account'],
+  identity_taken: [409, 'The identity opens another account', 'address'],
   totp_enabled: [409, 'An authenticator app is set up already: remove it first'],
   totp_not_enabled: [409, 'No authenticator app is set up'],
   passkey_exists: [409, 'The passkey belongs to an account already'],
@@ -117,20 +129,22 @@ export const PROBLEMS = {
   rate_limited: [429, 'Too many events for this token'],
   too_many_attempts: [429, 'Too many attempts'],
   too_many_registrations: [429, 'Too many accounts were made from this address'],
-  too_many_requests: [429, 'Too many requests of this address at a time'],
+  too_many_requests: [429, 'Too many requests of this address at a time', 'every route'],
   too_many_streams: [429, 'Too many streams of this address are open'],
   // 5xx
-  internal: [500, 'Something failed here; nothing of the request was kept'],
-  unavailable: [503, 'The service cannot answer now; try again shortly'],
+  internal: [500, 'Something failed here; nothing of the request was kept', 'every route'],
+  unavailable: [503, 'The service cannot answer now; try again shortly', 'every route'],
   provider_unavailable: [
     503,
     'The identity provider cannot be reached; sign in otherwise, or try again shortly',
   ],
-  overloaded: [503, 'The service is busy; try again shortly'],
-  read_timeout: [503, 'The read took longer than a read may; ask for less of it'],
-} as const satisfies Record<string, readonly [status: number, title: string]>
+  overloaded: [503, 'The service is busy; try again shortly', 'every route'],
+  read_timeout: [503, 'The read took longer than a read may; ask for less of it', 'every route'],
+} as const satisfies Record<string, readonly [status: number, title: string, answeredBy?: AnsweredBy]>
 
 export type ProblemCode = keyof typeof PROBLEMS
+// The keys of a table that is `as const` are all that it has.
+export const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[]
 
 /** One fault of the input: `path` in dotted form, such as `data.epoch`. */
 export interface FieldError {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { GraphQLSchema } from 'graphql'
+import type { DocumentNode, GraphQLSchema } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
+import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Caller } from '../domain/caller.ts'
 import { scrub } from '../secrets.ts'
@@ -8,6 +9,9 @@ import { executeColumns } from './columns.ts'
 import type { Context } from './context.ts'
 import { limits, tooLarge } from './limits.ts'
 import { maskWith } from './mask.ts'
+
+/** Parsed and validated documents that are kept. */
+const DOCUMENTS = 200
 
 /** What the HTTP door asks of GraphQL (http/graphql.ts): it knows the caller and has read the body. */
 export interface Graphql {
@@ -52,8 +56,13 @@ export function createGraphql(options: {
     multipart: false,
     logging: false,
     maskedErrors: { maskError: maskWith(log) },
-    parserAndValidationCache: { documentCache: recent(), errorCache: recent() },
-    plugins: [...limits(), noSubscriptions(), executeColumns(executable)],
+    // As many as the pages and some notebooks have, each bounded by its tokens.
+    parserAndValidationCache: {
+      documentCache: new LRUCache<string, DocumentNode>({ max: DOCUMENTS }),
+      errorCache: new LRUCache<string, ReadonlyArray<unknown>>({ max: DOCUMENTS }),
+    },
+    // The last of them that looks at an execution decides when it begins.
+    plugins: [executeColumns(executable), ...limits(), noSubscriptions()],
   })
   return {
     async answer(request, caller) {
@@ -82,24 +91,3 @@ const noSubscriptions = (): Plugin => ({
     setResultAndStopExecution({ errors: [tooLarge('Subscriptions are served at /api/sse')] })
   },
 })
-
-/** Documents that were parsed and validated: as many as the pages and some notebooks have, each bounded by its tokens. */
-function recent<Value>(most = 200) {
-  const kept = new Map<string, Value>()
-  return {
-    get(key: string): Value | undefined {
-      const value = kept.get(key)
-      if (value !== undefined) {
-        kept.delete(key)
-        kept.set(key, value)
-      }
-      return value
-    },
-    set(key: string, value: Value): void {
-      kept.set(key, value)
-      if (kept.size <= most) return
-      const [oldest] = kept.keys()
-      if (oldest !== undefined) kept.delete(oldest)
-    },
-  }
-}

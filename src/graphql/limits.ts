@@ -12,7 +12,10 @@ import {
   type ValidationRule,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
+import { createBoundedQueue } from '../bounded-queue.ts'
+import { Problem } from '../problem.ts'
 import { BUDGET } from './costs.ts'
+import { refusal } from './mask.ts'
 
 /**
  * What one request may ask for. Text, depth, aliases and directives are bounded while it is read and validated; what it
@@ -27,6 +30,11 @@ export const LIMITS = {
   aliases: 30,
   directives: 20,
   cost: BUDGET,
+  /** A query that may cost more than this waits for its turn. */
+  heavyCost: BUDGET / 10,
+  /** Heavy queries that one process executes at a time, and how many wait; more are refused as `overloaded`. */
+  heavyAtOnce: 2,
+  heavyWaiting: 50,
 } as const
 
 const CODE = 'query_too_large'
@@ -87,14 +95,35 @@ const refusedAs400 = (): Plugin => ({
   },
 })
 
-/** Counts what the operation may cost, with its variables, before anything of it runs. */
-const costLimit = (): Plugin => ({
-  onExecute({ args, setResultAndStopExecution }) {
-    const { schema, document, variableValues, operationName, contextValue } = args
-    const error = costError(schema, document, variableValues ?? {}, operationName ?? undefined, contextValue)
-    if (error !== undefined) setResultAndStopExecution({ errors: [error] })
-  },
-})
+/**
+ * Counts what the operation may cost, with its variables, before anything of it runs. A heavy one waits until few others
+ * run, so that large questions cannot take the database from small ones.
+ */
+function costLimit(): Plugin {
+  const heavy = createBoundedQueue({
+    atOnce: LIMITS.heavyAtOnce,
+    lanes: { query: { waiting: LIMITS.heavyWaiting } },
+  })
+  return {
+    onExecute({ args, executeFn, setExecuteFn, setResultAndStopExecution }) {
+      const { schema, document, variableValues, operationName, contextValue } = args
+      const cost =
+        costOf(schema, document, variableValues ?? {}, operationName ?? undefined, contextValue) ?? 0
+      if (cost > LIMITS.cost) return setResultAndStopExecution({ errors: [tooCostly(cost)] })
+      if (cost <= LIMITS.heavyCost) return
+      setExecuteFn((given) =>
+        heavy
+          .through('query', async () => executeFn(given))
+          .catch((error) => {
+            if (!(error instanceof Problem)) throw error
+            const { status, retryAfterS = 1 } = error
+            const http = { status, headers: { 'retry-after': String(retryAfterS) } }
+            return { errors: [refusal(error)], extensions: { http } }
+          }),
+      )
+    },
+  }
+}
 
 /** @returns the refusal of an operation that may cost too much */
 export function costError(
@@ -105,11 +134,13 @@ export function costError(
   context: object,
 ): GraphQLError | undefined {
   const cost = costOf(schema, document, given, operationName, context)
-  if (cost === undefined || cost <= LIMITS.cost) return undefined
-  return tooLarge(
+  return cost === undefined || cost <= LIMITS.cost ? undefined : tooCostly(cost)
+}
+
+const tooCostly = (cost: number): GraphQLError =>
+  tooLarge(
     `The query may read about ${Math.ceil(cost).toLocaleString('en')} rows, more than ${LIMITS.cost.toLocaleString('en')}: ask for fewer with first`,
   )
-}
 
 /** @returns undefined for what cannot run at all: the executor says what is wrong with it */
 export function costOf(

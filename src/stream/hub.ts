@@ -1,5 +1,5 @@
+import { createBoundedQueue } from '../bounded-queue.ts'
 import type { Sql } from '../db/sql.ts'
-import { createConcurrencyLimit } from './concurrency-limit.ts'
 import { startListening } from './listen.ts'
 import type { LoggedChange } from './log.ts'
 import { createMessageFactory, type Following, type PayloadLoaders } from './payloads.ts'
@@ -57,7 +57,8 @@ export function createHub<V>(options: {
   const counts = { streams: 0, frames: 0, failed: 0 }
   const byChannel = new Map<string, Set<Subscriber<V>>>()
   const all = new Set<Subscriber<V>>()
-  const gate = createConcurrencyLimit(BACKFILLS)
+  const backfills = createBoundedQueue({ atOnce: BACKFILLS, lanes: { backfill: {} } })
+  const gate = <T>(work: () => Promise<T>): Promise<T> => backfills.through('backfill', work)
   const factory = createMessageFactory<V>({
     loaders: options.describers,
     failed: (error, change) => {

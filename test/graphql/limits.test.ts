@@ -151,3 +151,34 @@ test('a body beyond the limit is 413', async () => {
   const address = `/graphql?query=${encodeURIComponent(`{ __typename } ${'#'.repeat(20_000)}`)}`
   expect((await app.call('GET', address)).status).toBeGreaterThanOrEqual(400)
 })
+
+/** Every query for projects waits until `release`. */
+const lockProjects = ({ sql }: TestApp): Promise<{ release: () => void; held: Promise<unknown> }> =>
+  new Promise((locked) => {
+    const held = sql.begin(async (tx) => {
+      await tx`/* test.hold */ lock table projects in access exclusive mode`
+      await new Promise<void>((release) => locked({ release, held }))
+    })
+  })
+
+test('few heavy queries run at a time, others wait and too many are refused, while small ones are answered', async () => {
+  const { release, held } = await lockProjects(app)
+  try {
+    const room = LIMITS.heavyAtOnce + LIMITS.heavyWaiting
+    const heavy = Array.from({ length: room }, () => post(app, PLAIN))
+    // Whichever comes last finds no place; all are sent at once, so which that is nobody knows.
+    const first = await Promise.race([...heavy, post(app, PLAIN)])
+    expect([first.status, first.body.errors[0].extensions.code]).toEqual([503, 'overloaded'])
+    expect(first.headers['retry-after']).toBe('1')
+    expect((await post(app, '{ __typename }')).status).toBe(200)
+    const waiting = await app.sql<{ n: number }[]>`/* test.waiting */
+      select count(*)::int n from pg_locks where relation = 'projects'::regclass and not granted`
+    expect(waiting[0]?.n).toBeLessThanOrEqual(LIMITS.heavyAtOnce)
+    release()
+    const answers = await Promise.all(heavy)
+    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(room - 1)
+  } finally {
+    release()
+    await held
+  }
+})

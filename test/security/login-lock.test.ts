@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createBoundedQueue } from '../../src/domain/users/bounded-queue.ts'
+import { createBoundedQueue } from '../../src/bounded-queue.ts'
 import { createSignInLimiter } from '../../src/http/sign-in/sign-in-limiter.ts'
 import { Problem } from '../../src/problem.ts'
 import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'

@@ -1,7 +1,7 @@
 import { canonicalInstant, showInstant } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
 import { STOP_REASON } from '../batches/index.ts'
-import { numberOf, typeCodes, writeNumber } from '../events/index.ts'
+import { eventTypeCode, numberOf, typeCodes, writeNumber } from '../events/index.ts'
 import { attemptsIn, type Bounds, type Mark } from './attempt.ts'
 import type { Attempt } from './attempt-fields.ts'
 import { type AttemptedJob, type Latest, latestAttempts } from './latest.ts'
@@ -52,7 +52,11 @@ interface MarkRow {
   purged: boolean
 }
 
-const KINDS: Record<number, Mark['kind']> = { 3: 'start', 5: 'done', 6: 'failed' }
+const KINDS: Record<number, Mark['kind']> = {
+  [eventTypeCode('job_start')]: 'start',
+  [eventTypeCode('job_done')]: 'done',
+  [eventTypeCode('job_failed')]: 'failed',
+}
 
 /** The latest attempts of these jobs with their starts and ends. */
 async function boundsOf(

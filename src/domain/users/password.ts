@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hash, verify } from '@node-rs/argon2'
+import { createBoundedQueue } from '../../bounded-queue.ts'
 import { Problem } from '../../problem.ts'
-import { createBoundedQueue } from './bounded-queue.ts'
 import { isCommonPassword } from './leaked-passwords.ts'
 
 /** argon2id. The package's own name for it is a const enum, which cannot be read without its types. */

@@ -1,35 +1,18 @@
-import type { ProblemCode } from '../../problem.ts'
+import { type AnsweredBy, PROBLEM_CODES, PROBLEMS, type ProblemCode } from '../../problem.ts'
 import type { Operation } from '../docs/openapi-parts.ts'
 
-/** What any route may answer; told once for all of them. */
-export const EVERYWHERE = [
-  'bad_request',
-  'host_not_allowed',
-  'not_found',
-  'method_not_allowed',
-  'too_many_requests',
-  'internal',
-  'unavailable',
-  'overloaded',
-  'read_timeout',
-] as const satisfies ProblemCode[]
+const answeredBy = (place: AnsweredBy): ProblemCode[] =>
+  PROBLEM_CODES.filter((code) => {
+    const [, , answeredBy]: readonly [number, string, AnsweredBy?] = PROBLEMS[code]
+    return answeredBy === place
+  })
 
-/** What only the other doors answer, GraphQL, its subscriptions and the links in mail; not part of the REST document. */
-export const OUTSIDE_REST = ['query_too_large', 'confirmation_not_found'] as const satisfies ProblemCode[]
-
-/**
- * How a sign-in through an identity provider may end without one. No answer has their status: the browser comes back to
- * the page with the code in its address.
- */
-export const IN_ADDRESSES = [
-  'sign_in_cancelled',
-  'sign_in_expired',
-  'sign_in_unverified',
-  'sign_in_not_allowed',
-  'sign_in_not_linked',
-  'email_missing',
-  'identity_taken',
-] as const satisfies ProblemCode[]
+/** What any route may answer; listed once for all of them. */
+export const EVERYWHERE = answeredBy('every route')
+/** What is no part of the REST document. */
+export const OUTSIDE_REST = answeredBy('no route')
+/** How a sign-in through an identity provider may end in the page's address. */
+export const IN_ADDRESSES = answeredBy('address')
 
 /** What the thing that a path names may not be: the first that fits. */
 const MISSING: readonly [begins: string, code: ProblemCode][] = [

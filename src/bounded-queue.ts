@@ -1,10 +1,10 @@
-import { Problem } from '../../problem.ts'
+import { Problem } from './problem.ts'
 
 export interface Lane {
-  /** How many pieces of its work run at once. */
-  atOnce: number
-  /** How many wait; more are refused at once. */
-  waiting: number
+  /** How many pieces of its work run at once; as many as the queue runs, without it. */
+  atOnce?: number
+  /** How many wait; more are refused at once. Without it any number waits. */
+  waiting?: number
 }
 
 export interface BoundedQueue<Name extends string> {
@@ -24,8 +24,13 @@ export function createBoundedQueue<Name extends string>(limits: {
   atOnce: number
   lanes: Record<Name, Lane>
 }): BoundedQueue<Name> {
-  const lanes = new Map<string, Lane & { running: number; queue: (() => void)[] }>(
-    Object.entries<Lane>(limits.lanes).map(([name, lane]) => [name, { ...lane, running: 0, queue: [] }]),
+  const lanes = new Map<string, Required<Lane> & { running: number; queue: (() => void)[] }>(
+    Object.entries<Lane>(limits.lanes).map(
+      ([name, { atOnce = limits.atOnce, waiting = Number.POSITIVE_INFINITY }]) => [
+        name,
+        { atOnce, waiting, running: 0, queue: [] },
+      ],
+    ),
   )
   const counts = { running: 0, waiting: 0, refused: 0 }
   const startNext = (): void => {
@@ -49,7 +54,7 @@ export function createBoundedQueue<Name extends string>(limits: {
       const free = counts.running < limits.atOnce && lane.running < lane.atOnce
       if (!free && lane.queue.length >= lane.waiting) {
         counts.refused++
-        throw new Problem('overloaded')
+        throw new Problem('overloaded', { retryAfterS: 1 })
       }
       await new Promise<void>((enter) => {
         lane.queue.push(enter)
