@@ -1,4 +1,4 @@
-/** Choices of a page's address to change: `undefined` takes one out, which is not the same as leaving it as it is. */
+/** Choices of a page's address to change: `undefined` takes one out, what is not named stays. */
 export type SearchChange<Search> = { [Name in keyof Search]?: Search[Name] | undefined }
 
 /** The choices after a change, without those that it takes out. */
