@@ -13,7 +13,7 @@ export interface SqlFragment {
 /** The words around a parameter that stands alone. */
 const PARAMETER = Object.assign(['', ''], { raw: ['', ''] })
 
-/** ByteWriter may be put into others. */
+/** Fragments may be put into others. */
 export function sqlFragment(
   words: TemplateStringsArray,
   ...given: (string | number | SqlFragment)[]

@@ -1,5 +1,11 @@
 import { z } from 'zod'
-import { type DeliveryView, deliveryOf, deliveryOfJobs, type JobDelivery } from '../domain/batches/index.ts'
+import {
+  type DeliveryView,
+  deliveryOf,
+  deliveryOfJobs,
+  type JobDelivery,
+  type SenderDelivery,
+} from '../domain/batches/index.ts'
 import { cursorOf } from '../domain/cursors.ts'
 import { BatchType } from './batch.ts'
 import { builder } from './builder.ts'
@@ -10,7 +16,7 @@ import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf
 
 const CountsType = builder.objectRef<NonNullable<DeliveryView['reported']>>('DeliveryCounts')
 builder.objectType(CountsType, {
-  description: "The reporter's own count of events, sent with its last one.",
+  description: 'What reporters counted of their own events.',
   fields: (t) => ({
     produced: t.int({ resolve: ({ produced }) => produced }),
     accepted: t.int({ resolve: ({ accepted }) => accepted }),
@@ -21,11 +27,28 @@ builder.objectType(CountsType, {
   }),
 })
 
+const SenderType = builder.objectRef<SenderDelivery>('SenderDelivery')
+builder.objectType(SenderType, {
+  description: 'What has arrived of one process that reported a batch.',
+  fields: (t) => ({
+    sender: t.string({
+      nullable: true,
+      description: 'The last 12 digits of its event ids; null: events whose process is not known',
+      resolve: ({ sender }) => sender,
+    }),
+    host: t.string({ nullable: true, resolve: ({ host }) => host }),
+    stored: t.int({ resolve: ({ stored }) => stored }),
+    reported: t.field({ type: CountsType, nullable: true, resolve: ({ reported }) => reported }),
+    missing: t.int({ nullable: true, resolve: ({ missing }) => missing }),
+  }),
+})
+
 const DeliveryType = builder.objectRef<DeliveryView>('Delivery')
 builder.objectType(DeliveryType, {
   fields: (t) => ({
     state: t.string({
-      description: 'open while it runs, complete, incomplete, or unknown when it ended without a receipt',
+      description:
+        'open while it runs, complete, incomplete, or unknown when it ended and a process did not count',
       resolve: ({ state }) => state,
     }),
     stored: t.int({ description: 'Events, each counted once', resolve: ({ stored }) => stored }),
@@ -43,6 +66,11 @@ builder.objectType(DeliveryType, {
       type: 'JSON',
       description: 'Where epochs are missing: `job_id` and `ranges` of the first jobs that lack any',
       resolve: ({ gaps }) => gaps,
+    }),
+    senders: t.field({
+      type: [SenderType],
+      description: 'The processes that reported it, those first whose events are not all here: at most 100',
+      resolve: ({ senders }) => senders,
     }),
   }),
 })
@@ -89,7 +117,11 @@ builder.objectFields(BatchType, (t) => ({
     type: DeliveryType,
     complexity: DERIVED,
     description: 'Whether everything that the reporter produced has arrived',
-    resolve: ({ row }, _args, { db }) => deliveryOf(db, row),
+    resolve: async ({ row, share }, _args, { db }) => {
+      const delivery = await deliveryOf(db, row)
+      if (share?.anonymous !== true) return delivery
+      return { ...delivery, senders: delivery.senders.map((sender) => ({ ...sender, host: null })) }
+    },
   }),
   jobDeliveries: t.field({
     type: JobDeliveryConnection,

@@ -3,7 +3,9 @@ import type { StartedBatch } from '../domain/agents/index.ts'
 import {
   applyToBatch,
   type BatchState,
+  createSenderTally,
   type LoadedBatch,
+  type SenderCounts,
   type SentConflict,
   statusOf,
 } from '../domain/batches/index.ts'
@@ -31,6 +33,7 @@ export interface Touched {
 export interface Folded {
   touched: Map<BatchState, Touched>
   claims: Claim[]
+  senders: SenderCounts[]
   lines: NewLogLine[]
   snapshots: NewSnapshot[]
   /** Epochs of one event alone, which are new, and epochs that several were merged into. */
@@ -54,6 +57,7 @@ export async function foldGroup(
   const lines: NewLogLine[] = []
   const snapshots: NewSnapshot[] = []
   const claims: Claim[] = []
+  const tally = createSenderTally()
   const started: StartedBatch[] = []
   const conflicts: SentConflict[] = []
   for (const { checked, sender } of admitted) {
@@ -91,6 +95,7 @@ export async function foldGroup(
     } else if (event.event_type === 'resource_snapshot') {
       snapshots.push({ ...place, data: event.data })
     }
+    tally.add(batch.key, checked, checked.eventId)
     claims.push({ incoming: checked, eventId: checked.eventId, batchKey: batch.key, jobKey: place.jobKey })
   }
   const { epochs, crossed } = await foldEpochs(tx, admitted, state)
@@ -98,7 +103,7 @@ export async function foldGroup(
     inBatch.over = statusOf(batch) !== 'running'
     settleStatuses(batch, inBatch)
   }
-  return { touched, claims, lines, snapshots, epochs, conflicts, started, crossed }
+  return { touched, claims, senders: tally.counts, lines, snapshots, epochs, conflicts, started, crossed }
 }
 
 const jobIn = (state: GroupState, batchId: string, jobId: string): JobState =>

@@ -16,8 +16,16 @@ export interface ReceiptClock extends Receipt {
   next(): string
 }
 
-/** Opens the reception of a request. @param sentAt its header `X-Svc-Sent-At`; anything that is no instant counts as none */
-export type OpenReceipt = (sentAt: string | undefined) => ReceiptClock
+/** What a request says of itself in its headers. */
+export interface RequestFacts {
+  /** `X-Svc-Sent-At`: when it was sent, by the sender's clock. Anything that is no instant counts as none. */
+  sentAt: string | undefined
+  /** Whether `X-Svc-Sender` is `event-id`: the last 12 digits of each event id name the process that made the event. */
+  namesSenders: boolean
+}
+
+/** Opens the reception of a request. */
+export type OpenReceipt = (facts: RequestFacts) => ReceiptClock
 
 const SENT_AT = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
 
@@ -28,13 +36,14 @@ const SENT_AT = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d
  */
 export function createReceiptClock(now: () => Date, staleAfterMin: number): OpenReceipt {
   let lastMicros = 0
-  return (sentAt) => {
+  return ({ sentAt, namesSenders }) => {
     const atMs = now().getTime()
     const sentAtMs = instantIn(sentAt)
     return {
       at: canonical(atMs),
       atMs,
       sentAtMs,
+      namesSenders,
       aheadAfter: canonical(atMs + MAX_AHEAD_MS),
       aliveFrom: canonical((sentAtMs ?? atMs) - staleAfterMin * 60_000),
       next() {

@@ -4,7 +4,7 @@ import { type Body, type Checked, checkEvent, parseBody } from './envelope.ts'
 import type { GroupCommit } from './group.ts'
 import type { Limiter } from './limit.ts'
 import type { Outcome, Sender, Stored } from './outcome.ts'
-import type { OpenReceipt } from './receipt-clock.ts'
+import type { OpenReceipt, RequestFacts } from './receipt-clock.ts'
 
 /**
  * The ten steps of specification §4.1:
@@ -34,16 +34,16 @@ export interface Receipt<T> {
   headers: Record<string, string>
 }
 
-/** POST /api/events. @param sentAt its header `X-Svc-Sent-At`. Throws the Problem of a refused event. */
+/** POST /api/events. Throws the Problem of a refused event. */
 export async function receiveEvent(
   receiver: Receiver,
   sender: Sender,
   bytes: Buffer | undefined,
-  sentAt?: string,
+  facts: RequestFacts,
 ): Promise<Receipt<Stored>> {
   const headers = receiver.limiter.take(sender.tokenId, 1)
   const { value, text, suspect } = parseBody(bytes)
-  const checked = checkEvent(value, { text, suspect, reception: receiver.reception(sentAt) })
+  const checked = checkEvent(value, { text, suspect, reception: receiver.reception(facts) })
   if (checked instanceof Problem) {
     receiver.counts.refused++
     throw checked
@@ -59,7 +59,7 @@ export async function receiveEvents(
   receiver: Receiver,
   sender: Sender,
   bytes: Buffer | undefined,
-  sentAt?: string,
+  facts: RequestFacts,
 ): Promise<Receipt<Outcome[]>> {
   const body = parseBody(bytes)
   const values = arrayOf(body)
@@ -67,7 +67,7 @@ export async function receiveEvents(
   // Elements that are no objects are refused for that, before their text is checked.
   const texts = values.every(isObject) ? textsOfObjects(body.text) : []
   const { suspect } = body
-  const reception = receiver.reception(sentAt)
+  const reception = receiver.reception(facts)
   const checked = values.map((value, i) => checkEvent(value, { text: texts[i], suspect, reception }))
   const good = checked.filter((c): c is Checked => !(c instanceof Problem))
   const outcomes =

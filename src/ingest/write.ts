@@ -1,7 +1,7 @@
 import type { Step } from '../db/pipeline.ts'
 import type { Tx } from '../db/sql.ts'
 import { type CombinedStatement, combined, type SqlFragment } from '../db/sql-fragment.ts'
-import { saveBatchProgress, saveBatchSummaries, settleJobs } from '../domain/batches/index.ts'
+import { saveBatchProgress, saveBatchSummaries, saveSenders, settleJobs } from '../domain/batches/index.ts'
 import {
   advanceJobs,
   type JobState,
@@ -77,7 +77,7 @@ export function writingSteps(folded: Folded): Step[] {
   ]
 }
 
-function smallTables({ touched, lines, snapshots }: Folded): Record<string, SqlFragment | false> {
+function smallTables({ touched, senders, lines, snapshots }: Folded): Record<string, SqlFragment | false> {
   const batches = [...touched.keys()]
   const jobs = jobsOf(touched)
   const advanced = jobs.filter(onlyAdvanced)
@@ -91,6 +91,7 @@ function smallTables({ touched, lines, snapshots }: Folded): Record<string, SqlF
     others: others.length > 0 && saveJobProgress(others),
     jobs: changedJobs.length > 0 && saveJobSummaries(changedJobs),
     progress: saveBatchProgress(batches),
+    senders: senders.length > 0 && saveSenders(senders),
     batches: changedBatches.length > 0 && saveBatchSummaries(changedBatches),
   }
 }

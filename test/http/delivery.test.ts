@@ -37,6 +37,7 @@ test('the receipt of a running batch is open, and counts each stored event once'
     missing: null,
     missing_epochs: 0,
     gaps: [],
+    senders: [{ sender: null, host: null, stored: 2, reported: null, missing: null }],
   })
 })
 
@@ -189,4 +190,125 @@ test.each([
   expect(
     (await stage.get(`/api/batches/${encodeURIComponent(id)}/delivery`, stage.viewer.token)).body,
   ).toMatchObject({ state: 'unknown', reported: null, missing: null, stored: 2 })
+})
+
+// Several processes report one batch: each is judged by its own events.
+
+const PARENT = 'aaaaaaaaaaaa'
+const WORKER = 'bbbbbbbbbbbb'
+const madeBy = <E extends { event_id: string }>(sender: string, event: E): E => ({
+  ...event,
+  event_id: event.event_id.slice(0, -12) + sender,
+})
+const reportOf = (sender: string, produced: number, more: Record<string, number> = {}) => ({
+  sender,
+  accepted: produced - 1,
+  produced,
+  ...more,
+})
+const joined = (batch_id: string, counts: unknown) =>
+  makeEvent('resource_snapshot', { batch_id, source, data: { heartbeat: true, delivery: counts } })
+/** As a reporter sends: its event ids name the process. */
+async function report(...events: unknown[]): Promise<void> {
+  const { status, body } = await stage.app.call('POST', '/api/events/batch', {
+    token: stage.batchOwner.reporter,
+    body: events,
+    headers: { 'x-svc-sender': 'event-id' },
+  })
+  expect([status, body.results.filter((one: { error?: unknown }) => one.error)]).toEqual([200, []])
+}
+const worker = (batch_id: string, n: number) =>
+  madeBy(WORKER, {
+    ...makeEvent('job_epoch', {
+      batch_id,
+      job_id: 'b',
+      source: { ...source, host: 'gpu-2' },
+      data: { epoch: n },
+    }),
+  })
+
+test('what another process stored does not make up for what one lost', async () => {
+  const id = 'masked'
+  await report(madeBy(PARENT, start(id)), madeBy(PARENT, epoch(id, 0)))
+  await report(...[0, 1, 2].map((n) => worker(id, n)), madeBy(WORKER, joined(id, reportOf(WORKER, 4))))
+  await report(madeBy(PARENT, end(id, reportOf(PARENT, 5))))
+  // Seven events are stored where the parent alone produced five, and still two of its own are missing.
+  expect(await delivery(id)).toMatchObject({
+    state: 'incomplete',
+    stored: 7,
+    missing: 2,
+    reported: { produced: 9 },
+    senders: [
+      { sender: PARENT, host: null, stored: 3, missing: 2, reported: { produced: 5 } },
+      { sender: WORKER, host: 'gpu-2', stored: 4, missing: 0, reported: { produced: 4 } },
+    ],
+  })
+  await report(madeBy(PARENT, epoch(id, 1)), madeBy(PARENT, epoch(id, 2)))
+  expect(await delivery(id)).toMatchObject({ state: 'complete', stored: 9, missing: 0 })
+})
+
+test('a process that never counted leaves the receipt unknown, with what is stored of it', async () => {
+  const id = 'killed-worker'
+  await report(madeBy(PARENT, start(id)), worker(id, 0), madeBy(PARENT, end(id, reportOf(PARENT, 2))))
+  expect(await delivery(id)).toMatchObject({
+    state: 'unknown',
+    reported: null,
+    senders: [
+      { sender: WORKER, stored: 1, reported: null, missing: null },
+      { sender: PARENT, stored: 2, missing: 0 },
+    ],
+  })
+})
+
+test('counts of one process that arrive late, twice or out of order leave its latest', async () => {
+  const id = 'counts'
+  const early = madeBy(WORKER, joined(id, reportOf(WORKER, 2)))
+  const late = madeBy(WORKER, joined(id, reportOf(WORKER, 3, { dropped: 1 })))
+  await report(madeBy(PARENT, start(id)), madeBy(PARENT, end(id, reportOf(PARENT, 2))))
+  await report(late)
+  await report(early, late)
+  expect(await delivery(id)).toMatchObject({
+    state: 'incomplete',
+    stored: 4,
+    reported: { produced: 5, dropped: 1 },
+    senders: [
+      { sender: WORKER, stored: 2, reported: { produced: 3, dropped: 1 } },
+      { sender: PARENT, stored: 2, missing: 0 },
+    ],
+  })
+})
+
+test('repeats of a process, in one request or several, count once', async () => {
+  const id = 'repeats'
+  const events = [madeBy(PARENT, start(id)), ...[0, 1, 2].map((n) => madeBy(PARENT, epoch(id, n)))]
+  await report(...events, ...events)
+  await Promise.all([report(...events), report(...events.toReversed())])
+  await report(madeBy(PARENT, end(id, reportOf(PARENT, 5))))
+  expect(await delivery(id)).toMatchObject({ state: 'complete', stored: 5, missing: 0 })
+})
+
+test('events that an older release stored without their process are not called a loss', async () => {
+  const id = 'upgrade'
+  await send(madeBy(PARENT, start(id)), madeBy(PARENT, epoch(id, 0)))
+  await report(madeBy(PARENT, epoch(id, 1)), madeBy(PARENT, end(id, reportOf(PARENT, 4))))
+  expect(await delivery(id)).toMatchObject({ state: 'unknown', stored: 4, missing: 2 })
+})
+
+test('a steady run of several processes is counted to the last event', async () => {
+  const id = 'steady'
+  await report(madeBy(PARENT, start(id)))
+  const N = 120
+  for (let n = 0; n < N; n += 3) {
+    await report(...[n, n + 1, n + 2].flatMap((e) => [madeBy(PARENT, epoch(id, e)), worker(id, e)]))
+  }
+  await report(madeBy(WORKER, joined(id, reportOf(WORKER, N + 1))))
+  await report(madeBy(PARENT, end(id, reportOf(PARENT, N + 2))))
+  expect(await delivery(id)).toMatchObject({
+    state: 'complete',
+    stored: 2 * N + 3,
+    senders: [
+      { sender: PARENT, stored: N + 2 },
+      { sender: WORKER, stored: N + 1 },
+    ],
+  })
 })

@@ -46,7 +46,10 @@ const reception = createReceiptClock(() => new Date(), 15)
 /** What a single POST would make of the text: a checked event whose data is in order, or the refusal. */
 function serviceReads(text: string): Checked | Problem {
   const body = parseBody(Buffer.from(text, 'utf8'))
-  const checked = checkEvent(body.value, { ...body, reception: reception(undefined) })
+  const checked = checkEvent(body.value, {
+    ...body,
+    reception: reception({ sentAt: undefined, namesSenders: false }),
+  })
   return checked instanceof Problem ? checked : (checked.dataFault ?? checked)
 }
 
@@ -55,7 +58,7 @@ function serviceReadsAsItem(text: string): Checked | Problem {
   const body = parseBody(Buffer.from(`[${text}]`, 'utf8'))
   const checked = checkEvent((body.value as unknown[])[0], {
     suspect: body.suspect,
-    reception: reception(undefined),
+    reception: reception({ sentAt: undefined, namesSenders: false }),
   })
   return checked instanceof Problem ? checked : (checked.dataFault ?? checked)
 }

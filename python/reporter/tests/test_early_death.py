@@ -73,7 +73,7 @@ def test_while_the_service_is_away_start_and_end_reach_the_disk(
     proxy.refuse()
     batch_id = _killed_after(proxy.url, seconds)
     folder = os.path.join(os.environ["HOME"], ".svc-reporter")
-    until(lambda: any("batch_failed" in text for text in _texts(folder)), 20)
+    until(lambda: any('"event_type":"batch_failed"' in text for text in _texts(folder)), 20)
     proxy.accept()
     assert _sync(proxy.url) == 0
     _assert_ended(server, batch_id)
@@ -85,7 +85,7 @@ def test_what_waits_behind_a_request_without_an_answer_survives_a_kill(server: F
     proxy.always = HANG
     batch_id = _killed_after(proxy.url, 3.0)
     folder = os.path.join(os.environ["HOME"], ".svc-reporter")
-    until(lambda: any("batch_failed" in text for text in _texts(folder)), 30)
+    until(lambda: any('"event_type":"batch_failed"' in text for text in _texts(folder)), 30)
     proxy.always = PASS
     assert _sync(proxy.url) == 0
     _assert_ended(server, batch_id)

@@ -119,7 +119,7 @@ def test_pool_processes_are_silent_unless_they_join_by_svc_batch_id(server: Fake
     server.ids.clear()
     joined = process.script(CHILDREN, {"URL": server.url}, method, "attach")
     out, err = joined.communicate(timeout=60)
-    assert out.split() == ["3"] * 3, err
+    assert out.split() == ["4"] * 3, err
     assert {event["batch_id"] for event in server.events} == {"b"}
     assert sorted(event["job_id"] for event in server.of("job_done")) == ["seed0", "seed1", "seed2"]
     assert server.types().count("batch_start") == server.types().count("batch_done") == 1
@@ -141,7 +141,7 @@ if __name__ == "__main__":
         worker.join()
 """
     process.run(body, {"URL": server.url})
-    assert server.types() == ["job_start", "job_epoch", "job_done"] * 2
+    assert server.types() == ["job_start", "job_epoch", "job_done", "resource_snapshot"] * 2
 
 
 def test_a_process_started_with_svc_batch_id_joins_without_starting_or_ending_the_batch(
@@ -152,7 +152,20 @@ def test_a_process_started_with_svc_batch_id_joins_without_starting_or_ending_th
         with run.job("a"):
             pass
     assert run.batch_id == "shared"
-    assert server.types() == ["job_start", "job_done"]
+    assert server.types() == ["job_start", "job_done", "resource_snapshot"]
+    receipt = server.events[-1]["data"]["delivery"]
+    assert receipt["produced"] == 3
+    assert {event["event_id"][-12:] for event in server.events} == {receipt["sender"]}
+    assert run.delivery.complete
+
+
+def test_a_process_that_joined_a_batch_and_reported_nothing_sends_no_receipt(
+    make: Make, server: FakeIngest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SVC_BATCH_ID", "shared")
+    with make():
+        pass
+    assert server.events == []
 
 
 def test_an_explicit_other_batch_id_owns_its_batch(

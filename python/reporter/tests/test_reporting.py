@@ -56,6 +56,7 @@ def test_the_last_event_carries_the_receipt(make: Make, server: FakeIngest) -> N
             for epoch in range(50):
                 job.epoch(epoch, train_loss=1.0)
     receipt = server.events[-1]["data"]["delivery"]
+    assert {event["event_id"][-12:] for event in server.events} == {receipt.pop("sender")}
     assert receipt == {"produced": 54, "accepted": 53, "duplicate": 0, "spilled": 0, "dropped": 0, "rejected": 0}
     assert run.delivery.accepted == 54
     assert run.delivery["produced"] == 54

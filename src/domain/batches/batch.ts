@@ -59,7 +59,7 @@ export interface Ending {
   n_done?: number
   n_failed?: number
   elapsed_s?: number | string
-  delivery?: Delivery
+  delivery?: Delivery & { sender?: string }
 }
 
 /** Comes before every instant, so that what the owner's own reporter said wins over anything that others say. */
@@ -126,7 +126,7 @@ export function applyToBatch(
         n_done: event.data.n_done,
         n_failed: event.data.n_failed,
         elapsed_s: event.data.total_elapsed_s,
-        ...deliveryIn(event.data),
+        ...endingDelivery(event.data),
       }
       settle(batch, ending, null)
       break
@@ -138,7 +138,7 @@ export function applyToBatch(
         stamp: incoming.stamp,
         reason: event.data.reason,
         elapsed_s: event.data.total_elapsed_s,
-        ...deliveryIn(event.data),
+        ...endingDelivery(event.data),
       }
       settle(batch, ending, text(event.data.traceback) ?? null)
       break
@@ -148,6 +148,13 @@ export function applyToBatch(
       break
   }
   return undefined
+}
+
+/** Kept with whose counts they are: a sender that names itself has its own (senders.ts). */
+function endingDelivery(data: Record<string, unknown>): Pick<Ending, 'delivery'> {
+  const { delivery, sender } = deliveryIn(data)
+  if (delivery === undefined) return {}
+  return { delivery: sender === undefined ? delivery : { ...delivery, sender } }
 }
 
 /** Starts come in any order, and the newest that was applied is the one whose `started_at` stands. */

@@ -1,13 +1,13 @@
 import type { Db } from '../../db/sql.ts'
 import type { BatchStatus, JobStatus } from './batch.ts'
-import { type Delivery, type DeliveryState, receiptOf } from './receipt.ts'
+import { type Delivery, type DeliveryState, missingOf, receiptOf } from './receipt.ts'
 
 export interface DeliveryView {
   batch_id: string
   state: DeliveryState
   /** Events of the batch that are stored here, each counted once. */
   stored: number
-  /** What the reporter counted when it sent its last event; null before that. */
+  /** What its senders counted, in all, in the last counts of each; null until each has sent any. */
   reported: Delivery | null
   /** Produced, neither given up by the reporter nor refused, and not here: still to come. */
   missing: number | null
@@ -15,31 +15,85 @@ export interface DeliveryView {
   missing_epochs: number
   /** Where they are missing: the first jobs that lack any. */
   gaps: { job_id: string; ranges: [from: number, to: number][] }[]
+  /** The processes that reported it, those first whose events are not all here: at most 100. */
+  senders: SenderDelivery[]
+}
+
+/** What has arrived of one process that reported a batch. */
+export interface SenderDelivery {
+  /** The last 12 digits of its event ids; null: events whose sender is not known. */
+  sender: string | null
+  host: string | null
+  stored: number
+  /** Its own counts; null where it sent none. */
+  reported: Delivery | null
+  missing: number | null
 }
 
 /** Jobs whose gaps are told with the receipt of the batch. */
 const MAX_JOBS_WITH_GAPS = 20
+const MAX_SENDERS = 100
 const JOBS_AT_ONCE = 500
 
 /** The delivery receipt of a batch that exists. */
 export async function deliveryOf(db: Db, batch: { key: number; id: string }): Promise<DeliveryView> {
   const [row] = await db<
-    { status: BatchStatus; stored: number; reported: Delivery | null }[]
+    {
+      status: BatchStatus
+      stored: number
+      ended: (Delivery & { sender?: string }) | null
+      senders: Omit<SenderDelivery, 'missing'>[]
+    }[]
   >`/* batches.delivery */
-    select b.status, p.n_events stored, b.ending -> 'delivery' reported
+    select b.status, p.n_events stored, b.ending -> 'delivery' ended,
+      (select coalesce(jsonb_agg(jsonb_build_object(
+          'sender', s.sender, 'host', s.host, 'stored', s.n_events, 'reported', s.delivery) order by s.sender), '[]')
+       from batch_senders s where s.batch_key = b.key) senders
     from batches b join batch_progress p on p.batch_key = b.key
     where b.key = ${batch.key}`
-  const { status, stored, reported: sent } = row ?? { status: 'running' as const, stored: 0, reported: null }
-  const reported = sent && { ...sent, rejected: sent.rejected ?? 0 }
-  const { missing_epochs, gaps } =
-    status === 'running' ? { missing_epochs: 0, gaps: [] } : await gapsIn(db, batch.key)
+  const { status, stored, ended, senders: named } = row ?? NOTHING
+  const unnamed: Omit<SenderDelivery, 'missing'> = {
+    sender: null,
+    host: null,
+    stored: Math.max(0, stored - named.reduce((total, one) => total + one.stored, 0)),
+    reported: ended === null || ended.sender !== undefined ? null : countsOf([ended]),
+  }
+  const isSeparate = unnamed.stored > 0 || unnamed.reported !== null || named.length === 0
+  const senders: SenderDelivery[] = [...named, ...(isSeparate ? [unnamed] : [])].map((one) => ({
+    ...one,
+    missing: missingOf(one),
+  }))
+  const over = status !== 'running'
+  const { missing_epochs, gaps } = over ? await gapsIn(db, batch.key) : { missing_epochs: 0, gaps: [] }
   const { state, missing } = receiptOf({
-    over: status !== 'running',
-    stored,
-    reported,
+    over,
+    senders: senders.map((one) => ({ ...one, named: one.sender !== null })),
     missingEpochs: missing_epochs,
   })
-  return { batch_id: batch.id, state, stored, reported, missing, missing_epochs, gaps }
+  const reports = senders.flatMap(({ reported }) => reported ?? [])
+  return {
+    batch_id: batch.id,
+    state,
+    stored,
+    reported: reports.length < senders.length ? null : countsOf(reports),
+    missing,
+    missing_epochs,
+    gaps,
+    senders: senders.toSorted((a, b) => concern(b) - concern(a)).slice(0, MAX_SENDERS),
+  }
+}
+
+const NOTHING = { status: 'running' as const, stored: 0, ended: null, senders: [] }
+
+/** How much a sender is to be looked at: events that are lost or to come, then counts that are missing. */
+const concern = ({ missing, reported }: SenderDelivery): number =>
+  reported === null ? 0.5 : (missing ?? 0) + reported.dropped + reported.rejected
+
+function countsOf(reports: readonly Partial<Delivery>[]): Delivery {
+  const total: Delivery = { produced: 0, accepted: 0, duplicate: 0, spilled: 0, dropped: 0, rejected: 0 }
+  for (const report of reports)
+    for (const name of Object.keys(total) as (keyof Delivery)[]) total[name] += report[name] ?? 0
+  return total
 }
 
 /** Of jobs with a steady pace: where steps are uneven anyway, one that is longer says nothing about a loss. */

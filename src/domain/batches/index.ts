@@ -15,7 +15,13 @@ export {
 export { BATCH_STATES, type BatchView, batchFields, type Environment } from './batch-fields.ts'
 export { closeBatches } from './closing.ts'
 export { recordConflicts, type SentConflict } from './conflicts.ts'
-export { type DeliveryView, deliveryOf, deliveryOfJobs, type JobDelivery } from './delivery.ts'
+export {
+  type DeliveryView,
+  deliveryOf,
+  deliveryOfJobs,
+  type JobDelivery,
+  type SenderDelivery,
+} from './delivery.ts'
 export { type Details, MAX_LABEL, MAX_NOTES } from './details.ts'
 export {
   type BatchField,
@@ -47,6 +53,7 @@ export {
   listBatches,
   searchBatches,
 } from './search.ts'
+export { createSenderTally, type SenderCounts, saveSenders } from './senders.ts'
 export { settleJobs } from './settle-jobs.ts'
 export {
   aliveAt,

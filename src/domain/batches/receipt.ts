@@ -9,8 +9,11 @@ export interface Delivery {
   rejected: number
 }
 
-/** `data.delivery` of an end event, when it counts what was produced; other counts that it lacks are 0. */
-export function deliveryIn(data: Record<string, unknown>): { delivery?: Delivery } {
+/** A sender as it names itself: the last 12 digits of its event ids. */
+const SENDER = /^[0-9a-f]{12}$/
+
+/** `data.delivery` of an event, when it counts what was produced, and whose counts they are; counts that it lacks are 0. */
+export function deliveryIn(data: Record<string, unknown>): { delivery?: Delivery; sender?: string } {
   const sent = data.delivery as Record<string, unknown> | null | undefined
   const count = (name: keyof Delivery): number => {
     const value = sent?.[name]
@@ -25,41 +28,63 @@ export function deliveryIn(data: Record<string, unknown>): { delivery?: Delivery
     dropped: count('dropped'),
     rejected: count('rejected'),
   }
-  return Object.values(delivery).includes(-1) ? {} : { delivery }
+  if (Object.values(delivery).includes(-1)) return {}
+  const sender = sent?.sender
+  return typeof sender === 'string' && SENDER.test(sender) ? { delivery, sender } : { delivery }
 }
 
 /**
- * Whether everything that the reporter produced has arrived. `open` while the batch runs; `unknown` when it ended
- * without a receipt (killed, or another client). Late events, such as replayed spill files, complete it afterwards.
+ * Whether everything that was produced has arrived. `open` while the batch runs; `unknown` when it ended and one of its
+ * senders did not count (killed, or another client). Late events, such as replayed spill files, complete it afterwards.
  */
 export type DeliveryState = 'open' | 'complete' | 'incomplete' | 'unknown'
+
+/** What is known of one process that reported the batch, or of all that do not name themselves. */
+export interface SenderEvidence {
+  /** Its events that are stored, each counted once. */
+  stored: number
+  /** Its own counts; null where it sent none. */
+  reported: Pick<Delivery, 'produced' | 'dropped' | 'rejected'> | null
+  /** Whether it is one process; otherwise events whose sender is not known. */
+  named: boolean
+}
 
 /** What a receipt is made of. */
 export interface Evidence {
   /** Whether the batch is over. */
   over: boolean
-  /** Its events that are stored, each counted once. */
-  stored: number
-  /** The reporter's own count; null where it sent none. */
-  reported: Pick<Delivery, 'produced' | 'dropped' | 'rejected'> | null
+  senders: readonly SenderEvidence[]
   /** Epochs that the steady pace of their jobs leads to expect and that are not stored. */
   missingEpochs: number
 }
 
+/** Events of a sender that are still to come: produced, not given up, and not stored; null where it did not count. */
+export const missingOf = ({
+  stored,
+  reported,
+}: Pick<SenderEvidence, 'stored' | 'reported'>): number | null =>
+  reported === null ? null : Math.max(0, reported.produced - reported.dropped - reported.rejected - stored)
+
 /**
- * The one place that says `complete` (contract §10 "Receipt"): only where all that was produced is stored, nothing was
- * dropped or rejected, and no epoch is missing in a steady row of others. Uneven steps are no gap: whether an event was
- * lost there, the counts say. Pure.
+ * The one place that says `complete` (contract §10 "Receipt"): only where every sender counted, all that each produced
+ * is stored, nothing was dropped or rejected, and no epoch is missing in a steady row of others. What one sender stored
+ * never makes up for what another lost. Uneven steps are no gap: whether an event was lost there, the counts say. Pure.
  * @returns also how many events are still to come; null where nobody counted
  */
-export function receiptOf({ over, stored, reported, missingEpochs }: Evidence): {
+export function receiptOf({ over, senders, missingEpochs }: Evidence): {
   state: DeliveryState
   missing: number | null
 } {
-  const missing =
-    reported === null ? null : Math.max(0, reported.produced - reported.dropped - reported.rejected - stored)
+  const counted = senders.filter(({ reported }) => reported !== null)
+  const missing = counted.length === 0 ? null : sum(counted, (one) => missingOf(one) ?? 0)
   if (!over) return { state: 'open', missing }
-  if (reported === null) return { state: missingEpochs > 0 ? 'incomplete' : 'unknown', missing }
-  const whole = missing === 0 && reported.dropped === 0 && reported.rejected === 0 && missingEpochs === 0
-  return { state: whole ? 'complete' : 'incomplete', missing }
+  const lost = sum(counted, ({ reported }) => (reported?.dropped ?? 0) + (reported?.rejected ?? 0))
+  // A sender's events count as nobody's when an older release of the service or a foreign file delivered them.
+  const unassigned = sum(senders, ({ named, reported, stored }) => (named || reported ? 0 : stored))
+  if (lost > 0 || missingEpochs > 0 || (missing ?? 0) > unassigned) return { state: 'incomplete', missing }
+  const whole = senders.length > 0 && counted.length === senders.length && missing === 0
+  return { state: whole ? 'complete' : 'unknown', missing }
 }
+
+const sum = <T>(all: readonly T[], of: (one: T) => number): number =>
+  all.reduce((total, one) => total + of(one), 0)

@@ -11,6 +11,8 @@ export interface Receipt {
   atMs: number
   /** When the sender sent the request, by the sender's clock, in milliseconds since 1970; null where it did not say. */
   sentAtMs: number | null
+  /** Whether the last 12 digits of each event id name the process that made the event. */
+  namesSenders: boolean
 }
 
 /** A checked event, from which the modules update their rows. */

@@ -1,23 +1,24 @@
 import { z } from 'zod'
 
+const counts = z.object({
+  produced: z.int(),
+  accepted: z.int(),
+  duplicate: z.int(),
+  spilled: z.int(),
+  dropped: z.int(),
+  rejected: z.int(),
+})
+
 /** The receipts of a batch and of its jobs (contract §10 "Receipt"), as they are described. */
 export const delivery = z.object({
   batch_id: z.string(),
   state: z
     .enum(['open', 'complete', 'incomplete', 'unknown'])
-    .describe('`open` while it runs; `unknown` when it ended without a receipt'),
+    .describe('`open` while it runs; `unknown` when it ended and a process that reported it did not count'),
   stored: z.int().describe('Events of the batch that are stored, each counted once'),
-  reported: z
-    .object({
-      produced: z.int(),
-      accepted: z.int(),
-      duplicate: z.int(),
-      spilled: z.int(),
-      dropped: z.int(),
-      rejected: z.int(),
-    })
+  reported: counts
     .nullable()
-    .describe("The reporter's own count, sent with its last event"),
+    .describe('What the processes that reported it counted, in all; null until each has sent its counts'),
   missing: z
     .int()
     .nullable()
@@ -28,6 +29,20 @@ export const delivery = z.object({
   gaps: z
     .array(z.object({ job_id: z.string(), ranges: z.array(z.tuple([z.number(), z.number()])) }))
     .describe('Where epochs are missing: first and last of each range, of the first 20 jobs that lack any'),
+  senders: z
+    .array(
+      z.object({
+        sender: z
+          .string()
+          .nullable()
+          .describe('The last 12 digits of its event ids; null: events whose process is not known'),
+        host: z.string().nullable(),
+        stored: z.int(),
+        reported: counts.nullable(),
+        missing: z.int().nullable(),
+      }),
+    )
+    .describe('The processes that reported it, those first whose events are not all here: at most 100'),
 })
 
 export const jobDelivery = z.object({

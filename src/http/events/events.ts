@@ -1,7 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { eventSchema } from '../../domain/events/index.ts'
-import { type Outcome, receiveEvent, receiveEvents, type Sender, type Stored } from '../../ingest/index.ts'
+import {
+  type Outcome,
+  type RequestFacts,
+  receiveEvent,
+  receiveEvents,
+  type Sender,
+  type Stored,
+} from '../../ingest/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { countForUser } from '../server/load.ts'
@@ -73,7 +80,7 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
       schema: { tags: ['ingest'], summary: 'Store one event', body: eventSchema, response: { 200: stored } },
     },
     async (request, reply) => {
-      const { body, headers } = await receiveEvent(ingest, senderOf(request), request.body, sentAt(request))
+      const { body, headers } = await receiveEvent(ingest, senderOf(request), request.body, factsOf(request))
       reply.headers(headers)
       sendVersion(request, reply)
       return storedOf(body)
@@ -92,7 +99,7 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
       },
     },
     async (request, reply) => {
-      const { body, headers } = await receiveEvents(ingest, senderOf(request), request.body, sentAt(request))
+      const { body, headers } = await receiveEvents(ingest, senderOf(request), request.body, factsOf(request))
       reply.headers(headers)
       sendVersion(request, reply)
       return { results: body.map(resultOf) }
@@ -105,10 +112,12 @@ function sendVersion({ headers }: FastifyRequest, reply: FastifyReply): void {
   if (headers['user-agent']?.startsWith('svc-reporter/')) reply.header(NEEDS, OLDEST_REPORTER)
 }
 
-/** When the request was sent, by the sender's clock; by it the service knows how far that is off (contract §10 "Time"). */
-const sentAt = ({ headers }: FastifyRequest): string | undefined => {
-  const value = headers['x-svc-sent-at']
-  return typeof value === 'string' ? value : undefined
+function factsOf({ headers }: FastifyRequest): RequestFacts {
+  const sentAt = headers['x-svc-sent-at']
+  return {
+    sentAt: typeof sentAt === 'string' ? sentAt : undefined,
+    namesSenders: headers['x-svc-sender'] === 'event-id',
+  }
 }
 
 /** As everywhere in REST (contract "General rules"): there is nothing to ask for here. */

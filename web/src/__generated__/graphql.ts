@@ -217,7 +217,7 @@ export type BatchPartsQueryVariables = Exact<{
 }>;
 
 
-export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null }, shares?: Array<{ id: string, anonymous: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, name?: string | null, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, lastReceivedAt?: string | null, clockSkewS?: number | null, progress?: number | null, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, rerunOf?: string | null, project?: string, env_snapshot?: Record<string, unknown> | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
+export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null, senders: Array<{ sender: string | null, host: string | null, stored: number, missing: number | null, reported: { produced: number, dropped: number, rejected: number } | null }> }, shares?: Array<{ id: string, anonymous: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, name?: string | null, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, lastReceivedAt?: string | null, clockSkewS?: number | null, progress?: number | null, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, rerunOf?: string | null, project?: string, env_snapshot?: Record<string, unknown> | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
 
 export type BatchJobsQueryVariables = Exact<{
   id: string | number;
@@ -341,7 +341,7 @@ export type StepRowFragment = { at: string, step: string, kind: string, cmdId: s
 
 export type ShareRowFragment = { id: string, anonymous: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } };
 
-export type DeliveryRowFragment = { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null };
+export type DeliveryRowFragment = { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null, senders: Array<{ sender: string | null, host: string | null, stored: number, missing: number | null, reported: { produced: number, dropped: number, rejected: number } | null }> };
 
 export type NextFragment = { hasNextPage: boolean, endCursor: string | null };
 
@@ -612,6 +612,17 @@ export const DeliveryRowFragmentDoc = new TypedDocumentString(`
   }
   missing
   missingEpochs
+  senders {
+    sender
+    host
+    stored
+    missing
+    reported {
+      produced
+      dropped
+      rejected
+    }
+  }
 }
     `, {"fragmentName":"DeliveryRow"}) as unknown as TypedDocumentString<DeliveryRowFragment, unknown>;
 export const NextFragmentDoc = new TypedDocumentString(`
@@ -866,6 +877,17 @@ fragment DeliveryRow on Delivery {
   }
   missing
   missingEpochs
+  senders {
+    sender
+    host
+    stored
+    missing
+    reported {
+      produced
+      dropped
+      rejected
+    }
+  }
 }
 fragment Next on PageInfo {
   hasNextPage

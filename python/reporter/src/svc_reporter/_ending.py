@@ -1,4 +1,4 @@
-"""What `batch_done` and `batch_failed` say."""
+"""What the last event of a reporter says."""
 
 from __future__ import annotations
 
@@ -25,7 +25,17 @@ def last_event(
         pipeline.put(
             "batch_done" if failure is None else "batch_failed",
             None,
-            lambda: {**data, "delivery": pipeline.delivery.as_data()},
+            lambda: {**data, "delivery": pipeline.receipt},
         )
+
+    return put
+
+
+def last_event_of_guest(pipeline: Pipeline) -> Callable[[], None]:
+    """Puts the receipt of a reporter that joined a batch of another process, unless it reported nothing."""
+
+    def put() -> None:
+        if pipeline.delivery.produced > 0:
+            pipeline.put("resource_snapshot", None, lambda: {"heartbeat": True, "delivery": pipeline.receipt})
 
     return put

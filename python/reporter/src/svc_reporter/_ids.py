@@ -11,12 +11,14 @@ import time
 class EventIds:
     """Makes UUIDv7 strings: time first, so that the service's unique index grows at one end.
 
-    The last 48 bits are drawn once per reporter, so that a reporter can tell its own events from others'
-    in a spill file (`mine`); a counter and 14 random bits keep ids of one millisecond apart.
+    The last 48 bits are drawn once per reporter, so that it can tell its own events from others' in a spill file
+    (`mine`), and the service can compare what is stored with what each process produced (header `X-Svc-Sender`);
+    a counter and 14 random bits keep ids of one millisecond apart.
     """
 
     def __init__(self) -> None:
-        self._node = os.urandom(6).hex()
+        self.sender = os.urandom(6).hex()
+        """The last 12 digits of every id."""
         self._random = random.Random(os.urandom(16))
         self._lock = threading.RLock()
         self._ms = 0
@@ -33,7 +35,7 @@ class EventIds:
                 self._count += 1
                 if self._count > 0xFFF:
                     self._turn_to(self._ms + 1)
-            return f"{self._head}{self._count:03x}-{0x8000 | self._random.getrandbits(14):04x}-{self._node}"
+            return f"{self._head}{self._count:03x}-{0x8000 | self._random.getrandbits(14):04x}-{self.sender}"
 
     def _turn_to(self, ms: int) -> None:
         self._ms, self._count = ms, 0
@@ -41,7 +43,7 @@ class EventIds:
         self._head = f"{stamp[:8]}-{stamp[8:]}-7"
 
     def mine(self, event_id: str) -> bool:
-        return event_id.endswith(self._node)
+        return event_id.endswith(self.sender)
 
 
 def now_ms() -> int:

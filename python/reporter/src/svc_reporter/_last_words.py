@@ -35,9 +35,11 @@ def send_last_words(run: Run, how: str, deadline: float) -> None:
     sealer = Sealer(str(facts["project"]), batch_id, {"host": str(facts["host"])}, ids, voice, DEFAULT)
     keeper = Keeper(SpillFolder(folders(facts.get("folder"))), batch_id, Counts(), voice)
     sealed = [Sealed(one["id"], one["type"], one["line"].encode("utf-8")) for one in run.sealed.values()]
-    made = [sealer.seal(event) for event in _starts(run)]
-    ends = [sealer.seal(event) for event in _ends(run, how)]
-    events = [*sealed, *(event for event in (*made, *ends) if event is not None)]
+    own = [*_starts(run), *_ends(run, how)]
+    if own:  # they count as a sender's of their own, beside what the dead process produced
+        counts = {"sender": ids.sender, "produced": len(own)}
+        own[-1] = own[-1]._replace(data={**_data_of(own[-1]), "delivery": counts})
+    events = [*sealed, *(event for event in map(sealer.seal, own) if event is not None)]
     if not facts.get("url") or not facts.get("token"):
         keeper.spill(events, "the process has died")
         return
@@ -67,6 +69,10 @@ def send_last_words(run: Run, how: str, deadline: float) -> None:
         held = claim(path)
         if held is not None and replay(held, sender, DEFAULT, voice, settle).stopped is not None:
             return
+
+
+def _data_of(event: Pending) -> dict[str, Any]:
+    return event.data() if callable(event.data) else event.data
 
 
 def _starts(run: Run) -> list[Pending]:

@@ -108,6 +108,11 @@ class Pipeline:
         return self._counts.read(self._queue.produced)
 
     @property
+    def receipt(self) -> dict[str, int | str]:
+        """The counts as an event carries them, with whose they are."""
+        return {"sender": self._ids.sender, **self.delivery.as_data()}
+
+    @property
     def may_poll(self) -> bool:
         """Whether asking the service for the stop flag makes sense."""
         return self._transport is not None and not self._worker.latched and not self._worker.breaker.is_open
@@ -124,7 +129,7 @@ class Pipeline:
         delivery = self.delivery
         return delivery.pending <= 0 and delivery.spilled == 0
 
-    def close(self, timeout_s: float, last_event: Callable[[], None] | None) -> None:
+    def close(self, timeout_s: float, last_event: Callable[[], None]) -> None:
         """Flush, send the last event with the receipt, and end the threads, all within `timeout_s`.
 
         What is unsettled then is written to the spill file by the calling thread.
@@ -133,10 +138,9 @@ class Pipeline:
         deadline = begin + timeout_s
         self._shutdown.deadline = deadline  # from here on nobody starts a wait that ends later
         self._worker.pace.hurry()
-        if last_event is not None:
-            before = self._queue.produced  # other threads may report for as long as this one waits
-            self._wait(lambda: self._is_idle() or self._settled() >= before, begin + timeout_s * _FLUSH_SHARE)
-            last_event()
+        before = self._queue.produced  # other threads may report for as long as this one waits
+        self._wait(lambda: self._is_idle() or self._settled() >= before, begin + timeout_s * _FLUSH_SHARE)
+        last_event()
         self._shutdown.ending = True
         self._overflow.stop()
         self._wait(self._is_settled, deadline)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from . import _arguments, _copies, _interrupt, _lifecycle, _ranks
 from ._delivery import Delivery
-from ._ending import last_event
+from ._ending import last_event, last_event_of_guest
 from ._failure import STOPPED, reason_of, trace_of
 from ._ids import new_batch_id, now_ms
 from ._job import Job
@@ -431,7 +431,11 @@ class Reporter:
             self._early = []
             counts = {**self.end_extras(), "n_done": self._n_done, "n_failed": self._n_failed}
             elapsed_s = time.monotonic() - self._began
-            last = None if self.is_guest else last_event(pipeline, counts, elapsed_s, failure, trace)
+            last = (
+                last_event_of_guest(pipeline)
+                if self.is_guest
+                else last_event(pipeline, counts, elapsed_s, failure, trace)
+            )
             pipeline.close(timeout_s, last)
         except Exception as error:
             self.voice.say(logging.ERROR, "close", f"closing the reporter went wrong: {error!r}")

@@ -98,6 +98,8 @@ class Transport:
         self.target = target
         self._token = token
         self.timeout_s = timeout_s
+        self.names_senders = True
+        """Whether the last 12 digits of the event ids that it sends name the process that made the event."""
         self._connection: HTTPConnection | None = None
         self._aborted = False
         self._by_proxy = False
@@ -195,6 +197,8 @@ class Transport:
     def _headers(self, accept: str) -> dict[str, str]:
         # The time of sending lets the service know how far this host's clock is off.
         headers = {"Accept": accept, "User-Agent": _AGENT, "X-Svc-Sent-At": timestamp(now_ms())}
+        if self.names_senders:
+            headers["X-Svc-Sender"] = "event-id"
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         return headers

@@ -1,18 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
-import { useVirtualizer } from '@tanstack/react-virtual'
+import { getRouteApi } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
-import { type Delivery, fetchDelivery, fetchJobDeliveries, type JobDelivery } from '../../lib/api/control.ts'
+import { type Delivery, fetchDelivery, fetchJobDeliveries } from '../../lib/api/control.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
-import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
-import { count, number, some } from '../../lib/words.ts'
+import { count, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
+import { JobReceipts, lacks } from './job-receipts.tsx'
 
 const route = getRouteApi('/b/$batchId/delivery')
-const ROW_PX = 32
 
 /** Whether all that the script reported has arrived: of the batch as its reporter counted, of each job by its epochs. */
 export function BatchDelivery() {
@@ -83,17 +81,14 @@ export function BatchDelivery() {
   )
 }
 
-const lacks = (job: JobDelivery): boolean =>
-  job.missing > 0 || (job.said_epochs !== null && job.epochs < job.said_epochs)
-
 const STATE = {
   open: ['border-line text-running', 'open', 'It runs: its reporter counts when it ends.'],
-  complete: ['border-completed text-completed', 'complete', 'Everything that the reporter produced is here.'],
+  complete: ['border-completed text-completed', 'complete', 'Everything that was produced is here.'],
   incomplete: ['border-amber text-amber', 'incomplete', ''],
   unknown: [
     'border-line text-muted',
     'unknown',
-    'It ended without a receipt: its process was killed, or another client reported it.',
+    'A process that reported it ended without counting its events: it was killed, or another client reported.',
   ],
 } as const
 
@@ -129,7 +124,7 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
             <span className="pulse size-2 rounded-full bg-running" aria-hidden="true" /> replaying
           </span>
         )}
-        <p className="text-muted">{delivery.state === 'incomplete' ? progressText(delivery, batch) : why}</p>
+        <p className="text-muted">{delivery.state === 'incomplete' ? lossesText(delivery, batch) : why}</p>
       </div>
       <dl className="flex flex-wrap gap-x-8 gap-y-2">
         {facts.map(([name, value, what]) => (
@@ -141,23 +136,61 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
           </div>
         ))}
       </dl>
+      {delivery.senders.length > 1 && <Senders senders={delivery.senders} />}
     </section>
+  )
+}
+
+/** Each process that reported the batch, those first whose events are not all here. */
+function Senders({ senders }: { senders: Delivery['senders'] }) {
+  return (
+    <table aria-label="Processes that reported the batch" className="w-fit text-left">
+      <thead className="text-xs text-muted">
+        <tr>
+          {['Process', 'Host', 'Produced', 'Stored', 'Dropped or rejected', 'Still to come'].map((head) => (
+            <th key={head} className="py-1 pr-6 font-normal">
+              {head}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {senders.map(({ sender, host, stored, missing, reported }) => {
+          const lost = reported && reported.dropped + reported.rejected
+          return (
+            <tr key={sender ?? ''} className="border-t border-line">
+              <td className="py-1 pr-6 font-mono">{sender ?? 'not known'}</td>
+              <td className="py-1 pr-6">{host ?? '–'}</td>
+              <td className="py-1 pr-6">{reported ? count(reported.produced) : 'not counted'}</td>
+              <td className="py-1 pr-6">{count(stored)}</td>
+              <td className={`py-1 pr-6 ${lost ? 'text-amber' : ''}`}>{lost === null ? '–' : count(lost)}</td>
+              <td className={`py-1 pr-6 ${missing ? 'text-amber' : ''}`}>
+                {missing === null ? '–' : count(missing)}
+              </td>
+            </tr>
+          )
+        })}
+      </tbody>
+    </table>
   )
 }
 
 const LOSSES = new Set(['Dropped', 'Rejected', 'Still to come', 'Epochs missing'])
 
 /** What is not here, and whether it comes. */
-function progressText({ missing, missing_epochs, reported }: Delivery, batch: Batch): string {
+function lossesText({ missing, missing_epochs, senders }: Delivery, batch: Batch): string {
   const said: string[] = []
+  const lacking = senders.filter((one) => one.missing)
+  const hosts = [...new Set(lacking.map(({ host }) => host ?? batch.host ?? 'the host'))].join(', ')
   if (missing) {
     said.push(
-      `${some(missing, 'event')} still to come: on the disk of ${batch.host ?? 'the host'}, sent when a reporter starts there again or by svc-reporter sync.`,
+      `${some(missing, 'event')} still to come: on the disk of ${hosts}, sent when a reporter starts there again or by svc-reporter sync.`,
     )
   }
-  if (reported?.dropped)
-    said.push(`${some(reported.dropped, 'event')} dropped by the reporter: they are lost.`)
-  if (reported?.rejected) said.push(`${some(reported.rejected, 'event')} rejected by the service.`)
+  const dropped = senders.reduce((total, { reported }) => total + (reported?.dropped ?? 0), 0)
+  const rejected = senders.reduce((total, { reported }) => total + (reported?.rejected ?? 0), 0)
+  if (dropped) said.push(`${some(dropped, 'event')} dropped by the reporter: they are lost.`)
+  if (rejected) said.push(`${some(rejected, 'event')} rejected by the service.`)
   if (missing_epochs > 0) said.push(`${some(missing_epochs, 'epoch')} missing between those that arrived.`)
   return said.join(' ')
 }
@@ -177,89 +210,4 @@ function useReplaying(delivery: Delivery, batch: Batch): boolean {
     return () => clearTimeout(timer)
   }, [until])
   return until > 0 && delivery.state !== 'complete'
-}
-
-const HEADS = [
-  ['Job', 'w-56'],
-  ['Epochs stored', 'w-28'],
-  ['First to last', 'w-32'],
-  ['Reported at end', 'w-32'],
-  ['Missing', 'w-80'],
-] as const
-
-function JobReceipts({ rows, batchId }: { rows: readonly JobDelivery[]; batchId: string }) {
-  const scroller = useRef<HTMLDivElement>(null)
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
-    overscan: 10,
-  })
-  return (
-    <div
-      ref={scroller}
-      role="table"
-      aria-label="Epochs of each job"
-      aria-rowcount={rows.length + 1}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
-      tabIndex={0}
-      className="max-h-[60vh] overflow-auto border-y border-line"
-    >
-      <div role="rowgroup" className="sticky top-0 z-[1] min-w-max bg-surface">
-        <div role="row" className="flex h-8 items-center text-xs text-muted">
-          {HEADS.map(([head, width]) => (
-            <span key={head} role="columnheader" className={`${width} shrink-0 px-2`}>
-              {head}
-            </span>
-          ))}
-        </div>
-      </div>
-      <div role="rowgroup" className="relative min-w-max" style={{ height: virtual.getTotalSize() }}>
-        {virtual.getVirtualItems().map(({ index, start }) => {
-          const job = rows[index]
-          if (job === undefined) return null
-          const short = job.said_epochs !== null && job.epochs < job.said_epochs
-          const cells = [
-            <Link key="id" {...links.job(batchId, job.job_id)} data-open className="hover:underline">
-              {job.job_id}
-            </Link>,
-            count(job.epochs),
-            job.first_epoch === null ? '–' : `${number(job.first_epoch)} to ${number(job.last_epoch)}`,
-            job.said_epochs === null ? '–' : count(job.said_epochs),
-            <span key="gaps" className={lacks(job) ? 'text-amber' : 'text-muted'} title={gapsText(job)}>
-              {lacks(job)
-                ? job.missing > 0
-                  ? `${count(job.missing)}: ${gapsText(job)}`
-                  : short
-                    ? `${count((job.said_epochs ?? 0) - job.epochs)} at an end of it`
-                    : ''
-                : 'none'}
-            </span>,
-          ]
-          return (
-            <div
-              key={job.job_id}
-              role="row"
-              data-row
-              aria-rowindex={index + 2}
-              className="absolute top-0 left-0 flex w-full items-center border-t border-line"
-              style={{ height: ROW_PX, transform: `translateY(${start}px)` }}
-            >
-              {cells.map((cell, i) => (
-                <span key={HEADS[i]?.[0]} role="cell" className={`${HEADS[i]?.[1]} shrink-0 truncate px-2`}>
-                  {cell}
-                </span>
-              ))}
-            </div>
-          )
-        })}
-      </div>
-    </div>
-  )
-}
-
-function gapsText(job: JobDelivery): string {
-  const ranges = job.gaps.map(([from, to]) => (from === to ? number(from) : `${number(from)}–${number(to)}`))
-  const every = job.every !== null && job.every > 1 ? ` (every ${job.every})` : ''
-  return ranges.length === 0 ? '' : `epochs ${ranges.join(', ')}${every}`
 }

@@ -1,0 +1,72 @@
+import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
+import type { Incoming } from '../events/index.ts'
+import { type Delivery, deliveryIn } from './receipt.ts'
+
+/**
+ * What a group of events adds to the counts of one sender: a process that reports a batch (contract §10 "Receipt").
+ * Several may report the same batch, each with its own losses, so what is stored is compared sender by sender.
+ */
+export interface SenderCounts {
+  batchKey: number
+  sender: string
+  host: string | null
+  /** Events that the group stores. */
+  events: number
+  /** The sender's own counts, the latest of the group; null where the group has none. */
+  delivery: Delivery | null
+}
+
+/** Collects the counts of a group, event by event. */
+export function createSenderTally(): {
+  add(batchKey: number, incoming: Incoming, eventId: string): void
+  readonly counts: SenderCounts[]
+} {
+  const counts = new Map<string, SenderCounts>()
+  const of = (batchKey: number, sender: string): SenderCounts => {
+    const key = `${batchKey} ${sender}`
+    let found = counts.get(key)
+    if (found === undefined) {
+      found = { batchKey, sender, host: null, events: 0, delivery: null }
+      counts.set(key, found)
+    }
+    return found
+  }
+  return {
+    add(batchKey, { event, receipt }, eventId) {
+      if (receipt.namesSenders) {
+        const own = of(batchKey, senderIn(eventId))
+        own.events++
+        own.host ??= event.source.host ?? null
+      }
+      if (event.event_type === 'job_epoch' || event.event_type === 'log_line') return
+      const { delivery, sender } = deliveryIn(event.data)
+      if (delivery === undefined || sender === undefined) return
+      const reported = of(batchKey, sender)
+      if (delivery.produced >= (reported.delivery?.produced ?? 0)) reported.delivery = delivery
+    },
+    get counts() {
+      return [...counts.values()]
+    },
+  }
+}
+
+const SENDER_DIGITS = 12
+const senderIn = (eventId: string): string => eventId.slice(-SENDER_DIGITS).toLowerCase()
+
+/**
+ * Adds them to what is stored. Counts are kept from the report with the most events produced: a sender only ever
+ * produces more, so the order of arrival does not matter.
+ */
+export function saveSenders(counts: readonly SenderCounts[]): SqlFragment {
+  const rows = counts.map(({ batchKey, ...rest }) => ({ batch_key: batchKey, ...rest }))
+  return sqlFragment`
+    insert into batch_senders as s (batch_key, sender, host, n_events, delivery)
+    select batch_key, sender, host, events, delivery
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
+      as x (batch_key bigint, sender text, host text, events bigint, delivery jsonb)
+    on conflict (batch_key, sender) do update set
+      n_events = s.n_events + excluded.n_events,
+      host = coalesce(s.host, excluded.host),
+      delivery = case when coalesce((excluded.delivery ->> 'produced')::bigint, -1) >= coalesce((s.delivery ->> 'produced')::bigint, -1)
+        then coalesce(excluded.delivery, s.delivery) else s.delivery end`
+}
