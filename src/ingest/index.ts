@@ -9,8 +9,8 @@ import type { Receiver } from './receive.ts'
 
 export { createFairShare } from './fair-share.ts'
 export type { Outcome, Sender, Stored } from './outcome.ts'
-export { receiveEvent, receiveEvents } from './receive.ts'
 export type { RequestFacts } from './receipt-clock.ts'
+export { receiveEvent, receiveEvents } from './receive.ts'
 
 export interface Ingest extends Receiver, Authenticator {
   group: GroupCommit
