@@ -46,7 +46,7 @@ const numberOf = (text: string): number =>
 
 /** What a page says, `#` for each number in it, and those numbers as the code has them. */
 const STATED: readonly [page: keyof typeof PAGES, sentence: string, ...numbers: number[]][] = [
-  ['api', 'once it is longer than # KiB', MIN_BYTES / KIB],
+  ['api', 'once they are longer than # KiB', MIN_BYTES / KIB],
   ['api', 'takes one event, `POST /api/events/batch` an array of up to #', MAX_EVENTS],
   ['api', 'empty or longer than # characters', MAX_NAME],
   ['api', '(`SVC_MAX_SERIES_PER_JOB`, #)', setting('SVC_MAX_SERIES_PER_JOB')],
@@ -70,7 +70,7 @@ const STATED: readonly [page: keyof typeof PAGES, sentence: string, ...numbers: 
   ['api', 'at most #) answers with server-sent events', MAX_CHANNELS],
   ['api', 'kept for # hours', KEPT_HOURS],
   ['api', 'ends after # hours', MAX_AGE_MS / 3_600_000],
-  ['api', 'at most about # kB at the server', STREAM_BYTES / KIB],
+  ['api', 'at most about # kB for each client', STREAM_BYTES / KIB],
   ['api', 'reads nothing for # s', TIMES.stallMs / 1000],
   ['api', 'A comment every # s', TIMES.pingMs / 1000],
   ['api', '| Events in one array | # |', MAX_EVENTS],
