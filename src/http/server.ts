@@ -31,10 +31,13 @@ import { jobRoutes } from './jobs/jobs.ts'
 import { createCounters } from './operations/counters.ts'
 import { opsRoutes } from './operations/ops.ts'
 import { pipRoutes } from './pip/pip.ts'
+import { memberRoutes } from './projects/members.ts'
 import { projectFieldRoutes } from './projects/project-fields.ts'
 import { projectRoutes } from './projects/projects.ts'
 import { identifyCallers } from './request/credentials.ts'
 import { mailRoutes } from './rules/mail.ts'
+import { muteRoutes } from './rules/mutes.ts'
+import { rulePreviewRoutes } from './rules/previews.ts'
 import { ruleRoutes } from './rules/rules.ts'
 import { comparedSeriesRoutes } from './series/compared-series.ts'
 import { seriesRoutes } from './series/series.ts'
@@ -183,8 +186,11 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   comparedSeriesRoutes(app, services)
   jobAttemptRoutes(app, services)
   projectRoutes(app, services)
+  memberRoutes(app, services)
   invitationRoutes(app, services)
   ruleRoutes(app, services)
+  rulePreviewRoutes(app, services)
+  muteRoutes(app, services)
   verificationRoutes(app, services)
   mailRoutes(app, services)
   projectFieldRoutes(app, services)

@@ -22,12 +22,18 @@ export interface ServerProcess {
   said(): string
 }
 
-/** Starts a server and waits until it answers. `settings` are SVC_* variables; nothing else of ours reaches it. */
-export async function startServer(settings: Record<string, string>): Promise<ServerProcess> {
+/**
+ * Starts a server and waits until it answers. `settings` are SVC_* variables; nothing else of ours reaches it.
+ * @param command what Node is given, if it is not this project's own command line
+ */
+export async function startServer(
+  settings: Record<string, string>,
+  command = COMMAND,
+): Promise<ServerProcess> {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(SVC_|DATABASE_URL|VITEST|NODE_OPTIONS)/.test(name),
   )
-  const child = spawn(process.execPath, [...COMMAND, 'start'], {
+  const child = spawn(process.execPath, [...command, 'start'], {
     env: { ...Object.fromEntries(inherited), SVC_PORT: '0', SVC_LOG_LEVEL: 'warn', ...KEEPING, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true, // a group of its own: what we send to it reaches nobody else

@@ -6,15 +6,11 @@ import { addressesOf, requestConfirmations } from '../../domain/addresses/index.
 import type { Caller } from '../../domain/caller.ts'
 import { cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
-import { inviteMember } from '../../domain/invitations/index.ts'
 import {
   createProject,
-  listMembers,
   listProjects,
-  memberFields,
   projectFields,
   projectView,
-  removeMember,
   setRecipients,
   updateProject,
 } from '../../domain/projects/index.ts'
@@ -34,14 +30,13 @@ const visibility = z.enum(['private', 'public'])
 const bySlug = z.object({ slug: z.string() })
 
 const projectShape = shapeOf(projectFields)
-const memberShape = shapeOf(memberFields)
 
 const cursor = cursorOf(
   'projects',
   shapes.creationPosition.omit({ id: true }).extend({ key: z.int().min(0) }),
 )
 
-/** Projects and who is in them (contract §2, §4). */
+/** Projects, and where their mail goes (contract §2, §4). */
 export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const tags = ['projects']
@@ -133,93 +128,6 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
       const change = { displayName, visibility }
       const key = await commit(writer, (tx) => updateProject(tx, caller, request.params.slug, change, now()))
       return showOne(caller, key)
-    },
-  )
-
-  routes.get(
-    '/api/projects/:slug/members',
-    {
-      ...readersOnly,
-      schema: {
-        tags,
-        summary: 'Who is in a project, newest first; for those in it',
-        params: bySlug,
-        querystring: z.strictObject(pageQuery),
-        response: { 200: pageOf(memberShape) },
-      },
-    },
-    async (request) => {
-      const caller = await request.known()
-      const project = await visibleProject(sql, caller, request.params.slug)
-      if (!project.may('know_members')) throw new Problem('forbidden')
-      const { limit, cursor: text } = request.query
-      const cursor = cursorOf(`members ${project.key}`, shapes.creationPosition)
-      const found = await listMembers(sql, project.key, { limit: limit + 1, after: cursor.read(text) })
-      const { rows, next_cursor } = pageFrom(
-        found,
-        limit,
-        cursor,
-        ({ created_at: createdAt, user_id: id }) => ({
-          createdAt,
-          id,
-        }),
-      )
-      return { items: [...rows], next_cursor }
-    },
-  )
-
-  routes.post(
-    '/api/projects/:slug/members',
-    {
-      ...personOnly,
-      schema: {
-        ...one,
-        summary:
-          'Invite somebody, who becomes a member by accepting; or change the role of a member: 201 or 200',
-        body: z.strictObject({
-          email: shapes.email,
-          role: z.enum(['member', 'viewer']),
-          confirm_unverified: z
-            .boolean()
-            .default(false)
-            .describe('I checked who owns the account; counts where no mail server can verify its address'),
-        }),
-        response: { 200: memberShape, 201: memberShape },
-      },
-    },
-    async (request, reply) => {
-      const caller = await request.person()
-      const { email, role, confirm_unverified: confirmUnverified } = request.body
-      const { member, created } = await commit(writer, (tx) =>
-        inviteMember(
-          tx,
-          caller,
-          request.params.slug,
-          { email, role },
-          { mailConfigured: config.smtp !== undefined, confirmUnverified },
-          now(),
-        ),
-      )
-      return reply.code(created ? 201 : 200).send(member)
-    },
-  )
-
-  routes.delete(
-    '/api/projects/:slug/members/:user_id',
-    {
-      ...personOnly,
-      schema: {
-        ...one,
-        params: bySlug.extend({ user_id: z.string() }),
-        summary: 'Remove a member from a project, or withdraw an invitation',
-        response: { 204: shapes.noContent },
-      },
-    },
-    async (request, reply) => {
-      const caller = await request.person()
-      const { slug, user_id: userId } = request.params
-      await commit(writer, (tx) => removeMember(tx, caller, slug, userId, now()))
-      return reply.code(204).send(null)
     },
   )
 

@@ -7,14 +7,9 @@ import type { Known } from '../../domain/caller.ts'
 import { cursorOf } from '../../domain/cursors.ts'
 import {
   administeredProject,
-  administeredRule,
   createRule,
   deleteRule,
-  isMuted,
   listRules,
-  muteBatch,
-  PREVIEW_DAYS,
-  previewRule,
   type Rule,
   type RuleFields,
   testRule,
@@ -33,7 +28,6 @@ import {
   counted,
   mailShape,
   ownRecipients,
-  previewShape,
   recipients,
   refuseMismatch,
   ruleShape,
@@ -130,45 +124,6 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
     },
   )
 
-  routes.post(
-    '/api/projects/:slug/rules/preview',
-    {
-      ...personOnly,
-      schema: {
-        tags,
-        summary: `How often a rule that is not made yet would have mailed in the last ${PREVIEW_DAYS} days`,
-        params: bySlug,
-        querystring: shapes.nothing,
-        // A whole rule may be sent: what does not bear on the count is not looked at.
-        body: z.object(counted),
-        response: { 200: previewShape },
-      },
-    },
-    async (request) => {
-      const project = await administeredProject(sql, await request.person(), request.params.slug)
-      const { trigger, cooldown_s } = request.body
-      const rule = { trigger, cooldown_s, condition: conditionOf(request.body.condition) }
-      refuseMismatch(rule)
-      return previewRule(sql, project.key, rule, now())
-    },
-  )
-
-  routes.get(
-    '/api/rules/:id/preview',
-    {
-      ...personOnly,
-      schema: {
-        ...ofRule,
-        summary: `How often the rule would have mailed in the last ${PREVIEW_DAYS} days, had it been there`,
-        response: { 200: previewShape },
-      },
-    },
-    async (request) => {
-      const { rule, project } = await administeredRule(sql, await request.person(), request.params.id)
-      return previewRule(sql, project.key, rule, now())
-    },
-  )
-
   routes.patch(
     '/api/rules/:id',
     {
@@ -244,38 +199,6 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
       tests.take({ account: caller.user.id, address: request.ip }, now())
       await write((tx) => testRule(tx, caller, request.params.id, now()))
       return reply.code(202).send({ queued: true, mail })
-    },
-  )
-
-  routes.get(
-    '/api/batches/:id/mute',
-    {
-      ...personOnly,
-      schema: {
-        ...ofRule,
-        summary: 'Whether the batch is muted for everybody; for those who may stop it',
-        response: { 200: z.object({ muted: z.boolean() }) },
-      },
-    },
-    async (request) => ({ muted: await isMuted(sql, await request.person(), request.params.id) }),
-  )
-
-  routes.put(
-    '/api/batches/:id/mute',
-    {
-      ...personOnly,
-      schema: {
-        ...ofRule,
-        summary: 'No rule mails of the batch, to anybody, or they do again; for those who may stop it',
-        body: z.strictObject({ muted: z.boolean() }),
-        response: { 200: z.object({ muted: z.boolean() }) },
-      },
-    },
-    async (request) => {
-      const caller = await request.person()
-      const { muted } = request.body
-      await write((tx) => muteBatch(tx, caller, request.params.id, muted, now()))
-      return { muted }
     },
   )
 }

@@ -1,0 +1,49 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { isMuted, muteBatch } from '../../domain/notifications/index.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { personOnly } from '../request/credentials.ts'
+import * as shapes from '../request/shapes.ts'
+
+/** Batches of which no rule mails (contract §7). */
+export function muteRoutes(app: FastifyInstance, { sql, writer, now }: Services): void {
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const ofBatch = { tags: ['rules'], params: shapes.byId, querystring: shapes.nothing }
+
+  routes.get(
+    '/api/batches/:id/mute',
+    {
+      ...personOnly,
+      schema: {
+        ...ofBatch,
+        summary: 'Whether the batch is muted for everybody; for those who may stop it',
+        response: { 200: z.object({ muted: z.boolean() }) },
+      },
+    },
+    async (request) => ({ muted: await isMuted(sql, await request.person(), request.params.id) }),
+  )
+
+  routes.put(
+    '/api/batches/:id/mute',
+    {
+      ...personOnly,
+      schema: {
+        ...ofBatch,
+        summary: 'No rule mails of the batch, to anybody, or they do again; for those who may stop it',
+        body: z.strictObject({ muted: z.boolean() }),
+        response: { 200: z.object({ muted: z.boolean() }) },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const { muted } = request.body
+      await commit(writer, async (tx) => ({
+        result: await muteBatch(tx, caller, request.params.id, muted, now()),
+        changes: [],
+      }))
+      return { muted }
+    },
+  )
+}
