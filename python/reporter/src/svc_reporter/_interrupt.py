@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any
 
 from ._errors import STOPPED_STATUS, StopRequested
+from ._shield import shield
 
 _number: Any = getattr(signal, "SIGURG", None)
 _pending: list[str] = []
@@ -100,7 +101,12 @@ def _is_ready() -> bool:
     return _number is not None and signal.getsignal(_number) is _on_signal
 
 
-def _on_signal(_signal: int, _frame: FrameType | None) -> None:
+def _on_signal(number: int, _frame: FrameType | None) -> None:
+    if not shield.postpone(number, _raise_pending):
+        _raise_pending()
+
+
+def _raise_pending() -> None:
     if _pending:
         batch_id = _pending.pop()
         _pending.clear()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 from ._failure import reason_of, trace_of
 from ._metric_values import MetricValues
 from ._plain import fields, plain
+from ._shield import shield
 
 if TYPE_CHECKING:
     from ._reporter import Reporter
@@ -91,7 +92,8 @@ class Job:
         if self._ended:
             self._say_ended("an epoch")
         elif not self.skipped:
-            self._record(epoch, metrics)
+            with shield:
+                self._record(epoch, metrics)
         self._run.check_stop_here()
 
     def log(self, line: object, level: str | int = "info") -> None:
@@ -112,25 +114,27 @@ class Job:
                 self._run.voice.say(logging.WARNING, "metrics", f"job {self.id}: final metrics ignored: {error!r}")
         if self._in_context or self._ended or self.skipped:
             return
-        self._start()
-        self._ended = True
-        data: dict[str, Any] = {"elapsed_s": self._elapsed_s(), "train_epochs": self._epochs}
-        if self._metrics:
-            data["metrics"] = dict(self._metrics)
-        self._sent_end = data
-        self._run.emit_job_end("job_done", self, data)
+        with shield:
+            self._start()
+            self._ended = True
+            data: dict[str, Any] = {"elapsed_s": self._elapsed_s(), "train_epochs": self._epochs}
+            if self._metrics:
+                data["metrics"] = dict(self._metrics)
+            self._sent_end = data
+            self._run.emit_job_end("job_done", self, data)
 
     def prune(self, metrics: Mapping[str, Any] | None = None) -> None:
         """End the job early because other jobs of the search did better; it counts as done."""
         if self._ended or self.skipped:
             return
-        self._start()
-        self._ended = True
-        self._metrics.update(fields({str(key): value for key, value in (metrics or {}).items()}))
-        data: dict[str, Any] = {"elapsed_s": self._elapsed_s(), "train_epochs": self._epochs, "pruned": True}
-        if self._metrics:
-            data["metrics"] = dict(self._metrics)
-        self._run.emit_job_end("job_done", self, data)
+        with shield:
+            self._start()
+            self._ended = True
+            self._metrics.update(fields({str(key): value for key, value in (metrics or {}).items()}))
+            data: dict[str, Any] = {"elapsed_s": self._elapsed_s(), "train_epochs": self._epochs, "pruned": True}
+            if self._metrics:
+                data["metrics"] = dict(self._metrics)
+            self._run.emit_job_end("job_done", self, data)
 
     def amend(self, epoch: int | None, points: Mapping[str, Any], metrics: Mapping[str, Any]) -> None:
         """Add to a job that has ended as done: points of an evaluation after the training, final metrics.
@@ -198,35 +202,37 @@ class Job:
     def _end_failed(self, reason: str, trace: str | None) -> None:
         if self._ended or self.skipped:
             return
-        self._start()
-        self._ended = True
-        data: dict[str, Any] = {
-            "reason": reason,
-            "elapsed_s": self._elapsed_s(),
-            "train_epochs": self._epochs,
-        }
-        if trace:
-            data["traceback"] = trace
-        if self._metrics:
-            data["metrics"] = self._metrics
-        self._run.emit_job_end("job_failed", self, data)
+        with shield:
+            self._start()
+            self._ended = True
+            data: dict[str, Any] = {
+                "reason": reason,
+                "elapsed_s": self._elapsed_s(),
+                "train_epochs": self._epochs,
+            }
+            if trace:
+                data["traceback"] = trace
+            if self._metrics:
+                data["metrics"] = self._metrics
+            self._run.emit_job_end("job_failed", self, data)
 
     def _start(self) -> None:
         if self._began is not None:
             return
-        with self._lock:
-            if self._began is not None or self.skipped:
-                return
-            self._began = time.monotonic()
-        data = fields(self._params)
-        for key in ("model", "dataset"):
-            if key in data and not isinstance(data[key], str):
-                data[key] = str(data[key])
-        gpus = self._run.environment_extras.get("gpu_names")
-        if gpus:
-            # A parameter of that name is what the training itself says.
-            data.setdefault("gpu_count", len(gpus))
-        self._run.emit_job_start(self, data)
+        with shield:
+            with self._lock:
+                if self._began is not None or self.skipped:
+                    return
+                self._began = time.monotonic()
+            data = fields(self._params)
+            for key in ("model", "dataset"):
+                if key in data and not isinstance(data[key], str):
+                    data[key] = str(data[key])
+            gpus = self._run.environment_extras.get("gpu_names")
+            if gpus:
+                # A parameter of that name is what the training itself says.
+                data.setdefault("gpu_count", len(gpus))
+            self._run.emit_job_start(self, data)
 
     def _say_ended(self, what: str) -> None:
         self._run.voice.once(
@@ -242,7 +248,7 @@ class Job:
         """Record a row of finite numbers whose names were checked. The row is the job's from here on."""
         row["epoch"] = epoch
         self._epochs += 1
-        self._run.emit("job_epoch", self.id, row)
+        self._run.take("job_epoch", self.id, row)
 
     def _emit_epoch(self, epoch: Any, metrics: dict[str, Any]) -> None:
         try:
@@ -257,7 +263,7 @@ class Job:
         data = self._values.of(metrics, number)
         data["epoch"] = number
         self._epochs += 1
-        self._run.emit("job_epoch", self.id, data)
+        self._run.take("job_epoch", self.id, data)
 
     def _elapsed_s(self) -> float:
         return round(time.monotonic() - (self._began or time.monotonic()), 3)

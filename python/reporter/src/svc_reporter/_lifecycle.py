@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, Protocol
 
-from . import _interrupt
+from . import _interrupt, _shield
 from ._ranks import is_worker_process
 
 ENDING_SIGNALS = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGXCPU")
@@ -58,6 +58,7 @@ def opened(reporter: Open) -> None:
     _take_signals()
     _take_exit()
     _interrupt.prepare()
+    _shield.prepare()
 
 
 def closed(reporter: Open) -> None:
@@ -67,6 +68,7 @@ def closed(reporter: Open) -> None:
         _give_back_signals()
         _give_back_exit()
         _interrupt.give_back()
+        _shield.give_back()
 
 
 def newest() -> Open | None:
@@ -116,6 +118,11 @@ def _caught_in_c() -> int:
 
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:
+    if not _shield.shield.postpone(number, lambda: _end_by(number)):
+        _end_by(number)
+
+
+def _end_by(number: int) -> None:
     for reporter in reversed(_open):
         reporter.end_by_signal(f"terminated by {signal.Signals(number).name}")
     signal.signal(number, signal.SIG_DFL)
@@ -157,8 +164,10 @@ def _at_exit() -> None:
 
 def _after_fork() -> None:
     _open.clear()
+    _shield.shield.forget()
     for action in forked:
         action()
     _give_back_signals()
     _give_back_exit()
     _interrupt.give_back()
+    _shield.give_back()

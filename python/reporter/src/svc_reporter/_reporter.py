@@ -22,6 +22,7 @@ from ._periodic import Periodic
 from ._pipeline import Pipeline
 from ._plain import plain
 from ._settings import read_rerun, read_settings
+from ._shield import shield
 from ._snapshot import Snapshot, hostname, user_name
 from ._stop import STUCK_STATUS, Stop
 from ._watch import Sampler, StopPoll, load_modules
@@ -264,6 +265,11 @@ class Reporter:
 
     def emit(self, event_type: str, job_id: str | None, data: dict[str, Any], ms: int | None = None) -> None:
         """Take an event; `ms`, Unix time in milliseconds, for one of an earlier time."""
+        with shield:
+            self.take(event_type, job_id, data, ms)
+
+    def take(self, event_type: str, job_id: str | None, data: dict[str, Any], ms: int | None = None) -> None:
+        """`emit` for callers that keep interrupts out themselves."""
         if self._is_elsewhere():
             return
         if self._closed:

@@ -23,6 +23,7 @@ from ._ids import now_ms
 from ._job import Job
 from ._redact import redact_text
 from ._reporter import Reporter
+from ._shield import shield
 from ._summary import Summary
 
 _CONFIG_LIMIT = 150 * 1024
@@ -130,7 +131,8 @@ class Run:
             self._complain("after the end", "log was called after the run was finished; nothing is recorded")
             return
         try:
-            self._record(data, step)
+            with shield:
+                self._record(data, step)
         except Exception as error:
             self._complain("log", f"a call of log was not recorded: {error!r}")
         self._reporter.check_stop_here()
