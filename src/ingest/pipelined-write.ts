@@ -4,7 +4,7 @@ import { databaseFault, type Tx } from '../db/sql.ts'
 import { numbered, type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
 import { projectVersion } from '../domain/projects/index.ts'
 import { validTokens } from '../domain/tokens/index.ts'
-import { appendInOrder } from '../stream/commit.ts'
+import { append } from '../stream/commit.ts'
 import { type AdmissionRules, admit } from './admit.ts'
 import { outcomesOf, updateCache } from './apply.ts'
 import type { IngestCache } from './cache.ts'
@@ -143,7 +143,7 @@ export function createPipelinedWriter(
         step('batches.lock_progress', lock(cached)),
         step('ingest.prove', verifyCached(cached, blocksFor(items.length) + spare, link)),
         ...writingSteps(folded),
-        step('changes.append', appendInOrder(changes)),
+        step('changes.append', append(changes)),
       ])
       state.version = link.version
       updateCache(cache, state, folded)

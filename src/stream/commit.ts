@@ -1,17 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Sql, type Tx, transaction } from '../db/sql.ts'
 import { fragment, type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
+import { announced, joined } from './announcements.ts'
 import type { Change } from './change.ts'
-
-/** The advisory lock that orders the change log: a writer holds it from its append to its commit. */
-const CHANGES_LOCK = 7_041_777
 
 /** What `commit` writes through: a pool and the bells that wake the readers of this server and of all others. */
 export interface Writer {
   sql: Sql
   wake: () => void
-  /** Leaves the ordering lock out. For the test alone that shows what is lost without it. */
-  unordered?: boolean
+  /** Leaves the announcement out. For the test alone that shows what readers lose without it. */
+  unannounced?: boolean
 }
 
 /** Each notification of the other servers is a transaction of its own. */
@@ -50,9 +48,9 @@ export function createWriter(sql: Sql, options: { ring?: () => void; paceMs?: nu
 }
 
 /**
- * The one way to write. Runs `work` in a transaction, appends the changes it returns as the last statement, under
- * the ordering lock, commits durably, then wakes the readers. Nothing is visible, and nothing is said, if `work`
- * throws.
+ * The one way to write. Runs `work` in a transaction, appends the changes it returns as the last statement, commits
+ * durably, then wakes the readers. Nothing is visible, and nothing is said, if `work` throws. Commits wait for each
+ * other only where `work` locks the same rows.
  */
 export async function commit<T>(
   writer: Writer,
@@ -63,7 +61,7 @@ export async function commit<T>(
     const { result, changes } = await work(tx)
     if (changes.length > 0) {
       changed = true
-      await fragment(tx, writer.unordered === true ? append(changes) : appendInOrder(changes))
+      await fragment(tx, writer.unannounced === true ? appendUnannounced(changes) : append(changes))
     }
     return result
   })
@@ -72,26 +70,27 @@ export async function commit<T>(
 }
 
 /**
- * Appends changes: a transaction's last statement. The lock is held before the first `seq` is taken, and until the
- * commit.
+ * Appends changes: a transaction's last statement. It announces the numbers before it draws the first (decision 0020),
+ * and readers stay below them until the commit or the rollback.
  */
-export const appendInOrder = (changes: readonly Change[]): SqlFragment => {
+export const append = (changes: readonly Change[]): SqlFragment => {
   const [channels, types, batches, keys, firsts, lasts] = columnsOf(changes)
   return sqlFragment`/* changes.append */
-    with held as materialized (select pg_advisory_xact_lock(${CHANGES_LOCK}::text::bigint))
+    with joined as materialized (${joined}),
+    announced as materialized (${announced})
     insert into changes (channel, type, batch_key, keys, first_id, last_id)
     select channel, type, nullif(batch_key, '')::bigint, keys::bigint[], nullif(first_id, '')::bigint, nullif(last_id, '')::bigint
-    from held, rows from (
+    from announced, rows from (
       string_to_table(${channels}, chr(10)), string_to_table(${types}, chr(10)), string_to_table(${batches}, chr(10)),
       string_to_table(${keys}, chr(10)), string_to_table(${firsts}, chr(10)), string_to_table(${lasts}, chr(10))
     ) with ordinality as c (channel, type, batch_key, keys, first_id, last_id, n)
     order by n`
 }
 
-/** Without the lock (Writer.unordered). */
-const append = (changes: readonly Change[]): SqlFragment => {
+/** Without the announcement (Writer.unannounced). */
+const appendUnannounced = (changes: readonly Change[]): SqlFragment => {
   const [channels, types, batches, keys, firsts, lasts] = columnsOf(changes)
-  return sqlFragment`/* changes.append_unordered */
+  return sqlFragment`/* changes.append_unannounced */
     insert into changes (channel, type, batch_key, keys, first_id, last_id)
     select channel, type, nullif(batch_key, '')::bigint, keys::bigint[], nullif(first_id, '')::bigint, nullif(last_id, '')::bigint
     from rows from (

@@ -27,6 +27,8 @@ export interface Hub<V> {
     followings: ReadonlyMap<string, Following<V>>,
     options: { after?: number | undefined; since?: number | undefined; closed: () => void },
   ): Subscription
+  /** For how many seconds a commit under way has held the stream back; 0 mostly (tail.ts). */
+  readonly delayS: number
   /** How many streams there are, and what was told since the start. */
   readonly counts: { streams: number; frames: number; failed: number }
   start(): Promise<void>
@@ -116,6 +118,9 @@ export function createHub<V>(options: {
   return {
     get cursor() {
       return tail.head
+    },
+    get delayS() {
+      return tail.delayS
     },
     counts,
     subscribe(followings, { after, since, closed }) {

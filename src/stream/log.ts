@@ -1,6 +1,7 @@
 import type { Db, Sql } from '../db/sql.ts'
+import { completeExtent } from './announcements.ts'
 
-/** A change as the log keeps it (change.ts): what changed, by key. Ascending `seq` is the order of commits. */
+/** A change as the log keeps it (change.ts): what changed, by key. Within a batch, ascending `seq` is the order of commits. */
 export interface LoggedChange {
   seq: number
   /** When its transaction began, as a shown instant. */
@@ -21,10 +22,14 @@ const columns = (sql: Sql, row: string) => {
     ${c}.first_id "firstId", ${c}.last_id "lastId"`
 }
 
-/** The changes after `after`, of all channels. */
-export const changesAfter = (sql: Sql, after: number, limit: number): Promise<LoggedChange[]> =>
+/** The changes after `after`, of all channels, up to and with `upTo` (completeExtent). */
+export const changesAfter = (
+  sql: Sql,
+  range: { after: number; upTo: number; limit: number },
+): Promise<LoggedChange[]> =>
   sql<LoggedChange[]>`/* changes.after */
-    select ${columns(sql, 'c')} from changes c where c.seq > ${after} order by c.seq limit ${limit}`
+    select ${columns(sql, 'c')} from changes c
+    where c.seq > ${range.after} and c.seq <= ${range.upTo} order by c.seq limit ${range.limit}`
 
 /** The changes of these channels after `after`, up to and with `upTo`. Costs what it returns, however long the log. */
 export const changesOfChannels = (
@@ -53,7 +58,15 @@ export async function logBounds(sql: Db): Promise<{ first: number; last: number 
     : { first: row.first, last: row.last }
 }
 
-/** The newest seq; 0 before the first change ever. */
-export async function newestSeq(sql: Sql): Promise<number> {
-  return (await logBounds(sql))?.last ?? 0
+/** The newest change up to `upTo`; 0 where there is none. */
+export async function newestChange(sql: Db, upTo: number): Promise<number> {
+  const [row] = await sql<{ last: number | null }[]>`/* changes.newest */
+    select max(seq) as last from changes where seq <= ${upTo}`
+  return row?.last ?? 0
+}
+
+/** The newest change below which no commit is under way: a position to follow the log from; 0 where there is none. */
+export async function newestCompleteChange(sql: Db): Promise<number> {
+  const { upTo } = await completeExtent(sql)
+  return newestChange(sql, upTo)
 }

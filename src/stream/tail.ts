@@ -1,11 +1,14 @@
 import type { Sql } from '../db/sql.ts'
-import { changesAfter, type LoggedChange, newestSeq } from './log.ts'
+import { completeExtent, type Extent } from './announcements.ts'
+import { changesAfter, type LoggedChange, newestChange, newestCompleteChange } from './log.ts'
 
 const PAGE = 500
 
 export interface Tail {
   /** Every change up to here was handed on; none beyond. */
   readonly head: number
+  /** For how many seconds one and the same commit under way has held changes back that were written after it; else 0. */
+  readonly delayS: number
   /** Something may have changed: looks soon. */
   ring(): void
   start(): Promise<void>
@@ -14,8 +17,9 @@ export interface Tail {
 
 /**
  * Follows the change log, once for the whole process. The bell (listen.ts) only says when to look, and a poll
- * stands behind it; what there is to see, and in which order, is said by the log alone. The appenders' lock makes the
- * order of `seq` the order of commits (commit.ts), so nothing can appear below what was seen.
+ * stands behind it; what there is to see, and in which order, is said by the log alone. It looks at the rows below the
+ * least number that a writer announced (announcements.ts), so nothing can appear below what was seen. A writer that
+ * takes long to commit delays what comes after it.
  *
  * @param options.handOn is given the changes in order, and answers with the function that tells them, which is called
  * in the very moment that the head moves past them. Where it throws, the same changes come again.
@@ -40,20 +44,34 @@ export function createTail(options: {
   let nextLook = 0
   let pacing: NodeJS.Timeout | undefined
   let poll: NodeJS.Timeout | undefined
+  /** While a commit under way holds changes back: up to where the log is complete, and since when. */
+  let held: { upTo: number; since: number } | undefined
+  /** Until the next look while held back: the writer may be another server's, whose notification comes late or never. */
+  let recheckMs = paceMs
+  let recheck: NodeJS.Timeout | undefined
   /** A database that is away is complained of once, not once a second. */
   let failing = false
 
+  function noteDelay({ upTo, drawn }: Extent): void {
+    if (upTo >= drawn) held = undefined
+    else if (held === undefined || upTo > held.upTo) held = { upTo, since: performance.now() }
+    else return
+    recheckMs = paceMs
+  }
+
   async function look(): Promise<void> {
     rung = false
+    const extent = await completeExtent(sql)
+    noteDelay(extent)
     if (!wanted()) {
-      const newest = await newestSeq(sql)
+      const newest = await newestChange(sql, extent.upTo)
       // Followers that joined meanwhile need everything after the head they found.
       if (wanted()) rung = true
       else head = Math.max(head, newest)
       return
     }
-    for (;;) {
-      const page = await changesAfter(sql, head, PAGE)
+    while (head < extent.upTo) {
+      const page = await changesAfter(sql, { after: head, upTo: extent.upTo, limit: PAGE })
       const last = page.at(-1)
       if (last === undefined) break
       const tell = await handOn(page)
@@ -87,6 +105,7 @@ export function createTail(options: {
           const now = performance.now()
           nextLook = Math.max(begun + (wanted() ? paceMs : idlePaceMs), now + (now - begun))
           if (rung) ring()
+          else if (held !== undefined && wanted()) lookAgain()
         })
       return
     }
@@ -96,19 +115,30 @@ export function createTail(options: {
     }, wait)
   }
 
+  function lookAgain(): void {
+    clearTimeout(recheck)
+    if (stopped) return
+    recheck = setTimeout(ring, recheckMs)
+    recheckMs = Math.min(recheckMs * 2, pollMs)
+  }
+
   return {
     get head() {
       return head
     },
+    get delayS() {
+      return held === undefined ? 0 : (performance.now() - held.since) / 1000
+    },
     ring,
     async start() {
-      head = await newestSeq(sql)
+      head = await newestCompleteChange(sql)
       poll = setInterval(ring, pollMs)
     },
     async stop() {
       stopped = true
       clearInterval(poll)
       clearTimeout(pacing)
+      clearTimeout(recheck)
       await looking
     },
   }

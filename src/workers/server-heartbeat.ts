@@ -103,7 +103,8 @@ async function holdLock(sql: Sql, number: number, now: () => Date): Promise<numb
       where s.number = ${number} and u.pid = pg_backend_pid()) mine`
   if (held?.mine === true) return number
   const [row] = await sql<{ number: number }[]>`/* presence.enter */
-    insert into servers (started_at, seen_at) values (${now().toISOString()}, clock_timestamp()) returning number`
+    insert into servers (started_at, seen_at, announces)
+    values (${now().toISOString()}, clock_timestamp(), true) returning number`
   const own = row?.number as number
   await sql`/* presence.lock */ select pg_advisory_lock(${SERVER_LOCKS}::int4, ${own}::int4)`
   await transaction(sql, async (tx) => {

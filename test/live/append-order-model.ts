@@ -1,22 +1,25 @@
 /**
- * A model of the proposed append without a lock (docs/decisions/0020): every interleaving of a few writers and one
+ * A model of the append without a global lock (docs/decisions/0020): every interleaving of a few writers and one
  * reader is tried. It knows nothing of SQL; each step is what PostgreSQL does atomically.
  *
- * A writer may hold its batch's row lock, reads the sequence, announces that number, draws its seqs, then commits
- * (its rows become visible), then drops its locks; or it aborts, or starts no transaction at all while it waits.
- * The reader repeats three steps, whose order is what the model is about.
+ * A writer takes its batch's row lock and the lock that it shares with other writers, reads the sequence, announces that
+ * number, draws its seqs, then commits (its rows become visible) or aborts, then drops its locks. A writer of an
+ * earlier release announces nothing and takes the shared lock alone.
+ * The reader repeats its steps, whose order is what the model is about.
  */
 export type ReaderStep = 'newest' | 'announced' | 'page'
 
 export interface Rules {
   /** What each writer writes: its batch, how many rows, and whether it aborts. Writers of one batch wait for each other. */
-  writers: readonly { batch: string; rows: number; aborts?: true }[]
+  writers: readonly { batch: string; rows: number; aborts?: true; earlier?: true }[]
   /** The reader's steps of one look, in order. 'newest' and 'announced' bound the page that 'page' reads. */
   look: readonly ReaderStep[]
   /** Looks that may happen anywhere between the writers' steps; one more follows when all writers are done. */
   looks: number
   /** When a writer announces itself. */
   announce: 'before the draw' | 'after the draw' | 'never'
+  /** How a writer of this release takes the lock that one of an earlier release takes alone. */
+  joins: 'shared' | 'alone' | 'never'
 }
 
 export interface Found {
@@ -39,9 +42,18 @@ interface State {
   announced: (number | null)[]
   drawn: Row[][]
   holder: Record<string, number | undefined>
+  joined: ('shared' | 'alone' | 'never')[]
   visible: Row[]
   commits: Record<string, number>
-  reader: { step: number; looks: number; newest: number; announced: number; page: Row[]; head: number; got: Row[] }
+  reader: {
+    step: number
+    looks: number
+    newest: number
+    announced: number
+    page: Row[]
+    head: number
+    got: Row[]
+  }
 }
 
 const STEPS = 5
@@ -57,6 +69,7 @@ export function explore(rules: Rules): Found {
     announced: rules.writers.map(() => null),
     drawn: rules.writers.map(() => []),
     holder: {},
+    joined: rules.writers.map(() => 'never'),
     visible: [],
     commits: {},
     reader: { step: 0, looks: 0, newest: FAR, announced: FAR, page: [], head: 0, got: [] },
@@ -79,15 +92,22 @@ export function explore(rules: Rules): Found {
   return found
 }
 
-function stepWriter(before: State, w: number, { writers, announce }: Rules): State | undefined {
+function stepWriter(before: State, w: number, { writers, announce: rule, joins }: Rules): State | undefined {
   const pc = before.pc[w] as number
   if (pc === STEPS) return undefined
-  const { batch, rows, aborts } = writers[w] as Rules['writers'][number]
-  if (pc === 0 && before.holder[batch] !== undefined) return undefined
+  const { batch, rows, aborts, earlier } = writers[w] as Rules['writers'][number]
+  const announce = earlier === true ? 'never' : rule
+  const join = earlier === true ? 'alone' : joins
+  if (pc === 0) {
+    const inTheWay = { alone: ['shared', 'alone'], shared: ['alone'], never: [] as string[] }[join]
+    if (before.holder[batch] !== undefined) return undefined
+    if (before.joined.some((held) => inTheWay.includes(held))) return undefined
+  }
   const state = structuredClone(before)
   state.pc[w] = pc + 1
   if (pc === 0) {
     state.holder[batch] = w
+    state.joined[w] = join
     // The sequence is read here and announced in the next step: others may draw in between.
     state.drawn[w] = [{ seq: state.last, batch, nth: 0 }]
   } else if (pc === 1) {
@@ -109,6 +129,7 @@ function stepWriter(before: State, w: number, { writers, announce }: Rules): Sta
       }
   } else {
     state.announced[w] = null
+    state.joined[w] = 'never'
     state.holder[batch] = undefined
   }
   return state

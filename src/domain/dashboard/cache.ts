@@ -1,10 +1,10 @@
 import type { Db } from '../../db/sql.ts'
-import { logBounds } from '../../stream/log.ts'
+import { logBounds, newestCompleteChange } from '../../stream/log.ts'
 import { type GpuSeconds, sumSnapshots } from './gpu-seconds.ts'
 
 /**
  * What the dashboard counts, batch by batch, kept in memory for as long as the process lives. The change log names
- * the batches that changed since it was last asked, in the order of commits and whichever server changed them, so that a
+ * the batches that changed since it was last asked, whichever server changed them, so that a
  * reading costs what happened meanwhile and not all that was ever stored. A batch costs about 200 bytes.
  */
 export interface DashboardCache {
@@ -46,17 +46,19 @@ export function createDashboardCache(): DashboardCache {
 
   async function refresh(db: Db, now: Date): Promise<void> {
     // Read first: what commits after it is in the log after it, and is read again the next time.
+    const newest = await newestCompleteChange(db)
     const bounds = await logBounds(db)
-    const last = bounds?.last ?? 0
     const isWhole =
-      seq !== undefined && (bounds === null ? seq === 0 : bounds.first <= seq + 1 && seq <= last)
+      seq !== undefined &&
+      (bounds === null ? seq === 0 : bounds.first <= seq + 1 && seq <= bounds.last)
     if (!isWhole) {
       known.clear()
       await read(db, null)
-    } else if (last > (seq as number)) {
-      await read(db, await changedBatches(db, seq as number, last))
+      seq = newest
+    } else if (newest > (seq as number)) {
+      await read(db, await changedBatches(db, seq as number, newest))
+      seq = newest
     }
-    seq = last
     await sum(db, now)
   }
 

@@ -3,7 +3,7 @@ import type { Sql } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Frame } from '../../stream/frame.ts'
 import { createHub } from '../../stream/hub.ts'
-import { newestSeq } from '../../stream/log.ts'
+import { newestCompleteChange } from '../../stream/log.ts'
 import { filtered, type Subscription } from '../../stream/subscription.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock } from '../liveness.ts'
@@ -32,6 +32,8 @@ export interface Live {
     channels: readonly string[],
     options?: { after?: number | undefined; until?: Date | undefined; accept?: (frame: Frame) => boolean },
   ): Promise<Subscription>
+  /** For how many seconds a commit under way, of any server, has held the stream back; 0 mostly. */
+  readonly delayS: number
   readonly counts: { streams: number; frames: number; failed: number }
   start(): Promise<void>
   /** Something was written by this server: its streams are told soon. */
@@ -124,6 +126,9 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
     get cursor() {
       return hub.cursor
     },
+    get delayS() {
+      return hub.delayS
+    },
     get counts() {
       return hub.counts
     },
@@ -132,7 +137,7 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
       const at = now()
       // From now on means from what is committed by now: the hub may be a moment behind. Read before the
       // permission, so that nothing lies between that and the stream's being known.
-      const since = after === undefined ? await newestSeq(sql) : undefined
+      const since = after === undefined ? await newestCompleteChange(sql) : undefined
       const { followings, grant } = await authorizeChannels(sql, caller, readChannels(names), at)
       const oldest = at.getTime() + MAX_AGE_MS
       const stream: OpenStream = {

@@ -76,6 +76,12 @@ export function createCounters(
     'Results of GraphQL subscriptions that were taken from an execution for another stream',
     () => sse.counts.shared,
   )
+  value(
+    'gauge',
+    'svc_stream_delay_seconds',
+    'For how long one commit under way has held the stream back',
+    () => live.delayS,
+  )
   value('counter', 'svc_sse_failed_total', 'Changes that could not be told', () => live.counts.failed)
   value(
     'counter',
