@@ -172,6 +172,22 @@ test('a stream that opens while a commit is under way gets that commit', async (
   }
 })
 
+test('the dashboard counts a batch whose commit ended after a later one had been counted', async () => {
+  const failed = async (): Promise<number> =>
+    (await door.app.call('GET', '/api/dashboard/summary', { token: door.session })).body.failed
+  const batch = await beginBatch()
+  const before = await failed()
+  const [row] = await sql<{ key: number }[]>`select key from batches where id = ${batch}`
+  const held = await hold(async (tx) => {
+    await tx`update batches set status = 'failed', ended_at = now() where id = ${batch}`
+    await fragment(tx, append([{ channel: 'dashboard', type: 'batches', keys: [row?.key as number] }]))
+  })
+  await beginBatch()
+  expect(await failed()).toBe(before)
+  await held.end()
+  expect(await failed()).toBe(before + 1)
+})
+
 test('numbers beyond 32 bits, as after a restore, are announced and found', async () => {
   await sql`select setval('changes_seq_seq', ${100_000_000_000 + 2 ** 31 - 2}::bigint)`
   const batch = await beginBatch()
