@@ -60,7 +60,7 @@ async function onDatabase(
 
 /** Events a second of all these servers together, until the slowest is done. */
 async function eventsPerS(servers: readonly BenchServer[], tag: string): Promise<number> {
-  // One reporter for all: the project belongs to whoever names it first.
+  // One reporter for all: the project belongs to the user who names it first.
   const token = (servers[0] as BenchServer).token
   const loads = await Promise.all(
     servers.map((server, i) => {

@@ -24,9 +24,9 @@ let servers: TestApp[]
 beforeAll(async () => {
   door = await openDoor()
   // A commit takes its time, as on a slow disk: between the number of a row and its being seen lie milliseconds, and
-  // now and then many.
+  // now and then a second.
   await door.sql`create function take_time() returns trigger language plpgsql as
-    $$ begin perform pg_sleep(random() * case when random() < 0.1 then 0.1 else 0.004 end); return null; end $$`
+    $$ begin perform pg_sleep(random() * case when random() < 0.03 then 1 else 0.004 end); return null; end $$`
   await door.sql`create constraint trigger slow_disk after insert on changes
     deferrable initially deferred for each row when (new.type = 'lines') execute function take_time()`
   const times = { retryMs: 4 }
