@@ -45,14 +45,26 @@ export interface Extent {
  * a crash of PostgreSQL are given again.
  */
 export async function completeExtent(sql: Db): Promise<Extent> {
-  const [sequence] = await sql<{ drawn: number }[]>`/* changes.drawn */
-    select last_value - (not is_called)::int as drawn from changes_seq_seq`
+  const drawn = await readDrawn(sql)
+  return extentOf(drawn, await readAnnounced(sql))
+}
+
+/** The first statement. */
+export const readDrawn = (sql: Db) => sql<{ drawn: number }[]>`/* changes.drawn */
+  select last_value - (not is_called)::int as drawn from changes_seq_seq`
+
+/** The second. */
+export const readAnnounced = (sql: Db) => sql<{ announced: number | null }[]>`/* changes.announced */
+  select min(((classid::int8 - 1041000000) << 31) + objid::int8) as announced
+  from pg_locks
+  where locktype = 'advisory' and objsubid = 2 and granted
+    and classid::int8 between 1041000000 and 1041000000 + (1 << 22) - 1
+    and database = (select oid from pg_database where datname = current_database())`
+
+export function extentOf(
+  [sequence]: readonly { drawn: number }[],
+  [least]: readonly { announced: number | null }[],
+): Extent {
   const drawn = sequence?.drawn ?? 0
-  const [least] = await sql<{ announced: number | null }[]>`/* changes.announced */
-    select min(((classid::int8 - 1041000000) << 31) + objid::int8) as announced
-    from pg_locks
-    where locktype = 'advisory' and objsubid = 2 and granted
-      and classid::int8 between 1041000000 and 1041000000 + (1 << 22) - 1
-      and database = (select oid from pg_database where datname = current_database())`
   return { upTo: Math.min(drawn, least?.announced ?? drawn), drawn }
 }

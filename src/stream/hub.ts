@@ -69,7 +69,7 @@ export function createHub<V>(options: {
     },
   })
   const tail = createTail({
-    sql,
+    url: options.listenUrl,
     wanted: () => all.size > 0,
     handOn,
     failed: (error) => failed(error, 'following the change log'),

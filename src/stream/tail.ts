@@ -1,8 +1,10 @@
-import type { Sql } from '../db/sql.ts'
-import { completeExtent, type Extent } from './announcements.ts'
+import { openSql, STREAM_READS } from '../db/sql.ts'
+import { completeExtent, type Extent, extentOf, readAnnounced, readDrawn } from './announcements.ts'
 import { changesAfter, type LoggedChange, newestChange, newestCompleteChange } from './log.ts'
 
 const PAGE = 500
+/** Held back for longer, a look asks how far the log is complete before it reads what it may have to leave. */
+const HELD_LONG_S = 1
 
 export interface Tail {
   /** Every change up to here was handed on; none beyond. */
@@ -21,20 +23,23 @@ export interface Tail {
  * least number that a writer announced (announcements.ts), so nothing can appear below what was seen. A writer that
  * takes long to commit delays what comes after it.
  *
+ * @param options.url of the database: it has a connection of its own
  * @param options.handOn is given the changes in order, and answers with the function that tells them, which is called
  * in the very moment that the head moves past them. Where it throws, the same changes come again.
  * @param options.wanted while nobody listens, the head only moves
  * @param options.paceMs the least time from look to look
  */
 export function createTail(options: {
-  sql: Sql
+  url: string
   wanted: () => boolean
   handOn: (changes: readonly LoggedChange[]) => Promise<() => void>
   failed: (error: unknown) => void
   pollMs: number
   paceMs: number
 }): Tail {
-  const { sql, wanted, handOn, failed, pollMs, paceMs } = options
+  const { wanted, handOn, failed, pollMs, paceMs } = options
+  // A single connection, because the three statements of a look are sent at once, and have to run in their order.
+  const sql = openSql(options.url, { name: 'tail', max: 1, settings: STREAM_READS })
   const idlePaceMs = paceMs * 10
   let head = 0
   let stopped = false
@@ -59,25 +64,47 @@ export function createTail(options: {
     recheckMs = paceMs
   }
 
+  const delayS = (): number => (held === undefined ? 0 : (performance.now() - held.since) / 1000)
+
+  /** How far the log is complete, and the first changes after the head up to there. */
+  async function read(): Promise<{ upTo: number; page: LoggedChange[] }> {
+    const range = { after: head, limit: PAGE }
+    if (delayS() > HELD_LONG_S) {
+      const extent = await completeExtent(sql)
+      noteDelay(extent)
+      const { upTo } = extent
+      return { upTo, page: upTo > head ? await changesAfter(sql, { ...range, upTo }) : [] }
+    }
+    const [drawn, announced, rows] = await Promise.all([
+      readDrawn(sql),
+      readAnnounced(sql),
+      changesAfter(sql, { ...range, upTo: Number.MAX_SAFE_INTEGER }),
+    ])
+    const extent = extentOf(drawn, announced)
+    noteDelay(extent)
+    return { upTo: extent.upTo, page: rows.filter(({ seq }) => seq <= extent.upTo) }
+  }
+
   async function look(): Promise<void> {
     rung = false
-    const extent = await completeExtent(sql)
-    noteDelay(extent)
     if (!wanted()) {
+      const extent = await completeExtent(sql)
+      noteDelay(extent)
       const newest = await newestChange(sql, extent.upTo)
       // Followers that joined meanwhile need everything after the head they found.
       if (wanted()) rung = true
       else head = Math.max(head, newest)
       return
     }
-    while (head < extent.upTo) {
-      const page = await changesAfter(sql, { after: head, upTo: extent.upTo, limit: PAGE })
+    let { upTo, page } = await read()
+    for (;;) {
       const last = page.at(-1)
       if (last === undefined) break
       const tell = await handOn(page)
       head = last.seq
       tell()
       if (page.length < PAGE || stopped) break
+      page = await changesAfter(sql, { after: head, upTo, limit: PAGE })
     }
   }
 
@@ -127,7 +154,7 @@ export function createTail(options: {
       return head
     },
     get delayS() {
-      return held === undefined ? 0 : (performance.now() - held.since) / 1000
+      return delayS()
     },
     ring,
     async start() {
@@ -140,6 +167,7 @@ export function createTail(options: {
       clearTimeout(pacing)
       clearTimeout(recheck)
       await looking
+      await sql.end({ timeout: 1 })
     },
   }
 }

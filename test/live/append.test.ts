@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { fragment } from '../../src/db/piece.ts'
 import { openSql, type Sql, type Tx } from '../../src/db/sql.ts'
+import { fragment } from '../../src/db/sql-fragment.ts'
 import type { Change } from '../../src/stream/change.ts'
 import { append, commit, createWriter } from '../../src/stream/commit.ts'
 import { type Door, makeEvent, openDoor, openSecond } from '../ingest/sending.ts'
