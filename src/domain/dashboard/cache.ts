@@ -49,8 +49,7 @@ export function createDashboardCache(): DashboardCache {
     const newest = await newestCompleteChange(db)
     const bounds = await logBounds(db)
     const isWhole =
-      seq !== undefined &&
-      (bounds === null ? seq === 0 : bounds.first <= seq + 1 && seq <= bounds.last)
+      seq !== undefined && (bounds === null ? seq === 0 : bounds.first <= seq + 1 && seq <= bounds.last)
     if (!isWhole) {
       known.clear()
       await read(db, null)
