@@ -14,8 +14,8 @@ const PHONE = 640
 export interface Tooltip {
   element: HTMLElement
   hide(): void
-  /** Returns the curve nearest to the cursor; null when it is over another plot. */
-  update(u: uPlot, lines: readonly Line[], focused: string | null): { near: string | null; here: boolean }
+  /** `here`: the pointer is in this plot. Returns the curve nearest to it; null when it is in another one. */
+  update(u: uPlot, lines: readonly Line[], focused: string | null, here: boolean): string | null
 }
 
 interface Row {
@@ -62,13 +62,12 @@ export function createTooltip(
   return {
     element,
     hide,
-    update(u, lines, focused) {
+    update(u, lines, focused, here) {
       const { left, top } = u.cursor
-      const here = u.over.matches(':hover') && top !== undefined && top >= 0
       const seen = here ? lines : lines.filter(({ name }) => name === focused)
       if (left === undefined || left < 0 || seen.length === 0) {
         hide()
-        return { near: null, here }
+        return null
       }
       const at = u.posToVal(left, 'x')
       const pixel = Math.abs(u.posToVal(left + 1, 'x') - at)
@@ -94,7 +93,7 @@ export function createTooltip(
       if (rows.length === 0) hide()
       else if (here) placeOutside(element, u, left)
       else placeInside(element, u, left)
-      return { near: near?.line.name ?? null, here }
+      return near?.line.name ?? null
     },
   }
 }

@@ -10,6 +10,7 @@ import { PLOT_HEIGHT } from './plot-height.ts'
 import { markNonFinite } from './plot-marks.ts'
 import { svgOf } from './plot-svg.ts'
 import { createTooltip } from './plot-tooltip.ts'
+import { pointerIn } from './pointer.ts'
 
 /** One plot on a canvas. Knows curves and pixels; where they come from is its owner's business. */
 export interface PlotOptions {
@@ -87,6 +88,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
   const colour = (name: string): string => options.colourOf(name, options.theme)
   let shown: readonly Line[] = lines
   let dragged = false
+  let inside = false
   let ranges: Ranges = { x: undefined, y: [null, null] }
   const tip = createTooltip(options.title, options.x, options.unit, colour)
 
@@ -117,6 +119,16 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
     const from = low !== null && (!options.log || low > 0) ? low : (least as number)
     const to = high !== null && (!options.log || high > 0) ? high : (most as number)
     return from < to ? [from, to] : [least as number, most as number]
+  }
+  // A plot that is built or moved under a resting pointer gets no event from the browser.
+  const followPointer = (u: uPlot): void => {
+    const at = pointerIn(u.over)
+    if (at === null && !inside) tip.hide()
+    else {
+      inside = at !== null
+      u.setCursor(at ?? { left: -10, top: -10 })
+      if (at === null) options.onNear(null)
+    }
   }
   const plot: uPlot = new uPlot(
     {
@@ -186,13 +198,21 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
         ],
         setCursor: [
           (u) => {
-            const { near, here } = tip.update(u, shown, options.focused())
+            const here = inside && (u.cursor.left ?? -1) >= 0
+            const near = tip.update(u, shown, options.focused(), here)
             if (here) options.onNear(near)
           },
         ],
+        setSize: [(u) => u.status === 1 && followPointer(u)],
         draw: [(u) => markNonFinite(u, shown, colour)],
         // Of a dialog nothing outside is seen, and nothing of a chart that is cut off by its box.
-        ready: [(u) => (u.root.closest('dialog') ?? document.body).append(tip.element)],
+        ready: [
+          (u) => {
+            const page = u.root.closest('dialog') ?? document.body
+            page.append(tip.element)
+            followPointer(u)
+          },
+        ],
       },
     },
     [
@@ -203,7 +223,11 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
     ] as unknown as uPlot.AlignedData,
     root,
   )
-  addEventListener('scroll', tip.hide, { capture: true, passive: true })
+  // A log that scrolls elsewhere on the page moves no chart.
+  const onScroll = ({ target }: Event): void => {
+    if (plot.status === 1 && target instanceof Node && target.contains(root)) followPointer(plot)
+  }
+  addEventListener('scroll', onScroll, { capture: true, passive: true })
   // A canvas does not draw its text again by itself when the font arrives.
   let gone = false
   if (document.fonts.status === 'loading')
@@ -213,7 +237,13 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
   plot.over.addEventListener('mousedown', () => {
     dragged = true
   })
+  // In the capture phase: uPlot's own listener on this element calls `setCursor`, which reads it.
+  const enter = (): void => {
+    inside = true
+  }
+  plot.over.addEventListener('mousemove', enter, { capture: true })
   plot.over.addEventListener('mouseleave', () => {
+    inside = false
     tip.hide()
     options.onNear(null)
   })
@@ -250,7 +280,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
     destroy: () => {
       gone = true
       tip.element.remove()
-      removeEventListener('scroll', tip.hide, { capture: true })
+      removeEventListener('scroll', onScroll, { capture: true })
       plot.destroy()
     },
   }
