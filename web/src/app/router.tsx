@@ -14,6 +14,7 @@ import { links } from '../lib/links.ts'
 import { readLogSearch } from '../lib/log-search.ts'
 import { batchQuery, fieldsQuery, jobsQuery, meQuery, projectQuery } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
+import { readSweepSearch } from '../lib/sweep-search.ts'
 import { readTableSearch } from '../lib/table-search.ts'
 import { readJobsSearch } from '../pages/batch/jobs-search.ts'
 import { readJobSearch } from '../pages/job/search.ts'
@@ -158,6 +159,12 @@ const logs = createRoute({
   validateSearch: only(readLogSearch),
   component: page(() => import('../pages/batch/logs.tsx'), 'BatchLogs'),
 })
+const sweep = createRoute({
+  getParentRoute: () => batch,
+  path: '/sweep',
+  validateSearch: only(readSweepSearch),
+  component: page(() => import('../sweeps/sweep.tsx'), 'BatchSweep'),
+})
 const resources = createRoute({
   getParentRoute: () => batch,
   path: '/resources',
@@ -262,7 +269,7 @@ export const router = createRouter({
     project,
     members,
     rules,
-    batch.addChildren([charts, jobs, logs, resources, environment, timeline, delivery, job]),
+    batch.addChildren([charts, jobs, sweep, logs, resources, environment, timeline, delivery, job]),
     hosts,
     host,
     compare,

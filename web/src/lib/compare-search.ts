@@ -12,6 +12,8 @@ export interface CompareSearch extends Pick<ChartSearch, (typeof CURVES)[number]
   axes?: string[]
   /** Part of an axis: jobs outside of it are left out everywhere. */
   brush?: Record<string, [number, number]>
+  /** Scales of axes that the reader chose; the data choose the others. */
+  scales?: Record<string, 'log' | 'linear'>
   /** Columns of the scatter. */
   sx?: string
   sy?: string
@@ -34,6 +36,8 @@ export function readCompareSearch(given: Record<string, unknown>): CompareSearch
   if (sx) found.sx = sx
   if (sy) found.sy = sy
   if (brush) found.brush = brush
+  const scales = scalesIn(given.scales)
+  if (scales) found.scales = scales
   for (const name of ['logx', 'logy'] as const) if (given[name] === true) found[name] = true
   const curves = readChartSearch(given)
   return Object.assign(
@@ -42,7 +46,7 @@ export function readCompareSearch(given: Record<string, unknown>): CompareSearch
   )
 }
 
-function brushIn(value: unknown): Record<string, [number, number]> | undefined {
+export function brushIn(value: unknown): Record<string, [number, number]> | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   const found: [string, [number, number]][] = []
   for (const [name, range] of Object.entries(value)) {
@@ -50,5 +54,13 @@ function brushIn(value: unknown): Record<string, [number, number]> | undefined {
     const [from, to] = range.map(Number)
     if (from !== undefined && to !== undefined && to > from) found.push([name, [from, to]])
   }
+  return found.length === 0 ? undefined : Object.fromEntries(found)
+}
+
+export function scalesIn(value: unknown): Record<string, 'log' | 'linear'> | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  const found = Object.entries(value).filter(
+    (one): one is [string, 'log' | 'linear'] => one[1] === 'log' || one[1] === 'linear',
+  )
   return found.length === 0 ? undefined : Object.fromEntries(found)
 }

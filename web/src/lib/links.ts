@@ -2,6 +2,7 @@ import { linkOptions } from '@tanstack/react-router'
 import { batchAt } from './api/batches.ts'
 import type { ChartSearch } from './charts/search.ts'
 import { type CompareSearch, readCompareSearch } from './compare-search.ts'
+import type { SweepSearch } from './sweep-search.ts'
 import { readTableSearch, type TableSearch } from './table-search.ts'
 
 /** Every address of the page, in one place. */
@@ -33,6 +34,8 @@ export const links = {
     linkOptions({ to: '/b/$batchId/logs', params: { batchId }, search: { line } }),
   timeline: (batchId: string) => linkOptions({ to: '/b/$batchId/timeline', params: { batchId } }),
   delivery: (batchId: string) => linkOptions({ to: '/b/$batchId/delivery', params: { batchId } }),
+  sweep: (batchId: string, search: SweepSearch = {}) =>
+    linkOptions({ to: '/b/$batchId/sweep', params: { batchId }, search }),
   resources: (batchId: string) =>
     linkOptions({ to: '/b/$batchId/resources', params: { batchId }, search: {} }),
   environment: (batchId: string, other?: string) =>

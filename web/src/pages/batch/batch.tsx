@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, Outlet, useParams, useRouterState } from '@tanstack/react-router'
-import { memo, useEffect, useMemo, useRef } from 'react'
+import { memo, useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import { fetchBatch, fetchLog, metricsOf, resourcesOf, restoreBatch } from '../../lib/api/batches.ts'
 import { errorText, Refusal } from '../../lib/api/request.ts'
 import { links } from '../../lib/links.ts'
@@ -12,7 +12,7 @@ import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { takeIn } from './arrivals.ts'
-import { createBatchContext, InBatch } from './context.ts'
+import { createBatchContext, InBatch, useBatchContext } from './context.ts'
 import { takeInControl } from './control.ts'
 import { Failures } from './failures.tsx'
 import { BatchHeader } from './header.tsx'
@@ -104,9 +104,14 @@ function Header({ batchId }: { batchId: string }) {
   return batch && <BatchHeader batch={batch} />
 }
 
+/** Fewer jobs are compared well enough by their curves. */
+const SWEEP_JOBS = 4
+
 /** On a phone not all of them are in sight: the one that is open is brought there. */
 const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeline: boolean }) {
   const tabs = useRef<HTMLElement>(null)
+  const { jobs } = useBatchContext()
+  const sweep = useSyncExternalStore(jobs.onIds, () => jobs.ids().length >= SWEEP_JOBS)
   const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname })
   // biome-ignore lint/correctness/useExhaustiveDependencies: at each page
   useEffect(() => {
@@ -125,6 +130,11 @@ const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeli
       <Link {...links.jobs(batchId)} {...tab} activeOptions={{ includeSearch: false }}>
         Jobs
       </Link>
+      {sweep && (
+        <Link {...links.sweep(batchId)} {...tab} activeOptions={{ includeSearch: false }}>
+          Sweep
+        </Link>
+      )}
       <Link {...links.logs(batchId)} {...tab} activeOptions={{ includeSearch: false }}>
         Logs
       </Link>

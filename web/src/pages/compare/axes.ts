@@ -11,14 +11,29 @@ export interface Axis {
   at: (row: Compared) => number | undefined
   low: number
   high: number
+  /** Drawn on a log scale. */
+  log: boolean
+}
+
+/** Scales that the reader chose, by axis; the data choose the others. */
+export type Scales = Readonly<Record<string, 'log' | 'linear'>>
+
+// Every axis asks every job for its parameters, and the objects never change.
+const flattened = new WeakMap<object, Record<string, unknown>>()
+function flatOf(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const known = flattened.get(value)
+  if (known !== undefined) return known
+  const found = flat(value)
+  flattened.set(value, found)
+  return found
 }
 
 function said({ job, batch }: Compared, id: string): unknown {
   const name = id.slice(id.indexOf('.') + 1)
   if (id.startsWith('param.'))
-    return name === 'model' || name === 'dataset' ? job[name] : flat(job.params)[name]
+    return name === 'model' || name === 'dataset' ? job[name] : flatOf(job.params)[name]
   if (id.startsWith('last.')) return job.latest[name]
-  if (id.startsWith('final.')) return flat(job.metrics)[name]
+  if (id.startsWith('final.')) return flatOf(job.metrics)[name]
   switch (id) {
     case 'batch':
       return batch.id
@@ -44,9 +59,9 @@ export function axesOf(rows: readonly Compared[]): Axis[] {
   for (const { job } of rows) {
     if (job.model !== null) params.add('model')
     if (job.dataset !== null) params.add('dataset')
-    for (const name of Object.keys(flat(job.params))) params.add(name)
+    for (const name of Object.keys(flatOf(job.params))) params.add(name)
     for (const name of Object.keys(job.latest)) if (name !== 'epoch') last.add(name)
-    for (const name of Object.keys(flat(job.metrics))) final.add(name)
+    for (const name of Object.keys(flatOf(job.metrics))) final.add(name)
   }
   const ids: [string, string][] = [
     ...[...params].sort().map((name): [string, string] => [`param.${name}`, name]),
@@ -71,7 +86,7 @@ function axisOf(rows: readonly Compared[], id: string, title: string): Axis | un
       const value = said(row, id)
       return value === undefined || value === null ? undefined : Number(value)
     }
-    return { id, title, words: null, at, low, high }
+    return { id, title, words: null, at, low, high, log: suitsLog(finite) }
   }
   const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
   const words = [...new Set(values.map(text))].sort()
@@ -80,7 +95,48 @@ function axisOf(rows: readonly Compared[], id: string, title: string): Axis | un
     const value = said(row, id)
     return value === undefined || value === null ? undefined : place.get(text(value))
   }
-  return { id, title, words, at, low: 0, high: Math.max(1, words.length - 1) }
+  return { id, title, words, at, low: 0, high: Math.max(1, words.length - 1), log: false }
+}
+
+/** Decades that values must span for a log scale by default. */
+const LOG_DECADES = 2
+/** Share of the log range that the middle half of the distinct values must span. */
+const EVEN = 0.2
+
+/** Whether a log scale is the better default: all values positive, over two decades or more, spread evenly in log. */
+export function suitsLog(values: readonly number[]): boolean {
+  if (values.length === 0 || values.some((value) => value <= 0)) return false
+  const logs = [...new Set(values)].map(Math.log10).sort((a, b) => a - b)
+  const at = (share: number): number => logs[Math.round((logs.length - 1) * share)] ?? 0
+  const range = at(1) - at(0)
+  // 0.1 to 0.001 in floating point is a hair less than two decades.
+  return range > LOG_DECADES - 1e-9 && at(0.75) - at(0.25) >= EVEN * range
+}
+
+/** Whether an axis can have a log scale. */
+export const canBeLog = (axis: Axis): boolean => axis.words === null && axis.low > 0 && axis.high > axis.low
+
+/** The axes with the scales that the reader chose. */
+export const withScales = (axes: readonly Axis[], scales: Scales | undefined): readonly Axis[] =>
+  axes.map((axis) => {
+    const chosen = scales?.[axis.id]
+    return chosen === undefined ? axis : { ...axis, log: chosen === 'log' && canBeLog(axis) }
+  })
+
+/** Position of a value between the ends of its axis, 0 to 1; NaN where the axis cannot show it. */
+export function shareOf(axis: Axis, value: number | undefined): number {
+  if (value === undefined || !Number.isFinite(value)) return Number.NaN
+  if (axis.high === axis.low) return 0.5
+  if (!axis.log) return (value - axis.low) / (axis.high - axis.low)
+  return value > 0 ? Math.log(value / axis.low) / Math.log(axis.high / axis.low) : Number.NaN
+}
+
+/** The value at a position of 0 to 1. The ends are exact, so that a brush to the end keeps the job that is there. */
+export function valueAt(axis: Axis, share: number): number {
+  if (share <= 0) return axis.low
+  if (share >= 1) return axis.high > axis.low ? axis.high : axis.low + 1
+  if (axis.log) return axis.low * (axis.high / axis.low) ** share
+  return axis.low + share * (axis.high - axis.low || 1)
 }
 
 /** Whether the jobs differ in it. */
@@ -92,6 +148,10 @@ export function standardAxes(axes: readonly Axis[], metric: string | undefined):
   const params = axes.filter((axis) => axis.id.startsWith('param.') && differs(axis)).map((axis) => axis.id)
   return [...params.slice(0, 6), ...(metric === undefined ? [] : [`last.${metric}`])]
 }
+
+/** The metric to begin with, by its name without `last.` or `final.`. */
+export const standardMetric = (names: readonly string[]): string | undefined =>
+  ['val_loss', 'val/loss', 'loss', 'train_loss'].find((one) => names.includes(one)) ?? names[0]
 
 /** Whether a job lies within every part that is brushed. */
 export const within = (

@@ -1,5 +1,5 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useEffect, useMemo, useRef } from 'react'
+import { useCallback, useEffect, useMemo, useRef } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { coloursAmong } from '../../lib/charts/colours.ts'
@@ -9,17 +9,20 @@ import { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
 import { pin } from '../../lib/pins.ts'
 import { changed, type SearchChange } from '../../lib/search-change.ts'
+import { useTheme } from '../../lib/theme.ts'
 import { some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { PinView } from '../../ui/pin-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
-import { axesOf, differs, standardAxes, within } from './axes.ts'
+import { axesOf, differs, standardAxes, standardMetric, within, withScales } from './axes.ts'
 import { BestEpochs } from './best.tsx'
 import { Curves } from './curves.tsx'
 import { Differences } from './differences.tsx'
+import { LogAxes } from './log-axes.tsx'
 import { Parallel } from './parallel.tsx'
 import { Scatter } from './scatter.tsx'
+import { Toggles } from './toggles.tsx'
 import {
   type Compared,
   type Comparison,
@@ -100,15 +103,18 @@ function Shown({
   names.current = all
   useLivePoints(batches, view.bus)
   const source = useComparedSource(rows.length === 0 ? NONE : rows)
-  const axes = useMemo(() => axesOf(rows), [rows])
+  const axes = useMemo(() => withScales(axesOf(rows), search.scales), [rows, search.scales])
   const series = axes.filter((axis) => axis.id.startsWith('last.')).map((axis) => axis.id.slice(5))
-  const metric =
-    search.keys?.[0] ??
-    ['val_loss', 'val/loss', 'loss', 'train_loss'].find((one) => series.includes(one)) ??
-    series[0]
+  const metric = search.keys?.[0] ?? standardMetric(series)
   const keys = search.keys ?? (metric === undefined ? [] : [metric])
   const chosen = search.axes ?? standardAxes(axes, metric)
-  const shownAxes = chosen.flatMap((id) => axes.find((axis) => axis.id === id) ?? [])
+  const shownIds = chosen.join('\n')
+  const shownAxes = useMemo(
+    () => shownIds.split('\n').flatMap((id) => axes.find((axis) => axis.id === id) ?? []),
+    [axes, shownIds],
+  )
+  const theme = useTheme()
+  const strokeOf = useCallback((row: Compared) => view.colourOf(row.name, theme), [view, theme])
   const kept = useMemo(
     () => rows.filter((row) => within(row, axes, search.brush ?? {})),
     [rows, axes, search.brush],
@@ -169,6 +175,7 @@ function Shown({
           on={chosen}
           onChange={(next) => change({ axes: next })}
         />
+        <LogAxes axes={shownAxes} scales={search.scales} onChange={(scales) => change({ scales })} />
         {shownAxes.length < 2 ? (
           <p className="text-muted">Choose two axes or more.</p>
         ) : (
@@ -178,7 +185,8 @@ function Shown({
             axes={shownAxes}
             brush={search.brush ?? {}}
             onBrush={(brush) => change({ brush: { ...brush } })}
-            {...view}
+            strokeOf={strokeOf}
+            focus={view.focus}
           />
         )}
       </section>
@@ -237,35 +245,6 @@ function Shown({
         </section>
       )}
       <Differences batches={batches} rows={rows} />
-    </div>
-  )
-}
-
-/** Which of many are on; in the order in which they were chosen. */
-function Toggles(props: {
-  label: string
-  options: readonly (readonly [string, string])[]
-  on: readonly string[]
-  onChange: (on: string[]) => void
-}) {
-  const { on, onChange } = props
-  return (
-    <div
-      role="group"
-      aria-label={props.label}
-      className="flex max-h-24 flex-wrap gap-1 overflow-y-auto p-0.5"
-    >
-      {props.options.map(([id, title]) => (
-        <button
-          key={id}
-          type="button"
-          aria-pressed={on.includes(id)}
-          className={`rounded-full border px-2 text-xs ${on.includes(id) ? 'border-accent bg-accent-soft' : 'border-line text-muted hover:bg-hover'}`}
-          onClick={() => onChange(on.includes(id) ? on.filter((one) => one !== id) : [...on, id])}
-        >
-          {title}
-        </button>
-      ))}
     </div>
   )
 }

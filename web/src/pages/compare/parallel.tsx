@@ -1,36 +1,39 @@
-import { useEffect, useRef, useState } from 'react'
-import type { ColourOf } from '../../lib/charts/colours.ts'
-import { type Focus, useFocused } from '../../lib/live/focus.ts'
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import type { Focus } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'
-import { number, some } from '../../lib/words.ts'
+import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import type { Axis } from './axes.ts'
+import { AxisLine } from './parallel-axis.tsx'
+import { drawLines, H, heightsOf, type Lines, nearestLine, pathOf } from './parallel-lines.ts'
 import type { Compared } from './use-compared.ts'
 
-const H = 240
-const TOP = 26
-const FOOT = 22
 /** Between axes, at least and at most. */
 const STEP = 150
 const MAX_STEP = 320
 const SIDE = 70
-const HALF = 12
 
 type Brush = Readonly<Record<string, [number, number]>>
 
-/** One line a job over the axes; a part of an axis that is brushed keeps the jobs within it, everywhere on the page. */
+/**
+ * One line per job over the axes; brushing a part of an axis keeps the jobs within it, everywhere on the page. The lines
+ * are on a canvas, which draws 10,000 of them in a fraction of a second; axes, brushes and the line under the pointer
+ * are SVG above it.
+ */
 export function Parallel(props: {
   rows: readonly Compared[]
   kept: ReadonlySet<string>
   axes: readonly Axis[]
   brush: Brush
   onBrush: (brush: Brush) => void
-  colourOf: ColourOf
+  /** Changes only when a colour changes: the lines are drawn again. */
+  strokeOf: (row: Compared) => string
   focus: Focus
 }) {
-  const { rows, kept, axes, brush, onBrush, colourOf, focus } = props
+  const { rows, kept, axes, brush, onBrush, strokeOf, focus } = props
   const theme = useTheme()
   const box = useRef<HTMLDivElement>(null)
+  const canvas = useRef<HTMLCanvasElement>(null)
   const [room, setRoom] = useState(0)
   useEffect(() => {
     const at = box.current
@@ -41,10 +44,30 @@ export function Parallel(props: {
   }, [])
   const step = Math.max(STEP, Math.min(MAX_STEP, Math.floor((room - SIDE * 2) / (axes.length - 1))))
   const width = SIDE * 2 + step * (axes.length - 1)
-  const x = (i: number): number => SIDE + step * i
-  const lacking = rows.filter((row) =>
-    axes.some((axis) => !Number.isFinite(axis.at(row) ?? Number.NaN)),
-  ).length
+  const heights = useMemo(() => heightsOf(rows, axes), [rows, axes])
+  const lines = useMemo(
+    (): Lines => ({ rows, kept, heights, xs: axes.map((_, i) => SIDE + step * i) }),
+    [rows, kept, heights, axes, step],
+  )
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes what the style says
+  useEffect(() => {
+    const at = canvas.current
+    if (at === null || room === 0) return
+    const faint = getComputedStyle(at).getPropertyValue('--line').trim()
+    drawLines(at, width, lines, { of: strokeOf, faint })
+    at.dataset.lines = String(kept.size)
+  }, [lines, width, room, strokeOf, kept, theme])
+  const lacking = useMemo(() => {
+    let n = 0
+    for (let at = 0; at < heights.length; at += axes.length)
+      if (heights.subarray(at, at + axes.length).some(Number.isNaN)) n++
+    return n
+  }, [heights, axes.length])
+  const onHover = (event: React.PointerEvent<SVGSVGElement>): void => {
+    const at = event.currentTarget.getBoundingClientRect()
+    const n = nearestLine(lines, event.clientX - at.left, event.clientY - at.top)
+    focus.set(rows[n]?.name ?? null)
+  }
   return (
     <figure className="flex flex-col gap-1">
       <div
@@ -55,49 +78,36 @@ export function Parallel(props: {
         role="region"
         aria-label="Parallel coordinates"
       >
-        <svg
-          viewBox={`0 0 ${width} ${H}`}
-          width={width}
-          height={H}
-          className="max-w-none select-none"
-          role="img"
-          aria-label={`${some(kept.size, 'job')} of ${rows.length} over ${some(axes.length, 'axis', 'axes')}`}
-          data-parallel
-        >
-          <g fill="none">
-            {rows
-              .filter((row) => !kept.has(row.name))
-              .map((row) => (
-                <path key={row.name} d={pathOf(row, axes, x)} stroke="var(--line)" strokeWidth="1" />
-              ))}
-            {rows
-              .filter((row) => kept.has(row.name))
-              .map((row) => (
-                <Line
-                  key={row.name}
-                  name={row.name}
-                  d={pathOf(row, axes, x)}
-                  colour={colourOf(row.name, theme)}
-                  thin={kept.size > 60}
-                  focus={focus}
-                />
-              ))}
-          </g>
-          {axes.map((axis, i) => (
-            <AxisLine
-              key={axis.id}
-              axis={axis}
-              x={x(i)}
-              part={brush[axis.id]}
-              onPart={(part) => {
-                const { [axis.id]: _, ...rest } = brush
-                onBrush(part === undefined ? rest : { ...rest, [axis.id]: part })
-              }}
-            />
-          ))}
-        </svg>
+        <div className="relative" style={{ width, height: H }}>
+          <canvas ref={canvas} className="absolute inset-0" style={{ width, height: H }} />
+          <svg
+            viewBox={`0 0 ${width} ${H}`}
+            width={width}
+            height={H}
+            className="absolute inset-0 max-w-none select-none"
+            role="img"
+            aria-label={`${some(kept.size, 'job')} of ${rows.length} over ${some(axes.length, 'axis', 'axes')}`}
+            data-parallel
+            onPointerMove={onHover}
+            onPointerLeave={() => focus.set(null)}
+          >
+            <FocusedLine lines={lines} focus={focus} strokeOf={strokeOf} />
+            {axes.map((axis, i) => (
+              <AxisLine
+                key={axis.id}
+                axis={axis}
+                x={SIDE + step * i}
+                part={brush[axis.id]}
+                onPart={(part) => {
+                  const { [axis.id]: _, ...rest } = brush
+                  onBrush(part === undefined ? rest : { ...rest, [axis.id]: part })
+                }}
+              />
+            ))}
+          </svg>
+        </div>
       </div>
-      <figcaption className="flex flex-wrap items-center gap-2 text-xs text-muted">
+      <figcaption className="flex min-h-7 flex-wrap items-center gap-2 text-xs text-muted">
         <span data-kept>
           {kept.size} of {some(rows.length, 'job')}
         </span>
@@ -107,120 +117,27 @@ export function Parallel(props: {
         {Object.keys(brush).length > 0 ? (
           <Button onClick={() => onBrush({})}>Clear the brush</Button>
         ) : (
-          <span>drag along an axis to keep a part of the jobs</span>
+          <span>Drag along an axis to select jobs.</span>
         )}
+        <FocusedName focus={focus} />
       </figcaption>
     </figure>
   )
 }
 
-function Line(props: { name: string; d: string; colour: string; thin: boolean; focus: Focus }) {
-  const lit = useFocused(props.focus, props.name)
-  return (
-    <path
-      d={props.d}
-      stroke={props.colour}
-      strokeWidth={lit ? 3 : props.thin ? 1 : 1.5}
-      strokeOpacity={lit ? 1 : 0.75}
-      onPointerEnter={() => props.focus.set(props.name)}
-      onPointerLeave={() => props.focus.set(null)}
-    >
-      <title>{props.name}</title>
-    </path>
-  )
+const useFocusedName = (focus: Focus): string | null => useSyncExternalStore(focus.on, focus.get)
+
+/** The line of the job under the pointer, here or in a table of the page. */
+function FocusedLine(props: { lines: Lines; focus: Focus; strokeOf: (row: Compared) => string }) {
+  const { lines, strokeOf } = props
+  const name = useFocusedName(props.focus)
+  const n = name === null ? -1 : lines.rows.findIndex((row) => row.name === name)
+  const row = lines.rows[n]
+  if (row === undefined) return null
+  return <path d={pathOf(lines, n)} fill="none" stroke={strokeOf(row)} strokeWidth="3" />
 }
 
-const heightOf = (axis: Axis, value: number): number =>
-  H - FOOT - ((value - axis.low) / (axis.high - axis.low || 1)) * (H - TOP - FOOT)
-const valueAt = (axis: Axis, y: number): number =>
-  axis.low +
-  ((H - FOOT - Math.max(TOP, Math.min(H - FOOT, y))) / (H - TOP - FOOT)) * (axis.high - axis.low || 1)
-
-function pathOf(row: Compared, axes: readonly Axis[], x: (i: number) => number): string {
-  let path = ''
-  let broken = true
-  for (const [i, axis] of axes.entries()) {
-    const value = axis.at(row)
-    if (value === undefined || !Number.isFinite(value)) {
-      broken = true
-      continue
-    }
-    path += `${broken ? 'M' : 'L'}${x(i)},${heightOf(axis, value).toFixed(1)}`
-    broken = false
-  }
-  return path
+function FocusedName({ focus }: { focus: Focus }) {
+  const name = useFocusedName(focus)
+  return name === null ? null : <span className="font-medium text-ink">{name}</span>
 }
-
-function AxisLine(props: {
-  axis: Axis
-  x: number
-  part: [number, number] | undefined
-  onPart: (part: [number, number] | undefined) => void
-}) {
-  const { axis, x, part, onPart } = props
-  const [drag, setDrag] = useState<[number, number] | null>(null)
-  const from = useRef(0)
-  const shown = drag ?? part
-  const yOf = (event: React.PointerEvent<SVGRectElement>): number => {
-    const box = event.currentTarget.ownerSVGElement?.getBoundingClientRect()
-    return box === undefined ? 0 : ((event.clientY - box.top) / box.height) * H
-  }
-  const partTo = (event: React.PointerEvent<SVGRectElement>): [number, number] => {
-    const [a, b] = [valueAt(axis, from.current), valueAt(axis, yOf(event))]
-    return [Math.min(a, b), Math.max(a, b)]
-  }
-  const said =
-    axis.words === null ? [number(axis.high), number(axis.low)] : [axis.words.at(-1), axis.words[0]]
-  return (
-    <g>
-      <line x1={x} x2={x} y1={TOP} y2={H - FOOT} stroke="var(--line-strong)" />
-      <text x={x} y={11} textAnchor="middle" fontSize="11" fill="var(--ink)">
-        {short(axis.title)}
-      </text>
-      <text x={x} y={TOP - 3} textAnchor="middle" fontSize="10" fill="var(--muted)">
-        {short(String(said[0]))}
-      </text>
-      <text x={x} y={H - FOOT + 12} textAnchor="middle" fontSize="10" fill="var(--muted)">
-        {short(String(said[1]))}
-      </text>
-      {shown && (
-        <rect
-          x={x - 7}
-          width={14}
-          y={heightOf(axis, shown[1])}
-          height={Math.max(2, heightOf(axis, shown[0]) - heightOf(axis, shown[1]))}
-          fill="var(--accent)"
-          fillOpacity="0.25"
-          stroke="var(--accent)"
-        />
-      )}
-      <rect
-        data-axis={axis.id}
-        x={x - HALF}
-        width={HALF * 2}
-        y={TOP - 4}
-        height={H - TOP - FOOT + 8}
-        fill="transparent"
-        className="cursor-crosshair touch-none"
-        onPointerDown={(event) => {
-          event.currentTarget.setPointerCapture(event.pointerId)
-          from.current = yOf(event)
-          setDrag([valueAt(axis, from.current), valueAt(axis, from.current)])
-        }}
-        onPointerMove={(event) => {
-          if (drag !== null) setDrag(partTo(event))
-        }}
-        onPointerUp={(event) => {
-          // A click removes the brush. Its end is reported here, because the last move may not have been rendered.
-          onPart(drag !== null && Math.abs(yOf(event) - from.current) > 4 ? partTo(event) : undefined)
-          setDrag(null)
-        }}
-        onPointerCancel={() => setDrag(null)}
-      >
-        <title>{`Drag to keep a part of ${axis.title}`}</title>
-      </rect>
-    </g>
-  )
-}
-
-const short = (text: string): string => (text.length > 20 ? `${text.slice(0, 19)}…` : text)

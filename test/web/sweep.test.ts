@@ -1,0 +1,110 @@
+import type { Browser, Page } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { eventsOf, settled } from './ran-batch.ts'
+import { recordedSweep, send, seriousFindings, visit } from './visit.ts'
+
+const RATES = [0.1, 0.03, 0.01, 0.003, 0.001, 0.0003]
+let app: TestApp
+let browser: Browser
+let ada: { token: string; cookie: string }
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  const reporter = await app.reporterToken(ada.token)
+  await send(app, reporter, recordedSweep('recorded'))
+  const rates = eventsOf('rates')
+  await send(app, reporter, [
+    rates('batch_start', 100, { experiment_type: 'sweep', n_total: RATES.length }),
+    ...RATES.flatMap((lr, i) => [
+      rates('job_start', 90 - i, { lr, layers: 2 }, `job${i}`),
+      rates('job_epoch', 50 - i, { epoch: 0, val_loss: 1 / lr }, `job${i}`),
+    ]),
+  ])
+  const few = eventsOf('few')
+  await send(app, reporter, [
+    few('batch_start', 100, { experiment_type: 'sweep', n_total: 3 }),
+    ...[1, 2, 3].map((seed) => few('job_start', 90, { seed }, `job${seed}`)),
+  ])
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const asAda = (options: { theme?: 'light' | 'dark'; width?: number } = {}) =>
+  visit(browser, { ...options, address: app.address, cookie: ada.cookie })
+const axesShown = (page: Page) =>
+  page.locator('[data-axis]').evaluateAll((all) => all.map((one) => one.getAttribute('data-axis')))
+const views = (page: Page) => page.getByRole('navigation', { name: 'Views of the batch' })
+
+test('a batch of more than three jobs has a Sweep tab: parameters that vary, then the metric, on the scales of the data', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/b/few')
+  await views(page).getByRole('link', { name: 'Jobs' }).waitFor()
+  expect(await views(page).getByRole('link', { name: 'Sweep' }).count()).toBe(0)
+  await page.goto('/b/rates')
+  await views(page).getByRole('link', { name: 'Sweep' }).click()
+  await page.locator('canvas[data-lines="6"]').waitFor()
+  expect(await axesShown(page)).toEqual(['param.lr', 'last.val_loss'])
+  const scale = page.getByRole('group', { name: 'Log scale' })
+  const lr = scale.getByRole('button', { name: 'lr', exact: true })
+  expect(await lr.getAttribute('aria-pressed')).toBe('true')
+  await lr.click()
+  await page.waitForURL(/scales=/)
+  await page.reload()
+  await page.locator('canvas[data-lines="6"]').waitFor()
+  expect(await lr.getAttribute('aria-pressed')).toBe('false')
+  // The best job comes first: the loss falls with the rate.
+  expect(await page.locator('tr[data-job]').first().getAttribute('data-job')).toBe('job0')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a brush selects jobs, Show only keeps them by their ids in the address, and a link restores them', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/b/rates/sweep')
+  await page.locator('canvas[data-lines="6"]').waitFor()
+  await settled(page)
+  const axis = await page.locator('[data-axis="param.lr"]').boundingBox()
+  if (axis === null) throw new Error('the axis has no place')
+  const x = axis.x + axis.width / 2
+  await page.mouse.move(x, axis.y + 1)
+  await page.mouse.down()
+  // On the log axis the upper 45 % hold the three great rates; on a linear one they would hold one.
+  await page.mouse.move(x, axis.y + axis.height * 0.45, { steps: 4 })
+  await page.mouse.up()
+  await page.locator('[data-kept]', { hasText: '3 of 6 jobs' }).waitFor()
+  await page.locator('canvas[data-lines="3"]').waitFor()
+  await expect.poll(() => page.locator('tr[data-job]').count()).toBe(3)
+  await page.getByRole('button', { name: 'Show only 3 jobs' }).click()
+  await page.waitForURL(/jobs=/)
+  const other = await asAda()
+  await other.page.goto(page.url())
+  await other.page.locator('[data-kept]', { hasText: '3 of 3 jobs' }).waitFor()
+  expect((await other.page.locator('tr[data-job]').allTextContents()).length).toBe(3)
+  await other.page.getByRole('button', { name: 'Show all jobs' }).click()
+  await other.page.locator('[data-kept]', { hasText: '6 of 6 jobs' }).waitFor()
+  expect([...complaints, ...other.complaints]).toEqual([])
+  await context.close()
+  await other.context.close()
+})
+
+test.each([
+  ['light', 390],
+  ['dark', 1440],
+] as const)('axe finds nothing serious on the Sweep tab in %s colours at %i pixels, and nothing is wider than the page', async (theme, width) => {
+  const { page, context, complaints } = await asAda({ theme, width })
+  await page.goto('/b/recorded/sweep')
+  await page.locator('canvas[data-lines="8"]').waitFor()
+  await settled(page)
+  if (process.env.SHOT) await page.screenshot({ path: `/tmp/sweep-${theme}-${width}.png` })
+  expect(await seriousFindings(page)).toEqual([])
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0)
+  expect(complaints).toEqual([])
+  await context.close()
+})

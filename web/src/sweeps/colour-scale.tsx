@@ -1,0 +1,24 @@
+import { useTheme } from '../lib/theme.ts'
+import { number } from '../lib/words.ts'
+import type { Axis } from '../pages/compare/axes.ts'
+import { viridis } from './viridis.ts'
+
+const STOPS = 10
+
+/** Which colour is which value. */
+export function ColourScale({ axis }: { axis: Axis }) {
+  const theme = useTheme()
+  const colours = Array.from({ length: STOPS + 1 }, (_, i) => viridis(i / STOPS, theme))
+  return (
+    <div className="flex h-7 items-center gap-2 text-xs text-muted">
+      <span>{number(axis.low)}</span>
+      <span
+        role="img"
+        aria-label={`Colours from ${number(axis.low)} to ${number(axis.high)}${axis.log ? ', log scale' : ''}`}
+        className="h-2.5 w-32 rounded"
+        style={{ backgroundImage: `linear-gradient(to right, ${colours.join(', ')})` }}
+      />
+      <span>{number(axis.high)}</span>
+    </div>
+  )
+}

@@ -1,0 +1,72 @@
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { links } from '../lib/links.ts'
+import type { Focus } from '../lib/live/focus.ts'
+import { number } from '../lib/words.ts'
+import type { Axis } from '../pages/compare/axes.ts'
+import type { Compared } from '../pages/compare/use-compared.ts'
+import { Button } from '../ui/controls.tsx'
+import { StatusBadge } from '../ui/status.tsx'
+import { Table } from '../ui/table.tsx'
+
+const FIRST = 20
+/** More rows would make the page slow; a brush reaches the others. */
+const MOST = 500
+
+/** The selected jobs, the best first, with their values on the axes. */
+export function SweepTable(props: {
+  batchId: string
+  /** The best last, as they are drawn. */
+  rows: readonly Compared[]
+  axes: readonly Axis[]
+  strokeOf: (row: Compared) => string
+  focus: Focus
+}) {
+  const { batchId, rows, axes, strokeOf, focus } = props
+  const [all, setAll] = useState(false)
+  const shown = rows.slice(-(all ? MOST : FIRST)).reverse()
+  if (rows.length === 0) return <p className="text-muted">No job is within the brush.</p>
+  return (
+    <div className="flex flex-col gap-1">
+      <Table heads={['Job', 'Status', ...axes.map((axis) => axis.title)]} label="Selected jobs">
+        {shown.map((row) => (
+          <tr
+            key={row.name}
+            data-job={row.name}
+            onPointerEnter={() => focus.set(row.name)}
+            onPointerLeave={() => focus.set(null)}
+          >
+            <td>
+              <span
+                className="mr-2 inline-block size-2.5 rounded-full"
+                style={{ background: strokeOf(row) }}
+                aria-hidden="true"
+              />
+              <Link {...links.job(batchId, row.job.id)} className="font-medium hover:underline">
+                {row.job.id}
+              </Link>
+            </td>
+            <td>
+              <StatusBadge status={row.job.status} />
+            </td>
+            {axes.map((axis) => (
+              <td key={axis.id}>{valueText(axis, axis.at(row))}</td>
+            ))}
+          </tr>
+        ))}
+      </Table>
+      {rows.length > FIRST && (
+        <Button look="quiet" className="self-start" onClick={() => setAll(!all)}>
+          {all
+            ? `Show the best ${FIRST}`
+            : rows.length > MOST
+              ? `Show the best ${MOST} of ${rows.length}`
+              : `Show all ${rows.length}`}
+        </Button>
+      )}
+    </div>
+  )
+}
+
+const valueText = (axis: Axis, value: number | undefined): string =>
+  value === undefined ? '–' : axis.words === null ? number(value) : (axis.words[value] ?? '–')

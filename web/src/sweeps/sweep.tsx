@@ -1,0 +1,197 @@
+import { getRouteApi, useNavigate } from '@tanstack/react-router'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { lessIsBetter } from '../lib/batch-query.ts'
+import { links } from '../lib/links.ts'
+import { batchStore, type JobStore } from '../lib/live/batches.ts'
+import { changed, type SearchChange } from '../lib/search-change.ts'
+import type { SweepSearch } from '../lib/sweep-search.ts'
+import { useTheme } from '../lib/theme.ts'
+import { some } from '../lib/words.ts'
+import { useBatchContext } from '../pages/batch/context.ts'
+import {
+  type Axis,
+  axesOf,
+  shareOf,
+  standardAxes,
+  standardMetric,
+  within,
+  withScales,
+} from '../pages/compare/axes.ts'
+import { LogAxes } from '../pages/compare/log-axes.tsx'
+import { Parallel } from '../pages/compare/parallel.tsx'
+import { Toggles } from '../pages/compare/toggles.tsx'
+import type { Compared } from '../pages/compare/use-compared.ts'
+import { Button, Choice } from '../ui/controls.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { ColourScale } from './colour-scale.tsx'
+import { SweepTable } from './sweep-table.tsx'
+import { viridis } from './viridis.ts'
+
+const route = getRouteApi('/b/$batchId/sweep')
+/** Of a sweep that runs, all lines are drawn again at most this often. */
+const REDRAW_MS = 1_000
+
+/** Which parameters lead to which results: one line per job over the parameters, coloured by a metric. */
+export function BatchSweep() {
+  const { batchId } = route.useParams()
+  const search = route.useSearch()
+  const navigate = useNavigate()
+  const latest = useRef(search)
+  useEffect(() => {
+    latest.current = search
+  })
+  const change = (next: SearchChange<SweepSearch>): void => {
+    // The address follows in a moment: what is chosen meanwhile adds to this.
+    latest.current = changed(latest.current, next)
+    void navigate({ ...links.sweep(batchId, latest.current), replace: true, resetScroll: false })
+  }
+  const { jobs: store, focus } = useBatchContext()
+  const jobs = useJobsEachSecond(store)
+  const theme = useTheme()
+  const rows = useMemo(() => {
+    const batch = batchStore.get(batchId)
+    const asked = search.jobs && new Set(search.jobs)
+    return batch === undefined
+      ? []
+      : jobs
+          .filter((job) => asked === undefined || asked.has(job.id))
+          .map((job): Compared => ({ name: job.id, batch, job }))
+  }, [jobs, batchId, search.jobs])
+  const axes = useMemo(
+    () => withScales(axesOf(rows), search.scales).filter((axis) => axis.id !== 'batch'),
+    [rows, search.scales],
+  )
+  const metrics = axes.filter(isResult)
+  const named = standardMetric(metrics.flatMap(({ id }) => (id.startsWith('last.') ? id.slice(5) : [])))
+  const metric =
+    metrics.find((axis) => axis.id === search.metric) ??
+    metrics.find((axis) => axis.id === `last.${named}`) ??
+    metrics[0]
+  const chosen = search.axes ?? [
+    ...standardAxes(axes, undefined).filter((id) => id !== metric?.id),
+    ...(metric === undefined ? [] : [metric.id]),
+  ]
+  const shownIds = chosen.join('\n')
+  const shownAxes = useMemo(
+    () => shownIds.split('\n').flatMap((id) => axes.find((axis) => axis.id === id) ?? []),
+    [axes, shownIds],
+  )
+  const ordered = useMemo(() => bestLast(rows, metric), [rows, metric])
+  const kept = useMemo(
+    () => ordered.filter((row) => within(row, axes, search.brush ?? {})),
+    [ordered, axes, search.brush],
+  )
+  const keptNames = useMemo(() => new Set(kept.map((row) => row.name)), [kept])
+  const strokeOf = useCallback(
+    (row: Compared) => {
+      const share = metric === undefined ? Number.NaN : shareOf(metric, metric.at(row))
+      return Number.isNaN(share) ? NO_VALUE : viridis(share, theme)
+    },
+    [metric, theme],
+  )
+  if (rows.length === 0) {
+    return (
+      <Notice title="No jobs to show">
+        {search.jobs === undefined ? (
+          <p>This page fills when the first job starts.</p>
+        ) : (
+          <Button onClick={() => change({ jobs: undefined })}>Show all jobs</Button>
+        )}
+      </Notice>
+    )
+  }
+  return (
+    <div className="flex flex-col gap-4 p-4">
+      <div className="flex flex-wrap items-end gap-3">
+        {metric && (
+          <>
+            <Choice
+              label="Colour by"
+              value={metric.id}
+              options={metrics.map((axis) => [axis.id, axis.title])}
+              onChange={(next) => change({ metric: next })}
+            />
+            <ColourScale axis={metric} />
+          </>
+        )}
+        {search.jobs && (
+          <span className="flex items-center gap-2 text-sm">
+            {some(rows.length, 'selected job')}
+            <Button onClick={() => change({ jobs: undefined, brush: undefined })}>Show all jobs</Button>
+          </span>
+        )}
+        {kept.length > 0 && kept.length < rows.length && kept.length <= MAX_IN_ADDRESS && (
+          <Button onClick={() => change({ jobs: kept.map((row) => row.name), brush: undefined })}>
+            Show only {some(kept.length, 'job')}
+          </Button>
+        )}
+      </div>
+      <Toggles
+        label="Axes"
+        options={axes.map((axis) => [axis.id, axis.title])}
+        on={chosen}
+        onChange={(next) => change({ axes: next })}
+      />
+      <LogAxes axes={shownAxes} scales={search.scales} onChange={(scales) => change({ scales })} />
+      {shownAxes.length < 2 ? (
+        <p className="text-muted">
+          {search.axes === undefined
+            ? 'No parameter differs between these jobs. Choose two axes or more to compare them.'
+            : 'Choose two axes or more.'}
+        </p>
+      ) : (
+        <Parallel
+          rows={ordered}
+          kept={keptNames}
+          axes={shownAxes}
+          brush={search.brush ?? {}}
+          onBrush={(brush) => change({ brush: { ...brush } })}
+          strokeOf={strokeOf}
+          focus={focus}
+        />
+      )}
+      <SweepTable batchId={batchId} rows={kept} axes={shownAxes} strokeOf={strokeOf} focus={focus} />
+    </div>
+  )
+}
+
+/** The ids of more jobs make an address that is too long to share. */
+const MAX_IN_ADDRESS = 100
+/** Jobs without a value of the metric; dashes and breaks are for axes without a value. */
+const NO_VALUE = '#8a8f96'
+
+const isResult = (axis: Axis): boolean =>
+  axis.words === null && !axis.id.startsWith('param.') && Number.isFinite(axis.low)
+
+/** By the metric, the best last, so that its line is drawn above the others. Jobs without a value come first. */
+function bestLast(rows: readonly Compared[], metric: Axis | undefined): readonly Compared[] {
+  if (metric === undefined) return rows
+  const sign = lessIsBetter(metric.id.slice(metric.id.indexOf('.') + 1)) ? -1 : 1
+  const place = ({ row }: { row: Compared }): number => {
+    const value = metric.at(row)
+    return value !== undefined && Number.isFinite(value) ? sign * value : Number.NEGATIVE_INFINITY
+  }
+  return rows
+    .map((row) => ({ row, at: place({ row }) }))
+    .sort((a, b) => (a.at === b.at ? 0 : a.at - b.at))
+    .map(({ row }) => row)
+}
+
+function useJobsEachSecond(store: JobStore) {
+  const [jobs, setJobs] = useState(store.all)
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    setJobs(store.all())
+    const end = store.onAny(() => {
+      timer ??= setTimeout(() => {
+        timer = undefined
+        setJobs(store.all())
+      }, REDRAW_MS)
+    })
+    return () => {
+      end()
+      clearTimeout(timer)
+    }
+  }, [store])
+  return jobs
+}
