@@ -102,7 +102,6 @@ test.each([
   await page.goto('/b/recorded/sweep')
   await page.locator('canvas[data-lines="8"]').waitFor()
   await settled(page)
-  if (process.env.SHOT) await page.screenshot({ path: `/tmp/sweep-${theme}-${width}.png` })
   expect(await seriousFindings(page)).toEqual([])
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0)
   expect(complaints).toEqual([])
