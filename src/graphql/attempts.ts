@@ -94,7 +94,7 @@ builder.objectFields(JobType, (t) => ({
       if (span === undefined) return null
       const asked = drawingOf(drawing)
       if (asked.x !== 'epoch')
-        throw new Problem('invalid_query', { detail: 'Attempts are drawn over epochs alone' })
+        throw new Problem('invalid_query', { detail: 'Attempts have series over epochs only' })
       const { series, complete } = await pointsOf(context.db, row, span, keys ?? undefined)
       const shown = series.flatMap((one): Metric[] => {
         const drawn = drawSeries(one, asked)

@@ -100,8 +100,8 @@ test('administrators are made and unmade, but the last one stays', async () => {
   expect(await role()).toBe('admin')
   await user(['unmake-admin', 'promoted@example.org'])
   expect(await role()).toBe('user')
-  await expect(user(['unmake-admin', 'first@example.org'])).rejects.toThrow('last administrator must stay')
-  await expect(user(['disable', 'first@example.org'])).rejects.toThrow('last administrator must stay')
+  await expect(user(['unmake-admin', 'first@example.org'])).rejects.toThrow('one administrator must remain')
+  await expect(user(['disable', 'first@example.org'])).rejects.toThrow('one administrator must remain')
   const actions = (await auditOf(person.id)).map((entry: { action: string }) => entry.action)
   expect(actions.filter((action: string) => action === 'user.role_changed')).toHaveLength(2)
 })
@@ -189,7 +189,7 @@ test('it works over the embedded database, beside the server that runs it and wi
     expect((await post('login', reset.out.trim())).status).toBe(200)
     const wrong = await runCli(['user', 'disable', 'you@example.com'], settings).ended
     expect(wrong.code).toBe(1)
-    expect(wrong.err).toContain('svc: The last administrator must stay\n')
+    expect(wrong.err).toContain('svc: At least one administrator must remain\n')
     server.kill('SIGTERM')
     await server.ended
     const list = await runCli(['user', 'list'], settings).ended

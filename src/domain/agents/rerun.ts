@@ -47,7 +47,7 @@ export async function requestRerun(
   const overridden = (['cwd', 'command'] as const).filter((field) => wish[field] !== undefined)
   if (overridden.length > 0 && !batch.may('override_rerun')) {
     throw new Problem('forbidden', {
-      detail: 'Only the owner of the batch may run another command or elsewhere',
+      detail: 'Only the owner of the batch may change the command or the folder',
     })
   }
   const [target] = await tx<RerunTarget[]>`/* commands.standing */
@@ -69,7 +69,7 @@ export async function requestRerun(
   const { command, cwd } = whatRuns(start, wish)
   if (wish.confirm !== undefined && wish.confirm.toLowerCase() !== commandHash(command)) {
     throw new Problem('command_changed', {
-      detail: 'The recorded command is not the one that was confirmed: look at it again before you run it',
+      detail: 'The recorded command has changed since it was shown: check it again before you run it',
     })
   }
   const { env, jobs } = await environmentFor(tx, batch, wish.jobs ?? 'all')
@@ -127,7 +127,7 @@ function whatRuns(start: Merged | null, wish: RerunWish): { command: string; cwd
   }
   if (wish.command === undefined && start?.values['env/command_redacted'] === true) {
     throw new Problem('command_unknown', {
-      detail: 'Secrets were struck out of the recorded command: its owner can run it by giving it in full',
+      detail: 'Secrets were removed from the recorded command: its owner can run it by sending the full command',
     })
   }
   const knownElsewhere = start?.values['env/cwd'] !== undefined

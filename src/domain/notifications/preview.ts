@@ -29,7 +29,7 @@ export async function previewRule(
       where t.at >= ${since}::timestamptz and t.at <= ${instantOf(now)}::timestamptz order by t.at`
   }).catch((error) => {
     if ((error as { code?: string }).code !== '57014') throw error
-    throw new Problem('unavailable', { detail: 'Too much is stored to count that in time', cause: error })
+    throw new Problem('unavailable', { detail: 'There are too many events to count in time', cause: error })
   })
   return {
     fired: countMails(

@@ -49,7 +49,7 @@ const text = z.string().nullable()
 async function agentOf(request: FastifyRequest): Promise<AgentCaller> {
   const caller = await request.known()
   if (caller.via !== 'agent' || caller.agent === undefined) {
-    throw new Problem('forbidden', { detail: 'That is for agents: it needs the token of a registered agent' })
+    throw new Problem('forbidden', { detail: 'Only a registered agent may do that, with its own token' })
   }
   if ((request.params as { id: string }).id !== caller.agent.id) throw new Problem('agent_not_found')
   return { ...caller.agent, userId: caller.user.id }
@@ -72,7 +72,7 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
         const caller = await request.known()
         if (['cookie', 'session', 'reporter'].includes(caller.via)) return
         throw new Problem('forbidden', {
-          detail: 'An agent is registered by a person or with a reporter token',
+          detail: 'Register an agent with a session or with a reporter token',
         })
       },
       schema: {

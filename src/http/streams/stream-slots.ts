@@ -21,7 +21,7 @@ export function createStreamSlots(perAddress: number): StreamSlots {
       if (running >= perAddress) {
         throw new Problem('too_many_streams', {
           retryAfterS: RETRY_AFTER_S,
-          detail: `One client address may have ${perAddress} streams open (SVC_MAX_STREAMS_PER_ADDRESS)`,
+          detail: `One client address may have at most ${perAddress} open streams (SVC_MAX_STREAMS_PER_ADDRESS)`,
         })
       }
       if (reply.raw.closed) return

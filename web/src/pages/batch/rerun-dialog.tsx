@@ -135,8 +135,8 @@ export function RerunBatch(props: {
       </dl>
       {struck && (
         <p className="rounded bg-amber-soft px-2 py-1.5 text-amber">
-          Secrets were struck out of the recorded command.{' '}
-          {owner ? 'Give it in full to run it again.' : 'Only the owner of the batch can give it in full.'}
+          Secrets were removed from the recorded command.{' '}
+          {owner ? 'Enter the full command to run it again.' : 'Only the owner of the batch can enter the full command.'}
         </p>
       )}
       {unproven && command === recorded.command && (

@@ -2,29 +2,29 @@
 const FAULTS: Record<string, (provider: string) => string> = {
   sign_in_cancelled: (provider) => `The sign-in was cancelled at ${provider}. You can try again.`,
   sign_in_expired: () =>
-    'That sign-in took too long, was used already, or was begun in another browser. Try again from here.',
+    'That sign-in took too long, was used already, or was started in another browser. Try again from here.',
   sign_in_unverified: (provider) =>
-    `What ${provider} answered could not be verified, so nobody was signed in. Try again; if it stays, tell your administrator.`,
+    `The answer of ${provider} could not be verified, so you are not signed in. Try again. If it happens again, ask your administrator.`,
   sign_in_not_allowed: (provider) =>
-    `${provider} lets in only people with a verified address of certain domains, and yours is not one. Ask your administrator.`,
+    `${provider} accepts only verified addresses of certain domains, and yours is not one of them. Ask your administrator.`,
   sign_in_not_linked: () =>
-    'Nothing was linked: you were signed out meanwhile, or signed in as somebody else.',
+    'Nothing was linked: you were signed out meanwhile, or signed in to another account.',
   email_missing: (provider) =>
-    `${provider} did not tell an e-mail address, and an account needs one. Let it tell yours, then try again.`,
+    `${provider} sent no e-mail address, and an account needs one. Allow ${provider} to share yours, then try again.`,
   email_taken: (provider) =>
     `An account with your address exists already. Sign in to it with its password, then link ${provider} on your account page.`,
   identity_taken: (provider) =>
-    `That identity at ${provider} opens another account. Unlink it there first, or link another one.`,
+    `That identity at ${provider} belongs to another account. Unlink it there first, or link another one.`,
   registration_closed: () =>
-    'There is no account for you yet, and new ones are not made here. Ask your administrator.',
+    'You have no account yet, and registration is closed. Ask your administrator.',
   account_disabled: () => 'Your account is disabled. Ask your administrator.',
   provider_unavailable: (provider) =>
     `${provider} cannot be reached just now. Sign in with your password, or try again in a moment.`,
-  too_many_attempts: () => 'Too many sign-ins were begun from your address. Wait a minute, then try again.',
+  too_many_attempts: () => 'Too many sign-ins were started from your address. Wait a minute, then try again.',
   unavailable: () => 'The service cannot answer just now. Try again in a moment.',
   overloaded: () => 'The service is busy. Try again in a moment.',
 }
 
-/** One sentence; for a word that is not known, that it did not work. */
+/** @returns one sentence; for an unknown code, that the sign-in failed */
 export const faultText = (code: string, provider: string): string =>
   FAULTS[code]?.(provider) ?? `Signing in through ${provider} did not work. Nothing was changed; try again.`
