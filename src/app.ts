@@ -46,7 +46,7 @@ export interface App {
   hasUsers: () => Promise<boolean>
   /** Runs a task of the background now (workers/background.ts), for tests. */
   runTask: (name: string) => Promise<void>
-  /** Drains requests, then closes the doors, the pools and the embedded database. */
+  /** Drains requests, then closes the listener, the pools and the embedded database. */
   stop: () => Promise<void>
 }
 
@@ -224,11 +224,11 @@ export async function startApp(
   }
 }
 
-/** Closes the doors: nothing new comes in, what is under way is answered, and what takes too long is cut off. */
+/** Closes the listener: accepts no new request, answers those in progress, and aborts those that take too long. */
 async function drain(server: FastifyInstance): Promise<void> {
   const listener = server.server
   const patience = setTimeout(() => listener.closeAllConnections(), DRAIN_MS)
-  // A connection that was busy when the doors closed is kept alive by its client once it is answered.
+  // A connection that was busy when the listener closed is kept alive by its client after the answer.
   const idle = setInterval(() => listener.closeIdleConnections(), 50)
   await server.close().finally(() => {
     clearTimeout(patience)

@@ -163,7 +163,7 @@ export interface ProblemDetails {
   cause?: unknown
 }
 
-/** A refusal with a stable code. Thrown anywhere, shown by the doors. */
+/** A refusal with a stable code. Thrown anywhere; the transports turn it into an answer. */
 export class Problem extends Error {
   readonly code: ProblemCode
   readonly status: number

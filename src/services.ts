@@ -10,7 +10,7 @@ import type { Ingest } from './ingest/index.ts'
 import type { Outages } from './log.ts'
 import type { Writer } from './stream/commit.ts'
 
-/** What app.ts hands to the doors: opened once, closed once. */
+/** What app.ts passes to the transports: opened once, closed once. */
 export interface Services {
   config: Config
   /** The pool that reads use. */

@@ -189,6 +189,11 @@ const ODD_WORDS: Record<string, string> = {
   'in\\s+vain|by\\s+heart|of\\s+its\\s+own\\s+accord|is\\s+no\\s+more':
     'the plain fact: "without a result", "by itself", "has ended"',
   'log\\s+of\\s+changes': '"change log"',
+  doors: '"transports" (http, graphql), "listener", "servers"',
+  'struck\\s+out|lets\\s+go\\s+of|in\\s+passing|beforehand|forth':
+    'the plain verb: "removed", "releases", "in advance", "forward"',
+  '(servers?|processes)\\s+that\\s+(are|is)\\s+no\\s+more|of\\s+no\\s+more': '"dead", "ended"',
+  '_?(MOST|LEAST)_\\w+': 'MAX_… or MIN_…',
 }
 
 test('plain words: none of the list is left in code, docs or messages', () => {

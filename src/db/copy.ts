@@ -148,7 +148,7 @@ export class CopyRows {
 
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
 const TRAILER = Buffer.from([0xff, 0xff])
-/** The first byte of what carries rows, and the whole of what says that there are no more. */
+/** The first byte of a message with rows, and the whole message that ends them. */
 const COPY_DATA = 'd'.charCodeAt(0)
 const COPY_DONE = Buffer.from([...Buffer.from('c'), 0, 0, 0, 4])
 const MESSAGE_HEAD = 5

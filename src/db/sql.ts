@@ -59,7 +59,7 @@ export function openSql(
 
 /**
  * For the connections that reads use. Pages are walked in the order of an index; with the default cost of a random
- * page, which is that of a turning disk, PostgreSQL would rather read other people's rows in passing.
+ * page, which is that of a turning disk, PostgreSQL would rather read other people's rows sequentially.
  */
 export const PAGED_READS: Record<string, string> = { random_page_cost: '1.1', jit: 'off' }
 

@@ -1,5 +1,5 @@
 /**
- * Who is asking (contract §2, §3). Doors make one per request from its credential; every rule about access takes it.
+ * Who is calling (contract §2, §3). The transports create one for each request from its credential; every access rule takes it.
  */
 export type Caller = Anonymous | Known
 

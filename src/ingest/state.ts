@@ -40,7 +40,7 @@ export interface GroupState {
   read: { projects: { access: ProjectAccess; version: string }[]; senders: readonly string[] }
 }
 
-/** Ids that are taken in passing, for groups to come. */
+/** Blocks of ids that are reserved at the same time, for later groups. */
 const SPARE_BLOCKS = 32
 
 /** One row of JSON lists: one statement in place of six. */

@@ -11,7 +11,7 @@ import { type Loop, startLoop } from './loop.ts'
  *  - since when events could come in without a break: silence before that proves nothing (domain/liveness.ts). It
  *    begins again with a server that starts while no other is up, and after a pause in which none could beat, because
  *    all were stopped or the database was away;
- *  - which jobs of the queue are held by servers that are no more: those are let go, or they would wait for hours.
+ *  - which jobs of the queue are locked by dead servers: those are released, or they would wait for hours.
  */
 export interface ServerHeartbeat {
   readonly reachableSince: Date
@@ -38,7 +38,7 @@ export async function startServerHeartbeat(options: {
   // One connection alone: the lock is its own.
   const sql = openSql(options.url, { name: 'presence', max: 1 })
   const poolEvents: WorkerEvents = new EventEmitter()
-  /** The names under which this process took jobs; all but the newest are of no more. */
+  /** The worker pools of this process; all but the newest have ended. */
   const pools: string[] = []
   poolEvents.on('pool:create', ({ workerPool }) => {
     pools.push(workerPool.id)
@@ -134,7 +134,7 @@ async function noteReachable(sql: Sql, now: Date): Promise<Date> {
   return new Date(row?.since ?? now)
 }
 
-/** Forgets servers that are gone, and lets go of the jobs that they held. */
+/** Removes dead servers and unlocks their jobs. */
 async function removeDeadServers(sql: Sql, own: number, log: Logger): Promise<void> {
   const dead = await sql<{ number: number; pool_id: string | null }[]>`/* presence.bury */
     delete from servers s

@@ -25,7 +25,7 @@ export interface SmtpSession {
    * Hands one mail over.
    * @param begin is awaited once the server has agreed to all of the envelope, and before the first byte of the message:
    *   as late as a mark can be made that the mail was handed over
-   * @throws NotTaken, NoAnswer; the session is then of no more use. What `begin` throws comes as NotTaken.
+   * @throws MailRejected, MailUnconfirmed; the session cannot be used after that. What `begin` throws becomes MailRejected.
    */
   hand(
     mail: { from: string; to: string; bytes: Buffer },

@@ -42,7 +42,7 @@ const connections = async (): Promise<number> => {
   return row?.n ?? 0
 }
 
-test('a queue that is stopped while it starts lets go of everything', async () => {
+test('a queue that is stopped while it starts releases everything', async () => {
   const { background, said } = await startQueue(async () => {})
   await background.stop()
   expect(said).toContain('Graceful shutdown complete')

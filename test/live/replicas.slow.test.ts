@@ -194,7 +194,7 @@ test('sixteen writers, two servers, cuts at any byte: nothing missing, nothing t
   })
 })
 
-test('the same through the doors of both servers, in arrays of several batches', {
+test('the same with requests to both servers, in arrays of several batches', {
   timeout: TIMEOUT,
 }, async () => {
   let count = 0
@@ -210,7 +210,7 @@ test('the same through the doors of both servers, in arrays of several batches',
     const { status } = await server.call('POST', '/api/events/batch', { token: door.token, body: events })
     expect(status).toBe(200)
   }
-  const outcome = await runUnderCuts('through the doors', send, { cuts: CUTS, mostMs: TIMEOUT })
+  const outcome = await runUnderCuts('requests to both servers', send, { cuts: CUTS, mostMs: TIMEOUT })
   expect(outcome).toMatchObject(ALL_WELL)
   expect(outcome.cuts).toBeGreaterThanOrEqual(CUTS)
 })

@@ -6,7 +6,7 @@ import { type Clock, canEvaluate } from '../liveness.ts'
 export const POLL_INTERVAL_S = 10
 /** Three heartbeat intervals: without a sign of life for longer, an agent is offline. */
 export const ONLINE_MS = 90_000
-/** A command that no agent took within a day is of no use to anybody any more. */
+/** A command that no agent took within a day expires. */
 export const EXPIRES_MS = 24 * 60 * 60 * 1000
 
 export const COMMAND_KINDS = ['rerun', 'stop'] as const

@@ -5,7 +5,7 @@ import { readJobs } from '../jobs/index.ts'
 import type { Attempt } from './attempt-fields.ts'
 import { type AttemptedJob, latestAttempts } from './latest.ts'
 
-/** How far back reruns of reruns are followed, and how far forth from there. */
+/** How many generations of reruns are followed back, and from there forward. */
 const MAX_ANCESTORS = 20
 const MAX_DESCENDANTS = 40
 /** Of a job that was run in more batches, the latest so many are told of. */
@@ -31,12 +31,12 @@ export async function rerunsOfJobs(
       union all
       select k.of_batch, b.key, b.id, b.rerun_of, k.far + 1 from back k join batches b on b.id = k.rerun_of
       where k.far < ${MAX_ANCESTORS}::int and ${seen}),
-    forth as (
+    forward as (
       select * from (select distinct on (of_batch) of_batch, key, id, 0 far from back order by of_batch, back.far desc) roots
       union all
-      select f.of_batch, b.key, b.id, f.far + 1 from forth f join batches b on b.rerun_of = f.id
+      select f.of_batch, b.key, b.id, f.far + 1 from forward f join batches b on b.rerun_of = f.id
       where f.far < ${MAX_DESCENDANTS}::int and ${seen}),
-    family as (select of_batch, key from forth union select of_batch, key from back),
+    family as (select of_batch, key from forward union select of_batch, key from back),
     numbered as (
       select j.key job_key, u.key of_key, row_number() over (partition by u.key order by j.started_at desc, j.key desc) nth
       from unnest(${jobs.map((job) => job.key)}::bigint[]) as x (key) join jobs u on u.key = x.key

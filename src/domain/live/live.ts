@@ -12,7 +12,7 @@ import { authorizeChannels, type Viewer } from './follow.ts'
 import { type Grant, revokedGrants } from './grants.ts'
 import { ACCESS_CHANGES, payloadLoaders } from './payloads.ts'
 
-/** The stream as the doors use it: who may follow what, for how long, and the hub behind it. */
+/** The stream as the transports use it: who may follow what, for how long, and the hub behind it. */
 export interface Live {
   /**
    * A cursor that joins reads and the stream without a gap: take it first,

@@ -8,7 +8,7 @@ import { countDisk } from './disk.ts'
 
 /**
  * What GET /metrics tells (contract §8; docs/operations.md "Monitoring"). Every label has few values that are known
- * beforehand: routes by their pattern, never by an address.
+ * in advance: routes by their pattern, never by an address.
  */
 export function createCounters(
   app: FastifyInstance,
