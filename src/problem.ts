@@ -40,13 +40,13 @@ export const PROBLEMS = {
   wrong_password: [403, 'The current password is wrong'],
   wrong_code: [403, 'The code is wrong, was used already or has expired'],
   sign_in_cancelled: [403, 'The sign-in was cancelled at the identity provider', 'address'],
-  sign_in_expired: [403, 'The sign-in was started in another browser, has expired or was used already', 'address'],
-  sign_in_unverified: [403, 'The answer of the identity provider could not be verified', 'address'],
-  sign_in_not_allowed: [
+  sign_in_expired: [
     403,
-    'The identity provider confirms no address of an allowed domain',
+    'The sign-in was started in another browser, has expired or was used already',
     'address',
   ],
+  sign_in_unverified: [403, 'The answer of the identity provider could not be verified', 'address'],
+  sign_in_not_allowed: [403, 'The identity provider confirms no address of an allowed domain', 'address'],
   sign_in_not_linked: [403, 'You are not signed in to the account that asked for the link', 'address'],
   email_missing: [403, 'The identity provider sent no e-mail address', 'address'],
   // 404

@@ -127,7 +127,8 @@ function whatRuns(start: Merged | null, wish: RerunWish): { command: string; cwd
   }
   if (wish.command === undefined && start?.values['env/command_redacted'] === true) {
     throw new Problem('command_unknown', {
-      detail: 'Secrets were removed from the recorded command: its owner can run it by sending the full command',
+      detail:
+        'Secrets were removed from the recorded command: its owner can run it by sending the full command',
     })
   }
   const knownElsewhere = start?.values['env/cwd'] !== undefined

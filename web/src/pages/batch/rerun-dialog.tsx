@@ -136,7 +136,9 @@ export function RerunBatch(props: {
       {struck && (
         <p className="rounded bg-amber-soft px-2 py-1.5 text-amber">
           Secrets were removed from the recorded command.{' '}
-          {owner ? 'Enter the full command to run it again.' : 'Only the owner of the batch can enter the full command.'}
+          {owner
+            ? 'Enter the full command to run it again.'
+            : 'Only the owner of the batch can enter the full command.'}
         </p>
       )}
       {unproven && command === recorded.command && (

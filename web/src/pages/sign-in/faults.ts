@@ -15,8 +15,7 @@ const FAULTS: Record<string, (provider: string) => string> = {
     `An account with your address exists already. Sign in to it with its password, then link ${provider} on your account page.`,
   identity_taken: (provider) =>
     `That identity at ${provider} belongs to another account. Unlink it there first, or link another one.`,
-  registration_closed: () =>
-    'You have no account yet, and registration is closed. Ask your administrator.',
+  registration_closed: () => 'You have no account yet, and registration is closed. Ask your administrator.',
   account_disabled: () => 'Your account is disabled. Ask your administrator.',
   provider_unavailable: (provider) =>
     `${provider} cannot be reached just now. Sign in with your password, or try again in a moment.`,
