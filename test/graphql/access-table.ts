@@ -116,6 +116,7 @@ export const PARTS = new Set([
   'Rule',
   'RunningProcess',
   'SeriesUpdate',
+  'SenderDelivery',
   'Share',
   'Slots',
   'Smoothing',

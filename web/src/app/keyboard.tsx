@@ -9,6 +9,7 @@ const KEYS = [
   ['j, k', 'Next and previous row; in a row ↓ and ↑ too'],
   ['Enter', 'Open the row'],
   ['x', 'Select the row'],
+  ['f', 'Full screen for the chart under the pointer'],
   ['g h', 'Home'],
   ['?', 'This list'],
 ] as const
@@ -56,7 +57,11 @@ export function Keyboard({ onPalette }: { onPalette: () => void }) {
         // Instead of the box of the table, which would scroll away from the row.
         event.preventDefault()
         step(event.key === 'ArrowDown' ? 1 : -1)
-      } else if (event.key === 'x')
+      } else if (event.key === 'f')
+        document
+          .querySelector<HTMLElement>('[data-chart]:is(:hover, :focus-within) [data-full-screen]')
+          ?.click()
+      else if (event.key === 'x')
         document.activeElement?.closest('[data-row]')?.querySelector<HTMLElement>('input')?.click()
     }
     addEventListener('keydown', press)

@@ -56,7 +56,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     entry.run()
   }
   return (
-    <Dialog title="Go to" onClose={onClose} wide>
+    <Dialog title="Go to" onClose={onClose} size="wide">
       <Command shouldFilter={false} loop label="Search projects, batches, jobs, pages and actions">
         <Command.Input
           autoFocus

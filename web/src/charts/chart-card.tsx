@@ -1,4 +1,4 @@
-import { Pin } from 'lucide-react'
+import { Maximize2, Pin } from 'lucide-react'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { errorText } from '../lib/api/request.ts'
 import { useColourChoice } from '../lib/charts/colours.ts'
@@ -8,6 +8,7 @@ import type { Point } from '../lib/live/points.ts'
 import { EPOCH } from '../lib/step-unit.ts'
 import { useTheme } from '../lib/theme.ts'
 import { count, some } from '../lib/words.ts'
+import { buttonLook } from '../ui/controls.tsx'
 import { ChartMenu, YRange } from './chart-menu.tsx'
 import type { ChartView } from './chart-view.ts'
 import { createPlot, type Plot } from './plot.ts'
@@ -16,13 +17,26 @@ import { saveCsv, saveDrawing, savePicture } from './save-chart.ts'
 import { arrive, useClip, useLines } from './use-lines.ts'
 
 /** One series over all chosen jobs, or over groups of them. Mounted only while it can be seen. */
-export function ChartCard(props: ChartView & { name: string; jobs: readonly string[]; whole: boolean }) {
+export function ChartCard(
+  props: ChartView & {
+    name: string
+    jobs: readonly string[]
+    whole: boolean
+    /** Of the plot with its axes, in pixels. */
+    height?: number
+    /** Absent where it is on the full screen already. */
+    onFullScreen?: () => void
+  },
+) {
   const { name, jobs, view } = { ...props, view: props }
+  const { height = PLOT_HEIGHT, onFullScreen } = props
   const theme = useTheme()
   const choice = useColourChoice()
   const root = useRef<HTMLDivElement>(null)
   const plot = useRef<Plot | null>(null)
   const [width, setWidth] = useState(0)
+  // What opens over a chart in a dialog belongs into the dialog: outside of it nothing can be clicked.
+  const [container, setContainer] = useState<HTMLElement>()
   const [said, setSaid] = useState({ drawn: 0, total: 0, unshown: 0, nonFinite: 0, beyond: 0 })
   const query = useLines(props, width)
   const clip = useClip(props)
@@ -49,9 +63,10 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
     if (at === null) return
     const watcher = new ResizeObserver(() => {
       setWidth(at.clientWidth)
-      plot.current?.resize(at.clientWidth)
+      plot.current?.resize(at.clientWidth, at.clientHeight)
     })
     watcher.observe(at)
+    setContainer(at.closest('dialog') ?? undefined)
     return () => watcher.disconnect()
   }, [])
 
@@ -81,6 +96,7 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
       band,
       theme,
       colourOf,
+      height: at.clientHeight,
       sync: `${of} ${x}`,
       onZoom: (range) => latest.current.onZoom(range),
       onZoomOut: () => latest.current.onZoomOut(),
@@ -145,9 +161,29 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
           {said.nonFinite > 0 && `, ${count(said.nonFinite)} not finite`}
           {said.unshown > 0 && `, ${count(said.unshown)} not above 0`}
         </span>
-        {props.onY && <YRange name={name} range={typed} onRange={(range) => props.onY?.(name, range)} />}
+        {onFullScreen && (
+          <button
+            type="button"
+            data-full-screen
+            aria-label={`Full screen: ${name}`}
+            title="Full screen (f)"
+            className={`${buttonLook('quiet')} h-5 px-1`}
+            onClick={onFullScreen}
+          >
+            <Maximize2 className="size-3.5" aria-hidden="true" />
+          </button>
+        )}
+        {props.onY && (
+          <YRange
+            container={container}
+            name={name}
+            range={typed}
+            onRange={(range) => props.onY?.(name, range)}
+          />
+        )}
         <ChartMenu
           name={name}
+          container={container}
           kept={props.kept?.has(name) ?? false}
           onKeep={props.onKeep && (() => props.onKeep?.(name))}
           onPicture={() => plot.current && savePicture(name, plot.current.picture())}
@@ -158,7 +194,7 @@ export function ChartCard(props: ChartView & { name: string; jobs: readonly stri
       <div
         ref={root}
         className={`relative w-full text-muted transition-opacity delay-150 ${query.isPlaceholderData ? 'dimmed' : ''}`}
-        style={{ height: PLOT_HEIGHT }}
+        style={{ height }}
       >
         {query.isLoading && (
           <div

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { ChartCard } from './chart-card.tsx'
 import type { ChartView } from './chart-view.ts'
+import { FullScreenChart } from './full-screen-chart.tsx'
 import { CHART_HEIGHT } from './plot-height.ts'
 
 /** All charts of a page in columns; those out of sight are only their places. */
@@ -8,14 +9,26 @@ export function ChartGrid(
   props: ChartView & { keys: readonly string[]; jobs: readonly string[]; whole: boolean },
 ) {
   const { keys, ...rest } = props
+  const [large, setLarge] = useState<string>()
   return (
-    <div className="grid gap-3 [grid-template-columns:repeat(auto-fit,minmax(min(100%,380px),1fr))]">
-      {keys.map((key) => (
-        <Place key={key}>
-          <ChartCard name={key} {...rest} />
-        </Place>
-      ))}
-    </div>
+    <>
+      <div className="grid gap-3 [grid-template-columns:repeat(auto-fit,minmax(min(100%,380px),1fr))]">
+        {keys.map((key) => (
+          <Place key={key}>
+            <ChartCard name={key} {...rest} onFullScreen={() => setLarge(key)} />
+          </Place>
+        ))}
+      </div>
+      {large !== undefined && (
+        <FullScreenChart
+          {...rest}
+          keys={keys}
+          name={large}
+          onName={setLarge}
+          onClose={() => setLarge(undefined)}
+        />
+      )}
+    </>
   )
 }
 

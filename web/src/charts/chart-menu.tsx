@@ -9,6 +9,7 @@ const box = 'z-30 rounded-md border border-line bg-raised p-1 shadow-lg'
 /** What can be done with one chart. */
 export function ChartMenu(props: {
   name: string
+  container: HTMLElement | undefined
   kept: boolean
   onKeep: (() => void) | undefined
   onPicture: () => void
@@ -21,7 +22,7 @@ export function ChartMenu(props: {
       <DropdownMenu.Trigger className={`${buttonLook('quiet')} h-5 px-1`} aria-label={`Menu of ${name}`}>
         <Ellipsis className="size-4" aria-hidden="true" />
       </DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
+      <DropdownMenu.Portal container={props.container}>
         <DropdownMenu.Content align="end" className={box}>
           {props.onKeep && (
             <DropdownMenu.Item className={entry} onSelect={props.onKeep}>
@@ -46,6 +47,7 @@ export function ChartMenu(props: {
 /** The range of one y-axis, typed. */
 export function YRange(props: {
   name: string
+  container: HTMLElement | undefined
   range: readonly [number, number] | undefined
   onRange: (range: [number, number] | undefined) => void
 }) {
@@ -66,7 +68,7 @@ export function YRange(props: {
           {props.range ? ', range' : ''} of {props.name}
         </span>
       </Popover.Trigger>
-      <Popover.Portal>
+      <Popover.Portal container={props.container}>
         <Popover.Content align="end" aria-label={`Range of ${props.name}`} className={`${box} w-56 p-3`}>
           <RangeForm
             label={`Values of ${props.name}`}

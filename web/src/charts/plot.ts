@@ -6,7 +6,6 @@ import { type Line, lowerBound } from '../lib/charts/line.ts'
 import type { Theme } from '../lib/theme.ts'
 import { number } from '../lib/words.ts'
 import { CHART_FONT, isClock, type XKind, xAxisOf } from './plot-axes.ts'
-import { PLOT_HEIGHT } from './plot-height.ts'
 import { markNonFinite } from './plot-marks.ts'
 import { svgOf } from './plot-svg.ts'
 import { createTooltip } from './plot-tooltip.ts'
@@ -24,6 +23,8 @@ export interface PlotOptions {
   band: BandKind
   theme: Theme
   colourOf: ColourOf
+  /** In pixels, with its axes. */
+  height: number
   /** Shared by the plots whose cursors go together. */
   sync: string
   onZoom: (range: [number, number]) => void
@@ -42,7 +43,7 @@ export interface Ranges {
 export interface Plot {
   draw(lines: readonly Line[], ranges: Ranges): { unshown: number }
   light(name: string | null): void
-  resize(width: number): void
+  resize(width: number, height: number): void
   picture(): HTMLCanvasElement
   /** The same as a drawing, in the colours of the page. */
   svg(): string
@@ -133,7 +134,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
   const plot: uPlot = new uPlot(
     {
       width: Math.max(80, root.clientWidth),
-      height: PLOT_HEIGHT,
+      height: options.height,
       legend: { show: false },
       focus: { alpha: 0.2 },
       padding: [8, 8, 0, 0],
@@ -272,8 +273,9 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
       const i = name === null ? -1 : shown.findIndex((line) => line.name === name)
       plot.setSeries(i < 0 ? null : i + 1 + (faded ? n : 0), { focus: i >= 0 })
     },
-    resize: (width) => {
-      if (Math.abs(width - plot.width) >= 1) plot.setSize({ width, height: PLOT_HEIGHT })
+    resize: (width, height) => {
+      if (Math.abs(width - plot.width) >= 1 || Math.abs(height - plot.height) >= 1)
+        plot.setSize({ width, height })
     },
     picture: () => plot.ctx.canvas,
     svg: () => svgOf(plot, shown, { ...options, ink, grid, width, colour }),

@@ -1,8 +1,19 @@
 import { X } from 'lucide-react'
 import { type ReactNode, useEffect, useId, useRef } from 'react'
 
+const SIZES = {
+  usual: 'w-[calc(100vw-2rem)] max-w-md',
+  wide: 'w-[calc(100vw-2rem)] max-w-2xl',
+  full: 'h-[calc(100dvh-1rem)] max-h-none w-[calc(100vw-1rem)] max-w-none',
+}
+
 /** A modal window: the browser's own, which keeps the focus inside and closes on Escape. */
-export function Dialog(props: { title: string; onClose: () => void; children: ReactNode; wide?: boolean }) {
+export function Dialog(props: {
+  title: string
+  onClose: () => void
+  children: ReactNode
+  size?: keyof typeof SIZES
+}) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
@@ -21,7 +32,7 @@ export function Dialog(props: { title: string; onClose: () => void; children: Re
       onClick={(event) => event.target === ref.current && ref.current?.close()}
       // Once closed it holds the focus for a frame more; keys pressed then are the page's again.
       onKeyDown={(event) => ref.current?.open && event.stopPropagation()}
-      className={`w-[calc(100vw-2rem)] rounded-lg border border-line bg-raised p-0 shadow-xl ${props.wide ? 'max-w-2xl' : 'max-w-md'}`}
+      className={`rounded-lg border border-line bg-raised p-0 shadow-xl ${SIZES[props.size ?? 'usual']}`}
     >
       <div className="flex flex-col gap-3 p-4">
         <div className="flex items-center justify-between gap-4">

@@ -152,7 +152,7 @@ function ShareBatches({ ids, onClose }: { ids: readonly string[]; onClose: () =>
     setBusy(false)
   }
   return (
-    <Dialog title={`Share ${some(ids.length, 'batch', 'batches')}`} onClose={onClose} wide>
+    <Dialog title={`Share ${some(ids.length, 'batch', 'batches')}`} onClose={onClose} size="wide">
       <p className="text-muted">
         One public link each: anyone with it can read that batch, live, without signing in, until you revoke
         it on the batch's page.

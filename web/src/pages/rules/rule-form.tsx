@@ -67,7 +67,7 @@ export function RuleForm(props: {
     if (whole) save.mutate()
   }
   return (
-    <Dialog title={rule === null ? 'New rule' : `Change “${rule.name}”`} onClose={onClose} wide>
+    <Dialog title={rule === null ? 'New rule' : `Change “${rule.name}”`} onClose={onClose} size="wide">
       <form
         className="flex flex-col gap-3"
         noValidate
