@@ -61,7 +61,7 @@ export function RerunBatch(props: {
   const unknown = recorded.command === '' && command === ''
   const struck = redacted && command === recorded.command
   return (
-    <Dialog title={`Rerun ${batch.id}?`} onClose={onClose} wide>
+    <Dialog title={`Rerun ${batch.id}?`} onClose={onClose} size="wide">
       <fieldset className="flex flex-wrap gap-x-6 gap-y-1">
         <legend className="sr-only">Jobs</legend>
         <label className="flex items-center gap-1.5">

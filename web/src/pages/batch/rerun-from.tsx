@@ -22,7 +22,7 @@ export function RerunFrom({ batchId, onClose }: { batchId: string; onClose: () =
   if (batch.data && jobs.data)
     return <RerunBatch batch={batch.data} jobs={store} first="all" onClose={onClose} />
   return (
-    <Dialog title={`Rerun ${batchId}?`} onClose={onClose} wide>
+    <Dialog title={`Rerun ${batchId}?`} onClose={onClose} size="wide">
       {error ? <Failure>{errorText(error)} Nothing was started.</Failure> : <Waiting rows={4} />}
     </Dialog>
   )

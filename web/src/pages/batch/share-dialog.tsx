@@ -42,7 +42,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
   })
   const failed = make.error ?? revoke.error ?? shares.error
   return (
-    <Dialog title="Share this batch" onClose={onClose} wide>
+    <Dialog title="Share this batch" onClose={onClose} size="wide">
       <p className="text-muted">Anyone with a link can read this one batch, live, without signing in.</p>
       <div className="flex flex-wrap items-end gap-3">
         <Choice
