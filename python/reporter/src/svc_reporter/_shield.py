@@ -37,7 +37,7 @@ class Shield:
     def postpone(self, number: int, effect: Callable[[], object]) -> bool:
         """For a signal handler: True when the effect waits for the end of a recording; False when it is to come now.
 
-        A signal that comes again meanwhile is one signal, as it is to the kernel.
+        If the signal comes again meanwhile, both count as one, like in the kernel.
         """
         if not self._depth:
             return False
