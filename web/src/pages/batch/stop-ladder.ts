@@ -51,9 +51,11 @@ const pidOf = (timeline: readonly Step[]): number | undefined => {
   return typeof pid === 'number' ? pid : undefined
 }
 
-/** What is left where no agent can stop it: the command for its host. */
-const byHand = (batch: Batch, pid: number | undefined): string =>
-  `no agent is online on ${batch.host ?? 'its host'}; run there: ${pid === undefined ? "kill -TERM <the script's pid>" : `kill -TERM ${pid}`}`
+/** What is left where no agent can stop it: the commands for its host, SIGKILL as the last step. */
+function byHand(batch: Batch, pid: number | undefined): string {
+  const process = pid === undefined ? "<the script's pid>" : String(pid)
+  return `no agent is online on ${batch.host ?? 'its host'}; run there: kill -TERM ${process}, and if it still runs 30 s later: kill -KILL ${process}`
+}
 
 /** The steps of a stop before it is asked for: what will happen, and when. */
 export function stopPlan(batch: Batch, { timeline }: Control, agentOnline: boolean): Rung[] {
