@@ -53,7 +53,9 @@ test('a stop is explained before it is asked for, with the command for the host 
   await page.getByRole('button', { name: 'Stop', exact: true }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('Main thread interrupted').waitFor()
-  await dialog.getByText('run there: kill -TERM 4711, and if it still runs 30 s later: kill -KILL 4711').waitFor()
+  await dialog
+    .getByText('run there: kill -TERM 4711, and if it still runs 30 s later: kill -KILL 4711')
+    .waitFor()
   expect(await seriousFindings(page)).toEqual([])
   expect(complaints).toEqual([])
   await context.close()
