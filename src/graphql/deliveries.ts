@@ -5,6 +5,7 @@ import {
   deliveryOfJobs,
   type JobDelivery,
   type SenderDelivery,
+  withoutHosts,
 } from '../domain/batches/index.ts'
 import { cursorOf } from '../domain/cursors.ts'
 import { BatchType } from './batch.ts'
@@ -117,10 +118,9 @@ builder.objectFields(BatchType, (t) => ({
     type: DeliveryType,
     complexity: DERIVED,
     description: 'Whether everything that the reporter produced has arrived',
-    resolve: async ({ row, share }, _args, { db }) => {
+    resolve: async ({ row, share }, _args, { db, caller }) => {
       const delivery = await deliveryOf(db, row)
-      if (share?.anonymous !== true) return delivery
-      return { ...delivery, senders: delivery.senders.map((sender) => ({ ...sender, host: null })) }
+      return share !== null || caller.kind === 'anonymous' ? withoutHosts(delivery) : delivery
     },
   }),
   jobDeliveries: t.field({

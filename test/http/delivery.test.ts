@@ -312,3 +312,31 @@ test('a steady run of several processes is counted to the last event', async () 
     ],
   })
 })
+
+test('callers without an account and holders of a share do not see on which hosts a batch ran', async () => {
+  const id = 'shown-to-all'
+  const open = { project: 'open', host: 'gpu-1' }
+  await report(madeBy(PARENT, { ...start(id), source: open }))
+  const hosts = async (token?: string) => {
+    const { body } = await stage.app.call('GET', `/api/batches/${id}/delivery`, {
+      ...(token && { token }),
+    })
+    return body.senders.map(({ host }: { host: string | null }) => host)
+  }
+  expect(await hosts(stage.batchOwner.token)).toEqual(['gpu-1'])
+  expect(await hosts()).toEqual([null])
+  const asked = async (query: string, token?: string) =>
+    (await stage.app.call('POST', '/graphql', { ...(token && { token }), body: { query } })).body.data
+  const inside = 'delivery { senders { host } }'
+  const seen = { delivery: { senders: [{ host: 'gpu-1' }] } }
+  const hidden = { delivery: { senders: [{ host: null }] } }
+  expect(await asked(`{ batch(id: "${id}") { ${inside} } }`, stage.batchOwner.token)).toEqual({ batch: seen })
+  expect(await asked(`{ batch(id: "${id}") { ${inside} } }`)).toEqual({ batch: hidden })
+  const share = await stage.app.call('POST', `/api/batches/${id}/shares`, {
+    token: stage.batchOwner.token,
+    body: {},
+  })
+  expect(await asked(`{ sharedBatch(token: "${share.body.token}") { ${inside} } }`)).toEqual({
+    sharedBatch: hidden,
+  })
+})

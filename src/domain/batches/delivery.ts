@@ -35,6 +35,12 @@ const MAX_JOBS_WITH_GAPS = 20
 const MAX_SENDERS = 100
 const JOBS_AT_ONCE = 500
 
+/** A receipt for callers without an account and for shares: `host` of a batch is hidden from them, and so is a sender's. */
+export const withoutHosts = (delivery: DeliveryView): DeliveryView => ({
+  ...delivery,
+  senders: delivery.senders.map((sender) => ({ ...sender, host: null })),
+})
+
 /** The delivery receipt of a batch that exists. */
 export async function deliveryOf(db: Db, batch: { key: number; id: string }): Promise<DeliveryView> {
   const [row] = await db<

@@ -21,6 +21,7 @@ export {
   deliveryOfJobs,
   type JobDelivery,
   type SenderDelivery,
+  withoutHosts,
 } from './delivery.ts'
 export { type Details, MAX_LABEL, MAX_NOTES } from './details.ts'
 export {

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
-import { deliveryOf, deliveryOfJobs } from '../../domain/batches/index.ts'
+import { deliveryOf, deliveryOfJobs, withoutHosts } from '../../domain/batches/index.ts'
 import { cursorOf } from '../../domain/cursors.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
@@ -29,7 +29,11 @@ export function deliveryRoutes(app: FastifyInstance, services: Services): void {
         response: { 200: delivery },
       },
     },
-    async (request) => deliveryOf(sql, await visibleBatch(sql, await request.caller(), request.params.id)),
+    async (request) => {
+      const caller = await request.caller()
+      const delivery = await deliveryOf(sql, await visibleBatch(sql, caller, request.params.id))
+      return caller.kind === 'anonymous' ? withoutHosts(delivery) : delivery
+    },
   )
 
   routes.get(
