@@ -79,6 +79,11 @@ export const CONFIG_KEYS = {
     'info',
     'Least level that is logged.',
   ),
+  SVC_ACCESS_LOG: key(
+    bool,
+    'false',
+    'Whether every answer is logged: method, path, status, time, client address. Without queries, tokens and cookies.',
+  ),
   SVC_REGISTRATION: key(
     z.enum(['open', 'closed']),
     'open',
@@ -250,6 +255,7 @@ export interface Config {
   allowedHosts: string[]
   trustProxy: boolean
   logLevel: Raw['SVC_LOG_LEVEL']
+  accessLog: boolean
   registration: 'open' | 'closed'
   registrationsPerHour: number
   encryptionKey: string | undefined
@@ -319,6 +325,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       allowedHosts: raw.SVC_ALLOWED_HOSTS ?? ['localhost', '127.0.0.1', '[::1]', raw.SVC_HOST, ...publicHost],
       trustProxy: raw.SVC_TRUST_PROXY,
       logLevel: raw.SVC_LOG_LEVEL,
+      accessLog: raw.SVC_ACCESS_LOG,
       registration: raw.SVC_REGISTRATION,
       registrationsPerHour: raw.SVC_REGISTRATIONS_PER_HOUR,
       encryptionKey: raw.SVC_ENCRYPTION_KEY,

@@ -41,6 +41,7 @@ import { rulePreviewRoutes } from './rules/previews.ts'
 import { ruleRoutes } from './rules/rules.ts'
 import { comparedSeriesRoutes } from './series/compared-series.ts'
 import { seriesRoutes } from './series/series.ts'
+import { logAccess } from './server/access-log.ts'
 import { acceptJson, drainRequest } from './server/body.ts'
 import { compressAnswers } from './server/compress.ts'
 import { shedLoad } from './server/load.ts'
@@ -97,6 +98,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   app.setSerializerCompiler(serializerCompiler)
   acceptJson(app, config.maxBodyBytes)
 
+  if (config.accessLog) logAccess(app, log)
   const allowed = new Set(config.allowedHosts.map((host) => host.toLowerCase()))
   const anyHost = allowed.has('*')
   // It calls back, because every event passes here: a promise would cost as much as the rest.
