@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type Config, openRegistrationWarning } from './config.ts'
 import { followDatabaseClock } from './db/clock.ts'
-import { startEmbedded } from './db/embedded.ts'
+import { type EmbeddedPostgres, startEmbedded } from './db/embedded.ts'
 import { migrate, pendingMigrations } from './db/migrate.ts'
 import { openPipeline } from './db/pipeline.ts'
 import { openGraph } from './db/prisma.ts'
@@ -50,6 +50,12 @@ export interface App {
   stop: () => Promise<void>
 }
 
+/** An embedded database that its caller has begun to start, and what is to be logged of that. */
+export interface StartingDatabase {
+  started: Promise<EmbeddedPostgres>
+  said: readonly string[]
+}
+
 /** How long requests under way may take once the service stops; the rest of the ten seconds is for the database. */
 const DRAIN_MS = 5_000
 /**
@@ -66,6 +72,7 @@ export async function startApp(
   options: {
     now?: () => Date
     logTo?: NodeJS.WritableStream
+    database?: StartingDatabase
     streamTimes?: Partial<SseTimes>
     sweep?: Pick<SweepOptions, 'stretches' | 'steps'>
   } = {},
@@ -82,7 +89,12 @@ export async function startApp(
     let url = config.databaseUrl
     let dataFolder: string | undefined
     if (url === undefined) {
-      const embedded = await startEmbedded({ home: config.dataDir, log: (message) => log.info(message) })
+      const starting =
+        options.database?.started ??
+        startEmbedded({ home: config.dataDir, log: (message) => log.info(message) })
+      const embedded = await starting.finally(() => {
+        for (const message of options.database?.said ?? []) log.info(message)
+      })
       closers.push(() => embedded.stop())
       url = embedded.url('postgres')
       dataFolder = embedded.home

@@ -1,5 +1,6 @@
-import { type App, startApp } from '../app.ts'
+import type { App, StartingDatabase } from '../app.ts'
 import { type Config, openRegistrationWarning } from '../config.ts'
+import { startEmbedded } from '../db/embedded.ts'
 
 /**
  * Runs the service until SIGTERM or Ctrl-C, then drains. A second signal ends it at once. Resolves when it answers.
@@ -8,7 +9,7 @@ export async function start(config: Config, warnings: readonly string[]): Promis
   for (const warning of warnings) console.error(`svc: ${warning}`)
   const exposed = openRegistrationWarning(config)
   if (exposed !== undefined) console.error(`svc: ${exposed}`)
-  const starting = startApp(config)
+  const starting = startServer(config)
   // Before it is up: a Ctrl-C in the middle of a start must stop the database that was just started.
   const ending = endOnSignals(async () => (await starting).stop())
   const app = await starting
@@ -26,6 +27,21 @@ export async function start(config: Config, warnings: readonly string[]): Promis
   Stop with Ctrl-C.
 `)
   return app
+}
+
+/** PostgreSQL starts while the code of the service is loaded: each takes about as long as the other. */
+async function startServer(config: Config): Promise<App> {
+  const database = config.databaseUrl === undefined ? startDatabase(config.dataDir) : undefined
+  const { startApp } = await import('../app.ts')
+  return startApp(config, { ...(database && { database }) })
+}
+
+function startDatabase(home: string): StartingDatabase {
+  const said: string[] = []
+  const started = startEmbedded({ home, log: (message) => said.push(message) })
+  // startApp awaits it and fails with it.
+  started.catch(() => {})
+  return { started, said }
 }
 
 function endOnSignals(stop: () => Promise<void>): { begun: boolean } {

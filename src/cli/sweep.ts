@@ -1,4 +1,3 @@
-import { openSweeper } from '../app.ts'
 import type { Config } from '../config.ts'
 import { onDatabase, onTables } from './database.ts'
 import { stopSignal } from './progress.ts'
@@ -11,6 +10,7 @@ import { stopSignal } from './progress.ts'
 export async function runSweep({ dryRun }: { dryRun: boolean }, config: Config): Promise<void> {
   await onDatabase(config, async (url) => {
     await onTables(url, async () => {})
+    const { openSweeper } = await import('../app.ts')
     const sweeper = openSweeper(config, url)
     try {
       if (dryRun) {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
-import { finalMetricsCsv, metricsArrow, metricsCsv } from '../../domain/export/index.ts'
+import { finalMetricsCsv, loadMetricsArrow, metricsCsv } from '../../domain/export/index.ts'
 import { namesOfSeries, readTimedSeries } from '../../domain/metrics/index.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
@@ -64,6 +64,7 @@ export function exportRoutes(app: FastifyInstance, { sql, now }: Services): void
       const query = queryOf(request.query)
       const names = await namesOfSeries(sql, batch.key, query)
       const series = readTimedSeries(sql, batch.key, query)
+      const metricsArrow = await loadMetricsArrow()
       return sendFile(reply, ARROW, `${batch.id}-metrics.arrow`, metricsArrow(names, series))
     },
   )
