@@ -8,7 +8,7 @@ const KEYS = [
   ['/', 'Search on this page'],
   ['j, k', 'Next and previous row; in a row ↓ and ↑ too'],
   ['Enter', 'Open the row'],
-  ['x', 'Select the row'],
+  ['x', 'Select the row; with Shift every row from the last one selected'],
   ['f', 'Full screen for the chart under the pointer'],
   ['g h', 'Home'],
   ['?', 'This list'],
@@ -61,8 +61,12 @@ export function Keyboard({ onPalette }: { onPalette: () => void }) {
         document
           .querySelector<HTMLElement>('[data-chart]:is(:hover, :focus-within) [data-full-screen]')
           ?.click()
-      else if (event.key === 'x')
-        document.activeElement?.closest('[data-row]')?.querySelector<HTMLElement>('input')?.click()
+      else if (event.key === 'x' || event.key === 'X') {
+        const box = document.activeElement?.closest('[data-row]')?.querySelector('input')
+        box?.dispatchEvent(
+          new MouseEvent('click', { bubbles: true, cancelable: true, shiftKey: event.shiftKey }),
+        )
+      }
     }
     addEventListener('keydown', press)
     return () => removeEventListener('keydown', press)

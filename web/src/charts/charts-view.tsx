@@ -4,6 +4,7 @@ import { type ChartSearch, matcher } from '../lib/charts/search.ts'
 import type { JobStore } from '../lib/live/batches.ts'
 import { useIds } from '../lib/live/row-store.ts'
 import { changed, type SearchChange } from '../lib/search-change.ts'
+import { inAddress, useSelection } from '../lib/selection.ts'
 import { stepUnit } from '../lib/step-unit.ts'
 import { some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
@@ -26,7 +27,7 @@ export function ChartsView({
   search: ChartSearch
   onSearch: (next: ChartSearch) => void
 }) {
-  const { of, jobs: store, source, bus, focus, colourOf } = useBatchContext()
+  const { of, jobs: store, source, bus, focus, colourOf, selection } = useBatchContext()
   const ids = useIds(store)
   const keys = useKeys(store)
   const groupings = useGroupings(store)
@@ -34,7 +35,19 @@ export function ChartsView({
   const [legend, setLegend] = useState(false)
 
   const top = search.top ?? FIRST_JOBS
-  const chosen = useChosen(useOrdered(store, ids, search.by), search, top)
+  // A link's selection is taken over once.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the tab opens
+  useEffect(() => {
+    if (search.sel) selection.set(search.sel.filter((id) => store.get(id) !== undefined))
+  }, [selection])
+  const selected = useSelection(selection)
+  const only = search.only === true && selected.size > 0
+  const ordered = useOrdered(store, ids, search.by)
+  const chosen = useChosen(
+    useMemo(() => (only ? ordered.filter((job) => selected.has(job)) : ordered), [ordered, only, selected]),
+    search,
+    top,
+  )
   const { drawn, listed, found, hidden, pinned } = chosen
   const kept = useMemo(() => new Set(search.keep), [search.keep])
   const shownKeys = useMemo(() => {
@@ -155,6 +168,14 @@ export function ChartsView({
                   onPin={(job) => flip('pin', job)}
                 />
               )}
+              {selected.size > 0 && !only && (
+                <Button
+                  look="quiet"
+                  onClick={() => change({ only: true, sel: inAddress(selected), solo: undefined })}
+                >
+                  {`Draw only the ${selected.size} selected`}
+                </Button>
+              )}
               {(hidden.size > 0 || search.solo !== undefined) && (
                 <Button look="quiet" onClick={() => change({ hide: [], solo: undefined })}>
                   Show all curves
@@ -164,6 +185,14 @@ export function ChartsView({
           </div>
         </aside>
         <div className="flex min-w-0 flex-1 flex-col gap-2">
+          {only && (
+            <p data-only className="flex flex-wrap items-center gap-2 text-xs text-muted">
+              {`Only ${some(selected.size, 'selected job')} of ${ids.length} ${selected.size === 1 ? 'is' : 'are'} drawn.`}
+              <Button onClick={() => change({ only: undefined, sel: undefined, all: undefined })}>
+                Draw all jobs
+              </Button>
+            </p>
+          )}
           {(capped || (search.all && found.length > top && group === undefined)) && (
             <p data-cap className="flex flex-wrap items-center gap-2 text-xs text-muted">
               {capped

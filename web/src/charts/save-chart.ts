@@ -1,12 +1,5 @@
 import type { Line } from '../lib/charts/line.ts'
-
-function save(name: string, blob: Blob): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(blob)
-  link.download = name.replace(/[^\w.-]+/g, '_')
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
-}
+import { saveCsvFile, saveFile } from '../lib/save-file.ts'
 
 /** The canvas is clear where nothing is drawn; a picture has the ground of the page. */
 export function savePicture(name: string, canvas: HTMLCanvasElement): void {
@@ -18,16 +11,11 @@ export function savePicture(name: string, canvas: HTMLCanvasElement): void {
   ctx.fillStyle = getComputedStyle(document.body).backgroundColor
   ctx.fillRect(0, 0, whole.width, whole.height)
   ctx.drawImage(canvas, 0, 0)
-  whole.toBlob((blob) => blob && save(`${name}.png`, blob))
+  whole.toBlob((blob) => blob && saveFile(`${name}.png`, blob))
 }
 
 export const saveDrawing = (name: string, svg: string): void =>
-  save(`${name}.svg`, new Blob([svg], { type: 'image/svg+xml' }))
-
-const cell = (text: string): string => {
-  const guarded = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text
-  return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
-}
+  saveFile(`${name}.svg`, new Blob([svg], { type: 'image/svg+xml' }))
 
 /** The points that are drawn, with what stands beside them: times, means, the spread of a group. */
 export function saveCsv(name: string, lines: readonly Line[]): void {
@@ -42,16 +30,14 @@ export function saveCsv(name: string, lines: readonly Line[]): void {
     ...(means ? ['smoothed'] : []),
   ]
   const rows = lines.flatMap((line) =>
-    line.steps.map((step, i) =>
-      [
-        cell(line.name),
-        line.epochs?.[i] ?? step,
-        ...(timed ? [step] : []),
-        line.values[i],
-        ...(bands ? [line.band?.std[i], line.band?.min[i], line.band?.max[i], line.band?.n[i]] : []),
-        ...(means ? [line.mean?.values[i]] : []),
-      ].join(),
-    ),
+    line.steps.map((step, i) => [
+      line.name,
+      line.epochs?.[i] ?? step,
+      ...(timed ? [step] : []),
+      line.values[i],
+      ...(bands ? [line.band?.std[i], line.band?.min[i], line.band?.max[i], line.band?.n[i]] : []),
+      ...(means ? [line.mean?.values[i]] : []),
+    ]),
   )
-  save(`${name}.csv`, new Blob([[heads.join(), ...rows, ''].join('\r\n')], { type: 'text/csv' }))
+  saveCsvFile(name, [heads, ...rows])
 }

@@ -1,3 +1,5 @@
+import { fromAddress } from '../selection.ts'
+
 /** What the address says of the charts: a link restores what was shown. */
 export interface ChartSearch {
   /** Series whose names this regular expression finds. */
@@ -10,6 +12,9 @@ export interface ChartSearch {
   hide?: string[]
   /** The one job that is drawn. */
   solo?: string
+  /** The selected jobs, when they are few, and whether only they are drawn. */
+  sel?: string[]
+  only?: boolean
   /** Jobs that are drawn regardless of filters. */
   pin?: string[]
   /** How many jobs are drawn; 20 without it. */
@@ -60,7 +65,9 @@ export function readChartSearch(given: Record<string, unknown>): ChartSearch {
     const value = list(given[name])
     if (value) found[name] = value
   }
-  for (const name of ['all', 'log', 'xlog'] as const) if (given[name] === true) found[name] = true
+  const sel = fromAddress(given.sel)
+  if (sel) found.sel = sel
+  for (const name of ['all', 'log', 'xlog', 'only'] as const) if (given[name] === true) found[name] = true
   if (given.x === 'relative' || given.x === 'wall') found.x = given.x
   if (given.band === 'range' || given.band === 'none') found.band = given.band
   if (typeof given.smooth === 'number' && given.smooth > 0) found.smooth = Math.min(0.99, given.smooth)

@@ -5,6 +5,7 @@ import { type ColourOf, coloursAmong } from '../../lib/charts/colours.ts'
 import { createJobStore, type JobStore } from '../../lib/live/batches.ts'
 import { createFocus, type Focus } from '../../lib/live/focus.ts'
 import { createPointBus, type PointBus } from '../../lib/live/points.ts'
+import { createSelection, type Selection } from '../../lib/selection.ts'
 
 /** What the tabs of a batch share, and a shared page gives them as well. */
 export interface BatchContext {
@@ -15,6 +16,8 @@ export interface BatchContext {
   bus: PointBus
   focus: Focus
   colourOf: ColourOf
+  /** The selected jobs. */
+  selection: Selection
   /** Series over seconds, and snapshots as they arrive. */
   resources: SeriesSource
   resourceBus: PointBus
@@ -65,6 +68,7 @@ export function createBatchContext(
     bus: createPointBus(),
     focus: createFocus(),
     colourOf: coloursAmong(() => jobs.ids()),
+    selection: createSelection(),
     resources: from.resources,
     resourceBus: createPointBus(),
     log: from.log,

@@ -16,10 +16,12 @@ export const JobRow = memo(function JobRow(props: {
   /** Pixels below the heads. */
   start: number
   picked: boolean
+  checked: boolean
   columns: readonly JobColumn[]
   /** Columns that are read down, digit below digit. */
   numeric: ReadonlySet<string>
   onPick: (job: string) => void
+  onCheck: (job: string, on: boolean, range: boolean) => void
 }) {
   const { job, columns, numeric } = props
   const { focus } = useBatchContext()
@@ -34,10 +36,10 @@ export const JobRow = memo(function JobRow(props: {
       data-row
       data-job={job.id}
       data-lit={lit || undefined}
-      className={`job-row absolute top-0 left-0 w-full cursor-default border-t border-line ${props.picked ? 'bg-accent-soft' : lit ? 'bg-hover' : 'bg-bg'}`}
+      className={`job-row absolute top-0 left-0 w-full cursor-default border-t border-line ${props.picked || props.checked ? 'bg-accent-soft' : lit ? 'bg-hover' : 'bg-bg'}`}
       style={{ height: ROW_PX, transform: `translateY(${props.start}px)` }}
       onClick={({ target }) => {
-        if ((target as Element).closest('a') === null) props.onPick(job.id)
+        if ((target as Element).closest('a, label') === null) props.onPick(job.id)
       }}
       onPointerEnter={light(true)}
       onPointerLeave={light(false)}
@@ -46,7 +48,7 @@ export const JobRow = memo(function JobRow(props: {
     >
       {columns.map((column) =>
         column.id === 'id' ? (
-          <Name key="id" job={job} />
+          <Name key="id" job={job} checked={props.checked} onCheck={props.onCheck} />
         ) : (
           <div
             key={column.id}
@@ -68,11 +70,27 @@ export const JobRow = memo(function JobRow(props: {
   )
 })
 
-function Name({ job }: { job: Job }) {
+function Name(props: {
+  job: Job
+  checked: boolean
+  onCheck: (job: string, on: boolean, range: boolean) => void
+}) {
+  const { job } = props
   const { colourOf, shared } = useBatchContext()
   const colour = colourOf(job.id, useTheme())
   return (
-    <div role="cell" className="job-name flex items-center gap-1.5 bg-inherit px-2">
+    <div role="cell" className="job-name flex items-center gap-1.5 bg-inherit pr-2">
+      {/* The label makes the target as tall as the row. */}
+      <label className="flex h-full shrink-0 items-center pl-2">
+        <input
+          type="checkbox"
+          aria-label={`Select ${job.id}`}
+          checked={props.checked}
+          onChange={({ target, nativeEvent }) =>
+            props.onCheck(job.id, target.checked, 'shiftKey' in nativeEvent && nativeEvent.shiftKey === true)
+          }
+        />
+      </label>
       <span aria-hidden="true" className="size-2 shrink-0 rounded-full" style={{ background: colour }} />
       {shared ? (
         <span className="truncate">{job.id}</span>

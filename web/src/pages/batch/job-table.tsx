@@ -2,12 +2,13 @@ import { useTable } from '@tanstack/react-table'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type CSSProperties, memo, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import type { Job } from '../../lib/api/types.ts'
+import { type Selection, useSelection, withRow } from '../../lib/selection.ts'
 import { useRowLinks } from '../../ui/row-links.ts'
 import { columnsOf, features, type JobColumn, numericOf } from './job-columns.ts'
 import { JobRow, ROW_PX } from './job-row.tsx'
 
 const COLUMN_PX = 112
-const NAME_PX = 220
+const NAME_PX = 240
 const widthOf = (column: string): number =>
   column === 'id' ? NAME_PX : column === 'status' ? 130 : column === 'reason' ? 320 : COLUMN_PX
 const NONE: Job[] = []
@@ -16,13 +17,17 @@ const NONE: Job[] = []
 export const JobTable = memo(function JobTable(props: {
   jobs: readonly Job[]
   picked: string | undefined
+  selection: Selection
+  /** After the person changed the selection. */
+  onSelected: () => void
   sort: string | undefined
   onSort: (sort: string) => void
   /** The jobs in the order of the table. */
   onSorted: (jobs: readonly Job[]) => void
   onPick: (job: string) => void
 }) {
-  const { jobs, picked, sort } = props
+  const { jobs, picked, sort, selection } = props
+  const selected = useSelection(selection)
   const shape = useMemo(() => shapeOf(jobs), [jobs])
   // biome-ignore lint/correctness/useExhaustiveDependencies: columns change with what jobs have, not with its values
   const columns = useMemo(() => columnsOf(jobs), [shape])
@@ -35,11 +40,32 @@ export const JobTable = memo(function JobTable(props: {
   const rows = useSteady(sorted, over, `${sort} ${jobs.length}`)
   // As state: the rows are told of the box that they scroll in, which is there only after them.
   const [scroller, setScroller] = useState<HTMLDivElement | null>(null)
-  const latest = useRef(props.onPick)
+  const latest = useRef({ pick: props.onPick, selected: props.onSelected, rows })
   useEffect(() => {
-    latest.current = props.onPick
+    latest.current = { pick: props.onPick, selected: props.onSelected, rows }
   })
-  const pick = useCallback((job: string) => latest.current(job), [])
+  const pick = useCallback((job: string) => latest.current.pick(job), [])
+  const lastChecked = useRef<string | null>(null)
+  const check = useCallback(
+    (id: string, on: boolean, range: boolean) => {
+      const list = latest.current.rows.map((job) => job.id)
+      selection.set(withRow(selection.get(), list, { id, on, from: range ? lastChecked.current : null }))
+      lastChecked.current = id
+      latest.current.selected()
+    },
+    [selection],
+  )
+  const all = rows.length > 0 && rows.every((job) => selected.has(job.id))
+  const some = !all && rows.some((job) => selected.has(job.id))
+  const checkAll = (): void => {
+    const next = new Set(selected)
+    for (const { id } of rows) {
+      if (all) next.delete(id)
+      else next.add(id)
+    }
+    selection.set(next)
+    props.onSelected()
+  }
   const links = useRowLinks()
   // For the style sheet: a phone has less room for the names.
   const layout = {
@@ -74,8 +100,20 @@ export const JobTable = memo(function JobTable(props: {
                 key={id}
                 role="columnheader"
                 aria-sort={dir}
-                className={`min-w-0 px-2 ${numeric.has(id) ? 'text-right' : ''} ${id === 'id' ? 'job-name bg-surface' : id === 'status' ? 'job-status bg-surface' : ''}`}
+                className={`min-w-0 px-2 ${numeric.has(id) ? 'text-right' : ''} ${id === 'id' ? 'job-name flex items-center gap-1.5 bg-surface' : id === 'status' ? 'job-status bg-surface' : ''}`}
               >
+                {id === 'id' && (
+                  <input
+                    type="checkbox"
+                    className="shrink-0"
+                    aria-label={`Select all ${rows.length} listed jobs`}
+                    checked={all}
+                    ref={(box) => {
+                      if (box) box.indeterminate = some
+                    }}
+                    onChange={checkAll}
+                  />
+                )}
                 <button
                   type="button"
                   title={`Sort by ${title}`}
@@ -95,8 +133,10 @@ export const JobTable = memo(function JobTable(props: {
         columns={columns}
         numeric={numeric}
         picked={picked}
+        selected={selected}
         scroller={scroller}
         onPick={pick}
+        onCheck={check}
       />
     </div>
   )
@@ -108,8 +148,10 @@ function Body(props: {
   columns: readonly JobColumn[]
   numeric: ReadonlySet<string>
   picked: string | undefined
+  selected: ReadonlySet<string>
   scroller: HTMLDivElement | null
   onPick: (job: string) => void
+  onCheck: (job: string, on: boolean, range: boolean) => void
 }) {
   const { rows, columns, numeric, picked, scroller } = props
   const virtual = useVirtualizer({
@@ -144,7 +186,9 @@ function Body(props: {
               picked={job.id === picked}
               columns={columns}
               numeric={numeric}
+              checked={props.selected.has(job.id)}
               onPick={props.onPick}
+              onCheck={props.onCheck}
             />
           )
         )

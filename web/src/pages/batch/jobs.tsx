@@ -6,11 +6,13 @@ import { loaded } from '../../lib/away.ts'
 import { completeJobQuery, namesOf, parseJobQuery } from '../../lib/job-query.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
+import { inAddress, useSelection } from '../../lib/selection.ts'
 import { some } from '../../lib/words.ts'
 import { Button, Choice, inputLook } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
 import { Board } from './board.tsx'
 import { useBatchContext } from './context.ts'
+import { JobSelectionBar } from './job-selection-bar.tsx'
 import { JobTable } from './job-table.tsx'
 import { type JobsSearch, readJobsSearch } from './jobs-search.ts'
 import { RerunBatch } from './rerun-dialog.tsx'
@@ -48,7 +50,8 @@ const MAX_CURVES = 20
 export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (next: JobsSearch) => void }) {
   const { batch, search, onSearch } = props
   const context = useBatchContext()
-  const { jobs: store, focus } = context
+  const { jobs: store, focus, selection } = context
+  const selected = useSelection(selection)
   const jobs = useJobs(store)
   const [rerun, setRerun] = useState(false)
   const names = useMemo(() => namesOf(jobs), [jobs])
@@ -61,7 +64,13 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   const watched = useWatched(jobs)
   // As the table orders them: what is drawn is what stands first in it.
   const [sorted, setSorted] = useState<readonly Job[]>(found)
-  const curves = useSame((search.sort ? sorted : found).slice(0, MAX_CURVES).map((job) => job.id))
+  const listed = search.sort ? sorted : found
+  const selectedListed = listed.filter((job) => selected.has(job.id))
+  const inTable = new Set(selectedListed)
+  const selectedHidden =
+    selected.size === inTable.size ? [] : jobs.filter((job) => selected.has(job.id) && !inTable.has(job))
+  const drawn = selectedListed.length > 0 ? selectedListed : listed
+  const curves = useSame(drawn.slice(0, MAX_CURVES).map((job) => job.id))
   const keys = useMemo(() => (watched === undefined ? [] : [watched]), [watched])
   // The same functions at every render: while jobs report, only the components that show them render.
   const latest = useRef({ search, onSearch })
@@ -72,6 +81,13 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
     const { search, onSearch } = latest.current
     onSearch(readJobsSearch({ ...search, ...part }))
   }, [])
+  // A link's selection is taken over once; from then on the address follows what is selected.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the tab opens
+  useEffect(() => {
+    if (search.sel) selection.set(search.sel.filter((id) => store.get(id) !== undefined))
+    else if (inAddress(selection.get())) change({ sel: inAddress(selection.get()) })
+  }, [selection])
+  const selectedChanged = useCallback(() => change({ sel: inAddress(selection.get()) }), [change, selection])
   const pick = useCallback((job: string) => change({ job }), [change])
   const pickOrNot = useCallback(
     (job: string) => change({ job: latest.current.search.job === job ? '' : job }),
@@ -153,7 +169,9 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
             />
             <span className="text-xs text-muted">
               {filtered ? `${some(found.length, 'job')} of ${jobs.length}` : some(jobs.length, 'job')}
-              {curves.length < found.length && watched && `; the chart shows the top ${curves.length}`}
+              {curves.length < found.length &&
+                watched &&
+                `; the chart shows the ${drawn === listed ? 'top' : curves.length < drawn.length ? 'first selected' : 'selected'} ${curves.length}`}
             </span>
             {filtered && (
               <Button look="quiet" onClick={() => change({ q: '', status: '' })}>
@@ -174,6 +192,8 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
             <JobTable
               jobs={found}
               picked={search.job}
+              selection={selection}
+              onSelected={selectedChanged}
               sort={search.sort}
               onSort={sortBy}
               onSorted={setSorted}
@@ -182,6 +202,18 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
           )}
         </div>
       </div>
+      {selected.size > 0 && (
+        <JobSelectionBar
+          batchId={batch.id}
+          jobs={[...selectedListed, ...selectedHidden]}
+          hidden={selectedHidden.length}
+          shared={context.shared}
+          onClear={() => {
+            selection.set([])
+            selectedChanged()
+          }}
+        />
+      )}
       {rerun && <RerunBatch batch={batch} jobs={store} first="failed" onClose={() => setRerun(false)} />}
     </div>
   )

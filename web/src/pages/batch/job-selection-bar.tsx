@@ -1,0 +1,74 @@
+import { Link } from '@tanstack/react-router'
+import { ChartLine, Download } from 'lucide-react'
+import type { Job } from '../../lib/api/types.ts'
+import { links } from '../../lib/links.ts'
+import { saveCsvFile } from '../../lib/save-file.ts'
+import { inAddress } from '../../lib/selection.ts'
+import { Button, buttonLook } from '../../ui/controls.tsx'
+import { Copy } from '../../ui/copy.tsx'
+import { columnsOf } from './job-columns.ts'
+
+/** More curves than these are capped as on any chart. */
+const MAX_DRAWN = 100
+
+/** What can be done with the selected jobs of a batch. */
+export function JobSelectionBar(props: {
+  batchId: string
+  /** The selected jobs, in the order of the table; those that filters hide come last. */
+  jobs: readonly Job[]
+  /** How many of them filters hide. */
+  hidden: number
+  /** A share has no page of its own for them. */
+  shared: boolean
+  onClear: () => void
+}) {
+  const { batchId, jobs, hidden, shared } = props
+  const ids = jobs.map((job) => job.id)
+  const sel = inAddress(new Set(ids))
+  return (
+    <div
+      role="toolbar"
+      aria-label="Selected jobs"
+      className="sticky bottom-0 z-[3] flex flex-wrap items-center gap-2 border-t border-line bg-surface px-3 py-2"
+    >
+      <span aria-live="polite">
+        {jobs.length} selected
+        {hidden > 0 && <span className="text-muted"> ({hidden} not listed)</span>}
+      </span>
+      {!shared && (
+        <Link
+          {...links.batch(batchId, {
+            only: true,
+            ...(sel && { sel }),
+            ...(ids.length <= MAX_DRAWN && { all: true }),
+          })}
+          className={buttonLook('primary')}
+        >
+          <ChartLine className="size-3.5" aria-hidden="true" /> Chart only these
+        </Link>
+      )}
+      <Button onClick={() => saveCsvFile(`${batchId}-jobs`, rowsOf(jobs))}>
+        <Download className="size-3.5" aria-hidden="true" /> Export CSV
+      </Button>
+      <Copy text={ids.join('\n')} label="Copy job ids" />
+      <Button look="quiet" onClick={props.onClear}>
+        Clear
+      </Button>
+    </div>
+  )
+}
+
+/** A head and one row per job, with the columns of the table and values as reported, not rounded. */
+export function rowsOf(jobs: readonly Job[]): string[][] {
+  const columns = columnsOf(jobs)
+  const text = (value: unknown): string =>
+    value === null || value === undefined
+      ? ''
+      : typeof value === 'object'
+        ? JSON.stringify(value)
+        : String(value)
+  return [
+    columns.map(({ id }) => id.replace(/^p\./, 'params.').replace(/^m\./, 'metrics.')),
+    ...jobs.map((job) => columns.map(({ definition }, i) => text(definition.accessorFn(job, i)))),
+  ]
+}
