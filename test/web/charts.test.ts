@@ -370,55 +370,6 @@ test('the cursor goes through all charts; values are sorted, the nearest curve i
     await expect.poll(() => cursor('acc')).toBe(here)
   }))
 
-test('a chart that is drawn anew under a resting pointer keeps its tooltip', () =>
-  onCharts('', async (page, loss) => {
-    const { x, y, width, height } = await place(loss)
-    await page.mouse.move(x + width * 0.5, y + height * 0.5)
-    const values = page.locator('[data-tip="loss"] [data-near]')
-    await values.waitFor()
-    const near = await values.getAttribute('data-near')
-    const canvas = await loss.locator('canvas').elementHandle()
-    await page.emulateMedia({ colorScheme: 'dark' })
-    await expect.poll(() => canvas?.evaluate((old) => old.isConnected)).toBe(false)
-    await values.waitFor()
-    expect(await values.getAttribute('data-near')).toBe(near)
-  }))
-
-test('a chart fills the screen by button or key, shows values there, and arrow keys go to the next', () =>
-  onCharts('', async (page, loss) => {
-    const small = await place(loss)
-    await loss.hover()
-    await page.keyboard.press('f')
-    const screen = page.getByRole('dialog')
-    const large = screen.locator('[data-chart="loss"]')
-    await large.locator('[data-points]', { hasText: 'points' }).waitFor()
-    await expect.poll(async () => (await place(large)).height).toBeGreaterThan(small.height * 2)
-    const { x, y, width, height } = await place(large)
-    expect(width).toBeGreaterThan(small.width)
-    expect(y + height).toBeLessThan(900)
-    await page.mouse.move(x + width * 0.5, y + height * 0.5)
-    const tip = screen.locator('[data-tip="loss"]')
-    await tip.locator('[data-near]').waitFor()
-    const box = await tip.boundingBox()
-    expect(box && box.x >= 0 && box.y >= 0 && box.x + box.width <= 1280 && box.y + box.height <= 900).toBe(
-      true,
-    )
-    await screen.getByRole('button', { name: 'Menu of loss' }).click()
-    await page.getByRole('menuitem', { name: 'Pin to top' }).waitFor()
-    await page.keyboard.press('Escape')
-    expect(await seriousFindings(page)).toEqual([])
-    await screen.getByRole('button', { name: 'Next chart' }).focus()
-    await page.keyboard.press('ArrowRight')
-    await large.waitFor({ state: 'detached' })
-    await screen.locator('[data-chart] [data-points]', { hasText: 'points' }).waitFor()
-    await page.keyboard.press('ArrowLeft')
-    await large.waitFor()
-    await page.keyboard.press('Escape')
-    await screen.waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: 'Full screen: loss', exact: true }).click()
-    await large.waitFor()
-  }))
-
 test('a colour that was chosen holds on every page of this browser', () =>
   onCharts('', async (page, loss) => {
     const ink = () =>

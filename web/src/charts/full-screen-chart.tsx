@@ -7,7 +7,7 @@ import type { ChartView } from './chart-view.ts'
 
 /** What the dialog and the chart's own head take of the height of the window, in pixels. */
 const FRAME = 164
-const LEAST_HEIGHT = 200
+const MIN_HEIGHT = 200
 
 /** One chart as large as the window, with as many points as it has pixels; arrow keys go to the next chart. */
 export function FullScreenChart(
@@ -47,7 +47,7 @@ export function FullScreenChart(
             Next chart <ChevronRight className="size-4" aria-hidden="true" />
           </Button>
         </div>
-        <ChartCard key={name} {...rest} name={name} height={Math.max(LEAST_HEIGHT, height - 36)} />
+        <ChartCard key={name} {...rest} name={name} height={Math.max(MIN_HEIGHT, height - 36)} />
       </div>
     </Dialog>
   )

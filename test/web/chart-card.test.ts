@@ -1,0 +1,85 @@
+import type { Browser, Locator } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { chartedBatch } from './charted-batch.ts'
+import { send, seriousFindings, visit } from './visit.ts'
+
+let app: TestApp
+let browser: Browser
+let ada: { token: string; cookie: string }
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  await send(app, await app.reporterToken(ada.token), chartedBatch('sweep', 6).events)
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+async function place(chart: Locator): Promise<{ x: number; y: number; width: number; height: number }> {
+  const box = await chart.locator('.u-over').boundingBox()
+  if (box === null) throw new Error('the plot has no place')
+  return box
+}
+
+test('a chart fills the screen by button or key, shows values there, and arrow keys go to the next', async () => {
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto('/b/sweep')
+  const loss = page.locator('[data-chart="loss"]')
+  await loss.locator('[data-points]', { hasText: 'points' }).waitFor()
+  const small = await place(loss)
+  await loss.hover()
+  await page.keyboard.press('f')
+  const screen = page.getByRole('dialog')
+  const large = screen.locator('[data-chart="loss"]')
+  await large.locator('[data-points]', { hasText: 'points' }).waitFor()
+  await expect.poll(async () => (await place(large)).height).toBeGreaterThan(small.height * 2)
+  const { x, y, width, height } = await place(large)
+  expect(width).toBeGreaterThan(small.width)
+  expect(y + height).toBeLessThan(900)
+  await page.mouse.move(x + width * 0.5, y + height * 0.5)
+  const tip = screen.locator('[data-tip="loss"]')
+  await tip.locator('[data-near]').waitFor()
+  const box = await tip.boundingBox()
+  expect(box && box.x >= 0 && box.y >= 0 && box.x + box.width <= 1280 && box.y + box.height <= 900).toBe(true)
+  await screen.getByRole('button', { name: 'Menu of loss' }).click()
+  await page.getByRole('menuitem', { name: 'Pin to top' }).waitFor()
+  await page.keyboard.press('Escape')
+  expect(await seriousFindings(page)).toEqual([])
+  await screen.getByRole('button', { name: 'Next chart' }).focus()
+  await page.keyboard.press('ArrowRight')
+  await large.waitFor({ state: 'detached' })
+  await screen.locator('[data-chart] [data-points]', { hasText: 'points' }).waitFor()
+  await page.keyboard.press('ArrowLeft')
+  await large.waitFor()
+  await page.keyboard.press('Escape')
+  await screen.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Full screen: loss', exact: true }).click()
+  await large.waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a chart that is drawn again under a resting pointer keeps its tooltip', async () => {
+  const { page, context } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto('/b/sweep')
+  const loss = page.locator('[data-chart="loss"]')
+  await loss.locator('[data-points]', { hasText: 'points' }).waitFor()
+  const { x, y, width, height } = await place(loss)
+  await page.mouse.move(x + width * 0.5, y + height * 0.5)
+  const values = page.locator('[data-tip="loss"] [data-near]')
+  await values.waitFor()
+  const near = await values.getAttribute('data-near')
+  const canvas = await loss.locator('canvas').elementHandle()
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expect.poll(() => canvas?.evaluate((old) => old.isConnected)).toBe(false)
+  await values.waitFor()
+  expect(await values.getAttribute('data-near')).toBe(near)
+  await context.close()
+})
