@@ -2,7 +2,7 @@ import type { Db } from '../db/sql.ts'
 import { commit, type Writer } from './commit.ts'
 
 /** One server prunes at a time; the others need not wait for it. */
-const PRUNE_LOCK = 7_041_778
+const PRUNE_LOCK = 7_041_782
 /** Rows of one transaction. */
 const ROWS = 5_000
 export const KEPT_HOURS = 24

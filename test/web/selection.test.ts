@@ -158,6 +158,13 @@ describe('jobs of a batch', () => {
       await bar(page).getByText('2 selected').waitFor()
     }))
 
+  test('that are selected open as a sweep of their own', () =>
+    onPage(`/b/${BATCH}/jobs?sel=${encodeURIComponent('["job-5","job-2"]')}`, async (page) => {
+      await bar(page).getByRole('link', { name: 'Open as sweep' }).click()
+      await page.getByText('2 selected jobs').waitFor()
+      await page.getByRole('button', { name: 'Show all jobs' }).waitFor()
+    }))
+
   test('are exported with the values as reported; what a spreadsheet would run is text', () =>
     onPage(`/b/${BATCH}/jobs?sel=${encodeURIComponent('["job-3","job-2"]')}`, async (page) => {
       const download = page.waitForEvent('download')

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { ChartLine, Download } from 'lucide-react'
+import { ChartLine, Download, Waypoints } from 'lucide-react'
 import type { Job } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import { saveCsvFile } from '../../lib/save-file.ts'
@@ -45,6 +45,11 @@ export function JobSelectionBar(props: {
           className={buttonLook('primary')}
         >
           <ChartLine className="size-3.5" aria-hidden="true" /> Chart only these
+        </Link>
+      )}
+      {!shared && sel && sel.length > 1 && (
+        <Link {...links.sweep(batchId, { jobs: sel })} className={buttonLook()}>
+          <Waypoints className="size-3.5" aria-hidden="true" /> Open as sweep
         </Link>
       )}
       <Button onClick={() => saveCsvFile(`${batchId}-jobs`, rowsOf(jobs))}>

@@ -45,7 +45,7 @@ export function drawLines(
   const many = kept.size > 60
   for (const front of [false, true]) {
     context.lineWidth = front && !many ? 1.5 : 1
-    context.globalAlpha = front ? (kept.size > 1_000 ? 0.5 : 0.8) : 1
+    context.globalAlpha = front ? opacityOf(kept.size) : 1
     context.strokeStyle = colours.faint
     rows.forEach((row, n) => {
       if (kept.has(row.name) !== front) return
@@ -56,6 +56,9 @@ export function drawLines(
     })
   }
 }
+
+/** Many lines shine through each other, so that it shows where most of them are. */
+const opacityOf = (lines: number): number => Math.max(0.1, Math.min(0.8, 250 / lines))
 
 /** The line of one job as an SVG path. */
 export function pathOf(lines: Lines, n: number): string {

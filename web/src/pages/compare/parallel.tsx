@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import type { Focus } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'
-import { some } from '../../lib/words.ts'
+import { count, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import type { Axis } from './axes.ts'
 import { AxisLine } from './parallel-axis.tsx'
@@ -86,7 +86,7 @@ export function Parallel(props: {
             height={H}
             className="absolute inset-0 max-w-none select-none"
             role="img"
-            aria-label={`${some(kept.size, 'job')} of ${rows.length} over ${some(axes.length, 'axis', 'axes')}`}
+            aria-label={`${some(kept.size, 'job')} of ${count(rows.length)} over ${some(axes.length, 'axis', 'axes')}`}
             data-parallel
             onPointerMove={onHover}
             onPointerLeave={() => focus.set(null)}
@@ -109,7 +109,7 @@ export function Parallel(props: {
       </div>
       <figcaption className="flex min-h-7 flex-wrap items-center gap-2 text-xs text-muted">
         <span data-kept>
-          {kept.size} of {some(rows.length, 'job')}
+          {count(kept.size)} of {some(rows.length, 'job')}
         </span>
         {lacking > 0 && (
           <span>{some(lacking, 'job')} without a number on some axis: the line breaks there</span>
