@@ -35,10 +35,8 @@ def send_last_words(run: Run, how: str, deadline: float) -> None:
     sealer = Sealer(str(facts["project"]), batch_id, {"host": str(facts["host"])}, ids, voice, DEFAULT)
     keeper = Keeper(SpillFolder(folders(facts.get("folder"))), batch_id, Counts(), voice)
     sealed = [Sealed(one["id"], one["type"], one["line"].encode("utf-8")) for one in run.sealed.values()]
+    # They are a sender of their own, without counts: how much the dead process produced is not known.
     own = [*_starts(run), *_ends(run, how)]
-    if own:  # they count as a sender's of their own, beside what the dead process produced
-        counts = {"sender": ids.sender, "produced": len(own)}
-        own[-1] = own[-1]._replace(data={**_data_of(own[-1]), "delivery": counts})
     events = [*sealed, *(event for event in map(sealer.seal, own) if event is not None)]
     if not facts.get("url") or not facts.get("token"):
         keeper.spill(events, "the process has died")
@@ -69,10 +67,6 @@ def send_last_words(run: Run, how: str, deadline: float) -> None:
         held = claim(path)
         if held is not None and replay(held, sender, DEFAULT, voice, settle).stopped is not None:
             return
-
-
-def _data_of(event: Pending) -> dict[str, Any]:
-    return event.data() if callable(event.data) else event.data
 
 
 def _starts(run: Run) -> list[Pending]:
