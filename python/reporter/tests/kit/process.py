@@ -11,7 +11,8 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
 PREAMBLE = """
-import dataclasses, os, signal, sys, threading, time
+import dataclasses, faulthandler, os, signal, sys, threading, time
+faulthandler.dump_traceback_later(float(os.environ.get("DUMP_AFTER_S", "60")))
 import svc_reporter as svc
 from svc_reporter import _tuning
 _tuning.DEFAULT = dataclasses.replace(_tuning.DEFAULT, backoff_s=(0.01, 0.02, 0.05), request_timeout_s=3.0)
@@ -35,8 +36,11 @@ def script(body: str, env: dict[str, str], *arguments: str) -> subprocess.Popen[
 
 
 def run(body: str, env: dict[str, str], timeout_s: float = 60, code: int | None = 0) -> tuple[str, str]:
-    """Run to the end; returns what it printed. `code` is the exit code expected, None: any."""
-    process = script(body, env)
+    """Run to the end; returns what it printed. `code` is the exit code expected, None: any.
+
+    A script that hangs prints the stacks of its threads before it is killed.
+    """
+    process = script(body, {**env, "DUMP_AFTER_S": str(max(timeout_s - 2, 1))})
     try:
         out, err = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
