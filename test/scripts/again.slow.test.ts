@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -19,8 +20,8 @@ const ROOT = join(import.meta.dirname, '../..')
 let root: string
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'svc-again-'))
-  for (const name of ['test', 'again', 'outcome-reporter', 'start', 'python'])
-    cpSync(join(ROOT, `scripts/${name}.mjs`), join(root, `scripts/${name}.mjs`))
+  for (const file of readdirSync(join(ROOT, 'scripts')).filter((name) => name.endsWith('.mjs')))
+    cpSync(join(ROOT, 'scripts', file), join(root, 'scripts', file))
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'))
   mkdirSync(join(root, 'python'))
   write('package-lock.json', JSON.stringify({ name: 'project', lockfileVersion: 3, packages: {} }))
