@@ -1,7 +1,6 @@
 // How scripts/test.mjs runs vitest and pytest. When only a few files fail, they run once more, alone, to tell a race from
 // a fault. A race is a failure too, unless test/quarantine.json lists the test: then it counts as passed and is named.
 import { existsSync, readFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -102,19 +101,19 @@ export function quarantined(file = QUARANTINE, now = Date.now()) {
 
 /** pytest's exit code where a package has no test of that tier. */
 const NO_TESTS = 5
-/** Most of the Python tests wait for processes and time limits, so there are more of them than cores. */
-const PYTEST_WORKERS = availableParallelism() + 1
 
-/** The tests of one tier of the Python package in `cwd` by pytest: marked `slow`, or not; otherwise as `vitest`. */
-export async function pytest(run, { cwd, python, env, scratch, name, slow }) {
+/**
+ * The tests of one tier of the Python package in `cwd` by pytest: marked `slow`, or not; otherwise as `vitest`.
+ * More `workers` than one need pytest-xdist in that environment.
+ */
+export async function pytest(run, { cwd, python, env, scratch, name, slow = false, workers = 1 }) {
   const tier = slow ? 'slow' : 'not slow'
   const once = async (report, ...more) => {
     const log = join(scratch, `${report}.jsonl`)
     const code = await run(python, ['-m', 'pytest', '-m', tier, `--report-log=${log}`, ...more], { cwd, env })
     return { code: code === NO_TESTS && slow ? 0 : code, ...readReportLog(log) }
   }
-  // The slow tier measures memory and kills processes: one test at a time.
-  const first = await once(name, ...(slow ? [] : ['-n', `${PYTEST_WORKERS}`]))
+  const first = await once(name, ...(workers > 1 ? ['-n', `${workers}`] : []))
   const files = new Set(first.failures.map(({ file }) => file))
   // 1 is pytest's exit code for failed tests, and for nothing else.
   if (first.code !== 1 || files.size === 0 || files.size > MAX_AGAIN)

@@ -8,7 +8,7 @@
 //                                        the files named *.slow.test.ts, in Python the tests marked `slow`.
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pytest, vitest } from './again.mjs'
@@ -19,6 +19,11 @@ const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 /** A suite that takes longer hangs; all together stay under a quarter of an hour on two quiet cores. */
 const SUITE_MS = 25 * 60_000
 const SLOW = process.argv.includes('--slow')
+/**
+ * Most of the Python tests wait for processes and time limits, so there are more workers than cores. The slow tier
+ * measures memory and kills processes: one test at a time.
+ */
+const PYTEST_WORKERS = SLOW ? 1 : availableParallelism() + 1
 const scratch = mkdtempSync(join(tmpdir(), 'svc-npm-test-'))
 const running = new Set()
 
@@ -88,6 +93,7 @@ async function python(folder, bin, server) {
     scratch,
     name: folder.replace('/', '-'),
     slow: SLOW,
+    workers: PYTEST_WORKERS,
   })
   if (tests.why) why.push(tests.why)
   return {
