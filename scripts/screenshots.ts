@@ -1,7 +1,7 @@
 // Takes the README's pictures of the demo's recorded training, in a real browser:
 //
 //   npx tsx scripts/screenshots.ts                   docs/images/*.png
-//   npx tsx scripts/screenshots.ts --all FOLDER      every page, on a desk and on a phone, light and dark, to look at
+//   npx tsx scripts/screenshots.ts --all FOLDER      every page, on a desk, a phone and a wide screen, light and dark, to look at
 //
 // The page must be built (`npm run build`).
 import { mkdir, stat } from 'node:fs/promises'
@@ -16,10 +16,12 @@ const BEGINNING = new Date('2026-01-15T14:00:00Z')
 const MAX_BYTES = 250_000
 const DESK = { width: 1440, height: 900 }
 const PHONE = { width: 390, height: 844 }
+const WIDE = { width: 2560, height: 1440 }
 
 const SIZES = [
   ['desk', DESK],
   ['phone', PHONE],
+  ['wide', WIDE],
 ] as const
 const THEMES = ['light', 'dark'] as const
 
@@ -176,6 +178,7 @@ async function allPages(scene: Scene): Promise<Picture[]> {
     { name: 'members', path: '/p/digits/members' },
     { name: 'charts', path: batch, before: drawn },
     { name: 'jobs', path: `${batch}/jobs` },
+    { name: 'sweep', path: `${batch}/sweep` },
     { name: 'logs', path: `${batch}/logs` },
     { name: 'resources', path: `${batch}/resources` },
     { name: 'timeline', path: `${batch}/timeline` },

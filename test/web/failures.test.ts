@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { orderJobs } from '../../web/src/charts/job-order.ts'
 import { pointAt } from '../../web/src/lib/charts/line.ts'
 import { errorOf, groupFailures, placeOf } from '../../web/src/lib/traceback.ts'
+import { etaText } from '../../web/src/lib/words.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { buildPage } from './built-page.ts'
@@ -27,6 +28,7 @@ ValueError: bad shape`
 let app: TestApp
 let browser: Browser
 let cookie: string
+let reporter: string
 
 beforeAll(async () => {
   await buildPage()
@@ -40,7 +42,8 @@ beforeAll(async () => {
     Array.from({ length: n }, (_, epoch) =>
       of('job_epoch', 3000 - epoch * 10, { epoch, val_loss: loss / (epoch + 1) }, job),
     )
-  await send(app, await app.reporterToken(ada.token), [
+  reporter = await app.reporterToken(ada.token)
+  await send(app, reporter, [
     of('batch_start', 3600, { experiment_type: 'sweep', n_total: jobs.length }),
     ...jobs.map((job, i) => of('job_start', 3590, { lr: i + 1 }, job)),
     ...epochs('short', 5, 1),
@@ -214,4 +217,32 @@ test('name and status stay in sight when a table is scrolled sideways', async ()
     expect(name?.width).toBeGreaterThan(0)
     expect(status?.x).toBeLessThan((box?.x ?? 0) + (box?.width ?? 0))
   })
+})
+
+test('a batch that failed of the one error of its jobs says it once; another reason stands above them', async () => {
+  for (const [batch, reason] of [
+    ['one-error', 'ValueError: bad shape'],
+    ['two-reasons', 'the launcher gave up'],
+  ] as const) {
+    const of = eventsOf(batch)
+    await send(app, reporter, [
+      of('batch_start', 3600, { experiment_type: 'sweep', n_total: 1 }),
+      of('job_start', 3590, {}, 'shape'),
+      of('job_failed', 2400, { reason: 'bad shape', traceback: SHAPE }, 'shape'),
+      of('batch_failed', 2300, { reason }),
+    ])
+    await onPage(1440, `/b/${batch}`, async (page) => {
+      const failures = page.getByRole('region', { name: 'Failures' })
+      await failures.locator('[data-failure]').waitFor()
+      expect(await page.getByText('ValueError: bad shape').count()).toBe(1)
+      expect(await failures.getByText(reason).count()).toBe(1)
+    })
+  }
+})
+
+test('an ETA names its range where the range is wider than a minute', () => {
+  const at = Math.ceil(Date.now() / 60_000) * 60_000
+  const within = etaText({ eta_s: 600, low_s: 600, high_s: 610 }, at)
+  expect(within).toMatch(/^≈ \S+$/)
+  expect(etaText({ eta_s: 600, low_s: 300, high_s: 900 }, at)).toMatch(/^≈ \S+ \(\S+–\S+\)$/)
 })

@@ -87,7 +87,10 @@ export const clock = (ms: number): string => {
   return far ? `${weekday(ms)} ${minuteOfDay(ms)}` : minuteOfDay(ms)
 }
 
-/** `≈ 14:20 (13:50–15:10)`; an end that has passed is only that. `at` is when it was estimated. */
+/**
+ * `≈ 14:20 (13:50–15:10)`; `≈ 14:20` where the range is within that minute; an end that has passed is only that.
+ * `at` is when it was estimated, in ms.
+ */
 export function etaText(
   eta: { eta_s: number | null; low_s?: number | null; high_s?: number | null },
   at: number,
@@ -95,7 +98,7 @@ export function etaText(
   if (eta.eta_s === null) return '–'
   const end = at + eta.eta_s * 1000
   if (end < Date.now() - 60_000) return 'any moment'
-  const said = (s: number): string => clock(at + s * 1000)
-  const range = eta.low_s != null && eta.high_s != null ? ` (${said(eta.low_s)}–${said(eta.high_s)})` : ''
+  const [low, high] = [eta.low_s, eta.high_s].map((s) => (s == null ? null : clock(at + s * 1000)))
+  const range = low != null && high != null && low !== high ? ` (${low}–${high})` : ''
   return `≈ ${clock(end)}${range}`
 }

@@ -15,20 +15,25 @@ import { useJobs } from './use-jobs.ts'
 const FIRST = 2
 const STDERR_LINES = 12
 
-/** What failed in this batch: jobs with the same error are one line, which opens to its traceback. */
+/** Why this batch failed, and its failed jobs: those with the same error are one line, which opens to its traceback. */
 export function Failures({ batchId, open = false }: { batchId: string; open?: boolean }) {
   const jobs = useJobs(useBatchContext().jobs)
-  const own = useBatch(batchId)?.traceback
+  const batch = useBatch(batchId)
+  const own = batch?.traceback
+  const reason = batch?.failure_reason?.trim()
   const groups = useMemo(() => {
     // The traceback of the script stands above: a job that it took with it says nothing more.
     const said = own ? errorOf(own) : undefined
     return groupFailures(jobs).filter((group) => group.error !== said)
   }, [jobs, own])
   const [all, setAll] = useState(false)
-  if (groups.length === 0) return null
+  // A batch that failed of its one error says so once.
+  const unsaid = reason && !groups.some((group) => group.error === reason)
+  if (groups.length === 0 && !unsaid) return null
   const shown = all ? groups : groups.slice(0, FIRST)
   return (
-    <section aria-label="Failed jobs" className="flex flex-col gap-1 px-4 pb-2">
+    <section aria-label="Failures" className="flex flex-col gap-1 px-4 pb-2">
+      {unsaid && <p className="rounded bg-failed-soft px-2 py-1 text-failed">{reason}</p>}
       {shown.map((group, i) => (
         <Group key={group.jobs[0]?.key} group={group} batchId={batchId} open={open && i === 0} />
       ))}

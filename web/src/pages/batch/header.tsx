@@ -114,9 +114,6 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
           <Copy text={batch.command} />
         </div>
       )}
-      {batch.failure_reason && (
-        <p className="rounded bg-failed-soft px-2 py-1 text-failed">{batch.failure_reason}</p>
-      )}
       {runs && <Signs batch={batch} ask={!shared} />}
       {!shared && <ControlProgress batch={batch} />}
       {batch.deleted_at && (
