@@ -39,7 +39,16 @@ builder.objectType(SenderType, {
     }),
     host: t.string({ nullable: true, resolve: ({ host }) => host }),
     stored: t.int({ resolve: ({ stored }) => stored }),
-    reported: t.field({ type: CountsType, nullable: true, resolve: ({ reported }) => reported }),
+    reported: t.field({
+      type: CountsType,
+      nullable: true,
+      description: 'Its own latest counts; null where it sent none',
+      resolve: ({ reported }) => reported,
+    }),
+    final: t.boolean({
+      description: 'Whether it counted at its end; otherwise more events may have followed its counts',
+      resolve: ({ final }) => final,
+    }),
     missing: t.int({ nullable: true, resolve: ({ missing }) => missing }),
   }),
 })
@@ -49,7 +58,7 @@ builder.objectType(DeliveryType, {
   fields: (t) => ({
     state: t.string({
       description:
-        'open while it runs, complete, incomplete, or unknown when it ended and a process did not count',
+        'open while it runs, complete, incomplete, or unknown when it ended and a process did not count at its end',
       resolve: ({ state }) => state,
     }),
     stored: t.int({ description: 'Events, each counted once', resolve: ({ stored }) => stored }),

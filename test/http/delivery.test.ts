@@ -37,7 +37,7 @@ test('the receipt of a running batch is open, and counts each stored event once'
     missing: null,
     missing_epochs: 0,
     gaps: [],
-    senders: [{ sender: null, host: null, stored: 2, reported: null, missing: null }],
+    senders: [{ sender: null, host: null, stored: 2, reported: null, final: false, missing: null }],
   })
 })
 
@@ -276,6 +276,38 @@ test('counts of one process that arrive late, twice or out of order leave its la
       { sender: PARENT, stored: 2, missing: 0 },
     ],
   })
+})
+
+test('counts that a process sent while it ran never make a receipt complete, and show what is known to be missing', async () => {
+  const id = 'so-far'
+  const soFar = (produced: number) =>
+    madeBy(
+      WORKER,
+      makeEvent('resource_snapshot', {
+        batch_id: id,
+        source,
+        data: { heartbeat: true, delivery_so_far: reportOf(WORKER, produced) },
+      }),
+    )
+  await report(madeBy(PARENT, start(id)), worker(id, 0), soFar(2))
+  expect(await delivery(id)).toMatchObject({ state: 'open', missing: 0 })
+  await report(madeBy(PARENT, end(id, reportOf(PARENT, 2))))
+  const whole = { state: 'unknown', missing: 0, reported: { produced: 4 } }
+  expect(await delivery(id)).toMatchObject({
+    ...whole,
+    senders: [
+      { sender: WORKER, stored: 2, final: false, missing: 0, reported: { produced: 2 } },
+      { sender: PARENT, stored: 2, final: true, missing: 0 },
+    ],
+  })
+  await report(soFar(7))
+  expect(await delivery(id)).toMatchObject({ state: 'incomplete', missing: 4 })
+  for (const n of [1, 2, 3, 4]) await report(worker(id, n))
+  expect(await delivery(id)).toMatchObject({ state: 'unknown', missing: 0 })
+  // Its last counts end the doubt, also when earlier ones arrive after them.
+  await report(madeBy(WORKER, joined(id, reportOf(WORKER, 9))))
+  await report(soFar(8))
+  expect(await delivery(id)).toMatchObject({ state: 'complete', missing: 0, reported: { produced: 11 } })
 })
 
 test('repeats of a process, in one request or several, count once', async () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ import svc_reporter as svc
 
 from .kit import process
 from .kit.fake_ingest import FakeIngest
+from .kit.wait import until
 
 Make = Callable[..., svc.Reporter]
 OPEN = """
@@ -166,6 +168,36 @@ def test_a_process_that_joined_a_batch_and_reported_nothing_sends_no_receipt(
     with make():
         pass
     assert server.events == []
+
+
+def test_a_process_that_joined_a_batch_counts_while_it_runs_and_is_quiet_where_it_reported_nothing_more(
+    make: Make, server: FakeIngest, monkeypatch: pytest.MonkeyPatch, quick: Callable[..., None]
+) -> None:
+    monkeypatch.setenv("SVC_BATCH_ID", "shared")
+    quick(counts_s=0.05)
+    counts = "resource_snapshot"
+    with make() as run, run.job("a") as job:
+        job.epoch(0, train_loss=1.0)
+        until(lambda: any(e["data"]["delivery_so_far"]["produced"] >= 3 for e in server.of(counts)), 20)
+        until(lambda: run.delivery.pending == 0, 20)
+        known = run.delivery.produced
+        time.sleep(0.5)
+        assert run.delivery.produced - known <= 1
+    produced = [event["data"]["delivery_so_far"]["produced"] for event in server.of(counts)[:-1]]
+    assert produced == sorted(produced)
+    assert server.of(counts)[-1]["data"]["delivery"]["produced"] == run.delivery.produced > produced[-1]
+
+
+def test_a_flush_of_a_process_that_joined_a_batch_sends_its_counts(
+    make: Make, server: FakeIngest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SVC_BATCH_ID", "shared")
+    with make() as run, run.job("a") as job:
+        job.epoch(0, train_loss=1.0)
+        for _ in range(2):
+            assert run.flush(20)
+        assert server.types() == ["job_start", "job_epoch", "resource_snapshot"]
+        assert server.events[-1]["data"]["delivery_so_far"]["produced"] == 3
 
 
 def test_an_explicit_other_batch_id_owns_its_batch(

@@ -152,8 +152,9 @@ export function applyToBatch(
 
 /** Kept with whose counts they are: a sender that names itself has its own (senders.ts). */
 function endingDelivery(data: Record<string, unknown>): Pick<Ending, 'delivery'> {
-  const { delivery, sender } = deliveryIn(data)
-  if (delivery === undefined) return {}
+  const counts = deliveryIn(data)
+  if (counts === undefined || !counts.final) return {}
+  const { delivery, sender } = counts
   return { delivery: sender === undefined ? delivery : { ...delivery, sender } }
 }
 

@@ -25,8 +25,10 @@ export interface SenderDelivery {
   sender: string | null
   host: string | null
   stored: number
-  /** Its own counts; null where it sent none. */
+  /** Its own latest counts; null where it sent none. */
   reported: Delivery | null
+  /** Whether it counted at its end; otherwise it runs, or it ended without a word and more events may have followed. */
+  final: boolean
   missing: number | null
 }
 
@@ -48,7 +50,9 @@ export async function deliveryOf(db: Db, batch: { key: number; id: string }): Pr
       status: BatchStatus
       stored: number
       ended: (Delivery & { sender?: string }) | null
-      senders: Omit<SenderDelivery, 'missing'>[]
+      senders: (Pick<SenderDelivery, 'sender' | 'host' | 'stored'> & {
+        reported: (Delivery & { so_far?: true }) | null
+      })[]
     }[]
   >`/* batches.delivery */
     select b.status, p.n_events stored, b.ending -> 'delivery' ended,
@@ -58,7 +62,7 @@ export async function deliveryOf(db: Db, batch: { key: number; id: string }): Pr
     from batches b join batch_progress p on p.batch_key = b.key
     where b.key = ${batch.key}`
   const { status, stored, ended, senders: named } = row ?? NOTHING
-  const unnamed: Omit<SenderDelivery, 'missing'> = {
+  const unnamed: (typeof named)[number] = {
     sender: null,
     host: null,
     stored: Math.max(0, stored - named.reduce((total, one) => total + one.stored, 0)),
@@ -67,6 +71,8 @@ export async function deliveryOf(db: Db, batch: { key: number; id: string }): Pr
   const isSeparate = unnamed.stored > 0 || unnamed.reported !== null || named.length === 0
   const senders: SenderDelivery[] = [...named, ...(isSeparate ? [unnamed] : [])].map((one) => ({
     ...one,
+    reported: one.reported && countsOf([one.reported]),
+    final: one.reported !== null && one.reported.so_far === undefined,
     missing: missingOf(one),
   }))
   const over = status !== 'running'
@@ -92,8 +98,10 @@ export async function deliveryOf(db: Db, batch: { key: number; id: string }): Pr
 const NOTHING = { status: 'running' as const, stored: 0, ended: null, senders: [] }
 
 /** How much a sender is to be looked at: events that are lost or to come, then counts that are missing. */
-const concern = ({ missing, reported }: SenderDelivery): number =>
-  reported === null ? 0.5 : (missing ?? 0) + reported.dropped + reported.rejected
+const concern = ({ missing, reported, final }: SenderDelivery): number => {
+  const lost = (missing ?? 0) + (reported?.dropped ?? 0) + (reported?.rejected ?? 0)
+  return lost > 0 || final ? lost : 0.5
+}
 
 function countsOf(reports: readonly Partial<Delivery>[]): Delivery {
   const total: Delivery = { produced: 0, accepted: 0, duplicate: 0, spilled: 0, dropped: 0, rejected: 0 }

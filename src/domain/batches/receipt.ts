@@ -1,4 +1,4 @@
-/** The reporter's own count of its events, sent with the last of them (goals: delivery receipt). */
+/** The reporter's own count of its events (goals: delivery receipt). */
 export interface Delivery {
   produced: number
   accepted: number
@@ -12,9 +12,22 @@ export interface Delivery {
 /** A sender as it names itself: the last 12 digits of its event ids. */
 const SENDER = /^[0-9a-f]{12}$/
 
-/** `data.delivery` of an event, when it counts what was produced, and whose counts they are; counts that it lacks are 0. */
-export function deliveryIn(data: Record<string, unknown>): { delivery?: Delivery; sender?: string } {
-  const sent = data.delivery as Record<string, unknown> | null | undefined
+/** Counts as an event carries them. */
+export interface SentCounts {
+  delivery: Delivery
+  /** Whose they are; absent where the event does not say. */
+  sender?: string
+  /** Whether the sender counted at its end. Otherwise it counted while it ran, and more events may have followed. */
+  final: boolean
+}
+
+/**
+ * `data.delivery` of a sender's last event, or `data.delivery_so_far` of an earlier one, when it counts what was
+ * produced; counts that it lacks are 0. Undefined where there is none.
+ */
+export function deliveryIn(data: Record<string, unknown>): SentCounts | undefined {
+  const final = data.delivery !== undefined
+  const sent = (final ? data.delivery : data.delivery_so_far) as Record<string, unknown> | null | undefined
   const count = (name: keyof Delivery): number => {
     const value = sent?.[name]
     if (value === undefined && name !== 'produced') return 0
@@ -28,14 +41,14 @@ export function deliveryIn(data: Record<string, unknown>): { delivery?: Delivery
     dropped: count('dropped'),
     rejected: count('rejected'),
   }
-  if (Object.values(delivery).includes(-1)) return {}
+  if (Object.values(delivery).includes(-1)) return undefined
   const sender = sent?.sender
-  return typeof sender === 'string' && SENDER.test(sender) ? { delivery, sender } : { delivery }
+  return { delivery, final, ...(typeof sender === 'string' && SENDER.test(sender) && { sender }) }
 }
 
 /**
  * Whether everything that was produced has arrived. `open` while the batch runs; `unknown` when it ended and one of its
- * senders did not count (killed, or another client). Late events, such as replayed spill files, complete it afterwards.
+ * senders did not count at its end (killed, or another client). Late events, such as replayed spill files, complete it afterwards.
  */
 export type DeliveryState = 'open' | 'complete' | 'incomplete' | 'unknown'
 
@@ -43,8 +56,10 @@ export type DeliveryState = 'open' | 'complete' | 'incomplete' | 'unknown'
 export interface SenderEvidence {
   /** Its events that are stored, each counted once. */
   stored: number
-  /** Its own counts; null where it sent none. */
+  /** Its own latest counts; null where it sent none. */
   reported: Pick<Delivery, 'produced' | 'dropped' | 'rejected'> | null
+  /** Whether it counted at its end; false where it sent no counts, or only some while it ran. */
+  final: boolean
   /** Whether it is one process; otherwise events whose sender is not known. */
   named: boolean
 }
@@ -66,8 +81,8 @@ export const missingOf = ({
   reported === null ? null : Math.max(0, reported.produced - reported.dropped - reported.rejected - stored)
 
 /**
- * The one place that says `complete` (contract §10 "Receipt"): only where every sender counted, all that each produced
- * is stored, nothing was dropped or rejected, and no epoch is missing in a steady row of others. What one sender stored
+ * The one place that says `complete` (contract §10 "Receipt"): only where every sender counted at its end, all
+ * that each produced is stored, nothing was dropped or rejected, and no epoch is missing in a steady row of others. What one sender stored
  * never makes up for what another lost. Uneven steps are no gap: whether an event was lost there, the counts say. Pure.
  * @returns also how many events are still to come; null where nobody counted
  */
@@ -82,7 +97,7 @@ export function receiptOf({ over, senders, missingEpochs }: Evidence): {
   // A sender's events count as nobody's when an older release of the service or a foreign file delivered them.
   const unassigned = sum(senders, ({ named, reported, stored }) => (named || reported ? 0 : stored))
   if (lost > 0 || missingEpochs > 0 || (missing ?? 0) > unassigned) return { state: 'incomplete', missing }
-  const whole = senders.length > 0 && counted.length === senders.length && missing === 0
+  const whole = senders.length > 0 && senders.every(({ final }) => final) && missing === 0
   return { state: whole ? 'complete' : 'unknown', missing }
 }
 

@@ -12,8 +12,8 @@ export interface SenderCounts {
   host: string | null
   /** Events that the group stores. */
   events: number
-  /** The sender's own counts, the latest of the group; null where the group has none. */
-  delivery: Delivery | null
+  /** The sender's own counts, the latest of the group; null where the group has none. `so_far`: it was not at its end. */
+  delivery: (Delivery & { so_far?: true }) | null
 }
 
 /** Collects the counts of a group, event by event. */
@@ -39,10 +39,12 @@ export function createSenderTally(): {
         own.host ??= event.source.host ?? null
       }
       if (event.event_type === 'job_epoch' || event.event_type === 'log_line') return
-      const { delivery, sender } = deliveryIn(event.data)
-      if (delivery === undefined || sender === undefined) return
-      const reported = of(batchKey, sender)
-      if (delivery.produced >= (reported.delivery?.produced ?? 0)) reported.delivery = delivery
+      const sent = deliveryIn(event.data)
+      if (sent?.sender === undefined) return
+      const reported = of(batchKey, sent.sender)
+      if (sent.delivery.produced >= (reported.delivery?.produced ?? 0)) {
+        reported.delivery = sent.final ? sent.delivery : { ...sent.delivery, so_far: true }
+      }
     },
     get counts() {
       return [...counts.values()]

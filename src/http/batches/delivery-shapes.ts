@@ -14,7 +14,7 @@ export const delivery = z.object({
   batch_id: z.string(),
   state: z
     .enum(['open', 'complete', 'incomplete', 'unknown'])
-    .describe('`open` while it runs; `unknown` when it ended and a process that reported it did not count'),
+    .describe('`open` while it runs; `unknown` when it ended and a process that reported it did not count at its end'),
   stored: z.int().describe('Events of the batch that are stored, each counted once'),
   reported: counts
     .nullable()
@@ -38,7 +38,10 @@ export const delivery = z.object({
           .describe('The last 12 digits of its event ids; null: events whose process is not known'),
         host: z.string().nullable(),
         stored: z.int(),
-        reported: counts.nullable(),
+        reported: counts.nullable().describe('Its own latest counts; null where it sent none'),
+        final: z
+          .boolean()
+          .describe('Whether it counted at its end; otherwise more events may have followed its counts'),
         missing: z.int().nullable(),
       }),
     )

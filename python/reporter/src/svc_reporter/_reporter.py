@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _arguments, _copies, _interrupt, _lifecycle, _ranks
+from ._counts_so_far import CountsSoFar
 from ._delivery import Delivery
 from ._ending import last_event, last_event_of_guest
 from ._failure import STOPPED, reason_of, trace_of
@@ -98,6 +99,7 @@ class Reporter:
         self._record: OwnRecord | None = None
         self._watched: Watched | None = None
         self._periodics: list[Periodic] = []
+        self._counts_so_far: CountsSoFar | None = None
         self._closing = self._closed = False
         self._began = time.monotonic()
         self._ended = threading.Event()
@@ -186,6 +188,8 @@ class Reporter:
         if pipeline is None:
             return True
         self.catch_up()
+        if self._counts_so_far is not None:
+            self._counts_so_far.send()
         return pipeline.flush(self._close_timeout_s if timeout is None else max(0.0, timeout))
 
     def close(self, timeout: float | None = None) -> None:
@@ -403,6 +407,9 @@ class Reporter:
             Periodic("heartbeat", self._heartbeat_s, self._heartbeat, self.voice),
             Periodic("resources", self._resources_s, Sampler(snapshot.cwd, self._on_sample), self.voice),
         ]
+        if self.is_guest:
+            counts = self._counts_so_far = CountsSoFar(pipeline)
+            self._periodics.append(Periodic("counts", self._settings.tuning.counts_s, counts.send, self.voice))
         transport = pipeline.poll_transport()
         if transport is not None:
             poll = StopPoll(self.batch_id, transport, self._on_stop)

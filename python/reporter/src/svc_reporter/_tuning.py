@@ -38,6 +38,8 @@ class Tuning:
     """From that interruption to ending a rank whose main thread waits in a collective."""
     stuck_close_s: float = 2.0
     """How long such a rank sends its last events; the rest stays on disk."""
+    counts_s: float = 30.0
+    """How often a reporter that joined a batch sends its counts, where it reported anything meanwhile."""
     stop_check_s: float = 1.0
     """On SIGTERM: how long to ask whether somebody pressed stop, which is then what ended the run."""
     foreign_claim_stale_s: float = 3600.0

@@ -88,7 +88,7 @@ const STATE = {
   unknown: [
     'border-line text-muted',
     'unknown',
-    'A process that reported it ended without counting its events: it was killed, or another client reported.',
+    'A process that reported it did not count its events at its end: it was killed, it still runs, or another client reported.',
   ],
 } as const
 
@@ -155,13 +155,15 @@ function Senders({ senders }: { senders: Delivery['senders'] }) {
         </tr>
       </thead>
       <tbody>
-        {senders.map(({ sender, host, stored, missing, reported }) => {
+        {senders.map(({ sender, host, stored, missing, reported, final }) => {
           const lost = reported && reported.dropped + reported.rejected
           return (
             <tr key={sender ?? ''} className="border-t border-line">
               <td className="py-1 pr-6 font-mono">{sender ?? 'not known'}</td>
               <td className="py-1 pr-6">{host ?? '–'}</td>
-              <td className="py-1 pr-6">{reported ? count(reported.produced) : 'not counted'}</td>
+              <td className="py-1 pr-6">
+                {reported ? `${final ? '' : 'at least '}${count(reported.produced)}` : 'not counted'}
+              </td>
               <td className="py-1 pr-6">{count(stored)}</td>
               <td className={`py-1 pr-6 ${lost ? 'text-amber' : ''}`}>{lost === null ? '–' : count(lost)}</td>
               <td className={`py-1 pr-6 ${missing ? 'text-amber' : ''}`}>
@@ -181,10 +183,20 @@ const LOSSES = new Set(['Dropped', 'Rejected', 'Still to come', 'Epochs missing'
 function lossesText({ missing, missing_epochs, senders }: Delivery, batch: Batch): string {
   const said: string[] = []
   const lacking = senders.filter((one) => one.missing)
-  const hosts = [...new Set(lacking.map(({ host }) => host ?? batch.host ?? 'the host'))].join(', ')
-  if (missing) {
+  const hostsOf = (those: typeof senders): string =>
+    [...new Set(those.map(({ host }) => host ?? batch.host ?? 'the host'))].join(', ')
+  const sudden = lacking.filter(({ final }) => !final)
+  const unsure = sudden.reduce((total, one) => total + (one.missing ?? 0), 0)
+  const kept = (missing ?? 0) - unsure
+  if (kept > 0) {
+    const hosts = hostsOf(lacking.filter(({ final }) => final))
     said.push(
-      `${some(missing, 'event')} still to come: on the disk of ${hosts}, sent when a reporter starts there again or by svc-reporter sync.`,
+      `${some(kept, 'event')} still to come: on the disk of ${hosts}, sent when a reporter starts there again or by svc-reporter sync.`,
+    )
+  }
+  if (unsure > 0) {
+    said.push(
+      `${some(unsure, 'event')} or more of ${some(sudden.length, 'process', 'processes')} without a last count: on the disk of ${hostsOf(sudden)}, or lost with the process.`,
     )
   }
   const dropped = senders.reduce((total, { reported }) => total + (reported?.dropped ?? 0), 0)
