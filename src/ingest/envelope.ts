@@ -84,7 +84,7 @@ export function checkEvent(
     json,
     at,
     receipt: reception,
-    live: sent >= reception.aliveFrom,
+    live: sent >= reception.aliveFrom || (sent >= reception.rightFrom && sent <= reception.rightUntil),
     stamp: stampOf(at, ENDS.has(event.event_type), eventId),
     dbId: 0,
     series: found?.series,

@@ -1,5 +1,5 @@
 import { canonicalInstant } from '../db/instant.ts'
-import type { Receipt } from '../domain/events/index.ts'
+import { type Receipt, RIGHT_CLOCK_MS } from '../domain/events/index.ts'
 
 /** A timestamp further ahead of its receipt counts as its time of receipt (contract §10 "Time"). */
 export const MAX_AHEAD_MS = 5 * 60_000
@@ -12,6 +12,9 @@ export interface ReceiptClock extends Receipt {
   aheadAfter: string
   /** An earlier timestamp is no sign of life: it was queued, spilled or copied from elsewhere. */
   aliveFrom: string
+  /** Timestamps from here on, not too far ahead, are a sign of life, also where the sending time says otherwise. */
+  rightFrom: string
+  rightUntil: string
   /** The time of receipt for one event: later for each, so that the order of arrival is kept. */
   next(): string
 }
@@ -39,13 +42,17 @@ export function createReceiptClock(now: () => Date, staleAfterMin: number): Open
   return ({ sentAt, namesSenders }) => {
     const atMs = now().getTime()
     const sentAtMs = instantIn(sentAt)
+    const staleMs = staleAfterMin * 60_000
     return {
       at: canonical(atMs),
       atMs,
       sentAtMs,
+      staleMs,
       namesSenders,
       aheadAfter: canonical(atMs + MAX_AHEAD_MS),
-      aliveFrom: canonical((sentAtMs ?? atMs) - staleAfterMin * 60_000),
+      aliveFrom: canonical((sentAtMs ?? atMs) - staleMs),
+      rightFrom: canonical(atMs - RIGHT_CLOCK_MS),
+      rightUntil: canonical(atMs + RIGHT_CLOCK_MS),
       next() {
         lastMicros = Math.max(lastMicros + 1, atMs * 1000)
         const micros = String(lastMicros % 1000).padStart(3, '0')

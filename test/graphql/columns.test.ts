@@ -227,7 +227,7 @@ test('a view of chosen fields has them alone, with the same values', () => {
     gpu_last_at: null,
     gpu_low_samples: 0,
     batch_gpu_low_samples: 6,
-    clock_skews: [],
+    event_skews: [],
     gpu_busy_at: null,
     batch_gpu_first_at: '2026-03-01T23:40:00Z',
     batch_gpu_last_at: '2026-03-01T23:59:00Z',

@@ -15,7 +15,7 @@ export type AttemptedJob = Pick<
   | 'started_at'
   | 'ended_at'
   | 'last_seen_at'
-  | 'clock_skews'
+  | 'event_skews'
   | 'reported_s'
   | 'failure_reason'
   | 'epochs'
@@ -101,7 +101,7 @@ function view(job: AttemptedJob, row: Row, now: Date): Attempt {
               status: job.status,
               started_at: startedAt,
               last_seen_at: lastSeenAt,
-              clock_skews: job.clock_skews,
+              event_skews: job.event_skews,
             },
             now,
           )

@@ -44,7 +44,7 @@ export {
 } from './for-ingest.ts'
 export type { Process } from './process.ts'
 export { type BatchFilter, EVERY_BATCH, readBatches } from './reads.ts'
-export { clockSkewS, correctionMs } from './receipts.ts'
+export { clockSkewS, correctionMs, eventSkews } from './receipts.ts'
 export {
   BATCH_COLUMNS,
   type BatchOrder,

@@ -7,6 +7,7 @@ import { columnsOf } from '../field.ts'
 import type { BatchStatus } from './batch.ts'
 import { batchFields } from './batch-fields.ts'
 import { type FieldCondition, meets } from './fields.ts'
+import { eventSkews } from './receipts.ts'
 import type { BatchRow } from './view.ts'
 
 /** Which batches (contract §4): OR within a field, AND between fields; an empty field asks nothing. */
@@ -116,8 +117,8 @@ export async function readBatches(db: Db, caller: Caller, keys: number[]): Promi
 export const batchColumns = (db: Db): Fragment => db`
   b.key, b.project_key, p.slug project, b.stop_requested_at is not null stop_requested, b.owner_id, u.name owner_name,
   ${db.unsafe(columnsOf(batchFields, 'b'))},
-  b.reported, s.last_seen_at, s.last_received_at, s.last_live_at, s.clock_skews, b.process, s.n_jobs, s.n_running,
-  s.n_completed, s.n_failed, s.n_stopped, b.deleted_at, p.visibility, p.owner_id project_owner_id, m.role`
+  b.reported, s.last_seen_at, s.last_received_at, s.last_live_at, s.clock_skews, ${db.unsafe(eventSkews('s'))},
+  b.process, s.n_jobs, s.n_running, s.n_completed, s.n_failed, s.n_stopped, b.deleted_at, p.visibility, p.owner_id project_owner_id, m.role`
 
 export const batchJoins = (db: Db, caller: Caller): Fragment => db`
   join batch_progress s on s.batch_key = b.key

@@ -18,6 +18,8 @@ export interface Heard {
 const SKEWS_KEPT = 5
 /** A timestamp that far ahead of its receipt counts as received (ingest/receipt-clock.ts), so nothing is left to correct. */
 const SHOWN_AS_RECEIVED_S = -300
+/** An event is made before it is sent; so much is left to clocks that are being put right. */
+const MADE_BEFORE_SENT_S = 5
 
 export const unheard = (): Heard => ({
   lastReceivedAt: null,
@@ -47,7 +49,21 @@ export function clockSkewS(skews: readonly number[]): number | null {
   return Math.round((sorted[(sorted.length - 1) >> 1] as number) * 1000) / 1000
 }
 
-/** What is added to the times of a batch's events to have them by the service's clock, in milliseconds. */
+/**
+ * SQL for those skews of a batch that are its events' own; `progress` names its row of batch_progress. None where its
+ * latest event was made after it was sent: then the sending time is by another clock than the events.
+ */
+export function eventSkews(progress: string): string {
+  const of = (column: string): string => `${progress}.${column}`
+  const latest = `${of('clock_skews')}[cardinality(${of('clock_skews')})]`
+  const age = `extract(epoch from ${of('last_received_at')} - ${of('last_seen_at')})`
+  return `case when ${latest} > ${age} + ${MADE_BEFORE_SENT_S} then '{}' else ${of('clock_skews')} end event_skews`
+}
+
+/**
+ * What is added to the times of a batch's events to have them by the service's clock, in milliseconds.
+ * @param skews as `eventSkews` reads them
+ */
 export function correctionMs(skews: readonly number[]): number {
   const skew = clockSkewS(skews)
   return skew === null || skew < SHOWN_AS_RECEIVED_S ? 0 : skew * 1000

@@ -19,6 +19,7 @@ export interface BatchRow extends BatchColumns {
   last_received_at: string | null
   last_live_at: string | null
   clock_skews: number[]
+  event_skews: number[]
   process: Process | null
   n_jobs: number
   n_running: number
@@ -95,11 +96,11 @@ export const heardAt = (row: {
  * runs the start is put into the service's time by what is known of the host's clock.
  */
 export function elapsedS(
-  run: { status: string; started_at: string; last_seen_at: string; clock_skews?: readonly number[] },
+  run: { status: string; started_at: string; last_seen_at: string; event_skews: readonly number[] },
   now: Date,
 ): number {
   if (run.status === 'running') {
-    const startedMs = Date.parse(run.started_at) + correctionMs(run.clock_skews ?? [])
+    const startedMs = Date.parse(run.started_at) + correctionMs(run.event_skews)
     return Math.max(0, now.getTime() - startedMs) / 1000
   }
   return Math.max(0, Date.parse(run.last_seen_at) - Date.parse(run.started_at)) / 1000

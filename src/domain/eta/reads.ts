@@ -1,6 +1,6 @@
 import { instantOf } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
-import { aliveAt, correctionMs } from '../batches/index.ts'
+import { aliveAt, correctionMs, eventSkews } from '../batches/index.ts'
 import { type Clock, isStalled } from '../liveness.ts'
 import {
   type BatchFacts,
@@ -85,7 +85,7 @@ interface BatchRow {
   last_seen: number
   last_seen_at: string
   last_live_at: string | null
-  clock_skews: number[]
+  event_skews: number[]
 }
 interface RunningRow {
   batch_key: number
@@ -114,7 +114,7 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
   const [batches, running, ended] = await Promise.all([
     db<BatchRow[]>`/* eta.batches */
       select b.key, b.n_total, p.n_jobs, p.n_completed, ${ms('p.last_seen_at')} last_seen,
-        p.last_seen_at, p.last_live_at, p.clock_skews,
+        p.last_seen_at, p.last_live_at, ${db.unsafe(eventSkews('p'))},
         (select coalesce(sum(e.epochs), 0) from (
           select epochs from job_progress where batch_key = b.key and epochs > 0 limit 3) e) epochs
       from batches b join batch_progress p on p.batch_key = b.key
@@ -151,7 +151,7 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
   for (const b of batches) {
     if (isStalled({ status: 'running', aliveAt: aliveAt(b) }, clock)) continue
     // Its epochs are timed by its host's clock, so now is, too.
-    const now = clock.now.getTime() - correctionMs(b.clock_skews)
+    const now = clock.now.getTime() - correctionMs(b.event_skews)
     facts.set(b.key, {
       now: now - b.last_seen > SILENT_MS ? b.last_seen : now,
       nTotal: b.n_total,

@@ -11,6 +11,8 @@ export interface Receipt {
   atMs: number
   /** When the sender sent the request, by the sender's clock, in milliseconds since 1970; null where it did not say. */
   sentAtMs: number | null
+  /** An event that was older than this when it was sent is no sign of life. */
+  staleMs: number
   /** Whether the last 12 digits of each event id name the process that made the event. */
   namesSenders: boolean
 }
@@ -38,12 +40,20 @@ export interface Incoming<E extends Event = Event> {
 }
 
 /**
+ * A timestamp that near to its receipt is by a clock that is right. Where the sending time calls the event stale all the
+ * same, that time is by another clock, and says nothing about the event.
+ */
+export const RIGHT_CLOCK_MS = 60_000
+
+/**
  * When a live event was made, as a canonical instant of the service's clock. Its age when sent does not depend on
  * the sender's clock being right; without a sending time, the time of receipt is used.
  */
 export function madeAt({ event, receipt }: Pick<Incoming, 'event' | 'receipt'>): string {
   if (receipt.sentAtMs === null) return receipt.at
-  const ageMs = Math.max(0, receipt.sentAtMs - Date.parse(event.timestamp))
+  const ms = Date.parse(event.timestamp)
+  const ageMs = Math.max(0, receipt.sentAtMs - ms)
+  if (ageMs > receipt.staleMs && Math.abs(receipt.atMs - ms) <= RIGHT_CLOCK_MS) return receipt.at
   return canonicalInstant(new Date(receipt.atMs - ageMs).toISOString())
 }
 

@@ -1,6 +1,14 @@
 export { numberOf, writeNumber } from '../numbers.ts'
 export { accepts } from './accepts.ts'
-export { EVENT_TYPES, eventTypeCode, type Incoming, madeAt, type Receipt, typeCodes } from './incoming.ts'
+export {
+  EVENT_TYPES,
+  eventTypeCode,
+  type Incoming,
+  madeAt,
+  type Receipt,
+  RIGHT_CLOCK_MS,
+  typeCodes,
+} from './incoming.ts'
 export {
   type Event,
   type EventType,

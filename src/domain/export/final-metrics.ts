@@ -1,5 +1,5 @@
 import type { Db } from '../../db/sql.ts'
-import { elapsedS } from '../batches/index.ts'
+import { elapsedS, eventSkews } from '../batches/index.ts'
 import { csvRow } from './csv.ts'
 
 const COLUMNS = [
@@ -23,7 +23,7 @@ interface Row {
   started_at: string
   ended_at: string | null
   last_seen_at: string
-  clock_skews: number[]
+  event_skews: number[]
   reported_s: number | null
   epochs: number
   failure_reason: string | null
@@ -48,8 +48,8 @@ export async function* finalMetricsCsv(db: Db, batchKey: number, now: Date): Asy
   let after = ''
   for (;;) {
     const rows = await db<Row[]>`/* export.jobs */
-      select j.id, j.status, j.model, j.dataset, j.started_at, j.ended_at, p.last_seen_at, g.clock_skews, j.reported_s, p.epochs,
-        j.failure_reason, j.params, j.metrics
+      select j.id, j.status, j.model, j.dataset, j.started_at, j.ended_at, p.last_seen_at, ${db.unsafe(eventSkews('g'))}, j.reported_s,
+        p.epochs, j.failure_reason, j.params, j.metrics
       from jobs j join job_progress p on p.job_key = j.key join batch_progress g on g.batch_key = j.batch_key
       where j.batch_key = ${batchKey} and j.id > ${after} order by j.id limit ${ROWS_AT_ONCE}`
     let text = ''

@@ -3,6 +3,7 @@ import type { Db } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
 import { Problem } from '../../problem.ts'
 import { type BatchAccess, visibleBatches, visibleProjectsFilter } from '../access.ts'
+import { eventSkews } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { columnsOf } from '../field.ts'
 import { jobFields } from './job-fields.ts'
@@ -57,7 +58,7 @@ export type JobPart = (typeof JOB_PARTS)[number]
 /** What the parts add that is no field of the table itself. */
 const BESIDE: Partial<Record<JobPart, string>> = {
   batch: 'b.id batch_id',
-  elapsed: 'j.reported_s, s.last_seen_at, bs.clock_skews',
+  elapsed: `j.reported_s, s.last_seen_at, ${eventSkews('bs')}`,
   progress: 's.epochs, s.max_epoch, json_build_array(s.series, s.last_value) last_values',
   series: 'to_json(s.series) series',
   idle: `s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples, bs.gpu_low_samples batch_gpu_low_samples,

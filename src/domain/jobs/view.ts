@@ -13,7 +13,7 @@ export interface JobRow extends JobColumns {
   /** Part `elapsed`. */
   reported_s: number | null
   last_seen_at: string
-  clock_skews: number[]
+  event_skews: number[]
   /** Part `progress`. */
   epochs: number
   max_epoch: number | null

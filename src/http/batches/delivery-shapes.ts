@@ -14,7 +14,9 @@ export const delivery = z.object({
   batch_id: z.string(),
   state: z
     .enum(['open', 'complete', 'incomplete', 'unknown'])
-    .describe('`open` while it runs; `unknown` when it ended and a process that reported it did not count at its end'),
+    .describe(
+      '`open` while it runs; `unknown` when it ended and a process that reported it did not count at its end',
+    ),
   stored: z.int().describe('Events of the batch that are stored, each counted once'),
   reported: counts
     .nullable()
