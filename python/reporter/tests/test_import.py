@@ -55,8 +55,21 @@ def test_lines_that_are_no_events_and_refused_events_are_told_and_the_rest_is_se
     assert _import(server, file) == 1
     said = capsys.readouterr()
     assert "1 lines are no events" in said.err
-    assert "refused: 00000000-0000-7000-8000-000000000002" in said.err
+    assert f"{file}:2: no event" in said.err
+    assert f"{file}:3: refused: 00000000-0000-7000-8000-000000000002" in said.err
     assert [event["data"]["epoch"] for event in server.events] == [1, 3]
+
+
+def test_of_many_refused_events_the_first_are_said_and_the_others_counted(
+    server: FakeIngest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text("\n".join(_event(n).replace(f'"epoch": {n}', '"epoch": "x"') for n in range(120)))
+    assert _import(server, file) == 1
+    said = capsys.readouterr()
+    assert said.err.count("refused:") == 20
+    assert "and 100 more like these" in said.err
+    assert "120 dropped" in said.out
 
 
 def test_a_file_that_is_missing_is_said(server: FakeIngest, capsys: pytest.CaptureFixture[str]) -> None:

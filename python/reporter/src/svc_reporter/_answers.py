@@ -135,6 +135,7 @@ def _details(problem: dict[str, Any]) -> str:
     errors = problem.get("errors")
     if isinstance(errors, list):
         named = [f"{e.get('path')}: {e.get('message')}" for e in errors[:3] if isinstance(e, dict)]
+        named = [name for name in named if name.split(":")[0] not in text]  # a detail often says them all
         if named:
             text = f"{text} ({'; '.join(named)})"
     return text

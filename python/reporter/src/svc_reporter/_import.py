@@ -21,6 +21,8 @@ from ._transport import Answer, Transport
 _LEFT = re.compile(r"\br=(\d+)")
 _POLICY = re.compile(r"\bq=(\d+)\s*;\s*w=(\d+)")
 _BAR = 30
+_LINES_SAID = 20
+"""Refused events and lines that are no events, which are said with their place; the rest is counted."""
 
 
 class PacedTransport(Transport):
@@ -72,7 +74,7 @@ def import_files(
     progress = _Progress(total, None if quiet else screen or sys.stderr)
     done = Imported()
     try:
-        for events, size in _chunks(paths, tuning.array_limit, tuning.array_limit_bytes, done):
+        for events, places, size in _chunks(paths, tuning.array_limit, tuning.array_limit_bytes, done, progress):
             transport.names_senders = _is_by_reporters(events)
             sent = sender.send(events)
             for position, fate in enumerate(sent.fates):
@@ -80,7 +82,8 @@ def import_files(
                     done.events += 1
                     done.fates[fate] = done.fates.get(fate, 0) + 1
                     if fate in (Fate.DROPPED, Fate.SET_ASIDE):
-                        progress.line(f"refused: {events[position].event_id}: {sent.reasons.get(position, '')}")
+                        why = sent.reasons.get(position, "")
+                        progress.fault(f"{places[position]}: refused: {events[position].event_id}: {why}")
             if sent.stopped is not None:
                 done.stopped = sent.stopped
                 progress.line(f"stopped: {sent.why}")
@@ -97,26 +100,34 @@ def _is_by_reporters(events: list[Sealed]) -> bool:
     return len({event.event_id[-12:] for event in events}) <= max(1, len(events) // 2)
 
 
-def _chunks(paths: list[Path], limit: int, limit_bytes: int, done: Imported) -> Iterator[tuple[list[Sealed], int]]:
-    """Events of one request each, and how many bytes of the files they are the end of."""
+def _chunks(
+    paths: list[Path], limit: int, limit_bytes: int, done: Imported, progress: _Progress
+) -> Iterator[tuple[list[Sealed], list[str], int]]:
+    """Events of one request each, the file and line of each, and how many bytes of the files they are the end of."""
     events: list[Sealed] = []
+    places: list[str] = []
     size = read = 0
     for path in paths:
         with open(path, "rb") as file:
-            for line in file:
+            for number, line in enumerate(file, 1):
                 event = _event(line)
                 if event is None:
                     read += len(line)
-                    done.unreadable += bool(line.strip())
+                    if line.strip():
+                        done.unreadable += 1
+                        progress.fault(
+                            f"{path}:{number}: no event: it needs to be an object with event_id and event_type"
+                        )
                     continue
                 if events and (len(events) >= limit or size + len(event.line) > limit_bytes):
-                    yield events, read
-                    events, size = [], 0
+                    yield events, places, read
+                    events, places, size = [], [], 0
                 read += len(line)
                 events.append(event)
+                places.append(f"{path}:{number}")
                 size += len(event.line) + 1
     if events:
-        yield events, read
+        yield events, places, read
 
 
 def _event(line: bytes) -> Sealed | None:
@@ -137,6 +148,7 @@ class _Progress:
         self._is_terminal = screen is not None and screen.isatty()
         self._began = time.monotonic()
         self._shown_at = self._began if not self._is_terminal else 0.0
+        self._faults = 0
 
     def show(self, read: int, events: int) -> None:
         now = time.monotonic()
@@ -158,7 +170,15 @@ class _Progress:
         if self._screen is not None:
             self._screen.write(("\r\033[K" if self._is_terminal else "") + text + "\n")
 
+    def fault(self, text: str) -> None:
+        self._faults += 1
+        if self._faults <= _LINES_SAID:
+            self.line(text)
+
     def end(self) -> None:
+        more = self._faults - _LINES_SAID
+        if more > 0:
+            self.line(f"and {more:,} more like these")
         if self._screen is not None and self._is_terminal:
             self._screen.write("\r\033[K")
             self._screen.flush()
