@@ -182,60 +182,6 @@ test('the timeline tells who did what, and grows while one looks', async () => {
   await context.close()
 })
 
-test('the receipt says what is missing, and is complete once it has arrived', async () => {
-  const id = 'spilled'
-  const of = eventsOf(id)
-  const late = of('job_epoch', 50, { epoch: 2, val_loss: 1 }, 'a')
-  await send(app, reporter, [
-    of('batch_start', 60, { n_total: 1 }),
-    of('job_epoch', 55, { epoch: 0, val_loss: 1 }, 'a'),
-    of('job_epoch', 52, { epoch: 1, val_loss: 1 }, 'a'),
-    of('job_epoch', 45, { epoch: 3, val_loss: 1 }, 'a'),
-    of('batch_done', 40, {
-      delivery: { produced: 6, accepted: 4, duplicate: 0, spilled: 1, dropped: 0 },
-    }),
-  ])
-  const { page, context, complaints } = await as(ada)
-  await page.goto(`/b/${id}/delivery`)
-  await page.locator('[data-delivery="incomplete"]').waitFor()
-  await page.getByText('1 event still to come').waitFor()
-  await page.getByText('1: epochs 2', { exact: true }).waitFor()
-  await send(app, reporter, [late])
-  await page.locator('[data-delivery="complete"]').waitFor()
-  await page.getByText('none is missing between those that arrived').waitFor()
-  expect(complaints).toEqual([])
-  await context.close()
-})
-
-test('the receipt of a batch whose worker was killed says what it had counted, and that more may be lost', async () => {
-  const id = 'killed-worker'
-  const of = eventsOf(id)
-  const WORKER = 'bbbbbbbbbbbb'
-  const madeBy = (sender: string, event: object) => ({
-    ...event,
-    event_id: crypto.randomUUID().slice(0, -12) + sender,
-  })
-  const counts = (sender: string, produced: number) => ({ sender, produced })
-  const { status } = await app.call('POST', '/api/events/batch', {
-    token: reporter,
-    headers: { 'x-svc-sender': 'event-id' },
-    body: [
-      madeBy('aaaaaaaaaaaa', of('batch_start', 60, { n_total: 1 })),
-      madeBy(WORKER, of('job_epoch', 55, { epoch: 0, val_loss: 1 }, 'a')),
-      madeBy(WORKER, of('resource_snapshot', 50, { heartbeat: true, delivery_so_far: counts(WORKER, 5) })),
-      madeBy('aaaaaaaaaaaa', of('batch_done', 40, { delivery: counts('aaaaaaaaaaaa', 2) })),
-    ],
-  })
-  expect(status).toBe(200)
-  const { page, context, complaints } = await as(ada)
-  await page.goto(`/b/${id}/delivery`)
-  await page.locator('[data-delivery="incomplete"]').waitFor()
-  await page.getByText('3 events or more of 1 process without a last count').waitFor()
-  await page.getByRole('row', { name: WORKER }).getByText('at least 5').waitFor()
-  expect(complaints).toEqual([])
-  await context.close()
-})
-
 test('the environment is shown whole, and against another batch only what differs', async () => {
   const other = eventsOf('other-night', { commit: 'fff0000' })
   await send(app, reporter, [
