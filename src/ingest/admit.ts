@@ -9,6 +9,7 @@ import {
 } from '../domain/projects/index.ts'
 import { quotaExceeded } from '../domain/quotas.ts'
 import { Problem } from '../problem.ts'
+import { identityKey, identityOf } from './claim.ts'
 import type { Item, Outcome } from './outcome.ts'
 import type { GroupState } from './state.ts'
 
@@ -43,7 +44,7 @@ export function admit(items: readonly Item[], state: GroupState, options: Admiss
   const outcomes: (Outcome | undefined)[] = []
   const repeats = new Map<number, Item>()
   const ignored: Admission['ignored'] = new Map()
-  const byEventId = new Map<string, Item>()
+  const byIdentity = new Map<string, Item>()
   /** Projects and batches that this group will create: slug → owner, batch_id → slug. */
   const newProjects = new Map<string, string>()
   /** What their names look like, and how many each owner gets. */
@@ -55,17 +56,18 @@ export function admit(items: readonly Item[], state: GroupState, options: Admiss
 
   for (const [position, item] of items.entries()) {
     const { checked, sender } = item
-    const { event, eventId } = checked
+    const { event } = checked
+    const identity = identityKey(identityOf(checked))
     if (!state.tokens.has(sender.tokenId)) {
       outcomes[position] = { problem: new Problem('unauthenticated') }
       continue
     }
-    const stored = state.stored.get(eventId)
+    const stored = state.stored.get(identity)
     if (stored !== undefined) {
       outcomes[position] = { dbId: stored, deduplicated: true, ignored: ignoredOfRepeat(item) }
       continue
     }
-    const earlier = byEventId.get(eventId)
+    const earlier = byIdentity.get(identity)
     if (earlier !== undefined) {
       repeats.set(position, earlier)
       continue
@@ -83,7 +85,7 @@ export function admit(items: readonly Item[], state: GroupState, options: Admiss
       newOwned.set(sender.id, (newOwned.get(sender.id) ?? 0) + 1)
     }
     if (!state.batches.has(event.batch_id)) newBatches.set(event.batch_id, slug)
-    byEventId.set(eventId, item)
+    byIdentity.set(identity, item)
     const left = leaveOut(item)
     if (left !== undefined) ignored.set(item, left)
     admitted.push(item)

@@ -2,13 +2,31 @@ import { CopyRows } from '../db/copy.ts'
 import type { Fragment, Tx } from '../db/sql.ts'
 import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
 import { eventTypeCode, type Incoming } from '../domain/events/index.ts'
+import type { Checked } from './envelope.ts'
 
 /** As many db_ids as one call of the sequence gives (prisma/migrations/002_telemetry). */
 const BLOCK = 32
 
+/** An event as its sender names it: another batch may use the same event_id for another event (contract §1). */
+export interface EventIdentity {
+  batchId: string
+  eventId: string
+}
+
+export const identityOf = ({ event, eventId }: Checked): EventIdentity => ({
+  batchId: event.batch_id,
+  eventId,
+})
+
+/** One text for each identity. An event_id has a fixed length, so no two identities share one. */
+export const identityKey = ({ batchId, eventId }: EventIdentity): string => `${eventId} ${batchId}`
+
 /** Which of these events are stored already (step 5). */
-export const storedEvents = (tx: Tx, eventIds: string[]): Fragment => tx`
-  select event_id, db_id from events where event_id = any (string_to_array(${eventIds.join(',')}, ',')::uuid[])`
+export const storedEvents = (tx: Tx, events: readonly EventIdentity[]): Fragment => tx`
+  select b.id as batch_id, e.event_id, e.db_id
+  from unnest(${events.map((e) => e.batchId)}::text[], ${events.map((e) => e.eventId)}::uuid[]) as w (batch_id, event_id)
+  join batches b on b.id = w.batch_id
+  join events e on e.batch_key = b.key and e.event_id = w.event_id`
 
 export const blocksFor = (count: number): number => Math.ceil(count / BLOCK)
 
@@ -68,7 +86,7 @@ export interface Claim {
 /**
  * Stores the raw events (step 7). Each column travels as one text split by newlines: the payloads are single lines
  * of JSON, and nothing has to be escaped or parsed on the way.
- * An event_id that another server stored since `findStored` is a unique violation: the group starts over.
+ * An event that another server stored since `storedEvents` is a unique violation: the group starts over.
  */
 export function storeEvents(claims: Claim[]): SqlFragment {
   const column = (value: (claim: Claim) => string | number): string => claims.map(value).join('\n')

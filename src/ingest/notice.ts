@@ -1,5 +1,5 @@
 import { type LoadedBatch, STOP_REASON } from '../domain/batches/index.ts'
-import type { Detail, Happening, Trigger } from '../domain/notifications/index.ts'
+import { type Detail, firingKey, type Happening, type Trigger } from '../domain/notifications/index.ts'
 import type { Folded } from './fold.ts'
 import type { Item } from './outcome.ts'
 import type { GroupState } from './state.ts'
@@ -21,10 +21,10 @@ export function happeningsOf(
   for (const one of crossed) byEvent.set(one.key, [...(byEvent.get(one.key) ?? []), one])
   for (const { checked } of admitted) {
     const { event } = checked
-    const key = `event:${checked.eventId}`
+    const { state } = groupState.batches.get(event.batch_id) as LoadedBatch
+    const key = firingKey(state.key, checked.eventId)
     const crossings = byEvent.get(key)
     if (crossings !== undefined) happenings.push(...crossings)
-    const { state } = groupState.batches.get(event.batch_id) as LoadedBatch
     const end = endOf(checked.event, state.stopRequested)
     if (end === undefined) continue
     // Its loss was mailed as a failure; that its own word of it comes after all is no second one.

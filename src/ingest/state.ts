@@ -12,14 +12,14 @@ import {
 } from '../domain/projects/index.ts'
 import { lockBindings, type TokenBinding, validTokens } from '../domain/tokens/index.ts'
 import type { IngestCache } from './cache.ts'
-import { blocksFor, type IdSupply, idBlocks, storedEvents } from './claim.ts'
+import { blocksFor, type IdSupply, idBlocks, identityKey, identityOf, storedEvents } from './claim.ts'
 import type { Item } from './outcome.ts'
 
 /** What the group's transaction found standing, locked. Grows by what the group creates. */
 export interface GroupState {
   /** The tokens that still hold: one may have been revoked since its request came in. */
   tokens: Set<string>
-  /** event_id → db_id of those that are stored already. */
+  /** `identityKey` → db_id of the events that are stored already. */
   stored: Map<string, number>
   projects: Map<string, ProjectAccess>
   projectsByKey: Map<number, ProjectAccess>
@@ -45,7 +45,7 @@ const SPARE_BLOCKS = 32
 
 /** One row of JSON lists: one statement in place of six. */
 interface Found {
-  stored: { event_id: string; db_id: number }[]
+  stored: { batch_id: string; event_id: string; db_id: number }[]
   tokens: { id: string }[]
   projects: StoredProjectRow[]
   jobs: StoredJobRow[]
@@ -74,13 +74,13 @@ export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCac
   ]
   const senders = [...new Set(items.map((i) => i.sender.id))]
   const tokenIds = [...new Set(items.map((i) => i.sender.tokenId))]
-  const eventIds = items.map((i) => i.checked.eventId)
+  const identities = items.map(({ checked }) => identityOf(checked))
   const json = (rows: Fragment): Fragment => tx`(select coalesce(json_agg(r), '[]') from (${rows}) r)`
   const [locked, [row]] = await Promise.all([
     lockBatches(tx, batchIds),
     tx<Found[]>`/* ingest.load */
       select
-        ${json(storedEvents(tx, eventIds))} stored,
+        ${json(storedEvents(tx, identities))} stored,
         ${json(fragment(tx, validTokens(tokenIds)))} tokens,
         ${json(projectsForIngest(tx, slugs, batchIds, senders))} projects,
         ${unknown.length === 0 ? tx`'[]'::json` : json(jobsOf(tx, unknown))} jobs,
@@ -120,7 +120,9 @@ export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCac
   cache.ids.add(found.ids.map((block) => block.first))
   return {
     tokens: new Set(found.tokens.map((token) => token.id)),
-    stored: new Map(found.stored.map((event) => [event.event_id, event.db_id])),
+    stored: new Map(
+      found.stored.map((e) => [identityKey({ batchId: e.batch_id, eventId: e.event_id }), e.db_id]),
+    ),
     projects: bySlug,
     read: {
       projects: found.projects.map(({ version }, i) => ({ access: projects[i] as ProjectAccess, version })),

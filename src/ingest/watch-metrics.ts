@@ -7,6 +7,7 @@ import {
   type Before,
   type EnabledRule,
   findCrossings,
+  firingKey,
   type Happening,
   type SetValue,
 } from '../domain/notifications/index.ts'
@@ -58,7 +59,7 @@ export function createMetricWatch(groupState: GroupState): MetricWatch | undefin
           projectKey: state.projectKey,
           batchKey: state.key,
           jobKey: job.key,
-          key: `event:${checked.eventId}`,
+          key: firingKey(state.key, checked.eventId),
           at: checked.at,
           ruleId: rule.id,
         }

@@ -161,3 +161,49 @@ test('a migration is not subject to the time limits of the pool', async () => {
   pools.push(hurried)
   expect(await run(hurried)).toContain('003_slow')
 })
+
+const BUILD = 'create unique index concurrently if not exists first_n on first (n);'
+
+test('an index is built concurrently, outside a transaction, and recorded as the others are', async () => {
+  write('003_index', `-- why\n${BUILD}\n`)
+  const other = connect()
+  expect((await Promise.all([run(), run(other)])).flat().sort()).toEqual([
+    '001_first',
+    '002_second',
+    '003_index',
+  ])
+  expect(await sql`select indisvalid from pg_index where indexrelid = 'first_n'::regclass`).toEqual([
+    { indisvalid: true },
+  ])
+  expect(await pendingMigrations(sql, dir)).toEqual([])
+  expect(await run()).toEqual([])
+  expect(await sql`select 1 as free where pg_try_advisory_lock(72707369)`).toEqual([{ free: 1 }])
+})
+
+test('an index that was left half-built is built again', async () => {
+  await run()
+  await sql`insert into first values (1)`
+  await expect(sql.unsafe(BUILD)).rejects.toThrow('could not create unique index')
+  await sql`delete from first where ctid in (select max(ctid) from first)`
+  write('003_index', BUILD)
+  expect(await run()).toEqual(['003_index'])
+  expect(await sql`select indisvalid from pg_index where indexrelid = 'first_n'::regclass`).toEqual([
+    { indisvalid: true },
+  ])
+})
+
+test('a migration does not wait in line for a table that is in use, so that nobody waits behind it', async () => {
+  await run()
+  write('003_alters', 'alter table first add column m int;')
+  const reader = await connect().reserve()
+  await reader`begin`
+  await reader`select * from first`
+  const running = run()
+  // It waits a second at a time; in between, others get the table at once.
+  const until = Date.now() + 3_000
+  while (Date.now() < until) await sql`/* others */ insert into first values (2)`
+  expect(await pendingMigrations(sql, dir)).toEqual(['003_alters'])
+  await reader`commit`
+  reader.release()
+  expect(await running).toEqual(['003_alters'])
+})

@@ -98,24 +98,39 @@ test('an event sent many times at once, single and in arrays, to two servers, is
   })
 }, 240_000)
 
-test('of one event_id under different batches, sent to two servers at once, one event is stored', async () => {
-  const RACES = 100
+test('one event_id in two batches names two events, whichever server takes them and in whichever array', async () => {
+  const draw = randomFrom(tellSeed('identity'))
+  const RACES = 60
   for (let race = 0; race < RACES; race++) {
     const event_id = randomUUID()
     const here = makeEvent('log_line', { event_id, batch_id: `here ${race}` })
-    const there = makeEvent('log_line', { event_id, batch_id: `there ${race}` })
-    const [a, b] = await Promise.all([
-      post(door.app, [here], race % 2 === 0),
-      post(second, [there], race % 3 === 0),
-    ])
-    const results = [...a, ...b]
-    expect(new Set(results.map((r) => r.db_id)).size).toBe(1)
-    expect(results.map((r) => r.deduplicated).sort()).toEqual([false, true])
-    // The one that lost left nothing behind, not even an empty batch.
-    const rows = await door.sql`select id from batches where id in (${here.batch_id}, ${there.batch_id})`
-    expect(rows).toHaveLength(1)
-    expect(await door.sql`select count(*) n from events where event_id = ${event_id}`).toEqual([{ n: 1 }])
+    const there = makeEvent('job_epoch', { event_id, batch_id: `there ${race}`, data: { epoch: 3, loss: 1 } })
+    const sends = Array.from({ length: 6 }, () => {
+      const sent =
+        draw() < 0.3 ? [here, there] : draw() < 0.5 ? [here, there, here] : [draw() < 0.5 ? here : there]
+      return { sent, app: draw() < 0.5 ? door.app : second, single: sent.length === 1 && draw() < 0.5 }
+    })
+    sends.push({ sent: [there, here], app: second, single: false })
+    const answers = await Promise.all(sends.map(({ sent, app, single }) => post(app, sent, single)))
+    const results = sends.flatMap(({ sent }, i) =>
+      sent.map((event, n) => ({ batch: event.batch_id, ...(answers[i]?.[n] as Result) })),
+    )
+    const rows = await door.sql<{ id: string; db_id: number }[]>`
+      select b.id, e.db_id from events e join batches b on b.key = e.batch_key where e.event_id = ${event_id} order by b.id`
+    expect(rows.map((row) => row.id)).toEqual([here.batch_id, there.batch_id])
+    for (const { id, db_id } of rows) {
+      const own = results.filter((result) => result.batch === id)
+      expect(new Set(own.map((result) => result.db_id))).toEqual(new Set([db_id]))
+      expect(own.filter((result) => !result.deduplicated)).toHaveLength(1)
+    }
   }
+  expect(await effectsOf('here ')).toMatchObject({ events: RACES, lines: RACES, epochs: 0 })
+  expect(await effectsOf('there ')).toMatchObject({
+    events: RACES,
+    epochs: RACES,
+    epoch_rows: RACES,
+    lines: 0,
+  })
 }, 240_000)
 
 test('sets of events in opposite order, sent to two servers at once, are each stored once', async () => {
@@ -156,15 +171,34 @@ test('a repeat after a restart is still a repeat', async () => {
   expect(await post(second, [event], true)).toEqual([{ db_id: first?.db_id, deduplicated: true }])
 })
 
-test('a repeat is recognized by its event_id alone, with any other content', async () => {
+test('a repeat is recognized by its batch and event_id, with any other content', async () => {
   const event = makeEvent('log_line', { batch_id: 'same id' })
+  const [first] = await post(door.app, [event], true)
+  const other = makeEvent('batch_done', {
+    event_id: event.event_id.toUpperCase(),
+    batch_id: 'same id',
+    source: { project: 'p2' },
+  })
+  expect(await post(door.app, [other], true)).toEqual([{ db_id: first?.db_id, deduplicated: true }])
+  expect(await door.sql`select from projects where slug = 'p2'`).toHaveLength(0)
+})
+
+test('two batches may use the same event_id: the second event is kept, in its own project', async () => {
+  const event = makeEvent('log_line', { batch_id: 'one batch' })
   const [first] = await post(door.app, [event], true)
   const other = makeEvent('batch_done', {
     event_id: event.event_id,
     batch_id: 'another batch',
-    source: { project: 'p2' },
+    source: { project: 'p3' },
   })
-  expect(await post(door.app, [other], true)).toEqual([{ db_id: first?.db_id, deduplicated: true }])
-  expect(await door.sql`select from batches where id = 'another batch'`).toHaveLength(0)
-  expect(await door.sql`select from projects where slug = 'p2'`).toHaveLength(0)
+  const [second] = await post(door.app, [other], true)
+  expect(second).toEqual({ db_id: expect.any(Number), deduplicated: false })
+  expect(second?.db_id).not.toBe(first?.db_id)
+  expect(await post(door.app, [other, event], false)).toEqual([
+    { db_id: second?.db_id, deduplicated: true },
+    { db_id: first?.db_id, deduplicated: true },
+  ])
+  expect(await door.sql`select status from batches where id = 'another batch'`).toEqual([
+    { status: 'completed' },
+  ])
 })

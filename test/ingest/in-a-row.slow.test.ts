@@ -102,12 +102,10 @@ test.for([
   'one',
   'other',
 ])('the first is a repeat: the second, of batch %s, is stored once', async (batchId) => {
-  const second = await openSecond(door)
-  cleanUps.push(() => second.stop())
-  const elsewhere = makeEvent('log_line', { batch_id: 'elsewhere' })
-  await second.call('POST', '/api/events', { token: door.token, body: elsewhere })
+  const stored = makeEvent('log_line', { batch_id: 'one', job_id: 'job' })
+  expect((await door.send(stored)).body.deduplicated).toBe(false)
   const held = await hold('one')
-  const repeat = { ...epoch('one', 3), event_id: elsewhere.event_id }
+  const repeat = { ...epoch('one', 3), event_id: stored.event_id }
   const answers = await sendInARow([repeat, epoch(batchId, 4)])
   await held.release()
   const [first, next] = await Promise.all(answers)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Client } from 'pg'
-import { CREATE_MIGRATIONS_TABLE, migrationScripts } from '../migrate.ts'
+import { CREATE_MIGRATIONS_TABLE, migrationScripts, withoutConcurrency } from '../migrate.ts'
 import { migrationsOf, withConnection } from './connection.ts'
 import { copyIn } from './copy.ts'
 import { copyInStatement, type DumpHeader, readDump } from './file.ts'
@@ -166,7 +166,7 @@ async function fill(
 
 /** Applies a migration as `migrate` does (db/migrate.ts), within the transaction. */
 async function apply(client: Client, { name, script, checksum }: Migration): Promise<void> {
-  await client.query(script)
+  await client.query(withoutConcurrency(script))
   await client.query(
     `/* restore.record_migration */ insert into _prisma_migrations
        (id, checksum, migration_name, started_at, finished_at, applied_steps_count)

@@ -28,6 +28,7 @@ export {
 export {
   type Detail,
   type EnabledRule,
+  firingKey,
   type Happening,
   OPS,
   TRIGGERS,

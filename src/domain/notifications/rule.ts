@@ -72,7 +72,7 @@ export interface Happening {
   batchKey: number | null
   jobKey?: number | null
   /**
-   * This event or this episode, for ever: a rule fires at most once for it. Such as `event:<event_id>`, or
+   * This event or this episode, for ever: a rule fires at most once for it. Such as `firingKey`, or
    * `stalled:<batch key>:<when it was last seen>`.
    */
   key: string
@@ -82,5 +82,8 @@ export interface Happening {
   ruleId?: string
   detail?: Detail
 }
+
+/** The firing that one event causes: its identity within the service. */
+export const firingKey = (batchKey: number, eventId: string): string => `event:${batchKey}:${eventId}`
 
 export const metricValue = (detail: Detail): number | undefined => numberOf(detail.value)
