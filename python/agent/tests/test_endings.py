@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from .kit.cable import Cable
 from .kit.host import Host
 from .kit.real_server import Service
 from .kit.wait import until
@@ -27,6 +28,8 @@ MAX_S = 20.0
 WAIT = "time.sleep(600)"
 TRAIN = """
 import os, sys, time
+if os.environ.get("GROUP"):
+    open(os.environ["GROUP"] + "/cgroup.procs", "w").write(str(os.getpid()))
 import svc_reporter as svc
 options = {"stop_poll_s": 2, "heartbeat_s": 0, "resources_s": 0, "stop": os.environ.get("STOP", "interrupt")}
 with svc.Reporter(os.environ["BATCH"], batch_id=os.environ["BATCH"], **options) as run, run.job("a") as job:
@@ -46,7 +49,7 @@ class Run:
         self.process = subprocess.Popen(
             [sys.executable, "-c", TRAIN.replace("END", end)],
             env={
-                **host.env(SVC_URL=host.service.url, SVC_TOKEN=host.person.reporter, BATCH=self.batch),
+                **host.env(SVC_URL=host.url, SVC_TOKEN=host.person.reporter, BATCH=self.batch),
                 "PYTHONPATH": str(REPORTER),
                 **env,
             },
@@ -87,11 +90,27 @@ def this_host(tmp_path: Path, shared_service: Service) -> Iterator[Host]:
 
 
 @pytest.fixture
+def cable(shared_service: Service) -> Iterator[Cable]:
+    made = Cable(shared_service.port)
+    yield made
+    made.cut()
+
+
+@pytest.fixture
+def cabled_host(tmp_path: Path, shared_service: Service, cable: Cable) -> Iterator[Host]:
+    """The same, whose programs reach the service through a cable."""
+    host = Host(socket.gethostname(), tmp_path / "cabled", shared_service, shared_service.person(), cable.url)
+    host.register()
+    yield host
+    host.close()
+
+
+@pytest.fixture
 def start(this_host: Host) -> Iterator[Callable[..., Run]]:
     started: list[Run] = []
 
-    def begin(end: str, **env: str) -> Run:
-        run = Run(this_host, end, **env)
+    def begin(end: str, host: Host = this_host, **env: str) -> Run:
+        run = Run(host, end, **env)
         started.append(run)
         return run
 
@@ -126,24 +145,107 @@ def test_the_watchdogs_word_stands_beside_an_agent(this_host: Host, start: Calla
     assert f"process {run.process.pid}" in shown["failure_reason"]
 
 
-def test_ordinary_ends_are_not_made_lost_by_the_agent(this_host: Host, start: Callable[..., Run]) -> None:
+@pytest.mark.parametrize("watchdog", ["0", "1"])
+def test_ordinary_ends_are_not_made_lost_by_the_agent(
+    this_host: Host, start: Callable[..., Run], watchdog: str
+) -> None:
     this_host.run()
-    ends = {"pass": "completed", "raise RuntimeError('no more data')": "failed", "sys.exit(2)": "failed"}
-    runs = {end: start(end, SVC_WATCHDOG="0") for end in ends}
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)); "
+    ends = {
+        "pass": "completed",
+        "raise RuntimeError('no more data')": "failed",
+        "sys.exit(2)": "failed",
+        limit + "bytearray(1 << 31)": "failed",
+    }
+    runs = {end: start(end, SVC_WATCHDOG=watchdog) for end in ends}
     for run in runs.values():
         run.process.wait(30)
-    signals = {number: start(WAIT, SVC_WATCHDOG="0") for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)}
+    reasons = {number: f"terminated by {number.name}" for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)} | {
+        signal.SIGINT: "KeyboardInterrupt"
+    }
+    signals = {number: start(WAIT, SVC_WATCHDOG=watchdog) for number in reasons}
     for number, run in signals.items():
         run.process.send_signal(number)
         assert run.process.wait(30) == -number
         shown = run.until_over()
-        assert (shown["status"], shown["failure_reason"]) == ("failed", f"terminated by {number.name}")
+        assert (shown["status"], shown["failure_reason"]) == ("failed", reasons[number])
     # When the agent has reported one that died after all of them, it has judged them, too.
     killed = start(WAIT, SVC_WATCHDOG="0")
     killed.kill()
     assert killed.until_over()["status"] == "lost"
     assert {end: run.shown()["status"] for end, run in runs.items()} == ends
     assert {run.shown()["status"] for run in signals.values()} == {"failed"}
+
+
+@pytest.mark.parametrize("watchdog", ["0", "1"])
+def test_endings_behind_a_cut_network_are_shown_once_it_is_back(
+    cabled_host: Host, cable: Cable, start: Callable[..., Run], watchdog: str, tmp_path: Path
+) -> None:
+    """The agent says which process is gone as soon as it can; what reporters wrote to disk comes with a `sync`."""
+    cabled_host.run()
+    cut = tmp_path / "cut"
+    wait = f"while not os.path.exists({str(cut)!r}): time.sleep(0.02)"
+    killed, returned, failed = [
+        start(end, cabled_host, SVC_WATCHDOG=watchdog)
+        for end in (WAIT, wait, f"{wait}\n    raise RuntimeError('no more data')")
+    ]
+    cable.cut()
+    cut.touch()
+    killed.kill()
+    assert (returned.process.wait(60), failed.process.wait(60)) == (0, 1)
+    time.sleep(4)  # more than what an agent waits before it reports a process as gone
+    assert {run.shown()["status"] for run in (killed, returned, failed)} == {"running"}
+    cable.plug_in()
+    shown = killed.until_over()
+    assert shown["status"] == "lost"
+    assert shown["failure_reason"].startswith(f"process {killed.process.pid} ended without a word")
+    # The ends of the others are on this host's disk, and no agent calls them lost.
+    assert {run.shown()["status"] for run in (returned, failed)} == {"running"}
+    sync = [sys.executable, "-m", "svc_reporter", "sync"]
+    env = cabled_host.env(SVC_URL=cabled_host.url, SVC_TOKEN=cabled_host.person.reporter)
+    done = subprocess.run(sync, env={**env, "PYTHONPATH": str(REPORTER)}, timeout=60, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (returned.shown()["status"], failed.shown()["status"]) == ("completed", "failed")
+    assert "no more data" in failed.shown()["failure_reason"]
+    assert killed.shown()["status"] == ("failed" if watchdog == "1" else "lost")
+
+
+EAT = "held = [bytearray(os.urandom(1 << 20)) for _ in range(4096)]"
+
+
+@pytest.mark.parametrize(("watchdog", "status"), [("0", "lost"), ("1", "failed")])
+def test_a_run_that_its_control_group_kills_for_memory_says_so(
+    this_host: Host, start: Callable[..., Run], watchdog: str, status: str
+) -> None:
+    """Where no control group can be made, the limit of the process has to do: then Python itself says it."""
+    this_host.run()
+    group = Path(f"/sys/fs/cgroup/memory/svc-test-{secrets.token_hex(6)}")
+    try:
+        group.mkdir()
+    except OSError:
+        limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)); "
+        shown = start(limit + EAT, SVC_WATCHDOG=watchdog).until_over()
+        assert (shown["status"], "MemoryError" in shown["failure_reason"]) == ("failed", True)
+        return
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(192 << 20))
+        go = this_host.work / "go"
+        wait = f"while not os.path.exists({str(go)!r}): time.sleep(0.1)"
+        run = start(f"{wait}\n    {EAT}", SVC_WATCHDOG=watchdog, GROUP=str(group))
+        # The agent counts from when it first sees the process: that takes it a second.
+        time.sleep(3)
+        go.touch()
+        assert run.process.wait(60) == -signal.SIGKILL
+        shown = run.until_over()
+        assert shown["status"] == status
+        assert "out of memory: the control group counted an oom kill" in shown["failure_reason"]
+    finally:
+        deadline = time.monotonic() + 15
+        while group.exists() and time.monotonic() < deadline:
+            try:
+                group.rmdir()
+            except OSError:  # the watchdog is still in it
+                time.sleep(0.1)
 
 
 @pytest.mark.parametrize("loop", [WAIT, "while True: sum(range(1000))"])

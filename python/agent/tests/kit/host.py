@@ -18,8 +18,10 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 
 
 class Host:
-    def __init__(self, name: str, home: Path, service: Service, person: Person) -> None:
+    def __init__(self, name: str, home: Path, service: Service, person: Person, url: str | None = None) -> None:
+        """`url`: where its programs find the service, if elsewhere than the test does."""
         self.name = name
+        self.url = url or service.url
         self.home = home
         self.service = service
         self.person = person
@@ -51,7 +53,7 @@ class Host:
 
     def register(self, token: str | None = None) -> dict[str, Any]:
         token = token or self.person.session
-        done = self.agent("register", "--svc-url", self.service.url, "--hostname", self.name, "--token", token)
+        done = self.agent("register", "--svc-url", self.url, "--hostname", self.name, "--token", token)
         assert done.returncode == 0, done.stderr
         return self.token_file()
 
