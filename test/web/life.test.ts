@@ -69,7 +69,8 @@ test('a run is marked as ended with a reason, which its page then shows', async 
   await page.getByLabel('Reason').fill('the host was switched off')
   await page.getByRole('button', { name: 'Mark as failed' }).click()
   await page.getByText('Marked as failed.').waitFor()
-  await page.locator('header').getByText('the host was switched off').first().waitFor()
+  const failures = page.getByRole('region', { name: 'Failures' })
+  await failures.getByText('the host was switched off').first().waitFor()
   expect(complaints).toEqual([])
   await context.close()
 })
@@ -108,6 +109,28 @@ test('a lost run is among what needs attention at home, with its reason; a job s
   await page.getByText('3 of 4').waitFor()
   expect(await page.getByRole('progressbar', { name: '75% of the epochs' }).count()).toBe(1)
   expect(await seriousFindings(page)).toEqual([])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a batch and a job that were stopped say so in words, and not as a failure', async () => {
+  const batch_id = 'asked-to-stop'
+  await begin(batch_id)
+  expect((await app.call('POST', `/api/batches/${batch_id}/stop`, { token: ada.token })).status).toBe(200)
+  const data = { reason: 'stop_requested' }
+  const timestamp = new Date().toISOString()
+  const ends = [
+    makeEvent('job_failed', { batch_id, source, timestamp, job_id: 'a', data: { ...data, elapsed_s: 1 } }),
+    makeEvent('batch_failed', { batch_id, source, timestamp, data }),
+  ]
+  const ended = await app.call('POST', '/api/events/batch', { token: reporter, body: ends })
+  expect(ended.body.results.filter((result: { error?: unknown }) => result.error)).toEqual([])
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  for (const path of [`/b/${batch_id}`, `/b/${batch_id}/j/a`]) {
+    await page.goto(path)
+    await page.getByText('Stopped as requested').first().waitFor()
+    expect(await page.getByText('stop_requested').count()).toBe(0)
+  }
   expect(complaints).toEqual([])
   await context.close()
 })

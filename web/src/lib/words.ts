@@ -53,6 +53,10 @@ export const count = (value: number): string =>
 export const some = (n: number, one: string, many = `${one}s`): string =>
   `${count(n)} ${n === 1 ? one : many}`
 
+/** Why something ended, as a sentence where the service has a word for it. */
+export const endingText = (reason: string): string =>
+  reason === 'stop_requested' ? 'Stopped as requested' : reason
+
 /** `3 h 12 min`, `42 s`, `2 d 4 h`: the two greatest units. */
 export function duration(seconds: Numeric | null | undefined): string {
   if (seconds === null || seconds === undefined) return '–'

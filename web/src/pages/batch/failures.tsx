@@ -4,7 +4,7 @@ import type { Job } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { errorOf, type FailureGroup, groupFailures, placeText } from '../../lib/traceback.ts'
-import { some } from '../../lib/words.ts'
+import { endingText, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
@@ -33,7 +33,13 @@ export function Failures({ batchId, open = false }: { batchId: string; open?: bo
   const shown = all ? groups : groups.slice(0, FIRST)
   return (
     <section aria-label="Failures" className="flex flex-col gap-1 px-4 pb-2">
-      {unsaid && <p className="rounded bg-failed-soft px-2 py-1 text-failed">{reason}</p>}
+      {unsaid && (
+        <p
+          className={`rounded px-2 py-1 ${batch?.status === 'stopped' ? 'bg-surface text-muted' : 'bg-failed-soft text-failed'}`}
+        >
+          {endingText(reason)}
+        </p>
+      )}
       {shown.map((group, i) => (
         <Group key={group.jobs[0]?.key} group={group} batchId={batchId} open={open && i === 0} />
       ))}

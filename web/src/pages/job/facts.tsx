@@ -2,7 +2,7 @@ import type { Job } from '../../lib/api/types.ts'
 import { flat } from '../../lib/flat.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { plannedEpochs } from '../../lib/planned.ts'
-import { count, duration, etaText, number } from '../../lib/words.ts'
+import { count, duration, endingText, etaText, number } from '../../lib/words.ts'
 import { Copy } from '../../ui/copy.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
@@ -69,9 +69,11 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
           ))}
       </dl>
       {job.failure_reason && (
-        <div className="flex items-start gap-2 rounded bg-failed-soft px-2 py-1 text-failed">
+        <div
+          className={`flex items-start gap-2 rounded px-2 py-1 ${job.status === 'stopped' ? 'bg-surface text-muted' : 'bg-failed-soft text-failed'}`}
+        >
           <pre className="min-w-0 flex-1 font-mono text-xs break-words whitespace-pre-wrap">
-            {job.failure_reason}
+            {endingText(job.failure_reason)}
           </pre>
           <Copy text={job.failure_reason} />
         </div>
