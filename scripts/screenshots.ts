@@ -163,6 +163,7 @@ async function allPages(scene: Scene): Promise<Picture[]> {
     { name: 'home', path: '/' },
     { name: 'connect', path: '/connect' },
     { name: 'project', path: '/p/digits' },
+    { name: 'project-charts', path: '/p/digits?charts=%7B%7D', before: drawn },
     { name: 'project-none', path: '/p/digits?q=status:lost' },
     { name: 'rules', path: '/p/digits/rules' },
     {

@@ -526,6 +526,11 @@ export const MATRIX: Row[] = [
   },
   // What somebody does not see is left out: see test/metrics/compared-series.test.ts.
   {
+    route: 'GET /api/jobs/metrics',
+    path: ({ batch }) => `/api/jobs/metrics?key=loss&job_keys=${batch.jobKey}`,
+    answers: READERS,
+  },
+  {
     route: 'GET /api/jobs/metrics/groups',
     path: ({ batch }) => `/api/jobs/metrics/groups?key=loss&group_by=batch&job_keys=${batch.jobKey}`,
     answers: READERS,

@@ -71,6 +71,36 @@ test.each(['param.lr', 'batch'])('grouped by %s, jobs of several batches are cou
   }
 })
 
+test('jobs of several batches come in one answer, told apart by their keys, with every point or sampled', async () => {
+  const whole = await door.app.call('GET', `/api/jobs/metrics?job_keys=${all()}&key=loss`, {
+    token: door.session,
+  })
+  expect(whole.status).toBe(200)
+  const series = whole.body.series as { job_id: string; job_key: string; steps: number[]; values: number[] }[]
+  expect(series.map((one) => Number(one.job_key)).sort()).toEqual([...keys.values()].sort())
+  for (const { job_id, job_key, steps, values } of series) {
+    const [name = ''] = [...keys].find(([, key]) => key === Number(job_key)) ?? []
+    expect(name.endsWith(` ${job_id}`)).toBe(true)
+    const { body } = await door.app.call(
+      'GET',
+      `/api/batches/${name.split(' ')[0]}/metrics?key=loss&job=${encodeURIComponent(job_id)}`,
+      { token: door.session },
+    )
+    expect([steps, values]).toEqual([body.series[0].steps, body.series[0].values])
+  }
+  const sampled = await door.app.call(
+    'GET',
+    `/api/jobs/metrics?job_keys=${all()}&key=loss&points=4&from=5&to=20&x=epoch`,
+    { token: door.session },
+  )
+  for (const one of sampled.body.series)
+    expect([one.sampled, one.returned_points <= 4, one.total_points]).toEqual([true, true, 16])
+  const none = await door.app.call('GET', `/api/jobs/metrics?job_keys=${all()}&key=nothing`, {
+    token: door.session,
+  })
+  expect(none.body).toEqual({ series: [] })
+})
+
 test('the range without outliers is that of all jobs together, and says exactly how many it hides', async () => {
   const { body } = await get(`clip?job_keys=${all()}&key=loss&clip=0.01`)
   expect(body.high).toBeLessThan(2)
@@ -94,6 +124,10 @@ test('jobs that the caller does not see, or that are deleted, are left out', asy
     { token: stranger.token },
   )
   expect(groups.body).toEqual({ groups: [] })
+  const series = await door.app.call('GET', `/api/jobs/metrics?job_keys=${all()}&key=loss`, {
+    token: stranger.token,
+  })
+  expect(series.body).toEqual({ series: [] })
   await door.app.call('DELETE', '/api/batches/two', { token: door.session })
   const { body } = await get(`groups?job_keys=${all()}&key=loss&group_by=batch`)
   expect(body.groups.map((one: { group: string }) => one.group)).toEqual(['one'])

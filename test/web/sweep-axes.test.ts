@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Compared } from '../../web/src/charts/compared-jobs.ts'
 import {
   axesOf,
   shareOf,
@@ -8,7 +9,6 @@ import {
   withScales,
 } from '../../web/src/pages/compare/axes.ts'
 import { drawLines, heightsOf, nearestLine, pathOf } from '../../web/src/pages/compare/parallel-lines.ts'
-import type { Compared } from '../../web/src/pages/compare/use-compared.ts'
 import { viridis } from '../../web/src/sweeps/viridis.ts'
 import { labOf, SIGHTS } from './colour-difference.ts'
 

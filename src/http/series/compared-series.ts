@@ -15,7 +15,17 @@ import {
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { numberText } from '../request/number-text.ts'
-import { axesQuery, clipShape, drawingOf, groupShape, wholeEpochs, writeGroup } from './metrics.ts'
+import {
+  axesQuery,
+  clipShape,
+  drawingOf,
+  groupShape,
+  metricShape,
+  wholeEpochs,
+  writeGroup,
+} from './metrics.ts'
+import { answerSeries } from './series-frames.ts'
+import type { ShownSeries } from './series-json.ts'
 
 /** As many as one comparison shows. */
 export const MAX_JOBS = 1_000
@@ -28,6 +38,7 @@ const ofJobs = {
     .describe('The `key` of each job, separated by commas; what the caller does not see is left out'),
   key: z.string().max(128).describe('Name of the series'),
 }
+const seriesQuery = z.strictObject({ ...ofJobs, ...axesQuery }).superRefine(wholeEpochs)
 const { points, ...axes } = axesQuery
 const groupsQuery = z
   .strictObject({
@@ -58,6 +69,32 @@ const groupingOf = (text: string): GroupBy | undefined =>
 export function comparedSeriesRoutes(app: FastifyInstance, { sql }: Services): void {
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const tags = ['series']
+
+  app.get<{ Querystring: z.output<typeof seriesQuery> }>(
+    '/api/jobs/metrics',
+    {
+      ...readersOnly,
+      // The answer is streamed without validation; the schema describes it.
+      serializerCompiler: () => String,
+      schema: {
+        tags,
+        summary: 'One series of jobs of any batches, in full or sampled so that no spike is lost',
+        description:
+          'As the series of one batch (`GET /api/batches/{id}/metrics`), in one answer for all of them. Jobs of two batches may share an id: `job_key` tells them apart. With `Accept: application/vnd.svc.series` the same as columns of bytes (docs/api.md).',
+        querystring: seriesQuery,
+        response: {
+          200: z.object({
+            series: z.array(metricShape.extend({ job_key: z.string().describe('The `key` of the job') })),
+          }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { query } = request
+      const jobs = await visibleJobKeys(sql, await request.caller(), query.job_keys)
+      return answerSeries(request, reply, drawnSeries(sql, jobs, query))
+    },
+  )
 
   routes.get(
     '/api/jobs/metrics/groups',
@@ -108,4 +145,17 @@ export function comparedSeriesRoutes(app: FastifyInstance, { sql }: Services): v
       return { key: query.key, ...percentiles.clip(query.clip) }
     },
   )
+}
+
+async function* drawnSeries(
+  sql: Services['sql'],
+  jobs: number[],
+  query: z.output<typeof seriesQuery>,
+): AsyncGenerator<ShownSeries> {
+  const drawing = drawingOf(query)
+  const wanted = { keys: [query.key], timed: needsTimes(drawing), ...rangeToRead(drawing) }
+  for await (const { jobId, jobKey, key, ...series } of readJobSeries(sql, jobs, wanted)) {
+    const shown = drawSeries(series, drawing)
+    if (shown !== undefined) yield { jobId, jobKey, key, ...shown }
+  }
 }

@@ -35,7 +35,7 @@ export const seriesShape = z.object({
   sampled: z.boolean(),
   non_finite: z.int().describe('How many of all points in the range are NaN or infinite'),
 })
-const metricShape = seriesShape.extend({
+export const metricShape = seriesShape.extend({
   times: z
     .array(z.number())
     .optional()

@@ -6,6 +6,8 @@ import type { Sampled } from '../../domain/metrics/index.ts'
 
 export interface ShownSeries extends Sampled {
   jobId: string | null
+  /** Where the answer holds jobs of several batches, which may share their ids. */
+  jobKey?: number
   key: string
   /** ISO times of the points, where the x-axis is time. */
   timestamps?: string[]
@@ -34,9 +36,10 @@ async function* seriesJson(
   const { ascii } = writer
   ascii('{"series":[')
   let between = '\n'
-  for await (const { jobId, key, steps, values, timestamps, times, smoothed, ...rest } of series) {
+  for await (const { jobId, jobKey, key, steps, values, timestamps, times, smoothed, ...rest } of series) {
     const { totalPoints, returnedPoints, sampled, nonFinite, smoothing } = rest
-    const head = `${between}{"job_id":${JSON.stringify(jobId)},"key":${JSON.stringify(key)},"steps":[`
+    const job = `"job_id":${JSON.stringify(jobId)}${jobKey === undefined ? '' : `,"job_key":"${jobKey}"`}`
+    const head = `${between}{${job},"key":${JSON.stringify(key)},"steps":[`
     between = ',\n'
     // The name of a GPU may be of any length.
     if (Buffer.byteLength(head) > MAX_APPEND) yield Buffer.concat([writer.take(), Buffer.from(head)])

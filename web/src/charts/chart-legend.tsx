@@ -93,7 +93,7 @@ const Act = (props: { on: boolean; label: string; onClick: () => void; children:
 )
 
 /** The colour of a job on every page; a click chooses another one. */
-function Swatch({ name, colour, off }: { name: string; colour: string; off: boolean }) {
+export function Swatch({ name, colour, off }: { name: string; colour: string; off: boolean }) {
   const theme = useTheme()
   return (
     <Popover.Root>

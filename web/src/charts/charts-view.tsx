@@ -11,13 +11,11 @@ import { useBatchContext } from '../pages/batch/context.ts'
 import { Button, inputLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { ChartControls } from './chart-controls.tsx'
-import { ChartGrid } from './chart-grid.tsx'
 import { groupName, groupsOf, useGroupColours, useGroupings } from './chart-groups.ts'
 import { ChartLegend, GroupLegend } from './chart-legend.tsx'
+import { ChartSections } from './chart-sections.tsx'
+import { seriesNames } from './series-names.ts'
 import { FIRST_JOBS, TopJobs, useOrdered } from './top-jobs.tsx'
-
-const FIRST = ['val_loss', 'train_loss']
-const LAST = ['lr', 'batch_time_ms']
 
 /** All series of a batch. What is chosen stands in the address. */
 export function ChartsView({
@@ -208,7 +206,9 @@ export function ChartsView({
             </p>
           )}
           {shownKeys.length === 0 && <p className="p-4 text-muted">No series matches this filter.</p>}
-          <ChartGrid
+          <ChartSections
+            closed={search.closed}
+            onClosed={(closed) => change({ closed: closed.length > 0 ? closed : undefined })}
             x={search.x ?? 'epoch'}
             unit={unit}
             unitOf={(name) =>
@@ -271,12 +271,7 @@ function useChosen(ids: readonly string[], search: ChartSearch, top: number) {
 function useKeys(store: JobStore): readonly string[] {
   const last = useRef<readonly string[]>([])
   return useSyncExternalStore(store.onAny, () => {
-    const all = new Set<string>()
-    for (const id of store.ids()) for (const key of Object.keys(store.get(id)?.latest ?? {})) all.add(key)
-    all.delete('epoch')
-    const rank = (key: string): number =>
-      FIRST.includes(key) ? FIRST.indexOf(key) - 9 : LAST.includes(key) ? 9 : /loss/i.test(key) ? 0 : 1
-    const keys = [...all].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
+    const keys = seriesNames(store.ids().flatMap((id) => store.get(id) ?? []))
     if (keys.join('\n') !== last.current.join('\n')) last.current = keys
     return last.current
   })

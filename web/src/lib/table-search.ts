@@ -1,3 +1,5 @@
+import { type ChartSearch, readChartSearch } from './charts/search.ts'
+
 /** What the address says of a project's table: a link shows the same. */
 export interface TableSearch {
   q?: string
@@ -5,6 +7,8 @@ export interface TableSearch {
   sort?: string
   /** Columns in their order; without it those that this browser keeps for the project. */
   cols?: string[]
+  /** The charts beside the list; without it the table has the whole page. */
+  charts?: ChartSearch
 }
 
 const text = (value: unknown): string | undefined =>
@@ -14,7 +18,11 @@ export function readTableSearch(given: Record<string, unknown>): TableSearch {
   const q = text(given.q)
   const sort = text(given.sort)
   const cols = Array.isArray(given.cols) ? given.cols.map(String).slice(0, 40) : undefined
-  return { ...(q && { q }), ...(sort && { sort }), ...(cols && { cols }) }
+  const charts =
+    typeof given.charts === 'object' && given.charts !== null
+      ? readChartSearch({ ...given.charts })
+      : undefined
+  return { ...(q && { q }), ...(sort && { sort }), ...(cols && { cols }), ...(charts && { charts }) }
 }
 
 /** The newest first unless told. */

@@ -4,6 +4,8 @@ import { some } from '../lib/words.ts'
 
 const LOOK = {
   plain: 'border border-line bg-bg font-medium text-ink hover:bg-hover',
+  /** Of a choice that is made. */
+  on: 'border border-accent bg-accent-soft font-medium text-ink',
   primary: 'bg-accent font-medium text-accent-ink hover:opacity-90',
   quiet: 'text-muted hover:bg-hover hover:text-ink',
   danger: 'border border-line bg-bg font-medium text-failed hover:bg-failed-soft',
@@ -55,7 +57,7 @@ export function Choice<T extends string>(props: {
       </label>
       <select
         id={id}
-        className={`${inputLook} w-auto`}
+        className={`${inputLook} w-auto pr-6!`}
         value={props.value}
         onChange={(event) => props.onChange(event.target.value as T)}
       >

@@ -64,6 +64,8 @@ export interface Page<T> {
 }
 export interface Series {
   job_id: string | null
+  /** Where the answer holds jobs of several batches. */
+  job_key?: string | undefined
   key: string
   steps: number[]
   values: Numeric[]

@@ -6,6 +6,8 @@ export interface ChartSearch {
   series?: string
   /** Pinned series: first in the list, even if the expression does not match them. */
   keep?: string[]
+  /** Sections of charts that are closed. */
+  closed?: string[]
   /** Jobs whose names it finds. */
   jobs?: string
   /** Jobs that are not drawn. */
@@ -38,8 +40,8 @@ export interface ChartSearch {
   clip?: number
   /** `param.<name>`, or a field: one curve for all jobs that have it in common. */
   group?: string
-  /** What is drawn around a group's mean; ± the deviation without it. */
-  band?: 'range' | 'none'
+  /** What is drawn around a group's mean; without it what the page draws by default. */
+  band?: 'std' | 'range' | 'none'
 }
 
 const text = (value: unknown): string | undefined =>
@@ -61,7 +63,7 @@ export function readChartSearch(given: Record<string, unknown>): ChartSearch {
     const value = text(given[name])
     if (value) found[name] = value
   }
-  for (const name of ['hide', 'pin', 'keep'] as const) {
+  for (const name of ['hide', 'pin', 'keep', 'closed'] as const) {
     const value = list(given[name])
     if (value) found[name] = value
   }
@@ -69,7 +71,7 @@ export function readChartSearch(given: Record<string, unknown>): ChartSearch {
   if (sel) found.sel = sel
   for (const name of ['all', 'log', 'xlog', 'only'] as const) if (given[name] === true) found[name] = true
   if (given.x === 'relative' || given.x === 'wall') found.x = given.x
-  if (given.band === 'range' || given.band === 'none') found.band = given.band
+  if (given.band === 'std' || given.band === 'range' || given.band === 'none') found.band = given.band
   if (typeof given.smooth === 'number' && given.smooth > 0) found.smooth = Math.min(0.99, given.smooth)
   if (typeof given.clip === 'number' && given.clip > 0) found.clip = Math.min(0.2, given.clip)
   if (typeof given.top === 'number' && given.top >= 1) found.top = Math.min(1000, Math.floor(given.top))

@@ -1,5 +1,5 @@
+import type { Compared } from '../../charts/compared-jobs.ts'
 import { flat } from '../../lib/flat.ts'
-import type { Compared } from './use-compared.ts'
 
 /** The columns of compared jobs: what they were given, what came of them. */
 export interface Axis {

@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import type { Compared } from '../../charts/compared-jobs.ts'
 import type { SeriesSource } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { batchName } from '../../lib/batch-name.ts'
@@ -14,7 +15,6 @@ import { Button } from '../../ui/controls.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 import { Table } from '../../ui/table.tsx'
-import type { Compared } from './use-compared.ts'
 
 /** The least and the greatest point survive any sampling, so few points are enough. */
 const POINTS = 16

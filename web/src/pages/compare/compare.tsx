@@ -1,5 +1,13 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useEffect, useMemo, useRef } from 'react'
+import {
+  type Compared,
+  type Comparison,
+  MAX_JOBS,
+  useCompared,
+  useComparedSource,
+  useLivePoints,
+} from '../../charts/compared-jobs.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { batchName } from '../../lib/batch-name.ts'
 import { coloursAmong } from '../../lib/charts/colours.ts'
@@ -23,14 +31,6 @@ import { LogAxes } from './log-axes.tsx'
 import { Parallel } from './parallel.tsx'
 import { Scatter } from './scatter.tsx'
 import { Toggles } from './toggles.tsx'
-import {
-  type Compared,
-  type Comparison,
-  MAX_JOBS,
-  useCompared,
-  useComparedSource,
-  useLivePoints,
-} from './use-compared.ts'
 
 const route = getRouteApi('/compare')
 const NONE: readonly Compared[] = []

@@ -3,6 +3,7 @@ import { ChartControls } from '../../charts/chart-controls.tsx'
 import { ChartGrid } from '../../charts/chart-grid.tsx'
 import { groupingsOf, groupName, groupsOf, useGroupColours } from '../../charts/chart-groups.ts'
 import { GroupLegend } from '../../charts/chart-legend.tsx'
+import type { Compared } from '../../charts/compared-jobs.ts'
 import type { SeriesSource } from '../../lib/api/batches.ts'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { BandKind } from '../../lib/charts/columns.ts'
@@ -12,7 +13,6 @@ import type { PointBus } from '../../lib/live/points.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
-import type { Compared } from './use-compared.ts'
 
 /** More curves are drawn once they are asked for. */
 const FIRST_DRAWN = 20

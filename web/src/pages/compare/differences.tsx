@@ -1,8 +1,8 @@
+import type { Compared } from '../../charts/compared-jobs.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { some } from '../../lib/words.ts'
 import { Table } from '../../ui/table.tsx'
 import { factsOf } from './facts.ts'
-import type { Compared } from './use-compared.ts'
 
 /** Columns of a table that a person still reads. */
 const MAX_BESIDE = 24

@@ -1,5 +1,5 @@
+import type { Compared } from '../../charts/compared-jobs.ts'
 import { type Axis, shareOf } from './axes.ts'
-import type { Compared } from './use-compared.ts'
 
 /** Height of the drawing and what titles take of it, in CSS pixels. */
 export const H = 260

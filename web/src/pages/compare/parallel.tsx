@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import type { Compared } from '../../charts/compared-jobs.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { count, some } from '../../lib/words.ts'
@@ -6,7 +7,6 @@ import { Button } from '../../ui/controls.tsx'
 import type { Axis } from './axes.ts'
 import { AxisLine } from './parallel-axis.tsx'
 import { drawLines, H, heightsOf, type Lines, nearestLine, pathOf } from './parallel-lines.ts'
-import type { Compared } from './use-compared.ts'
 
 /** Between axes, at least and at most. */
 const STEP = 150

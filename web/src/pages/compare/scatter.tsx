@@ -1,10 +1,10 @@
+import type { Compared } from '../../charts/compared-jobs.ts'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { number, some } from '../../lib/words.ts'
 import { Choice } from '../../ui/controls.tsx'
 import type { Axis } from './axes.ts'
-import type { Compared } from './use-compared.ts'
 
 const W = 560
 const H = 300

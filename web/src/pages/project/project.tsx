@@ -1,14 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { X } from 'lucide-react'
-import { useCallback, useEffect, useMemo, useState } from 'react'
+import { ChartLine, X } from 'lucide-react'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
 import { parseQuery, toggle, without } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
 import { pin } from '../../lib/pins.ts'
 import { fieldsQuery, projectQuery, useMe } from '../../lib/queries.ts'
-import { keepColumns, keptColumns, sortOf } from '../../lib/table-search.ts'
+import { inAddress } from '../../lib/selection.ts'
+import { keepColumns, keptColumns, sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { OpenLater } from '../../ui/open-later.tsx'
@@ -20,6 +21,7 @@ import { QueryField } from './query-field.tsx'
 import { SelectionBar } from './selection-bar.tsx'
 import { columnOf, standardColumns } from './table-columns.ts'
 import { useBatchList } from './use-batch-list.ts'
+import { Workspace } from './workspace.tsx'
 
 const route = getRouteApi('/p/$slug')
 const columnChooser = () => import('./column-chooser.tsx').then((file) => file.ColumnChooser)
@@ -39,9 +41,14 @@ export function ProjectPage() {
   const order = useMemo(() => ({ sort, descending }), [sort, descending])
   const ids = useMemo(() => columns.map((column) => column.id), [columns])
   const list = useBatchList(slug, filter, order, ids, project.data !== undefined)
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is selected is of what is shown
-  useEffect(() => setSelected(new Set()), [slug, q])
+  const [selected, setSelected] = useState<ReadonlySet<string>>(() => new Set(search.charts?.sel))
+  // What is selected is of what is shown; a link's own selection stands.
+  const of = `${slug} ${q}`
+  const before = useRef(of)
+  useEffect(() => {
+    if (before.current !== of) setSelected(new Set())
+    before.current = of
+  }, [of])
 
   const fault = faultOf(project)
   if (fault)
@@ -62,7 +69,7 @@ export function ProjectPage() {
             <Link
               key={status}
               {...links.project(slug, { ...search, q: toggle(q, 'status', status) })}
-              className={`${buttonLook()} max-lg:px-1.5 ${filter.status?.includes(status) ? 'border-accent bg-accent-soft font-medium' : ''}`}
+              className={`${buttonLook(filter.status?.includes(status) ? 'on' : 'plain')} max-lg:px-1.5`}
               aria-label={`${status}${filter.status?.includes(status) ? ', filtered' : ''}`}
               title={status}
             >
@@ -72,6 +79,15 @@ export function ProjectPage() {
           ))}
         </div>
         <span className="flex-1 max-w-px max-sm:hidden" />
+        <Link
+          {...links.project(slug, toggledCharts(search, selected))}
+          aria-current={search.charts ? 'true' : undefined}
+          className={buttonLook(search.charts ? 'on' : 'plain')}
+          title={search.charts ? 'Back to the whole table' : 'Charts of the selected batches beside the list'}
+        >
+          <ChartLine className="size-4" aria-hidden="true" />
+          Charts
+        </Link>
         <PinView
           suggested={q === '' ? name : `${name}: ${q}`}
           onPin={(title) => pin({ title, href: location.pathname + location.search })}
@@ -124,6 +140,15 @@ export function ProjectPage() {
         <Waiting rows={10} />
       ) : list.ids.length === 0 && list.fresh === 0 ? (
         <Nothing slug={slug} filtered={q !== ''} />
+      ) : search.charts ? (
+        <Workspace
+          slug={slug}
+          search={{ ...search, charts: search.charts }}
+          columns={columns}
+          list={list}
+          selected={selected}
+          onSelect={setSelected}
+        />
       ) : (
         <BatchTable
           slug={slug}
@@ -137,6 +162,13 @@ export function ProjectPage() {
       {selected.size > 0 && <SelectionBar ids={[...selected]} onDone={() => setSelected(new Set())} />}
     </div>
   )
+}
+
+/** The address with the charts of the selection, or without charts. */
+function toggledCharts(search: TableSearch, selected: ReadonlySet<string>): TableSearch {
+  const { charts, ...table } = search
+  const sel = inAddress(selected)
+  return charts === undefined ? { ...table, charts: sel ? { sel } : {} } : table
 }
 
 function Nothing({ slug, filtered }: { slug: string; filtered: boolean }) {

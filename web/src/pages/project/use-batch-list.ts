@@ -39,6 +39,8 @@ export interface BatchList {
   stale: boolean
   error: Error | null
   loadMore: () => void
+  /** There are batches that are not loaded yet. */
+  more: boolean
   /** These rows are in sight. */
   watch: (ids: readonly string[]) => void
 }
@@ -160,6 +162,7 @@ export function useBatchList(
     pending: query.isPending,
     stale: query.isPlaceholderData,
     error: query.error,
+    more: query.hasNextPage,
     loadMore: () => {
       if (query.hasNextPage && !query.isFetchingNextPage && !query.error) void query.fetchNextPage()
     },

@@ -1,12 +1,13 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
-import { fetchJobsWhere, metricsOf, type SeriesSource, type SeriesWanted } from '../../lib/api/batches.ts'
-import { fetchTable } from '../../lib/api/projects.ts'
-import { get } from '../../lib/api/request.ts'
-import type { Batch, Job, Numeric, Page, Series, SeriesClip, SeriesGroup } from '../../lib/api/types.ts'
-import { batchStore } from '../../lib/live/batches.ts'
-import type { PointBus } from '../../lib/live/points.ts'
-import { follow, mark } from '../../lib/live/stream.ts'
+import { fetchJobsWhere, type SeriesSource, type SeriesWanted } from '../lib/api/batches.ts'
+import { fetchTable } from '../lib/api/projects.ts'
+import { get, getBytes, type Query, withQuery } from '../lib/api/request.ts'
+import { readSeriesFrames, SERIES_FRAMES } from '../lib/api/series-frames.ts'
+import type { Batch, Job, Numeric, Page, Series, SeriesClip, SeriesGroup } from '../lib/api/types.ts'
+import { batchStore } from '../lib/live/batches.ts'
+import type { PointBus } from '../lib/live/points.ts'
+import { follow, mark } from '../lib/live/stream.ts'
 
 /** One of the jobs that are compared; jobs of different batches may have one name, so it is called by both. */
 export interface Compared {
@@ -17,8 +18,6 @@ export interface Compared {
 export const MAX_JOBS = 1_000
 /** Filters of one request. */
 const AT_ONCE = 50
-/** Requests for series under way. */
-const PARALLEL = 6
 /** Channels of one stream are few: the first of those that run are followed. */
 const MAX_FOLLOWED = 40
 
@@ -31,10 +30,15 @@ export interface Comparison {
   cut: boolean
 }
 
+/** How often the jobs of batches that run are read again, where that is asked for. */
+const REREAD_MS = 10_000
+
 /** The jobs of these batches, oldest first within each, in the order of the batches. */
-export function useCompared(ids: readonly string[]) {
+export function useCompared(ids: readonly string[], { live = false }: { live?: boolean } = {}) {
   return useQuery({
     queryKey: ['compared', ids],
+    refetchInterval: ({ state }) =>
+      live && state.data?.batches.some((batch) => batch.status === 'running') ? REREAD_MS : false,
     enabled: ids.length > 0,
     refetchOnMount: 'always',
     placeholderData: keepPreviousData,
@@ -70,7 +74,7 @@ export function useCompared(ids: readonly string[]) {
       }
       const standing = ids.flatMap((id) => batches.get(id) ?? [])
       const rows = standing.flatMap((batch) =>
-        (jobs.get(batch.id) ?? []).map((job) => ({ name: `${batch.id} / ${job.id}`, batch, job })),
+        (jobs.get(batch.id) ?? []).map((job) => ({ name: jobName(batch.id, job.id), batch, job })),
       )
       return {
         rows: rows.slice(0, MAX_JOBS),
@@ -82,39 +86,34 @@ export function useCompared(ids: readonly string[]) {
   })
 }
 
-/** The series of all of them, read batch by batch. */
+/** The series of all of them: one request for a series, however many batches they are of. */
 export function useComparedSource(rows: readonly Compared[]): SeriesSource {
   return useMemo(() => {
     const byName = new Map(rows.map((row) => [row.name, row]))
-    const byBatch = async (wanted: SeriesWanted, signal?: AbortSignal): Promise<Series[]> => {
-      const jobs = new Map<string, string[]>()
-      for (const name of wanted.jobs ?? byName.keys()) {
-        const row = byName.get(name)
-        if (row) jobs.set(row.batch.id, [...(jobs.get(row.batch.id) ?? []), row.job.id])
-      }
-      const all: Series[] = []
-      const waiting = [...jobs]
-      const take = async (): Promise<void> => {
-        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-          const [id, mine] = next
-          const whole = rows.filter((row) => row.batch.id === id).length === mine.length
-          // A long list of jobs would not fit an address; of all jobs of a batch none is named.
-          const found = await metricsOf(id)(
-            { ...wanted, jobs: whole || mine.length > 100 ? undefined : mine },
-            signal,
-          )
-          const chosen = new Set(mine)
-          for (const one of found)
-            if (chosen.has(String(one.job_id))) all.push({ ...one, job_id: `${id} / ${one.job_id}` })
-        }
-      }
-      await Promise.all(Array.from({ length: PARALLEL }, take))
-      return all
-    }
-    // Groups and percentiles of batches do not add up to those of all: the service counts them over the jobs together.
+    const byKey = new Map(rows.map((row) => [row.job.key, row.name]))
     const keysOf = (names: readonly string[] | undefined): string =>
       (names ?? [...byName.keys()]).flatMap((name) => byName.get(name)?.job.key ?? []).join()
-    return Object.assign(byBatch, {
+    const read = async (wanted: SeriesWanted, signal?: AbortSignal): Promise<Series[]> => {
+      await mark()
+      const { keys = [], jobs, ...rest } = wanted
+      const of = keysOf(jobs)
+      if (of === '') return []
+      const answers = await Promise.all(
+        keys.map((key) =>
+          getBytes(
+            withQuery('/api/jobs/metrics', { ...rest, key, job_keys: of } as Query),
+            SERIES_FRAMES,
+            signal,
+          ),
+        ),
+      )
+      return answers.flatMap(readSeriesFrames).flatMap((one) => {
+        const name = byKey.get(one.job_key ?? '')
+        return name === undefined ? [] : [{ ...one, job_id: name }]
+      })
+    }
+    // Groups and percentiles of batches do not add up to those of all: the service counts them over the jobs together.
+    return Object.assign(read, {
       groups: async (wanted: SeriesWanted & { group_by: string }, signal?: AbortSignal) => {
         const { keys, jobs, ...rest } = wanted
         const of = { ...rest, key: keys?.[0], job_keys: keysOf(jobs) }
@@ -136,8 +135,15 @@ interface PayloadPoint {
   values: Record<string, Numeric>
 }
 
-/** Points of those that run, as they arrive. */
-export function useLivePoints(batches: readonly Batch[], bus: PointBus): void {
+/** What jobs of several batches are called where nothing else is said. */
+const jobName = (batch: string, job: string): string => `${batch} / ${job}`
+
+/** Points of those that run, as they arrive. `nameOf` is stable and says what a job is called. */
+export function useLivePoints(
+  batches: readonly Batch[],
+  bus: PointBus,
+  nameOf: (batch: string, job: string) => string = jobName,
+): void {
   const running = batches
     .filter((batch) => batch.status === 'running')
     .slice(0, MAX_FOLLOWED)
@@ -148,7 +154,7 @@ export function useLivePoints(batches: readonly Batch[], bus: PointBus): void {
       follow(`metrics:${id}`, ({ points }) =>
         bus.publish(
           (points as PayloadPoint[]).map((point) => ({
-            job: `${id} / ${point.job_id}`,
+            job: nameOf(id, point.job_id),
             x: point.epoch,
             at: Date.parse(point.timestamp) / 1000,
             values: point.values,
@@ -159,5 +165,5 @@ export function useLivePoints(batches: readonly Batch[], bus: PointBus): void {
     return () => {
       for (const end of ends) end()
     }
-  }, [running, bus])
+  }, [running, bus, nameOf])
 }

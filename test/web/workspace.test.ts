@@ -1,0 +1,168 @@
+import type { Browser, Page } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sectionsOf } from '../../web/src/charts/series-names.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { eventsOf } from './ran-batch.ts'
+import { send, seriousFindings, visit } from './visit.ts'
+
+// The charts of a project beside its list of batches.
+
+const EPOCHS = 10
+let app: TestApp
+let browser: Browser
+let cookie: string
+let reporter: string
+
+/** A run as `svc_reporter.init` makes it: a batch with one job. */
+function run(id: string, agoS: number, { ends = true, jobs = ['main'] } = {}) {
+  const of = eventsOf(id)
+  return [
+    of('batch_start', agoS, { experiment_type: 'run', n_total: jobs.length }),
+    ...jobs.flatMap((job) => [
+      of('job_start', agoS, { lr: 0.1 }, job),
+      ...Array.from({ length: EPOCHS }, (_, epoch) =>
+        of(
+          'job_epoch',
+          agoS - epoch,
+          { epoch, 'train/loss': 1 / (epoch + 1), 'train/lr': 0.1, 'eval/acc': 0.5 },
+          job,
+        ),
+      ),
+      ...(ends ? [of('job_done', agoS - EPOCHS, {}, job)] : []),
+    ]),
+    ...(ends
+      ? [of('batch_done', agoS - EPOCHS, { n_done: jobs.length, n_failed: 0, total_elapsed_s: 10 })]
+      : []),
+  ]
+}
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  const ada = await app.register('ada@example.org')
+  cookie = ada.cookie
+  reporter = await app.reporterToken(ada.token)
+  const events = ['a', 'b', 'c'].flatMap((id, i) => run(`run-${id}`, 4000 - i * 100))
+  for (const some of [events, run('run-live', 60, { ends: false })]) await send(app, reporter, some)
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+async function onPage(
+  path: string,
+  see: (page: Page, metricsRequests: () => URL[]) => Promise<void>,
+  width = 1440,
+): Promise<void> {
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie, width })
+  const asked: URL[] = []
+  page.on('request', (request) => {
+    const url = new URL(request.url())
+    if (/\/metrics(\/groups)?$/.test(url.pathname)) asked.push(url)
+  })
+  await page.goto(path)
+  await see(page, () => asked)
+  expect(complaints).toEqual([])
+  await context.close()
+}
+const chart = (page: Page, name: string) => page.locator(`[data-chart="${name}"]`)
+const points = (page: Page, name: string) => chart(page, name).locator('[data-points]')
+const pointsText = (curves: number, more = 0): string => {
+  const n = curves * EPOCHS + more
+  return `${n} of ${n} points`
+}
+
+test('series are put into sections by what stands before their first slash; pinned ones come first', () => {
+  const keys = ['loss', 'train/loss', 'eval/acc', 'train/lr', 'lr']
+  expect(sectionsOf(keys, new Set(['train/lr']))).toEqual([
+    { prefix: '', keys: ['loss', 'lr'] },
+    { prefix: 'train', keys: ['train/loss'] },
+    { prefix: 'eval', keys: ['eval/acc'] },
+    { prefix: 'Pinned', keys: ['train/lr'] },
+  ])
+})
+
+test('one click shows the batches of a project beside their charts, a curve each, read at once', () =>
+  onPage('/p/digits', async (page, metricsRequests) => {
+    await page.getByRole('link', { name: 'Charts', exact: true }).click()
+    await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(4))
+    const names = await page
+      .getByRole('list', { name: 'Batches of the project' })
+      .getByRole('link')
+      .allTextContents()
+    expect(names).toEqual(['run-live', 'run-c', 'run-b', 'run-a'])
+    await expect.poll(() => points(page, 'eval/acc').textContent()).toBe(pointsText(4))
+    const sections = await page.getByRole('heading', { level: 2 }).allTextContents()
+    expect(sections).toEqual(['train2 charts', 'eval1 chart'])
+    // However many batches: one request for a series.
+    const loss = metricsRequests().filter((url) => url.searchParams.get('key') === 'train/loss')
+    expect(loss).toHaveLength(1)
+    expect(await seriousFindings(page)).toEqual([])
+    await page.getByRole('link', { name: 'Charts', exact: true }).click()
+    await page.getByRole('table', { name: 'Batches' }).waitFor()
+    expect(new URL(page.url()).searchParams.has('charts')).toBe(false)
+  }))
+
+test('only what is selected is drawn, the eye hides a curve, and the address keeps both', () =>
+  onPage('/p/digits?charts=%7B%7D', async (page) => {
+    await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(4))
+    await page.getByLabel('Select run-a').check()
+    await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(1))
+    await page.getByLabel('Select run-b').check()
+    await page.getByLabel('Select run-c').check()
+    await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(3))
+    await page.getByRole('button', { name: 'Draw run-b' }).click()
+    await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(2))
+    await page.getByRole('button', { name: 'eval 1 chart' }).click()
+    await expect.poll(() => chart(page, 'eval/acc').count()).toBe(0)
+    await page.reload()
+    await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(2))
+    expect(await page.getByLabel('Select run-b').isChecked()).toBe(true)
+    expect(await page.getByRole('button', { name: 'Draw run-b' }).getAttribute('aria-pressed')).toBe('false')
+    expect(await chart(page, 'eval/acc').count()).toBe(0)
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(3))
+  }))
+
+test('a point of a batch that runs appears on its curve without a reload', () =>
+  onPage('/p/digits?charts=%7B%7D', async (page) => {
+    await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(4))
+    await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+    await send(app, reporter, [
+      eventsOf('run-live')('job_epoch', 0, { epoch: EPOCHS, 'train/loss': 0.05 }, 'main'),
+    ])
+    await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(4, 1))
+  }))
+
+test('where a batch has several jobs, a curve is the mean over its jobs, and one click shows each job', async () => {
+  await send(app, reporter, run('run-sweep', 30, { jobs: ['j1', 'j2', 'j3'] }))
+  await onPage('/p/digits?charts=%7B%22sel%22%3A%5B%22run-sweep%22%2C%22run-a%22%5D%7D', async (page) => {
+    await expect
+      .poll(() => points(page, 'train/loss').textContent())
+      .toBe(`${4 * EPOCHS} points, all counted`)
+    await page.getByText('Each curve is the mean over the jobs of a batch.').waitFor()
+    await page.getByLabel('Band').selectOption({ label: 'Mean ± std' })
+    await expect.poll(() => page.url()).toContain('std')
+    await page.getByLabel('Group by').selectOption({ label: 'No grouping' })
+    await expect.poll(() => points(page, 'train/loss').textContent()).toBe(pointsText(4))
+  })
+})
+
+test('on a phone the charts come first, and the list opens above them', () =>
+  onPage(
+    '/p/digits?charts=%7B%7D',
+    async (page) => {
+      await expect.poll(() => points(page, 'train/loss').count()).toBe(1)
+      const list = page.getByRole('list', { name: 'Batches of the project' })
+      expect(await list.isVisible()).toBe(false)
+      await page.getByRole('button', { name: '5 batches' }).click()
+      await list.getByText('run-a').waitFor()
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
+      expect(await seriousFindings(page)).toEqual([])
+    },
+    390,
+  ))

@@ -1,0 +1,32 @@
+import type { Job } from '../lib/api/types.ts'
+
+const FIRST = ['val_loss', 'train_loss']
+const LAST = ['lr', 'batch_time_ms']
+
+/** Every series that any of these jobs has, the losses first. */
+export function seriesNames(jobs: Iterable<Pick<Job, 'latest'>>): string[] {
+  const all = new Set<string>()
+  for (const job of jobs) for (const key of Object.keys(job.latest)) all.add(key)
+  all.delete('epoch')
+  const rank = (key: string): number =>
+    FIRST.includes(key) ? FIRST.indexOf(key) - 9 : LAST.includes(key) ? 9 : /loss/i.test(key) ? 0 : 1
+  return [...all].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
+}
+
+interface Section {
+  /** `train` for `train/loss`; empty for series without a prefix. */
+  prefix: string
+  keys: string[]
+}
+
+/** Series by the part of their names before the first `/`, in their order; pinned ones come first, by themselves. */
+export function sectionsOf(keys: readonly string[], pinned: ReadonlySet<string>): Section[] {
+  const sections = new Map<string, string[]>()
+  for (const key of keys) {
+    const cut = key.indexOf('/')
+    const prefix = pinned.has(key) ? PINNED : cut > 0 ? key.slice(0, cut) : ''
+    sections.set(prefix, [...(sections.get(prefix) ?? []), key])
+  }
+  return [...sections].map(([prefix, keys]) => ({ prefix, keys }))
+}
+const PINNED = 'Pinned'
