@@ -1,0 +1,200 @@
+import { useCallback, useMemo, useRef } from 'react'
+import { ChartControls } from '../../charts/chart-controls.tsx'
+import { groupingsOf, groupName, groupsOf, useGroupColours } from '../../charts/chart-groups.ts'
+import { GroupLegend } from '../../charts/chart-legend.tsx'
+import { ChartSections } from '../../charts/chart-sections.tsx'
+import {
+  type Compared,
+  MAX_JOBS,
+  useCompared,
+  useComparedSource,
+  useLivePoints,
+} from '../../charts/compared-jobs.ts'
+import { seriesNames } from '../../charts/series-names.ts'
+import { errorText } from '../../lib/api/request.ts'
+import type { ColourOf } from '../../lib/charts/colours.ts'
+import type { BandKind } from '../../lib/charts/columns.ts'
+import { type ChartSearch, matcher } from '../../lib/charts/search.ts'
+import type { createFocus } from '../../lib/live/focus.ts'
+import { createPointBus } from '../../lib/live/points.ts'
+import type { SearchChange } from '../../lib/search-change.ts'
+import { stepUnit } from '../../lib/step-unit.ts'
+import { Button } from '../../ui/controls.tsx'
+import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { hasSeveralJobs, useLabels } from './workspace-labels.ts'
+
+/** Curves of single jobs in one chart; groups have no such limit. */
+const MAX_CURVES = 200
+/** In the address: every job has its own curve, though batches have several. */
+const BY_JOB = 'job'
+const NONE: readonly Compared[] = []
+
+/** The charts of these batches, with their controls. */
+export function WorkspaceCharts(props: {
+  slug: string
+  search: ChartSearch
+  change: (part: SearchChange<ChartSearch>) => void
+  shown: readonly string[]
+  hidden: ReadonlySet<string>
+  focus: ReturnType<typeof createFocus>
+  colourOfBatch: ColourOf
+  lead: React.ReactNode
+  drawnText: string | undefined
+}) {
+  const { search, change, shown, hidden, focus } = props
+  const found = useCompared(shown, { live: true })
+  const batches = found.data?.batches
+  const labels = useLabels(found.data)
+  const rows = useMemo(
+    () =>
+      (found.data?.rows ?? NONE)
+        .filter((row) => !hidden.has(row.batch.id))
+        .map((row) => ({ ...row, name: labels.nameOf(row.batch.id, row.job.id) })),
+    [found.data, hidden, labels],
+  )
+  const several = useMemo(() => hasSeveralJobs(rows), [rows])
+  const by = search.group === BY_JOB ? undefined : (search.group ?? (several ? 'batch' : undefined))
+  // Bands of many batches would cover each other.
+  const band: BandKind = search.band ?? 'none'
+  const group = useMemo(
+    () =>
+      by === undefined
+        ? undefined
+        : {
+            by,
+            band,
+            nameOf: (value: string | null) =>
+              by === 'batch' && value !== null ? labels.of(value) : groupName(by, value),
+          },
+    [by, band, labels],
+  )
+  const groups = useMemo(
+    () =>
+      by === undefined || by === 'batch'
+        ? []
+        : groupsOf(
+            rows.map((row) => row.job),
+            by,
+          ),
+    [rows, by],
+  )
+  const colourOfGroup = useGroupColours(groups)
+  const { colourOfBatch } = props
+  const colourOf = useCallback<ColourOf>(
+    (name, theme) => colourOfBatch(labels.batchOf(name) ?? name, theme),
+    [colourOfBatch, labels],
+  )
+  const bus = useMemo(createPointBus, [])
+  useLivePoints(batches ?? [], bus, labels.nameOf)
+  const source = useComparedSource(rows)
+  const names = useMemo(
+    () => rows.slice(0, by === undefined ? MAX_CURVES : undefined).map((row) => row.name),
+    [rows, by],
+  )
+  const starts = useMemo(
+    () => new Map(rows.map(({ name, job }) => [name, Date.parse(job.started_at) / 1000])),
+    [rows],
+  )
+  const kept = useMemo(() => new Set(search.keep), [search.keep])
+  const keys = useMemo(() => {
+    const all = seriesNames((found.data?.rows ?? NONE).map((row) => row.job))
+    const finds = matcher(search.series)
+    return [...all.filter((key) => kept.has(key)), ...all.filter((key) => !kept.has(key) && finds(key))]
+  }, [found.data, search.series, kept])
+  const groupings = useMemo(() => groupingsOf(rows.map((row) => row.job)), [rows])
+  const zooms = useRef<([number, number] | undefined)[]>([])
+  const zoomTo = (range: [number, number] | undefined): void => {
+    if (range === undefined) zooms.current = []
+    else zooms.current.push(search.zoom)
+    change({ zoom: range })
+  }
+  if (found.error && found.data === undefined) {
+    return (
+      <Notice title={errorText(found.error)} bad>
+        <Button onClick={() => void found.refetch()}>Try again</Button>
+      </Notice>
+    )
+  }
+  if (found.data === undefined) return <Waiting rows={6} />
+  const unit = stepUnit(rows.map((row) => row.job))
+  const over = by === undefined ? rows.length - names.length : 0
+  return (
+    <>
+      <ChartControls
+        search={{ ...search, band, ...(by !== undefined && { group: by }) }}
+        unit={unit}
+        groupings={groupings}
+        onChange={(part) =>
+          change({
+            ...part,
+            // These two have other defaults here, so that what the controls take for the default is said.
+            ...('group' in part && { group: part.group ?? (several ? BY_JOB : undefined) }),
+            ...('band' in part && { band: part.band ?? 'std' }),
+          })
+        }
+        onZoom={zoomTo}
+        lead={props.lead}
+      />
+      {found.error && <Failure>{errorText(found.error)} What is shown was read before.</Failure>}
+      <p data-drawn className="text-xs text-muted empty:hidden">
+        {[
+          props.drawnText,
+          by === 'batch' && several && 'Each curve is the mean over the jobs of a batch.',
+          over > 0 && `${over} jobs more than the first ${MAX_CURVES} are not drawn: group them.`,
+          found.data.cut && `Only the first ${MAX_JOBS} jobs are read.`,
+        ]
+          .filter(Boolean)
+          .join(' ')}
+      </p>
+      {by !== undefined && by !== 'batch' && (
+        <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} flat />
+      )}
+      {keys.length === 0 ? (
+        <Notice title={search.series ? 'No series matches this filter' : 'Nothing to draw yet'}>
+          <p>Curves appear here with the first epoch of a batch that is drawn.</p>
+        </Notice>
+      ) : (
+        <ChartSections
+          closed={search.closed}
+          onClosed={(closed) => change({ closed: closed.length > 0 ? closed : undefined })}
+          x={search.x ?? 'epoch'}
+          unit={unit}
+          unitOf={(name) =>
+            stepUnit(
+              rows.map((row) => row.job),
+              name,
+            )
+          }
+          xLog={search.xlog ?? false}
+          of={`project ${props.slug}`}
+          source={source}
+          bus={bus}
+          focus={focus}
+          colourOf={by === undefined || by === 'batch' ? colourOf : colourOfGroup}
+          startOf={(job) => starts.get(job)}
+          keys={keys}
+          jobs={names}
+          whole={false}
+          log={search.log ?? false}
+          smooth={search.smooth ?? 0}
+          clip={search.clip}
+          y={search.y}
+          onY={(name, range) => {
+            const { [name]: _, ...rest } = search.y ?? {}
+            change({ y: range === undefined ? rest : { ...rest, [name]: range } })
+          }}
+          group={group}
+          kept={kept}
+          onKeep={(name) => {
+            const next = new Set(kept)
+            if (!next.delete(name)) next.add(name)
+            change({ keep: next.size > 0 ? [...next] : undefined })
+          }}
+          zoom={search.zoom}
+          onZoom={zoomTo}
+          onZoomOut={() => change({ zoom: zooms.current.pop() })}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,37 @@
+import { useMemo } from 'react'
+import type { Compared, Comparison } from '../../charts/compared-jobs.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { batchName } from '../../lib/batch-name.ts'
+
+export const hasSeveralJobs = (rows: readonly Compared[]): boolean =>
+  new Set(rows.map((row) => row.batch.id)).size < rows.length
+
+/** What curves are called: their batch, by its name; its id as well where two have one name, its job where it has several. */
+export function useLabels(found: Comparison | undefined) {
+  const said = JSON.stringify([
+    found?.batches.map((batch) => [batch.id, batch.name]),
+    found?.rows.map((row) => [row.batch.id, row.job.id]),
+  ])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other changes of a batch or a job change no name
+  return useMemo(() => labelsOf(found?.batches ?? [], found?.rows ?? []), [said])
+}
+
+function labelsOf(batches: readonly Batch[], rows: readonly Compared[]) {
+  const count = new Map<string, number>()
+  for (const batch of batches) count.set(batchName(batch), (count.get(batchName(batch)) ?? 0) + 1)
+  const byId = new Map(
+    batches.map((batch) => {
+      const name = batchName(batch)
+      return [batch.id, count.get(name) === 1 ? name : `${name} (${batch.id})`]
+    }),
+  )
+  const of = (id: string): string => byId.get(id) ?? id
+  const several = hasSeveralJobs(rows)
+  const alone = new Set(several ? [] : rows.map((row) => `${row.batch.id}\n${row.job.id}`))
+  // A job that began since is not taken for the one that its batch had.
+  const nameOf = (id: string, job: string): string =>
+    alone.has(`${id}\n${job}`) ? of(id) : `${of(id)} / ${job}`
+  const ids = new Map([...byId].map(([id, label]) => [label, id]))
+  for (const { batch, job } of rows) ids.set(nameOf(batch.id, job.id), batch.id)
+  return { of, nameOf, batchOf: (name: string): string | undefined => ids.get(name) }
+}
