@@ -26,6 +26,7 @@ from .kit.fault_proxy import (
 )
 from .kit.wait import until
 
+Make = Callable[..., svc.Reporter]
 FAULTS = [
     PASS,
     PASS,
@@ -93,3 +94,23 @@ def test_no_event_is_lost_or_miscounted_under_random_faults_and_a_sudden_close(
     mine = [event for event in server.events if event["batch_id"] == "b"]
     assert len(mine) == delivery.produced - delivery.dropped
     assert {event["event_id"] for event in mine} == known
+
+
+def test_what_no_event_could_be_made_of_counts_as_lost_and_is_said(
+    make: Make, server: FakeIngest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A receipt that called the run complete would lie: the training reported more than it has."""
+    with make() as run:
+        for n in range(1_003):
+            run.log(f"line {n}")  # a line needs a job: so many wait for the first one
+        with run.job("a") as job:
+            job.epoch("three", train_loss=1.0)  # type: ignore[call-overload]
+            job.epoch(2.5, train_loss=1.0)  # type: ignore[call-overload]
+            job.epoch(3, train_loss=1.0)
+    assert [event["data"]["epoch"] for event in server.of("job_epoch")] == [3]
+    assert len(server.of("log_line")) == 1_000
+    receipt = server.of("batch_done")[0]["data"]["delivery"]
+    assert (receipt["produced"], receipt["dropped"]) == (1_000 + 3 + 3 + 4, 5)
+    assert not run.delivery.complete
+    assert run.delivery.pending == 0
+    assert "5 lost: its record is incomplete" in capsys.readouterr().err

@@ -167,6 +167,7 @@ def test_the_readme_tells_the_times_of_a_stop_that_are_set() -> None:
         assert words in row
     away = ", ".join(f"{wait_s:g}" for wait_s in tuning.backoff_s)
     assert f"three retries ({away} s)" in _readme_row("the service is away")
+    assert f"their counts with `flush()` and every {tuning.counts_s:.0f} s" in README.read_text(encoding="utf-8")
 
 
 EAT = "held = [bytearray(os.urandom(1 << 20)) for _ in range(4096)]"

@@ -259,6 +259,7 @@ class Job:
                 "epoch",
                 f"job {self.id}: an epoch must be a whole number, got {plain(epoch)!r}; dropped",
             )
+            self._run.lose()
             return
         data = self._values.of(metrics, number)
         data["epoch"] = number

@@ -103,6 +103,9 @@ class Pipeline:
             self._overflow.wake()
         self._worker.pace.wake()
 
+    def lose(self) -> None:
+        self._queue.lose()
+
     @property
     def delivery(self) -> Delivery:
         return self._counts.read(self._queue.produced)

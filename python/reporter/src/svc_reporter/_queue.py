@@ -101,6 +101,13 @@ class EventQueue:
                 self._counts.add(dropped=1)
             return True
 
+    def lose(self) -> None:
+        """Count an event that could not be made of what the training gave: it is lost before it is one."""
+        with self._lock:
+            if not self._over:
+                self._seq += 1
+                self._counts.add(dropped=1)
+
     def take(self, limit: int) -> list[Pending]:
         """Up to `limit` events, oldest first over all lanes; with more than that, starts and ends before the rest.
 

@@ -290,6 +290,12 @@ class Reporter:
         except Exception as error:
             self.voice.say(logging.ERROR, "emit", f"an event was lost: {error!r}")
 
+    def lose(self) -> None:
+        """Count what the training reported and no event could be made of: its record is incomplete."""
+        pipeline = self._live()
+        if pipeline is not None:
+            pipeline.lose()
+
     def emit_log(self, job_id: str | None, line: object, level: str | int, ms: int | None = None, **more: Any) -> None:
         """`more`: further fields of the event, such as `stream`; `ms` as for `emit`."""
         if self._is_elsewhere():
@@ -307,6 +313,7 @@ class Reporter:
             if len(self._early) < _EARLY_LINES:
                 self._early.append(data)
             else:
+                self.lose()
                 many = f"more than {_EARLY_LINES:,} log lines before the first job: the rest is not reported"
                 self.voice.once(logging.WARNING, "early lines", many)
 

@@ -135,6 +135,7 @@ class Run:
                 self._record(data, step)
         except Exception as error:
             self._complain("log", f"a call of log was not recorded: {error!r}")
+            self._reporter.lose()
         self._reporter.check_stop_here()
 
     def define_metric(self, name: str, step: str | None = None, goal: str | None = None) -> None:
