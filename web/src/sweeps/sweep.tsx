@@ -24,6 +24,7 @@ import { Toggles } from '../pages/compare/toggles.tsx'
 import { Button, Choice } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { ColourScale } from './colour-scale.tsx'
+import { ParameterImportances } from './importance.tsx'
 import { SweepTable } from './sweep-table.tsx'
 import { viridis } from './viridis.ts'
 
@@ -150,6 +151,7 @@ export function BatchSweep() {
           focus={focus}
         />
       )}
+      {metric && <ParameterImportances rows={ordered} axes={axes} metric={metric} />}
       <SweepTable batchId={batchId} rows={kept} axes={shownAxes} strokeOf={strokeOf} focus={focus} />
     </div>
   )

@@ -1,0 +1,295 @@
+/** Which columns of a table tell a target: a random forest, and how much worse it gets when a column is shuffled. Pure. */
+
+export interface Column {
+  /** One value a row: a number, or the number of a category; NaN where the row has none. */
+  values: Float64Array
+  /** Categories have no order. */
+  categories: boolean
+}
+
+export interface Importance {
+  /** Of the forest: the share of the target's variance that is explained for rows it was not grown on; at most 1. */
+  r2: number
+  /** By column, in their order. */
+  columns: {
+    /** Growth of the error, as a share of the target's variance, when the column is shuffled; mean over forests. */
+    importance: number
+    /** Standard deviation over forests of other seeds. */
+    spread: number
+    /** Spearman's rank correlation with the target; null for categories, and where a column has one value. */
+    correlation: number | null
+  }[]
+}
+
+const FORESTS = 5
+const TREES = 20
+const MAX_DEPTH = 12
+const MIN_LEAF = 3
+/** The first is for rows without a value; a set of bins is one 32-bit number. */
+const BINS = 32
+
+/**
+ * Permutation importance, measured on the rows that each tree did not see (Breiman 2001). The target counts by its ranks,
+ * so that one diverged job does not decide; a monotonic scale of a column or of the target, such as log, changes nothing.
+ * @param target finite numbers, one a row
+ */
+export function importanceOf(columns: readonly Column[], target: Float64Array, seed = 1): Importance {
+  const n = target.length
+  const y = ranks(target)
+  const bins = columns.map(binned)
+  const variance = varianceOf(y)
+  const random = randomFrom(seed)
+  const rounds = Array.from({ length: FORESTS }, () => grow(bins, columns, y, variance, random))
+  const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length
+  return {
+    r2: n === 0 || variance === 0 ? 0 : mean(rounds.map((round) => round.r2)),
+    columns: columns.map((column, c) => {
+      const found = rounds.map((round) => round.growth[c] ?? 0)
+      const importance = mean(found)
+      const spread = Math.sqrt(mean(found.map((one) => (one - importance) ** 2)))
+      return { importance, spread, correlation: column.categories ? null : spearman(column.values, target) }
+    }),
+  }
+}
+
+interface Tree {
+  /** By node: its column, or -1 for a leaf. */
+  column: number[]
+  /** The bins of that column that go left. */
+  left: number[]
+  /** The place of the left child; the right one follows it. */
+  child: number[]
+  value: number[]
+}
+
+function grow(
+  bins: readonly Uint8Array[],
+  columns: readonly Column[],
+  y: Float64Array,
+  variance: number,
+  random: () => number,
+): { r2: number; growth: number[] } {
+  const n = y.length
+  const growth = columns.map(() => 0)
+  const sums = new Float64Array(n)
+  const counts = new Int32Array(n)
+  for (let t = 0; t < TREES; t++) {
+    const drawn = new Int32Array(n)
+    const inBag = new Uint8Array(n)
+    for (let i = 0; i < n; i++) {
+      const row = Math.floor(random() * n)
+      drawn[i] = row
+      inBag[row] = 1
+    }
+    const tree = plant(bins, columns, y, drawn, random)
+    const out = Int32Array.from({ length: n }, (_, i) => i).filter((i) => inBag[i] === 0)
+    if (out.length === 0) continue
+    let error = 0
+    for (const row of out) {
+      const value = predict(tree, bins, row)
+      error += (value - (y[row] as number)) ** 2
+      sums[row] = (sums[row] as number) + value
+      counts[row] = (counts[row] as number) + 1
+    }
+    for (const c of new Set(tree.column)) {
+      if (c < 0) continue
+      const other = shuffled(out, random)
+      let worse = 0
+      for (let i = 0; i < out.length; i++) {
+        const row = out[i] as number
+        worse += (predict(tree, bins, row, c, other[i] as number) - (y[row] as number)) ** 2
+      }
+      growth[c] = (growth[c] as number) + (worse - error) / out.length / (variance || 1) / TREES
+    }
+  }
+  let error = 0
+  let seen = 0
+  for (let i = 0; i < n; i++) {
+    if (counts[i] === 0) continue
+    error += ((sums[i] as number) / (counts[i] as number) - (y[i] as number)) ** 2
+    seen++
+  }
+  return { r2: seen === 0 || variance === 0 ? 0 : 1 - error / seen / variance, growth }
+}
+
+function plant(
+  bins: readonly Uint8Array[],
+  columns: readonly Column[],
+  y: Float64Array,
+  rows: Int32Array,
+  random: () => number,
+): Tree {
+  const tree: Tree = { column: [], left: [], child: [], value: [] }
+  // Half of the columns at each node, so that trees differ and weak columns get their turn.
+  const tried = Math.max(1, Math.ceil(columns.length / 2))
+  const sum = new Float64Array(BINS)
+  const count = new Int32Array(BINS)
+  const add = (): number => {
+    tree.column.push(-1)
+    tree.left.push(0)
+    tree.child.push(-1)
+    return tree.value.push(0) - 1
+  }
+  const split = (node: number, from: number, to: number, depth: number): void => {
+    let total = 0
+    for (let i = from; i < to; i++) total += y[rows[i] as number] as number
+    const size = to - from
+    tree.value[node] = total / size
+    if (depth === MAX_DEPTH || size < 2 * MIN_LEAF) return
+    let best = (total * total) / size + 1e-9
+    let [at, mask] = [-1, 0]
+    for (const c of some(columns.length, tried, random)) {
+      const mine = bins[c] as Uint8Array
+      sum.fill(0)
+      count.fill(0)
+      for (let i = from; i < to; i++) {
+        const row = rows[i] as number
+        const bin = mine[row] as number
+        sum[bin] = (sum[bin] as number) + (y[row] as number)
+        count[bin] = (count[bin] as number) + 1
+      }
+      const order = BIN_ORDER.filter((bin) => count[bin] !== 0)
+      // Of categories, those with the least means go left: no other division is better.
+      if (columns[c]?.categories)
+        order.sort(
+          (a, b) => (sum[a] as number) / (count[a] as number) - (sum[b] as number) / (count[b] as number),
+        )
+      let [leftSum, leftCount, left] = [0, 0, 0]
+      for (const bin of order.slice(0, -1)) {
+        leftSum += sum[bin] as number
+        leftCount += count[bin] as number
+        left |= 1 << bin
+        const rightCount = size - leftCount
+        if (leftCount < MIN_LEAF || rightCount < MIN_LEAF) continue
+        const gain = leftSum ** 2 / leftCount + (total - leftSum) ** 2 / rightCount
+        if (gain > best) [best, at, mask] = [gain, c, left]
+      }
+    }
+    if (at < 0) return
+    const mine = bins[at] as Uint8Array
+    let middle = from
+    for (let i = from; i < to; i++) {
+      const row = rows[i] as number
+      if (((mask >>> (mine[row] as number)) & 1) === 0) continue
+      rows[i] = rows[middle] as number
+      rows[middle++] = row
+    }
+    tree.column[node] = at
+    tree.left[node] = mask
+    const child = add()
+    add()
+    tree.child[node] = child
+    split(child, from, middle, depth + 1)
+    split(child + 1, middle, to, depth + 1)
+  }
+  if (rows.length > 0) split(add(), 0, rows.length, 0)
+  return tree
+}
+const BIN_ORDER = Array.from({ length: BINS }, (_, bin) => bin)
+
+/** With `other`, the row's column `changed` has the value of that row. */
+function predict(
+  { column, left, child, value }: Tree,
+  bins: readonly Uint8Array[],
+  row: number,
+  changed = -1,
+  other = row,
+): number {
+  let node = 0
+  for (let c = column[0] as number; c >= 0; c = column[node] as number) {
+    const bin = (bins[c] as Uint8Array)[c === changed ? other : row] as number
+    node = (child[node] as number) + (((left[node] as number) >>> bin) & 1 ? 0 : 1)
+  }
+  return value[node] as number
+}
+
+/** Numbers into bins of as many rows each; categories have one each, those past the last share it. */
+function binned({ values, categories }: Column): Uint8Array {
+  if (categories) {
+    const rows = new Map<number, number>()
+    for (const value of values) if (!Number.isNaN(value)) rows.set(value, (rows.get(value) ?? 0) + 1)
+    const byRows = [...rows].sort((a, b) => b[1] - a[1] || a[0] - b[0])
+    const places = new Map(byRows.map(([value], i) => [value, Math.min(i + 1, BINS - 1)]))
+    return Uint8Array.from(values, (value) => places.get(value) ?? 0)
+  }
+  const sorted = values.filter((value) => !Number.isNaN(value)).sort()
+  const distinct = sorted.filter((value, i) => i === 0 || value !== sorted[i - 1])
+  const parts = BINS - 1
+  // The greatest value of each bin.
+  const ends =
+    distinct.length <= parts
+      ? [...distinct]
+      : Array.from(
+          { length: parts },
+          (_, i) => sorted[Math.ceil(((i + 1) * sorted.length) / parts) - 1] as number,
+        )
+  return Uint8Array.from(values, (value) => {
+    if (Number.isNaN(value)) return 0
+    let [low, high] = [0, ends.length - 1]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((ends[middle] as number) < value) low = middle + 1
+      else high = middle
+    }
+    return low + 1
+  })
+}
+
+/** Places in the order of the values, from 0; equal values share the mean of theirs. */
+function ranks(values: Float64Array): Float64Array {
+  const order = Int32Array.from(values.keys()).sort((a, b) => (values[a] as number) - (values[b] as number))
+  const found = new Float64Array(values.length)
+  for (let from = 0; from < order.length; ) {
+    let to = from + 1
+    while (to < order.length && values[order[to] as number] === values[order[from] as number]) to++
+    for (let i = from; i < to; i++) found[order[i] as number] = (from + to - 1) / 2
+    from = to
+  }
+  return found
+}
+
+function spearman(values: Float64Array, target: Float64Array): number | null {
+  const rows = [...values.keys()].filter((i) => !Number.isNaN(values[i]))
+  const x = ranks(Float64Array.from(rows, (i) => values[i] as number))
+  const y = ranks(Float64Array.from(rows, (i) => target[i] as number))
+  const middle = (rows.length - 1) / 2
+  let [xy, xx, yy] = [0, 0, 0]
+  for (let i = 0; i < rows.length; i++) {
+    const [a, b] = [(x[i] as number) - middle, (y[i] as number) - middle]
+    xy += a * b
+    xx += a * a
+    yy += b * b
+  }
+  return xx === 0 || yy === 0 ? null : xy / Math.sqrt(xx * yy)
+}
+
+function varianceOf(values: Float64Array): number {
+  const mean = values.reduce((a, b) => a + b, 0) / (values.length || 1)
+  return values.reduce((total, value) => total + (value - mean) ** 2, 0) / (values.length || 1)
+}
+
+function shuffled(rows: Int32Array, random: () => number): Int32Array {
+  const next = rows.slice()
+  for (let i = next.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1))
+    const kept = next[i] as number
+    next[i] = next[j] as number
+    next[j] = kept
+  }
+  return next
+}
+
+const some = (of: number, count: number, random: () => number): Int32Array =>
+  shuffled(
+    Int32Array.from({ length: of }, (_, i) => i),
+    random,
+  ).slice(0, count)
+
+/** A Lehmer generator: the same table gives the same answer. */
+function randomFrom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state * 48_271) % 0x7fffffff
+    return state / 0x7fffffff
+  }
+}

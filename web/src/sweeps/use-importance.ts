@@ -1,0 +1,72 @@
+import { useEffect, useRef, useState } from 'react'
+import type { Compared } from '../charts/compared-jobs.ts'
+import { type Axis, differs } from '../pages/compare/axes.ts'
+import type { Importance } from './forest.ts'
+import type { ImportanceAnswer, ImportanceRequest } from './importance.worker.ts'
+
+export interface ParameterImportance extends Pick<Importance, 'r2'> {
+  metric: string
+  /** Jobs that have a number of the metric, and those that have none. */
+  jobs: number
+  without: number
+  parameters: (Importance['columns'][number] & { axis: Axis })[]
+}
+
+/** Of a sweep that runs, it is computed again at most this often. */
+const AGAIN_MS = 10_000
+
+/** How much each parameter that differs tells of the metric, the most important first; undefined until it is known. */
+export function useImportance(
+  rows: readonly Compared[],
+  axes: readonly Axis[],
+  metric: Axis | undefined,
+): ParameterImportance | undefined {
+  const [found, setFound] = useState<ParameterImportance>()
+  const worker = useRef<Worker | undefined>(undefined)
+  const asked = useRef<{ id: number; of: string; at: number }>({ id: 0, of: '', at: 0 })
+  useEffect(() => () => worker.current?.terminate(), [])
+  useEffect(() => {
+    if (metric === undefined) return
+    const parameters = axes.filter((axis) => axis.id.startsWith('param.') && differs(axis))
+    const ended = rows.filter((row) => Number.isFinite(metric.at(row)))
+    const target = Float64Array.from(ended, (row) => Number(metric.at(row)))
+    const of = JSON.stringify([
+      metric.id,
+      parameters.map((axis) => axis.id),
+      rows.length,
+      ended.length,
+      target.reduce((a, b) => a + b, 0),
+    ])
+    if (of === asked.current.of) return
+    const ask = (): void => {
+      const id = asked.current.id + 1
+      asked.current = { id, of, at: Date.now() }
+      const columns = parameters.map((axis) => ({
+        values: Float64Array.from(ended, (row) => axis.at(row) ?? Number.NaN),
+        categories: axis.words !== null,
+      }))
+      worker.current ??= new Worker(new URL('./importance.worker.ts', import.meta.url), { type: 'module' })
+      worker.current.onmessage = ({ data }: MessageEvent<ImportanceAnswer>) => {
+        if (data.id !== asked.current.id) return
+        const known = parameters.map((axis, i) => ({
+          axis,
+          ...(data.found.columns[i] as Importance['columns'][number]),
+        }))
+        setFound({
+          metric: metric.id,
+          r2: data.found.r2,
+          jobs: ended.length,
+          without: rows.length - ended.length,
+          parameters: known.sort((a, b) => b.importance - a.importance),
+        })
+      }
+      worker.current.postMessage({ id, columns, target } satisfies ImportanceRequest)
+    }
+    // Another metric is computed at once; more jobs of the same one can wait.
+    const same = asked.current.of.startsWith(JSON.stringify([metric.id]).slice(0, -1))
+    const wait = same ? Math.max(0, asked.current.at + AGAIN_MS - Date.now()) : 0
+    const timer = setTimeout(ask, wait)
+    return () => clearTimeout(timer)
+  }, [rows, axes, metric])
+  return found?.metric === metric?.id ? found : undefined
+}
