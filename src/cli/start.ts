@@ -66,7 +66,7 @@ function endOnSignals(stop: () => Promise<void>): { begun: boolean } {
 
 async function firstStep(hasUsers: () => Promise<boolean>, address: string): Promise<string> {
   if (await hasUsers()) return 'Sign in with your account.'
-  return `The first account becomes the administrator. Register it:
+  return `Open the address: the first account becomes the administrator. In a shell:
 
     curl ${address}/api/auth/register -H 'content-type: application/json' \\
       -d '{"email":"you@example.com","password":"at least 8 characters"}'

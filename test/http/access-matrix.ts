@@ -128,6 +128,7 @@ export const MATRIX: Row[] = [
     answers: '401 401 200 403 401 401 401 401 401 401',
   },
 
+  { route: 'GET /api/auth/register', answers: EVERYONE },
   {
     route: 'POST /api/auth/register',
     body: ({ n }) => ({ email: `registered-${n}@example.org`, password: PASSWORD }),

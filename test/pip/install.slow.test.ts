@@ -54,6 +54,7 @@ test('pip installs the reporter by the line of the page, and the script beside i
   const { page, context } = await asAda()
   await page.goto('/connect')
   await page.getByRole('button', { name: 'Make a token' }).click()
+  await page.getByRole('button', { name: 'Python', exact: true }).click()
   const line = await page.getByLabel('Command that installs the reporter').innerText()
   expect(line.trim()).toBe(`pip install --index-url ${app.address}/pip/simple/ svc-reporter`)
   const installed = await shell(bin, line)

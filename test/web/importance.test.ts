@@ -117,6 +117,7 @@ test('the Sweep tab says which parameters matter, how sure that is, and what was
   expect(await seriousFindings(page)).toEqual([])
   await page.goto('/b/six/sweep')
   await sure.getByText('Too few jobs to tell: 6 have a result, at least 20 are needed.').waitFor()
+  expect(await rows.count()).toBe(0)
   expect(complaints).toEqual([])
   await context.close()
 })

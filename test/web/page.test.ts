@@ -61,6 +61,7 @@ test('a new account makes a token, and the first event moves its page to the bat
   await page.getByRole('button', { name: 'Make a token' }).click()
   const token = (await page.locator('[data-token]').textContent())?.trim() ?? ''
   expect(token).toMatch(/^em_live_/)
+  await page.getByRole('button', { name: 'Python', exact: true }).click()
   const snippet = page.getByLabel('Snippet for python')
   await expect.poll(() => snippet.textContent()).toContain(`url="${app.address}", token="${token}"`)
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()

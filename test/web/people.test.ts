@@ -69,6 +69,9 @@ test('the owner of a project invites somebody who accepts, changes the role in t
   await expect.poll(() => role.inputValue()).toBe('member')
   await role.selectOption('viewer')
   await expect.poll(membersNow).toContain('eve: viewer')
+  // The service has it before the page has read it again.
+  await page.reload()
+  await expect.poll(() => role.inputValue()).toBe('viewer')
 
   // Refused: it is put back, and said why.
   await page.route('**/api/projects/digits/members', (route) => route.abort())

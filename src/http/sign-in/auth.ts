@@ -11,6 +11,7 @@ import {
   findAccount,
   findUser,
   hashPassword,
+  hasUsers,
   nameFromEmail,
   requireRegistration,
   requireUncommonPassword,
@@ -41,6 +42,27 @@ export function authRoutes(app: FastifyInstance, services: Services, guesses: Si
   const registrations = createAttemptLimits(
     { account: 0, address: config.registrationsPerHour },
     { windowS: 3600, code: 'too_many_registrations' },
+  )
+
+  routes.get(
+    '/api/auth/register',
+    {
+      schema: {
+        ...open,
+        summary: 'Whether one may make an account, and whether it would be the first one',
+        response: {
+          200: z.object({
+            open: z.boolean().describe('SVC_REGISTRATION; the first account can always be made'),
+            first: z.boolean().describe('Nobody has an account yet: the next one is an administrator'),
+          }),
+        },
+      },
+    },
+    async (_request, reply) => {
+      const first = !(await hasUsers(sql))
+      reply.header('cache-control', 'no-store')
+      return { open: first || config.registration === 'open', first }
+    },
   )
 
   routes.post(

@@ -1,4 +1,12 @@
 /**
+ * One line that sends a first run: it needs Python 3.10 and curl, and installs nothing, because Python runs a wheel as it
+ * is downloaded.
+ * @param wheel address of the reporter's wheel
+ */
+export const firstRunCommand = (address: string, token: string, wheel: string): string =>
+  `curl -fsSo svc_reporter.whl ${wheel} && SVC_URL=${address} SVC_TOKEN=${token} PYTHONPATH=svc_reporter.whl python3 -m svc_reporter demo`
+
+/**
  * The line that installs a Python package of this service from this service. With `--index-url`, so that pip asks nobody
  * else: with `--extra-index-url` it would take a package of that name with a higher version from any index.
  * @param address of the service, without a slash at its end

@@ -1,7 +1,13 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { fetchBatch, fetchJobs } from './api/batches.ts'
 import { fetchFactors, fetchPasskeys } from './api/factors.ts'
-import { fetchMe, fetchProviders, fetchSignInMethods } from './api/identity.ts'
+import {
+  fetchMe,
+  fetchProviders,
+  fetchRegistration,
+  fetchReporterWheel,
+  fetchSignInMethods,
+} from './api/identity.ts'
 import { fetchAddresses, fetchInvitations, fetchPending, fetchVerification } from './api/invitations.ts'
 import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
 import { fetchRules } from './api/rules.ts'
@@ -12,6 +18,13 @@ import { queryClient } from './query-client.ts'
 
 /** The reads that several pages share. */
 export const meQuery = queryOptions({ queryKey: ['me'], queryFn: fetchMe, staleTime: 5 * 60_000 })
+export const registrationQuery = queryOptions({ queryKey: ['registration'], queryFn: fetchRegistration })
+/** Where the service hands out its reporter. */
+export const reporterWheelQuery = queryOptions({
+  queryKey: ['reporter-wheel'],
+  queryFn: fetchReporterWheel,
+  staleTime: Infinity,
+})
 export const providersQuery = queryOptions({
   queryKey: ['providers'],
   queryFn: fetchProviders,

@@ -36,7 +36,7 @@ export function ParameterImportances(props: {
           <p data-sure className={found.jobs < MIN_JOBS || found.r2 < MIN_R2 ? 'text-amber' : 'text-muted'}>
             {sureness(found)}
           </p>
-          <Importances found={found} />
+          {found.jobs >= MIN_JOBS && <Importances found={found} />}
         </>
       )}
     </section>

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ._answers import Fate
+from ._demo import demo
 from ._doctor import examine
 from ._import import import_files
 from ._settings import Settings, read_settings
@@ -18,13 +19,16 @@ from ._version import __version__
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit codes: 0 all well, 1 something is wrong or was left behind, 2 wrong usage."""
-    parser = argparse.ArgumentParser(prog="svc-reporter", description="Training telemetry: spill files and set-up.")
+    parser = argparse.ArgumentParser(
+        prog="svc-reporter", description="Training telemetry: set-up, a first run, and spill files."
+    )
     parser.add_argument("--version", action="version", version=f"svc-reporter {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
         ("sync", "send the events that wait in spill files"),
         ("import", "send the events of files, one JSON object a line, at the pace the service allows"),
         ("doctor", "say what is wrong with this machine's set-up"),
+        ("demo", "train a small model for half a minute and report it: a first run to look at"),
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.add_argument("--url", help="the service's address (default: SVC_URL)")
@@ -33,7 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             command.add_argument("--rejected", action="store_true", help="send what the service refused before")
         if name == "import":
             command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="is not changed")
-        if name != "doctor":
+        if name == "demo":
+            command.add_argument("--seconds", type=float, default=30.0, help="how long it takes (default: 30)")
+        if name in ("sync", "import"):
             command.add_argument("--quiet", action="store_true", help="print the result only")
     options = parser.parse_args(argv)
     try:
@@ -42,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(str(error))
     if options.command == "doctor":
         return examine(settings, print)
+    if options.command == "demo":
+        return _demo(settings, options)
     logging.basicConfig(format="svc-reporter: %(message)s", level=logging.WARNING)
     if options.command == "import":
         return _import(settings, options.files, quiet=options.quiet)
@@ -60,6 +68,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if done.stopped is not None:
         print(f"stopped: the service is {done.stopped.value}", file=sys.stderr)
     return 1 if done.stopped is not None or done.left else 0
+
+
+def _demo(settings: Settings, options: argparse.Namespace) -> int:
+    if settings.target is None or not settings.token:
+        print("svc-reporter demo: set SVC_URL and SVC_TOKEN, or give --url and --token", file=sys.stderr)
+        return 1
+    demo(options.url, options.token, seconds=options.seconds)
+    return 0
 
 
 def _import(settings: Settings, files: list[Path], *, quiet: bool) -> int:

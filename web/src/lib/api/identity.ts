@@ -33,6 +33,16 @@ export interface Identity {
   created_at: string
   last_used_at: string
 }
+/** The address of the newest wheel of svc-reporter (PEP 691). */
+export async function fetchReporterWheel(): Promise<string> {
+  const index = new URL('/pip/simple/svc-reporter/', location.origin)
+  const answer = await fetch(index, { headers: { accept: 'application/vnd.pypi.simple.v1+json' } })
+  if (!answer.ok) throw new Error(`The package index answered ${answer.status}`)
+  const { files } = (await answer.json()) as { files: { url: string }[] }
+  return new URL(files.at(-1)?.url ?? '', index).href
+}
+/** Whether one may make an account, and whether it would be the first one, an administrator's. */
+export const fetchRegistration = (): Promise<{ open: boolean; first: boolean }> => get('/api/auth/register')
 export const fetchProviders = async (): Promise<Provider[]> =>
   (await get<{ items: Provider[] }>('/api/oauth')).items
 /** Where a sign-in through a provider begins: an address for the whole page, not for a request. */

@@ -1,26 +1,29 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 import { createToken } from '../../lib/api/identity.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
-import { installCommand } from '../../lib/install-command.ts'
+import { firstRunCommand, installCommand } from '../../lib/install-command.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
-import { projectsQuery } from '../../lib/queries.ts'
+import { projectsQuery, reporterWheelQuery } from '../../lib/queries.ts'
 import { invalidateQueries } from '../../lib/query-client.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Code, Copy } from '../../ui/copy.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { pythonSnippet, shellSnippet } from './snippets.ts'
 
+const KINDS = { line: 'First run in one line', python: 'Python', curl: 'Shell with curl' }
+
 /** From nothing to the first curve: a token, a script, and the page moves by itself. */
 export function Connect() {
   const queries = useQueryClient()
   const navigate = useNavigate()
   const opened = useRef(Date.now())
-  const [kind, setKind] = useState<'python' | 'curl'>('python')
+  const [kind, setKind] = useState<keyof typeof KINDS>('line')
+  const wheel = useQuery(reporterWheelQuery).data
   const make = useMutation({
     mutationFn: () =>
       createToken({ name: `script of ${new Date().toLocaleDateString('en-GB')}`, scope: 'reporter' }),
@@ -73,14 +76,14 @@ export function Connect() {
         {token !== undefined && (
           <>
             <div className="flex gap-1" role="group" aria-label="Language">
-              {(['python', 'curl'] as const).map((one) => (
+              {(['line', 'python', 'curl'] as const).map((one) => (
                 <Button
                   key={one}
                   look={one === kind ? 'primary' : 'plain'}
                   aria-pressed={one === kind}
                   onClick={() => setKind(one)}
                 >
-                  {one === 'python' ? 'Python' : 'Shell with curl'}
+                  {KINDS[one]}
                 </Button>
               ))}
             </div>
@@ -94,10 +97,22 @@ export function Connect() {
                 <p className="text-muted">Then run this script:</p>
               </>
             )}
-            <Code
-              label={`Snippet for ${kind}`}
-              text={kind === 'python' ? pythonSnippet(url, token) : shellSnippet(url, token)}
-            />
+            {kind === 'line' ? (
+              <>
+                <p className="text-muted">
+                  Paste this line into a shell with curl and Python 3.10 or newer. It installs nothing, and
+                  trains a small model for half a minute:
+                </p>
+                {wheel !== undefined && (
+                  <Code label="Command for a first run" text={firstRunCommand(url, token, wheel)} />
+                )}
+              </>
+            ) : (
+              <Code
+                label={`Snippet for ${kind}`}
+                text={kind === 'python' ? pythonSnippet(url, token) : shellSnippet(url, token)}
+              />
+            )}
           </>
         )}
       </Step>

@@ -1,7 +1,9 @@
+import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { register } from '../../lib/api/identity.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { links } from '../../lib/links.ts'
+import { registrationQuery } from '../../lib/queries.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { SignInFrame } from './frame.tsx'
@@ -13,9 +15,12 @@ const route = getRouteApi('/register')
 
 export function Register() {
   const { return_to: returnTo } = readReturn(route.useSearch())
-  const enter = useEnter(register, returnTo)
+  const first = useQuery(registrationQuery).data?.first === true
+  // Who comes first has nothing to look at yet: the next step is a first run.
+  const enter = useEnter(register, first ? '/connect' : returnTo)
   return (
-    <SignInFrame title="Register">
+    <SignInFrame title={first ? 'Make the first account' : 'Register'}>
+      {first && <p className="text-muted">It is the administrator of this service.</p>}
       <form
         className="flex flex-col gap-3"
         onSubmit={(event) => {
@@ -46,12 +51,14 @@ export function Register() {
         </Button>
       </form>
       <Providers returnTo={returnTo} />
-      <p className="text-muted">
-        You have an account?{' '}
-        <Link {...links.signIn(returnTo)} className="text-accent underline">
-          Sign in
-        </Link>
-      </p>
+      {!first && (
+        <p className="text-muted">
+          You have an account?{' '}
+          <Link {...links.signIn(returnTo)} className="text-accent underline">
+            Sign in
+          </Link>
+        </p>
+      )}
     </SignInFrame>
   )
 }

@@ -1,7 +1,9 @@
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link, Navigate } from '@tanstack/react-router'
 import { signIn } from '../../lib/api/identity.ts'
 import { errorText, Refusal } from '../../lib/api/request.ts'
 import { links } from '../../lib/links.ts'
+import { registrationQuery } from '../../lib/queries.ts'
 import { Button, Field } from '../../ui/controls.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { SignInFrame } from './frame.tsx'
@@ -16,9 +18,13 @@ const route = getRouteApi('/sign-in')
 export function SignIn() {
   const { return_to: returnTo, ...outcome } = readSignInSearch(route.useSearch())
   const enter = useEnter(signIn, returnTo)
+  const registration = useQuery(registrationQuery).data
   const challenge = enter.error instanceof Refusal ? enter.error.challenge : undefined
   if (challenge !== undefined)
     return <SecondFactor challenge={challenge} returnTo={returnTo} onBack={enter.reset} />
+  // Nobody can sign in to a fresh service.
+  if (registration?.first && outcome.error === undefined)
+    return <Navigate {...links.register(returnTo)} replace />
   return (
     <SignInFrame title="Sign in">
       {enter.isIdle && <Outcome {...outcome} />}
@@ -39,13 +45,14 @@ export function SignIn() {
       </form>
       <WithPasskey returnTo={returnTo} />
       <Providers returnTo={returnTo} />
-      <p className="text-muted">
-        No account yet?{' '}
-        <Link {...links.register(returnTo)} className="text-accent underline">
-          Register
-        </Link>
-        . The first account is the administrator.
-      </p>
+      {registration?.open !== false && (
+        <p className="text-muted">
+          No account yet?{' '}
+          <Link {...links.register(returnTo)} className="text-accent underline">
+            Register
+          </Link>
+        </p>
+      )}
     </SignInFrame>
   )
 }

@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findPython } from '../../scripts/python.mjs'
+import { buildWheels } from '../../scripts/wheels.mjs'
+import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { seriousFindings, visit } from './visit.ts'
+
+let app: TestApp
+let browser: Browser
+let scratch: string
+beforeAll(async () => {
+  scratch = await mkdtemp(join(tmpdir(), 'svc-first-run-'))
+  await buildPage()
+  buildWheels()
+  app = await startTestApp()
+  browser = await openBrowser()
+}, 240_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+  await rm(scratch, { recursive: true, force: true })
+})
+
+test('a fresh service asks for the first account, and one pasted line then sends a run that the page opens', async () => {
+  const { page, context, complaints } = await visit(browser, { address: app.address })
+  await page.goto('/')
+  await page.getByRole('heading', { name: 'Make the first account' }).waitFor()
+  expect(await seriousFindings(page)).toEqual([])
+  await page.getByLabel('E-mail address').fill('ada@example.org')
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Register' }).click()
+  await page.getByRole('button', { name: 'Make a token' }).click()
+  const line = (await page.getByLabel('Command for a first run').innerText()).trim()
+  expect(line).not.toContain('\n')
+  expect(line).toContain(`SVC_URL=${app.address} `)
+  expect(await seriousFindings(page)).toEqual([])
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  const { path } = await findPython()
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(SVC_|PYTHON|.*_proxy$)/i.test(name)),
+  )
+  const { stdout } = await promisify(execFile)(
+    '/bin/sh',
+    ['-euc', `${line.replace(' python3 ', ` '${path}' `)} --seconds 1`],
+    {
+      cwd: scratch,
+      env: { ...env, HOME: scratch },
+      timeout: 120_000,
+    },
+  )
+  expect(stdout).toContain('step 50: val_loss')
+  await page.waitForURL(/\/b\/train-/)
+  await page.getByRole('heading', { name: 'hello' }).waitFor()
+  await page.locator('[data-chart="val_loss"]').waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('with an account there is a sign-in, and no word of a first account', async () => {
+  const { page, context } = await visit(browser, { address: app.address })
+  await page.goto('/')
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await page.getByRole('link', { name: 'Register' }).click()
+  await page.getByRole('heading', { name: 'Register' }).waitFor()
+  expect(await app.call('GET', '/api/auth/register')).toMatchObject({ body: { open: true, first: false } })
+  await context.close()
+})
