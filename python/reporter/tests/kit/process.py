@@ -12,7 +12,11 @@ SOURCE = Path(__file__).resolve().parents[2] / "src"
 
 PREAMBLE = """
 import dataclasses, faulthandler, os, signal, sys, threading, time
-faulthandler.dump_traceback_later(float(os.environ.get("DUMP_AFTER_S", "60")))
+def _dump_if_it_hangs():
+    faulthandler.dump_traceback_later(float(os.environ.get("DUMP_AFTER_S", "60")))
+_dump_if_it_hangs()
+# A forked child has no thread to dump from, and at its exit Python would wait for that thread forever.
+os.register_at_fork(before=faulthandler.cancel_dump_traceback_later, after_in_parent=_dump_if_it_hangs)
 import svc_reporter as svc
 from svc_reporter import _tuning
 _tuning.DEFAULT = dataclasses.replace(_tuning.DEFAULT, backoff_s=(0.01, 0.02, 0.05), request_timeout_s=3.0)
