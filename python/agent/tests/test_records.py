@@ -14,7 +14,7 @@ import pytest
 from svc_agent._records import is_recorded, record_name
 from svc_agent._secrets import SecretNotSet, fill_in, hide, names_in
 
-from .kit.host import Host
+from .kit.host import Host, write_run_record
 from .test_running import REPORTER
 
 REFUSED = ("failed", "command_not_recorded_here")
@@ -85,7 +85,7 @@ def test_a_leaked_token_that_rewrites_a_batch_runs_nothing_of_its_own(host: Host
 def test_a_record_with_another_folder_is_no_proof(host: Host) -> None:
     host.run()
     batch = host.service.ran(host.person, host.name, "touch was-here", host.work)
-    host.record_run(batch, "touch was-here", host.home)
+    write_run_record(host.home, batch, "touch was-here", host.home)
     cmd_id = host.service.rerun(host.person, batch)
     assert outcome(host.until_state(batch, cmd_id, "done", "failed")) == REFUSED
 
@@ -119,8 +119,7 @@ def test_without_the_check_the_agent_runs_it_and_says_so_loudly(host: Host) -> N
 
 
 def test_records_that_others_may_have_written_count_for_nothing(tmp_path: Path) -> None:
-    home = Host("h", tmp_path, None, None)  # type: ignore[arg-type] # no service is asked
-    path = home.record_run("b", "python a.py", "/work")
+    path = write_run_record(tmp_path, "b", "python a.py", "/work")
     folders = [tmp_path / ".svc-reporter"]
     job = {"batch_id": "b", "command": "python a.py", "cwd": "/work"}
     assert is_recorded(job, folders)
@@ -148,23 +147,21 @@ def test_records_that_others_may_have_written_count_for_nothing(tmp_path: Path) 
     ],
 )
 def test_every_part_of_a_record_must_agree(tmp_path: Path, change: dict[str, Any]) -> None:
-    Host("h", tmp_path, None, None).record_run("b", "python a.py", "/work")  # type: ignore[arg-type] # no service is asked
+    write_run_record(tmp_path, "b", "python a.py", "/work")
     job = {"batch_id": "b", "command": "python a.py", "cwd": "/work"}
     assert is_recorded(job, [tmp_path / ".svc-reporter"])
     assert not is_recorded({**job, **change}, [tmp_path / ".svc-reporter"])
 
 
 def test_a_record_whose_hash_is_of_another_command_is_no_proof(tmp_path: Path) -> None:
-    host = Host("h", tmp_path, None, None)  # type: ignore[arg-type] # no service is asked
-    host.record_run("b", "python a.py", "/work", hash="0" * 64)
+    write_run_record(tmp_path, "b", "python a.py", "/work", hash="0" * 64)
     assert not is_recorded({"batch_id": "b", "command": "python a.py", "cwd": "/work"}, [tmp_path / ".svc-reporter"])
 
 
 def test_an_earlier_command_of_a_resumed_run_counts(tmp_path: Path) -> None:
-    host = Host("h", tmp_path, None, None)  # type: ignore[arg-type] # no service is asked
-    path = host.record_run("b", "python a.py", "/work")
+    path = write_run_record(tmp_path, "b", "python a.py", "/work")
     first = json.loads(path.read_text())
-    host.record_run("b", "python a.py --resume", "/work", earlier=[first])
+    write_run_record(tmp_path, "b", "python a.py --resume", "/work", earlier=[first])
     for command in ("python a.py", "python a.py --resume"):
         assert is_recorded({"batch_id": "b", "command": command, "cwd": "/work"}, [tmp_path / ".svc-reporter"])
 

@@ -17,6 +17,18 @@ from .wait import until
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
 
+def write_run_record(home: Path, batch: str, command: str, cwd: Path | str, **other: Any) -> Path:
+    """Writes what a reporter with this home folder records of a run; returns the record's file."""
+    folder = home / ".svc-reporter" / "runs"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / f"{batch}.json"
+    path.touch(mode=0o600)
+    digest = hashlib.sha256(command.encode()).hexdigest()
+    record = {"version": 1, "batch_id": batch, "command": command, "cwd": str(cwd), "hash": digest, **other}
+    path.write_text(json.dumps(record))
+    return path
+
+
 class Host:
     def __init__(self, name: str, home: Path, service: Service, person: Person, url: str | None = None) -> None:
         """`url`: where its programs find the service, if elsewhere than the test does."""
@@ -93,18 +105,8 @@ class Host:
     def ran(self, command: str, cwd: Path | str | None = None, **more: Any) -> str:
         """A batch that ran on this host, which its reporter recorded here."""
         batch = self.service.ran(self.person, self.name, command, cwd or self.work, **more)
-        self.record_run(batch, command, cwd or self.work)
+        write_run_record(self.home, batch, command, cwd or self.work)
         return batch
-
-    def record_run(self, batch: str, command: str, cwd: Path | str, **other: Any) -> Path:
-        folder = self.home / ".svc-reporter" / "runs"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = folder / f"{batch}.json"
-        path.touch(mode=0o600)
-        digest = hashlib.sha256(command.encode()).hexdigest()
-        record = {"version": 1, "batch_id": batch, "command": command, "cwd": str(cwd), "hash": digest, **other}
-        path.write_text(json.dumps(record))
-        return path
 
     def rerun(self, command: str, cwd: Path | str | None = None) -> tuple[str, str]:
         """Queues a command as a rerun of a batch; returns the batch and the command's id."""
