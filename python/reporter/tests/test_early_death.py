@@ -92,6 +92,35 @@ def test_what_waits_behind_a_request_without_an_answer_survives_a_kill(server: F
     assert [event["data"]["epoch"] for event in server.of("job_epoch")] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("seconds", [0.55, 0.65, 0.75])
+def test_a_kill_after_a_request_without_an_answer_loses_only_the_last_half_second(
+    server: FakeIngest, proxy: FaultProxy, seconds: float
+) -> None:
+    """Also where the request has just begun when the events are made, or begins a moment after that."""
+    end = """
+for step in range(5, 100_000):
+    run.log({"loss": 1.0 / (step + 1)}, step=step)
+    os.write(1, f"{step} {time.time()}\\n".encode())
+    time.sleep(0.004)
+"""
+    running = process.script(BODY.replace("END", end), {"URL": proxy.url, "SVC_WATCHDOG": "1"})
+    assert running.stdout is not None
+    assert running.stdout.readline()
+    until(lambda: len(server.of("job_epoch")) > 20, 20)
+    proxy.always = HANG
+    time.sleep(seconds)
+    killed = time.time()
+    running.kill()
+    out, _ = running.communicate(timeout=30)
+    folder = os.path.join(os.environ["HOME"], ".svc-reporter")
+    until(lambda: any('"event_type":"batch_failed"' in text for text in _texts(folder)), 30)
+    proxy.always = PASS
+    assert _sync(proxy.url) == 0
+    stored = {event["data"]["epoch"] for event in server.of("job_epoch")}
+    lost = {int(step): killed - float(at) for step, at in map(str.split, out.splitlines()) if int(step) not in stored}
+    assert max(lost.values(), default=0) < 0.5
+
+
 def test_events_that_went_to_disk_in_a_long_request_are_counted_once(server: FakeIngest, proxy: FaultProxy) -> None:
     with svc.Reporter("vision", url=proxy.url, token=server.token, stop_poll_s=0, heartbeat_s=0, resources_s=0) as run:
         with run.job("a") as job:

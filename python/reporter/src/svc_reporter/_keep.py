@@ -74,7 +74,7 @@ class Keeper:
         """Count events as lost: neither the service nor the disk took them."""
         if events:
             self._counts.add(dropped=len(events))
-            self._voice.say(logging.ERROR, "lost", f"{len(events):,} events are lost: {why}")
+            self._voice.say(logging.ERROR, "lost", f"events lost: {len(events):,}; {why}")
 
     def set_aside(self, events: Sequence[Sealed], why: str) -> None:
         """Events refused for a reason that a person can mend: out of the queue, but not out of the world."""

@@ -1,6 +1,6 @@
 """Writes events to the spill file while the worker cannot: it may be inside a request for seconds.
 
-That is what found the queue full, and everything in memory as soon as a request takes long, because a process that is
+That is what found the queue full, and everything in memory as soon as any of it is too old, because a process that is
 killed loses what is only in memory. A training that outruns even this thread writes blocks itself, so that memory stays
 bounded and no event is lost.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from ._worker import Worker
 
 _BLOCK = 500
-_LOOK_S = 0.25
-"""How often it looks at the worker. A send that is seen twice takes long. Time alone would not tell: while the training
-holds the interpreter's lock, all threads wait."""
+_LOOK_S = 0.1
+"""How often it looks at what is in memory."""
+_LOOKS = 3
+"""Events that wait at so many looks, and are still there at the next, are too old: they are written to disk. Looks are
+counted rather than time: while the training holds the interpreter's lock, all threads wait, also the one that sends."""
 _HELP_AT = 4_000
 """Waiting events from which on the training writes, too."""
 _HELP_BLOCK = 100
@@ -53,8 +56,10 @@ class Overflow:
         self._worker = worker
         self._voice = voice
         self._looked = 0.0
-        self._seen = 0
-        """The worker's send at the last look, as `Worker.sending` numbers them."""
+        self._produced: deque[int] = deque([0] * _LOOKS, _LOOKS)
+        """How many events there were at each of the last looks, the oldest first."""
+        self._long = 0
+        """The last send, as `Worker.sending` numbers them, that took too long: new events go to disk at once."""
         self._wakes: SimpleQueue[None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._start_lock = threading.RLock()
@@ -76,7 +81,7 @@ class Overflow:
         if self._queue.disk_is_full:
             lost = self._counts.read(0).dropped
             if lost:
-                self._voice.say(logging.ERROR, "lost", f"{lost:,} events are lost so far: queue and disk are full")
+                self._voice.say(logging.ERROR, "lost", f"events lost so far: {lost:,}; queue and disk are full")
         elif len(self._queue.spillover) >= _HELP_AT:
             self._write(self._queue.take_spillover(_HELP_BLOCK))
         elif self._wakes.empty():
@@ -128,15 +133,19 @@ class Overflow:
                 continue
 
     def _look(self) -> None:
-        """Write what is in memory to disk while a send takes long; close() does that by itself."""
+        """Write what is in memory to disk if some of it is too old; close() does that by itself."""
         now = time.monotonic()
         if now - self._looked < _LOOK_S or self._shutdown.closing:
             return
         self._looked = now
-        sending, seen = self._worker.sending, self._seen
-        self._seen = sending
-        if not sending or sending != seen or self._queue.disk_is_full:
+        delivery = self._counts.read(self._queue.produced)
+        old = self._produced[0]
+        self._produced.append(delivery.produced)
+        sending = self._worker.sending
+        is_too_old = delivery.produced - delivery.pending < old
+        if not sending or self._queue.disk_is_full or not (is_too_old or sending == self._long):
             return
+        self._long = sending
         self._worker.insure(sending)
         while self._worker.sending == sending and not self._shutdown.closing:
             self._busy = True
