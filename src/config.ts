@@ -160,6 +160,11 @@ export const CONFIG_KEYS = {
     '1000',
     'Share links of one user that may be open at a time.',
   ),
+  SVC_MAX_VIEWS_PER_USER: key(
+    wholeNumber(1, 1_000_000),
+    '500',
+    'Views that one user may have saved at a time.',
+  ),
   SVC_READ_TIMEOUT_S: key(
     wholeNumber(1, 86_400),
     '60',
@@ -244,6 +249,7 @@ export interface Quotas {
   agents: number
   projects: number
   shares: number
+  views: number
 }
 
 export interface Config {
@@ -348,6 +354,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
         agents: raw.SVC_MAX_AGENTS_PER_USER,
         projects: raw.SVC_MAX_PROJECTS_PER_USER,
         shares: raw.SVC_MAX_SHARES_PER_USER,
+        views: raw.SVC_MAX_VIEWS_PER_USER,
       },
       maxSeriesPerJob: raw.SVC_MAX_SERIES_PER_JOB,
       stallTimeoutMin: raw.SVC_STALL_TIMEOUT_MIN,

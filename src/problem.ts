@@ -59,6 +59,7 @@ export const PROBLEMS = {
   member_not_found: [404, 'Not a member of the project'],
   rule_not_found: [404, 'No such rule'],
   share_not_found: [404, 'No such share, or it has ended'],
+  view_not_found: [404, 'No such saved view'],
   invitation_not_found: [404, 'No such invitation'],
   confirmation_not_found: [404, 'The link is unknown, has expired or was used already', 'no route'],
   address_not_found: [404, 'Neither the project nor its rules name that address'],
@@ -79,6 +80,7 @@ export const PROBLEMS = {
   email_taken: [409, 'An account with that address exists'],
   batch_project_mismatch: [409, 'The batch belongs to another project'],
   project_exists: [409, 'A project with that name, or with one that looks like it, exists'],
+  view_exists: [409, 'Its user has another view of that title in the project'],
   quota_exceeded: [409, 'The user has reached a quota'],
   too_many_rules: [409, 'The project has reached its limit of rules'],
   address_not_verified: [409, 'The owner of that account has not verified its address'],
@@ -114,6 +116,10 @@ export const PROBLEMS = {
   unsupported_schema_version: [415, 'schema_version must be "1.1"'],
   unsupported_media_type: [415, 'That media type or encoding is not accepted'],
   // 422
+  view_path_mismatch: [
+    422,
+    'The default view of a project is its own page, and a shared view belongs to a project',
+  ],
   invalid_json: [422, 'The body is not valid JSON'],
   invalid_project_name: [422, 'The name of the project is not valid'],
   invalid_envelope: [422, 'The event envelope is not valid'],

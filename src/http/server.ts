@@ -57,6 +57,7 @@ import { secondFactorRoutes } from './sign-in/second-factors.ts'
 import { createSignInLimiter } from './sign-in/sign-in-limiter.ts'
 import { sseRoutes } from './streams/sse.ts'
 import { createStreamSlots, type StreamSlots } from './streams/stream-slots.ts'
+import { viewRoutes } from './views/views.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -197,6 +198,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   mailRoutes(app, services)
   projectFieldRoutes(app, services)
   shareRoutes(app, services)
+  viewRoutes(app, services)
   auditRoutes(app, services)
   seriesRoutes(app, services)
   exportRoutes(app, services)

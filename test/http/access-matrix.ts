@@ -76,6 +76,15 @@ const ofJob = (suffix: string, route = suffix): Row[] =>
     path: ({ batch }: Scene) => `/api/batches/${batch.id}/jobs/job-1${suffix}`,
   }))
 
+/** A view that the batch's owner saved for this call. */
+const savedView =
+  (audience: string) =>
+  async ({ stage, n }: Scene) => {
+    const body = { title: `${audience} ${n}`, path: '/p/vision?sort=lr', project: 'vision', audience }
+    const saved = await stage.app.call('POST', '/api/views', { token: stage.batchOwner.token, body })
+    return `/api/views/${saved.body.id}`
+  }
+
 const EVERYONE = '200 200 200 200 200 200 200 200 200 200'
 const NOBODY_FINDS = '404 404 404 404 404 404 404 404 404 404'
 /** Lists that show each caller what it sees. */
@@ -219,6 +228,39 @@ export const MATRIX: Row[] = [
       return `/api/tokens/${made.body.id}`
     },
     answers: '401 401 403 403 404 404 404 204 404 404',
+  },
+
+  { route: 'GET /api/views', answers: READERS },
+  {
+    route: 'POST /api/views',
+    body: ({ n }) => ({ title: `view ${n}`, path: '/p/vision?q=lr', project: 'vision', audience: 'project' }),
+    answers: '401 401 403 403 404 403 201 201 201 201',
+  },
+  {
+    route: 'POST /api/views',
+    body: ({ n }) => ({ title: `view ${n}`, path: '/p/vision', project: 'vision', audience: 'default' }),
+    answers: '401 401 403 403 404 403 403 403 201 201',
+  },
+  {
+    route: 'GET /api/views/:id',
+    path: savedView('project'),
+    answers: '404 401 403 200 404 200 200 200 200 200',
+  },
+  {
+    route: 'GET /api/views/:id',
+    path: savedView('private'),
+    answers: '404 401 403 200 404 404 404 200 404 404',
+  },
+  {
+    route: 'PATCH /api/views/:id',
+    path: savedView('project'),
+    body: () => ({ colors: { '1': 2 } }),
+    answers: '401 401 403 403 404 403 403 200 200 200',
+  },
+  {
+    route: 'DELETE /api/views/:id',
+    path: savedView('project'),
+    answers: '401 401 403 403 404 403 403 204 204 204',
   },
 
   { route: 'GET /api/admin/users', answers: ADMINISTRATORS },

@@ -24,6 +24,7 @@ const MISSING: readonly [begins: string, code: ProblemCode][] = [
   ['/api/rules/{id}', 'rule_not_found'],
   ['/api/shares/{id}', 'share_not_found'],
   ['/api/shared/{token}', 'share_not_found'],
+  ['/api/views/{id}', 'view_not_found'],
   ['/api/invitations/{id}', 'invitation_not_found'],
   ['/api/projects/{slug}', 'project_not_found'],
   ['/api/admin/users/{id}', 'user_not_found'],
@@ -131,6 +132,9 @@ const OWN: Record<string, readonly ProblemCode[]> = {
   'POST /api/tokens': ['quota_exceeded'],
   'POST /api/agents/register': ['quota_exceeded', 'agent_online'],
   'POST /api/batches/{id}/shares': ['quota_exceeded'],
+  'GET /api/views': ['project_not_found'],
+  'POST /api/views': ['project_not_found', 'view_path_mismatch', 'quota_exceeded'],
+  'PATCH /api/views/{id}': ['view_exists', 'view_path_mismatch'],
   'POST /api/projects/{slug}/members': ['user_not_found', 'already_owner', 'address_not_verified'],
   'DELETE /api/projects/{slug}/invitations/{id}': ['invitation_not_found'],
   'POST /api/projects/{slug}/confirmations': [

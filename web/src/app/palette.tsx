@@ -8,8 +8,8 @@ import type { Job, Page, Status } from '../lib/api/types.ts'
 import { bestFuzzy } from '../lib/fuzzy.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
-import { usePins } from '../lib/pins.ts'
-import { projectsQuery, useMe } from '../lib/queries.ts'
+import { openView } from '../lib/open-view.ts'
+import { projectsQuery, useMe, viewsQuery } from '../lib/queries.ts'
 import { chooseTheme } from '../lib/theme.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { StatusShape } from '../ui/status.tsx'
@@ -108,7 +108,7 @@ function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Ent
   const navigate = useNavigate()
   const queries = useQueryClient()
   const me = useMe()
-  const pins = usePins()
+  const views = useQuery({ ...viewsQuery, enabled: me !== null && me !== undefined }).data
   const projects = useQuery(projectsQuery).data
   return useMemo(() => {
     const page = (title: string, run: () => void): Entry => ({ kind: 'page', title, run })
@@ -146,8 +146,13 @@ function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Ent
           run: () => void navigate(links.project(slug)),
         }),
       ),
-      ...pins.map(
-        ({ title, href }): Entry => ({ kind: 'pinned', title, run: () => void navigate({ href }) }),
+      ...(views ?? []).map(
+        (view): Entry => ({
+          kind: 'view',
+          title: view.title,
+          note: view.project ?? undefined,
+          run: () => void navigate(openView(view)),
+        }),
       ),
       ...pages,
       ...actions,
@@ -174,7 +179,7 @@ function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Ent
         }),
       ),
     ]
-  }, [navigate, queries, me, pins, projects, batchIds, jobs])
+  }, [navigate, queries, me, views, projects, batchIds, jobs])
 }
 
 /** Jobs that were searched for, those of the batches that were looked at, and those that run. */

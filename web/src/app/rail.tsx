@@ -1,13 +1,14 @@
-import { useIsFetching, useQuery } from '@tanstack/react-query'
+import { useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { KeyRound, type LucideIcon, Plug, Plus, Server, X } from 'lucide-react'
+import { Bookmark, KeyRound, type LucideIcon, Plug, Plus, Server } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { fetchBatches } from '../lib/api/batches.ts'
 import type { User } from '../lib/api/types.ts'
 import { links } from '../lib/links.ts'
 import { batchStore } from '../lib/live/batches.ts'
-import { unpin, usePins } from '../lib/pins.ts'
-import { projectsQuery } from '../lib/queries.ts'
+import { movePins } from '../lib/move-pins.ts'
+import { openView } from '../lib/open-view.ts'
+import { projectsQuery, viewsQuery } from '../lib/queries.ts'
 import { StatusShape } from '../ui/status.tsx'
 import { useLater } from '../ui/use-later.ts'
 
@@ -20,8 +21,16 @@ const heading = 'px-2 pt-3 pb-1 text-2xs font-semibold text-muted'
 export function Rail({ me, open, onClose }: { me: User | null; open: boolean; onClose: () => void }) {
   const projects = useQuery(projectsQuery)
   const counts = useCounts(me !== null)
-  const pins = usePins()
+  const views = useQuery({ ...viewsQuery, enabled: me !== null }).data?.filter(
+    (view) => view.owner?.id === me?.id,
+  )
   const navigate = useNavigate()
+  const queries = useQueryClient()
+  const userId = me?.id
+  useEffect(() => {
+    if (userId === undefined) return
+    void movePins().then((moved) => moved && queries.invalidateQueries({ queryKey: ['views'] }))
+  }, [userId, queries])
   const making = useLater(loadNewProject, 'This could not be loaded: the server cannot be reached just now.')
   const rail = useRef<HTMLElement>(null)
   // As in a dialog: the keyboard goes in with it, and back to where it came from.
@@ -77,29 +86,22 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
             <Count status="failed" n={counts.failed.get(project.slug)} said="failed within a day" />
           </Link>
         ))}
-        {pins.length > 0 && <p className={heading}>Pinned views</p>}
-        {pins.map(({ title, href }) => (
-          <span key={title} className="group flex items-center rounded hover:bg-hover">
-            <a
-              href={href}
-              className={`${item} min-w-0 flex-1`}
-              onClick={(event) => {
-                if (event.metaKey || event.ctrlKey || event.shiftKey) return
-                event.preventDefault()
-                void navigate({ href })
-              }}
-            >
-              <span className="truncate">{title}</span>
-            </a>
-            <button
-              type="button"
-              aria-label={`Unpin ${title}`}
-              className="px-2 py-1 text-muted opacity-60 hover:text-ink group-hover:opacity-100 focus:opacity-100"
-              onClick={() => unpin(title)}
-            >
-              <X className="size-3.5" aria-hidden="true" />
-            </button>
-          </span>
+        {views && views.length > 0 && <p className={heading}>My views</p>}
+        {views?.map((view) => (
+          <a
+            key={view.id}
+            href={view.path}
+            className={item}
+            title={view.project ? `${view.title}, of ${view.project}` : view.title}
+            onClick={(event) => {
+              if (event.metaKey || event.ctrlKey || event.shiftKey) return
+              event.preventDefault()
+              void navigate(openView(view))
+            }}
+          >
+            <Icon of={Bookmark} />
+            <span className="truncate">{view.title}</span>
+          </a>
         ))}
         {me && (
           <>

@@ -12,7 +12,14 @@ import { readChartSearch } from '../lib/charts/search.ts'
 import { readCompareSearch } from '../lib/compare-search.ts'
 import { links } from '../lib/links.ts'
 import { readLogSearch } from '../lib/log-search.ts'
-import { batchQuery, fieldsQuery, jobsQuery, meQuery, projectQuery } from '../lib/queries.ts'
+import {
+  batchQuery,
+  fieldsQuery,
+  jobsQuery,
+  meQuery,
+  projectQuery,
+  projectViewsQuery,
+} from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
 import { readSweepSearch } from '../lib/sweep-search.ts'
 import { readTableSearch } from '../lib/table-search.ts'
@@ -116,6 +123,7 @@ const project = createRoute({
   loader: ({ params }) => {
     void queryClient.prefetchQuery(projectQuery(params.slug))
     void queryClient.prefetchQuery(fieldsQuery(params.slug))
+    void queryClient.prefetchQuery(projectViewsQuery(params.slug))
   },
   component: page(() => import('../pages/project/project.tsx'), 'ProjectPage'),
 })
@@ -217,6 +225,11 @@ const compare = createRoute({
   validateSearch: only(readCompareSearch),
   component: page(() => import('../pages/compare/compare.tsx'), 'Compare'),
 })
+const view = createRoute({
+  getParentRoute: () => root,
+  path: '/v/$viewId',
+  component: page(() => import('../pages/view/view.tsx'), 'OpenView'),
+})
 const share = createRoute({
   getParentRoute: () => root,
   path: '/s/$token',
@@ -273,6 +286,7 @@ export const router = createRouter({
     hosts,
     host,
     compare,
+    view,
     share,
     admin.addChildren([adminHome, users, agents, keys, audit]),
   ]),

@@ -46,6 +46,7 @@ export const links = {
     }),
   hosts: () => linkOptions({ to: '/hosts' }),
   host: (hostId: string) => linkOptions({ to: '/hosts/$hostId', params: { hostId }, search: {} }),
+  view: (viewId: string) => linkOptions({ to: '/v/$viewId', params: { viewId } }),
   agents: () => linkOptions({ to: '/admin/agents' }),
   compare: (batches: readonly string[], search: Partial<CompareSearch> = {}) =>
     linkOptions({ to: '/compare', search: readCompareSearch({ ...search, batches: [...batches] }) }),

@@ -12,6 +12,7 @@ import { fetchAddresses, fetchInvitations, fetchPending, fetchVerification } fro
 import { fetchFields, fetchMembers, fetchProject, fetchProjects } from './api/projects.ts'
 import { fetchRules } from './api/rules.ts'
 import type { Batch } from './api/types.ts'
+import { fetchViews } from './api/views.ts'
 import { batchStore } from './live/batches.ts'
 import { useRow } from './live/row-store.ts'
 import { queryClient } from './query-client.ts'
@@ -54,6 +55,14 @@ export const invitationsQuery = queryOptions({
 export const verificationQuery = queryOptions({ queryKey: ['verification'], queryFn: fetchVerification })
 export const addressesQuery = (slug: string) =>
   queryOptions({ queryKey: ['addresses', slug], queryFn: () => fetchAddresses(slug) })
+/** Saved views: mine and shared ones. */
+export const viewsQuery = queryOptions({
+  queryKey: ['views'],
+  queryFn: () => fetchViews(),
+  staleTime: 60_000,
+})
+export const projectViewsQuery = (slug: string) =>
+  queryOptions({ queryKey: ['views', slug], queryFn: () => fetchViews(slug), staleTime: 60_000 })
 export const rulesQuery = (slug: string) =>
   queryOptions({ queryKey: ['rules', slug], queryFn: () => fetchRules(slug) })
 /** The batch that the page was opened at: it is asked for before anything is followed, so the first answer lacks nothing. */

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { Button } from './controls.tsx'
 
 /** Pages over plain HTTP have no clipboard, and a browser may refuse it: the old way stands behind it. */
-async function copyText(text: string, beside: HTMLElement): Promise<boolean> {
+export async function copyText(text: string, beside: HTMLElement): Promise<boolean> {
   try {
     if (navigator.clipboard) {
       await navigator.clipboard.writeText(text)

@@ -76,7 +76,7 @@ export function coloursAmong(names: () => readonly string[]): ColourOf {
         taken.set(place, (taken.get(place) ?? 0) + 1)
       }
     }
-    return colourAt(chosen()[jobOf(name)] ?? places.get(name) ?? placeOf(name), theme)
+    return colourAt(choiceOf(jobOf(name)) ?? places.get(name) ?? placeOf(name), theme)
   }
 }
 
@@ -104,11 +104,42 @@ function chosen(): Record<string, number> {
   return kept
 }
 
+/** The jobs that were drawn in a chosen colour, on the page with this path. */
+const drawn = { path: '', jobs: new Set<string>() }
+
+function choiceOf(job: string): number | undefined {
+  const place = chosen()[job]
+  if (place === undefined) return undefined
+  if (drawn.path !== location.pathname) {
+    drawn.path = location.pathname
+    drawn.jobs.clear()
+  }
+  drawn.jobs.add(job)
+  return place
+}
+
+/** The choices that this page shows, to save them with a view. Those for other pages would tell others their jobs' names. */
+export function shownColours(): Record<string, number> {
+  if (drawn.path !== location.pathname) return {}
+  const jobs = Object.entries(chosen()).filter(([job]) => drawn.jobs.has(job))
+  return Object.fromEntries(jobs.slice(0, 1000))
+}
+
+/** Adds a view's choices to those of this browser; for the same job the view's count. */
+export function takeColours(colours: Readonly<Record<string, number>>): void {
+  const known = Object.entries(colours).filter(([, place]) => place in LIGHT)
+  if (known.length > 0) set({ ...chosen(), ...Object.fromEntries(known) })
+}
+
 /** @param place of the palette; null: as its name says */
 export function chooseColour(name: string, place: number | null): void {
   const next = { ...chosen() }
   if (place === null) delete next[jobOf(name)]
   else next[jobOf(name)] = place
+  set(next)
+}
+
+function set(next: Record<string, number>): void {
   kept = next
   localStorage.setItem(KEY, JSON.stringify(next))
   for (const watcher of watchers) watcher()

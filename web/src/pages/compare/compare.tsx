@@ -15,13 +15,12 @@ import type { CompareSearch } from '../../lib/compare-search.ts'
 import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
 import { createPointBus } from '../../lib/live/points.ts'
-import { pin } from '../../lib/pins.ts'
 import { changed, type SearchChange } from '../../lib/search-change.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
-import { PinView } from '../../ui/pin-view.tsx'
+import { SaveView } from '../../ui/save-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { axesOf, differs, standardAxes, standardMetric, within, withScales } from './axes.ts'
 import { BestEpochs } from './best.tsx'
@@ -129,10 +128,7 @@ function Shown({
         <h1 className="mr-2 text-base font-semibold">
           Compare {some(rows.length, 'job')} of {some(batches.length, 'batch', 'batches')}
         </h1>
-        <PinView
-          suggested={`Compare ${some(batches.length, 'batch', 'batches')}`}
-          onPin={(title) => pin({ title, href: location.pathname + location.search })}
-        />
+        <SaveView suggested={`Compare ${some(batches.length, 'batch', 'batches')}`} />
         {found.cut && <span className="text-amber">Only the first {MAX_JOBS} jobs are compared.</span>}
         {found.missing.length > 0 && (
           <span className="text-amber">

@@ -1,20 +1,20 @@
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { ChartLine, X } from 'lucide-react'
+import { getRouteApi, Link, useNavigate, useRouter } from '@tanstack/react-router'
+import { Bookmark, ChartLine, X } from 'lucide-react'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
 import { parseQuery, toggle, without } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
-import { pin } from '../../lib/pins.ts'
-import { fieldsQuery, projectQuery, useMe } from '../../lib/queries.ts'
+import { openView } from '../../lib/open-view.ts'
+import { fieldsQuery, projectQuery, projectViewsQuery, useMe } from '../../lib/queries.ts'
 import { inAddress } from '../../lib/selection.ts'
 import { keepColumns, keptColumns, sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { OpenLater } from '../../ui/open-later.tsx'
-import { PinView } from '../../ui/pin-view.tsx'
 import { Refused } from '../../ui/refused.tsx'
+import { audiencesFor } from '../../ui/save-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { BatchTable } from './batch-table.tsx'
 import { QueryField } from './query-field.tsx'
@@ -25,6 +25,7 @@ import { Workspace } from './workspace.tsx'
 
 const route = getRouteApi('/p/$slug')
 const columnChooser = () => import('./column-chooser.tsx').then((file) => file.ColumnChooser)
+const viewsMenu = () => import('./views-menu.tsx').then((file) => file.ViewsMenu)
 const CHIPS = ['running', 'failed', 'lost', 'completed', 'stopped'] as const
 
 /** Every batch of a project. */
@@ -40,7 +41,13 @@ export function ProjectPage() {
   const { sort, descending } = sortOf(search)
   const order = useMemo(() => ({ sort, descending }), [sort, descending])
   const ids = useMemo(() => columns.map((column) => column.id), [columns])
-  const list = useBatchList(slug, filter, order, ids, project.data !== undefined)
+  const opening = useDefaultView()
+  const list = useBatchList(slug, filter, order, ids, project.data !== undefined && !opening)
+  const router = useRouter()
+  // The columns too where the URL has none: others keep other ones in their browsers.
+  const path = router.buildLocation(links.project(slug, { ...search, cols: ids })).href
+  const viewLabel =
+    useQuery(projectViewsQuery(slug)).data?.find((view) => view.path === path)?.title ?? 'Views'
   const [selected, setSelected] = useState<ReadonlySet<string>>(() => new Set(search.charts?.sel))
   // What is selected is of what is shown; a link's own selection stands.
   const of = `${slug} ${q}`
@@ -88,10 +95,21 @@ export function ProjectPage() {
           <ChartLine className="size-4" aria-hidden="true" />
           Charts
         </Link>
-        <PinView
-          suggested={q === '' ? name : `${name}: ${q}`}
-          onPin={(title) => pin({ title, href: location.pathname + location.search })}
-        />
+        <OpenLater
+          load={viewsMenu}
+          given={{
+            slug,
+            label: viewLabel,
+            suggested: q === '' ? name : `${name}: ${q}`,
+            path,
+            audiences: audiencesFor(project.data, me?.role === 'admin'),
+          }}
+          aria-haspopup="dialog"
+          className={buttonLook()}
+        >
+          <Bookmark className="size-4" aria-hidden="true" />
+          {viewLabel}
+        </OpenLater>
         <OpenLater
           load={columnChooser}
           given={{ columns: ids, known: known.data, onChange: choose }}
@@ -187,6 +205,25 @@ function Nothing({ slug, filtered }: { slug: string; filtered: boolean }) {
       </Link>
     </Notice>
   )
+}
+
+/** Opens the project's default view if the URL asks for nothing. True until that is settled. */
+function useDefaultView(): boolean {
+  const { slug } = route.useParams()
+  const search = route.useSearch()
+  const navigate = useNavigate()
+  const views = useQuery(projectViewsQuery(slug))
+  const [arrived, setArrived] = useState<string | null>(null)
+  const isPlain = Object.values(search).every((value) => value === undefined)
+  // Only on arrival: who removes the last filter of a view is not led back to it.
+  const mayOpen = arrived !== slug && isPlain
+  const view = views.data?.find((one) => one.audience === 'default')
+  const waits = mayOpen && (views.isPending || view !== undefined)
+  useEffect(() => {
+    if (waits && view) void navigate({ ...openView(view), replace: true })
+    if (!waits || view) setArrived(slug)
+  }, [waits, view, slug, navigate])
+  return waits
 }
 
 /** Of the address, else those this browser keeps for the project, else the usual ones. */

@@ -1,0 +1,142 @@
+import type { FastifyInstance } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { visibleProject } from '../../domain/access.ts'
+import { cursorOf } from '../../domain/cursors.ts'
+import { shapeOf } from '../../domain/field.ts'
+import {
+  AUDIENCES,
+  changeView,
+  chosenColors,
+  deleteView,
+  listSavedViews,
+  savedView,
+  savedViewFields,
+  saveView,
+} from '../../domain/views/index.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { personOnly, readersOnly } from '../request/credentials.ts'
+import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+
+const viewShape = shapeOf(savedViewFields)
+const cursor = cursorOf('views', shapes.creationPosition)
+
+/** A page of this service and nothing else: no host, and nothing that a browser takes for one. */
+const pagePath = z
+  .string()
+  .max(8192, 'must be at most 8,192 characters')
+  .regex(
+    /^\/(p|b|compare|hosts)(?![^/?])(?!\/\/)[^\s\\#\p{Cc}\p{Cs}]*$/u,
+    'must be the path of a project, a batch, a comparison or the hosts, with its query',
+  )
+const colors = chosenColors.refine((given) => Object.keys(given).length <= 1000, 'at most 1,000 colors')
+const audience = z.enum(AUDIENCES)
+
+/** Saved views (docs/api.md "Saved views"). */
+export function viewRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['views']
+  const one = { tags, params: shapes.byId, querystring: shapes.nothing }
+
+  routes.get(
+    '/api/views',
+    {
+      ...readersOnly,
+      schema: {
+        tags,
+        summary: 'Saved views, newest first: my own, and those shared with projects that I see',
+        querystring: z.strictObject({
+          ...pageQuery,
+          project: z.string().optional().describe('Slug: the views of this project only'),
+        }),
+        response: { 200: pageOf(viewShape) },
+      },
+    },
+    async (request) => {
+      const caller = await request.caller()
+      const { limit, project: slug, cursor: text } = request.query
+      const projectKey = slug === undefined ? undefined : (await visibleProject(sql, caller, slug)).key
+      const page = { limit: limit + 1, after: cursor.read(text) }
+      const found = await listSavedViews(sql, caller, page, { projectKey })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      return { items: [...rows], next_cursor }
+    },
+  )
+
+  routes.get(
+    '/api/views/:id',
+    { ...readersOnly, schema: { ...one, summary: 'A saved view', response: { 200: viewShape } } },
+    async (request) => {
+      const view = await savedView(sql, await request.caller(), request.params.id)
+      if (view === undefined) throw new Problem('view_not_found')
+      return view
+    },
+  )
+
+  routes.post(
+    '/api/views',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Save a page under a title: 201; 200 if that replaces my view of this title in the project',
+        querystring: shapes.nothing,
+        body: z.strictObject({
+          title: shapes.label,
+          path: pagePath,
+          project: z.string().nullable().default(null).describe('Slug'),
+          audience: audience.default('private'),
+          colors: colors.default({}),
+        }),
+        response: { 200: viewShape, 201: viewShape },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const { view, created } = await commit(writer, async (tx) => ({
+        result: await saveView(tx, caller, request.body, config.quotas.views, now()),
+        changes: [],
+      }))
+      return reply.code(created ? 201 : 200).send(view)
+    },
+  )
+
+  routes.patch(
+    '/api/views/:id',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        summary: 'Change a saved view: its user, and for a shared one the owner of the project',
+        body: z.strictObject({ title: shapes.label, path: pagePath, audience, colors }).partial(),
+        response: { 200: viewShape },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      return commit(writer, async (tx) => ({
+        result: await changeView(tx, caller, request.params.id, request.body, now()),
+        changes: [],
+      }))
+    },
+  )
+
+  routes.delete(
+    '/api/views/:id',
+    {
+      ...personOnly,
+      schema: { ...one, summary: 'Delete a saved view', response: { 204: shapes.noContent } },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await commit(writer, async (tx) => ({
+        result: await deleteView(tx, caller, request.params.id),
+        changes: [],
+      }))
+      return reply.code(204).send(null)
+    },
+  )
+}

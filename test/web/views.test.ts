@@ -1,0 +1,141 @@
+import type { Browser, Page } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { eventsOf } from './ran-batch.ts'
+import { send, seriousFindings, visit } from './visit.ts'
+
+// Saved views: kept by the service, private or for the project, opened by a link, or first when a project is opened.
+
+let app: TestApp
+let browser: Browser
+let ada: { cookie: string; token: string }
+let bob: { cookie: string; token: string }
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  bob = await app.register('bob@example.org')
+  const reporter = await app.reporterToken(ada.token)
+  const events = ['one', 'two', 'three'].flatMap((id, i) => {
+    const of = eventsOf(`views-${id}`)
+    return [
+      of('batch_start', 900 - i, { experiment_type: 'run', tags: i === 0 ? ['night'] : [] }),
+      of('job_start', 900 - i, { lr: 10 ** -i }, 'main'),
+      of('job_epoch', 800 - i, { epoch: 0, loss: 1 / (i + 1) }, 'main'),
+      of('job_done', 700 - i, {}, 'main'),
+      of('batch_done', 700 - i, { n_done: 1, n_failed: 0, total_elapsed_s: 200 }),
+    ]
+  })
+  await send(app, reporter, events)
+  await app.letIn('vision', ada, { email: 'bob@example.org', token: bob.token }, 'member')
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+async function as(
+  { cookie }: { cookie: string },
+  path: string,
+  see: (page: Page) => Promise<void>,
+): Promise<void> {
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie })
+  await page.goto(path)
+  await see(page)
+  expect(complaints).toEqual([])
+  await context.close()
+}
+const listed = (page: Page) => page.locator('main [data-batch]')
+const menu = (page: Page) => page.getByRole('dialog', { name: 'Saved views' })
+const saved = async () =>
+  (await app.call('GET', '/api/views?project=vision', { token: ada.token })).body.items
+
+async function save(page: Page, label: string, name: string, audience?: string): Promise<void> {
+  await page.getByRole('button', { name: label }).click()
+  await menu(page).getByRole('button', { name: 'Save view' }).click()
+  await page.getByLabel('Name').fill(name)
+  if (audience) await page.getByLabel('Who sees it').selectOption({ label: audience })
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+}
+
+test('a view that is shared with the project opens for its members with filter and columns, and by its link', async () => {
+  await as(ada, '/p/vision?q=tag%3Anight&cols=%5B"progress"%2C"param.lr"%5D', async (page) => {
+    await expect.poll(() => listed(page).count()).toBe(1)
+    await save(page, 'Views', 'Nights', 'Everyone in the project')
+    await page.getByRole('button', { name: 'Nights' }).waitFor()
+    await page.getByRole('navigation', { name: 'Projects' }).getByRole('link', { name: 'Nights' }).waitFor()
+  })
+  const [view] = await saved()
+  expect(view).toMatchObject({ title: 'Nights', audience: 'project', project: 'vision' })
+
+  await as(bob, '/p/vision', async (page) => {
+    await expect.poll(() => listed(page).count()).toBe(3)
+    await page.getByRole('button', { name: 'Views' }).click()
+    await menu(page).getByRole('button', { name: 'Delete Nights' }).waitFor({ state: 'detached' })
+    expect(await seriousFindings(page)).toEqual([])
+    await menu(page).getByRole('button', { name: 'Nights', exact: true }).click()
+    await expect.poll(() => listed(page).count()).toBe(1)
+    await page.getByRole('columnheader', { name: 'lr' }).waitFor()
+    await page.getByRole('button', { name: 'Nights' }).click()
+    await menu(page).getByRole('button', { name: 'All batches' }).click()
+    await expect.poll(() => listed(page).count()).toBe(3)
+  })
+  await as(bob, `/v/${view.id}`, async (page) => {
+    await page.waitForURL(/\/p\/vision\?.*night/)
+    await expect.poll(() => listed(page).count()).toBe(1)
+  })
+})
+
+test('the project opens with its default view; removing its filter shows all', async () => {
+  const [view] = await saved()
+  await as(ada, '/p/vision', async (page) => {
+    await page.getByRole('button', { name: 'Views' }).click()
+    await menu(page).getByLabel('Who sees Nights').selectOption('default')
+    await expect.poll(async () => (await saved())[0].audience).toBe('default')
+  })
+  await as(bob, '/p/vision', async (page) => {
+    await page.waitForURL(/\?.*night/)
+    await expect.poll(() => listed(page).count()).toBe(1)
+    await page.getByRole('link', { name: 'Remove the filter tag:night' }).click()
+    await expect.poll(() => listed(page).count()).toBe(3)
+  })
+  await app.call('PATCH', `/api/views/${view.id}`, { token: ada.token, body: { audience: 'private' } })
+  await as(bob, `/v/${view.id}`, async (page) => {
+    await page.getByText('No such saved view').waitFor()
+  })
+})
+
+test('a view is replaced by what is shown, deleted, and brought back', async () => {
+  await as(ada, '/p/vision?sort=param.lr', async (page) => {
+    await expect.poll(() => listed(page).count()).toBe(3)
+    await page.getByRole('button', { name: 'Views' }).click()
+    await menu(page).getByRole('button', { name: 'Replace Nights with what is shown' }).click()
+    await expect.poll(async () => (await saved())[0].path).toMatch(/sort=param\.lr/)
+    await menu(page).getByRole('button', { name: 'Delete Nights' }).click()
+    await expect.poll(saved).toEqual([])
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await expect.poll(async () => (await saved()).length).toBe(1)
+  })
+})
+
+test('views that an earlier version kept in the browser move to the service', async () => {
+  await as(bob, '/', async (page) => {
+    await page.evaluate(() =>
+      localStorage.setItem(
+        'pinned views',
+        JSON.stringify([
+          { title: 'Old pin', href: '/p/vision?q=night' },
+          { title: 'Odd', href: '//elsewhere' },
+        ]),
+      ),
+    )
+    await page.reload()
+    await page.getByRole('link', { name: 'Old pin' }).waitFor()
+    expect(await page.evaluate(() => localStorage.getItem('pinned views'))).toBeNull()
+  })
+})

@@ -1,0 +1,202 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Bookmark, Link2, RefreshCw, Trash2 } from 'lucide-react'
+import { Popover } from 'radix-ui'
+import { useState } from 'react'
+import { errorText } from '../../lib/api/request.ts'
+import { type Audience, changeView, deleteView, type SavedView, saveView } from '../../lib/api/views.ts'
+import { shownColours } from '../../lib/charts/colours.ts'
+import { links } from '../../lib/links.ts'
+import { openView } from '../../lib/open-view.ts'
+import { projectViewsQuery, useMe } from '../../lib/queries.ts'
+import { Button, buttonLook, Choice } from '../../ui/controls.tsx'
+import { copyText } from '../../ui/copy.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { AUDIENCE_LABELS, SaveViewDialog } from '../../ui/save-view.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+
+/** The saved views of a project: open, save, share, change and delete. It begins open. */
+export function ViewsMenu(props: {
+  slug: string
+  label: string
+  suggested: string
+  /** Path and query of what is shown, columns included. */
+  path: string
+  audiences: readonly Audience[]
+}) {
+  const { slug, label, suggested, path, audiences } = props
+  const me = useMe()
+  const navigate = useNavigate()
+  const views = useQuery(projectViewsQuery(slug))
+  const [open, setOpen] = useState(true)
+  const [saving, setSaving] = useState(false)
+  return (
+    <>
+      <Popover.Root open={open} onOpenChange={setOpen}>
+        <Popover.Trigger className={buttonLook()}>
+          <Bookmark className="size-4" aria-hidden="true" />
+          {label}
+        </Popover.Trigger>
+        <Popover.Portal>
+          <Popover.Content
+            align="end"
+            sideOffset={4}
+            aria-label="Saved views"
+            className="z-30 flex max-h-[70vh] w-96 max-w-[calc(100vw-2rem)] flex-col gap-2 overflow-y-auto rounded-md border border-line bg-raised p-3 shadow-lg"
+          >
+            <button
+              type="button"
+              className="rounded px-1 py-1 text-left hover:bg-hover"
+              onClick={() => {
+                setOpen(false)
+                void navigate(links.project(slug))
+              }}
+            >
+              All batches
+            </button>
+            {views.error && <Failure>{errorText(views.error)}</Failure>}
+            <ul aria-label="Saved views" className="flex flex-col gap-2 empty:hidden">
+              {views.data?.map((view) => (
+                <View
+                  key={view.id}
+                  view={view}
+                  isOwn={view.owner?.id === me?.id}
+                  path={path}
+                  audiences={audiences}
+                  onOpen={() => {
+                    setOpen(false)
+                    void navigate(openView(view))
+                  }}
+                />
+              ))}
+            </ul>
+            {views.data?.length === 0 && (
+              <p className="px-1 text-muted">
+                No saved views yet. A view keeps filters, order, columns, charts and colors under a name.
+              </p>
+            )}
+            {me && (
+              <Button
+                look="primary"
+                onClick={() => {
+                  setOpen(false)
+                  setSaving(true)
+                }}
+              >
+                Save view
+              </Button>
+            )}
+          </Popover.Content>
+        </Popover.Portal>
+      </Popover.Root>
+      {saving && (
+        <SaveViewDialog
+          suggested={suggested}
+          path={path}
+          project={slug}
+          audiences={audiences}
+          onClose={() => setSaving(false)}
+        />
+      )}
+    </>
+  )
+}
+
+function View(props: {
+  view: SavedView
+  isOwn: boolean
+  path: string
+  audiences: readonly Audience[]
+  onOpen: () => void
+}) {
+  const { view, isOwn, path, audiences, onOpen } = props
+  const { id, title, audience, owner, can_edit: canEdit } = view
+  const queries = useQueryClient()
+  const done = () => queries.invalidateQueries({ queryKey: ['views'] })
+  const failed = (error: Error): void => showToast(errorText(error), { bad: true })
+  const change = useMutation({
+    mutationFn: (wanted: Parameters<typeof changeView>[1]) => changeView(id, wanted),
+    onSuccess: done,
+    onError: failed,
+  })
+  const remove = useMutation({
+    mutationFn: () => deleteView(id),
+    onSuccess: () => {
+      void done()
+      const { path, project, colors } = view
+      const again = { title, path, project, audience, colors }
+      const undo = { label: 'Undo', run: () => void saveView(again).then(done, failed) }
+      // Only its own user can save it again.
+      showToast(`“${title}” is deleted.`, isOwn ? { action: undo } : {})
+    },
+    onError: failed,
+  })
+  const choices = [...new Set([audience, ...audiences])]
+  const shown = audience === 'private' ? undefined : audience === 'default' ? 'default' : 'shared'
+  return (
+    <li className="flex flex-col gap-1 border-t border-line pt-2">
+      <span className="flex items-center gap-1">
+        <button
+          type="button"
+          className="min-w-0 flex-1 truncate rounded px-1 py-1 text-left font-medium hover:bg-hover"
+          onClick={onOpen}
+        >
+          {title}
+        </button>
+        {!isOwn && owner && <span className="truncate text-xs text-muted">{owner.name}</span>}
+        {shown && <span className="rounded-full border border-line px-1.5 text-xs text-muted">{shown}</span>}
+        <Button
+          look="quiet"
+          className="px-1.5"
+          aria-label={`Copy a link to ${title}`}
+          title="Copy a link"
+          onClick={({ currentTarget }) =>
+            void copyText(`${location.origin}/v/${id}`, currentTarget).then((copied) =>
+              showToast(copied ? 'The link is copied.' : `The link is ${location.origin}/v/${id}`),
+            )
+          }
+        >
+          <Link2 className="size-3.5" aria-hidden="true" />
+        </Button>
+        {canEdit && (
+          <>
+            <Button
+              look="quiet"
+              className="px-1.5"
+              aria-label={`Replace ${title} with what is shown`}
+              title="Replace with what is shown"
+              disabled={change.isPending}
+              onClick={() =>
+                change.mutate(
+                  { path, colors: shownColours() },
+                  { onSuccess: () => showToast(`“${title}” now shows this.`) },
+                )
+              }
+            >
+              <RefreshCw className="size-3.5" aria-hidden="true" />
+            </Button>
+            <Button
+              look="quiet"
+              className="px-1.5"
+              aria-label={`Delete ${title}`}
+              title="Delete"
+              disabled={remove.isPending}
+              onClick={() => remove.mutate()}
+            >
+              <Trash2 className="size-3.5" aria-hidden="true" />
+            </Button>
+          </>
+        )}
+      </span>
+      {canEdit && choices.length > 1 && (
+        <Choice
+          label={`Who sees ${title}`}
+          hideLabel
+          value={audience}
+          options={choices.map((one) => [one, AUDIENCE_LABELS[one]] as const)}
+          onChange={(wanted) => change.mutate({ audience: wanted })}
+        />
+      )}
+    </li>
+  )
+}
