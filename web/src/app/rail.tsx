@@ -29,7 +29,9 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
   const userId = me?.id
   useEffect(() => {
     if (userId === undefined) return
-    void movePins().then((moved) => moved && queries.invalidateQueries({ queryKey: ['views'] }))
+    void movePins().then((moved) => {
+      if (moved) void queries.invalidateQueries({ queryKey: ['views'] })
+    })
   }, [userId, queries])
   const making = useLater(loadNewProject, 'This could not be loaded: the server cannot be reached just now.')
   const rail = useRef<HTMLElement>(null)

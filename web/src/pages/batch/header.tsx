@@ -10,6 +10,7 @@ import { count, duration, etaText, some } from '../../lib/words.ts'
 import { ClockSkew } from '../../ui/clock-skew.tsx'
 import { Progress, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
+import { Markdown } from '../../ui/markdown.tsx'
 import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
@@ -122,7 +123,11 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
           until then.
         </p>
       )}
-      {batch.notes && <p className="max-w-prose whitespace-pre-wrap text-muted">{batch.notes}</p>}
+      {batch.notes && (
+        <section aria-label="Notes" className="max-h-64 overflow-y-auto">
+          <Markdown text={batch.notes} />
+        </section>
+      )}
     </header>
   )
 }

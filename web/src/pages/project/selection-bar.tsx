@@ -7,6 +7,7 @@ import type { Batch } from '../../lib/api/types.ts'
 import { deleteWithUndo } from '../../lib/delete-batches.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
+import { tagsIn } from '../../lib/tags.ts'
 import { some } from '../../lib/words.ts'
 import { Button, buttonLook, Field } from '../../ui/controls.tsx'
 import { Code } from '../../ui/copy.tsx'
@@ -64,8 +65,6 @@ export function SelectionBar({ ids, onDone }: { ids: readonly string[]; onDone: 
   )
 }
 
-const tagsIn = (text: string): string[] => [...new Set(text.split(/[\s,]+/).filter((tag) => tag !== ''))]
-
 function TagBatches({ ids, onClose }: { ids: readonly string[]; onClose: () => void }) {
   const used = [...new Set(ids.flatMap((id) => batchStore.get(id)?.tags ?? []))].sort()
   return (
@@ -80,7 +79,13 @@ function TagBatches({ ids, onClose }: { ids: readonly string[]; onClose: () => v
           void retag(ids, (tags) => [...new Set([...tags.filter((tag) => !drop.includes(tag)), ...add])])
         }}
       >
-        <Field label="Add tags" name="add" placeholder="night best" hint="Separated by spaces" autoFocus />
+        <Field
+          label="Add tags"
+          name="add"
+          placeholder="night best"
+          hint="Separated by spaces or commas"
+          autoFocus
+        />
         {used.length > 0 && (
           <fieldset className="flex flex-wrap gap-x-4 gap-y-1">
             <legend className="text-muted">Remove</legend>

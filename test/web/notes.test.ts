@@ -1,0 +1,93 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { tagsIn, tagsText } from '../../web/src/lib/tags.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { eventsOf } from './ran-batch.ts'
+import { send, seriousFindings, visit } from './visit.ts'
+
+// Notes are Markdown without anything that acts; tags are written with spaces or commas.
+
+let app: TestApp
+let browser: Browser
+let ada: { cookie: string; token: string }
+const ID = 'noted'
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  const of = eventsOf(ID)
+  await send(app, await app.reporterToken(ada.token), [
+    of('batch_start', 60, { n_total: 1, tags: ['night run', 'lr'] }),
+    of('job_start', 60, {}, 'main'),
+  ])
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const ATTACKS = [
+  '<script>window.hacked = 1</script>',
+  '<img src=x onerror="window.hacked = 1">',
+  '[link](javascript:window.hacked=1)',
+  '<a href="https://example.org" onclick="window.hacked = 1" style="position:fixed">over</a>',
+  '<iframe srcdoc="<script>parent.hacked = 1</script>"></iframe>',
+  '<form action="https://example.org"><input name=password></form>',
+  '<svg><animate onbegin="window.hacked = 1" /></svg>',
+]
+
+test('notes are shown as Markdown; nothing in them acts', async () => {
+  const notes = [
+    '# Why\n\nlr **too high**, see [the paper](https://example.org/p)\n\n- one\n- two\n\n`x = 1`\n\n|a|b|\n|-|-|\n|1|2|',
+    ...ATTACKS,
+  ].join('\n\n')
+  await app.call('PATCH', `/api/batches/${ID}`, { token: ada.token, body: { notes } })
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto(`/b/${ID}`)
+  const shown = page.getByRole('region', { name: 'Notes' })
+  await shown.getByRole('heading', { name: 'Why' }).waitFor()
+  expect(await shown.getByRole('listitem').allInnerTexts()).toEqual(['one', 'two'])
+  expect(await shown.getByRole('cell').allInnerTexts()).toEqual(['1', '2'])
+  expect(await shown.locator('strong').innerText()).toBe('too high')
+  const link = shown.getByRole('link', { name: 'the paper' })
+  expect(await link.getAttribute('rel')).toBe('noopener noreferrer nofollow')
+  expect(await shown.locator('script, img, iframe, form, svg, [onclick], [style]').count()).toBe(0)
+  expect(await shown.locator('a[href^="javascript"]').count()).toBe(0)
+  expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined()
+  expect(await seriousFindings(page)).toEqual([])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('notes are previewed before they are saved; tags are separated by spaces or commas', async () => {
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto(`/b/${ID}`)
+  await page.getByRole('button', { name: 'Edit' }).click()
+  const dialog = page.getByRole('dialog')
+  expect(await dialog.getByLabel('Tags').inputValue()).toBe('"night run" lr')
+  await dialog.getByLabel('Tags').fill('"night run" best, adam  cosine')
+  await dialog.getByLabel('Notes').fill('## Next\n\n1. lower lr')
+  await dialog.getByRole('button', { name: 'Preview' }).click()
+  await dialog.getByRole('heading', { name: 'Next' }).waitFor()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('region', { name: 'Notes' }).getByRole('heading', { name: 'Next' }).waitFor()
+  const { body } = await app.call('GET', `/api/batches/${ID}`, { token: ada.token })
+  expect([body.tags, body.notes]).toEqual([['night run', 'best', 'adam', 'cosine'], '## Next\n\n1. lower lr'])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test.each([
+  ['a b,c', ['a', 'b', 'c']],
+  [' a ,, a ', ['a']],
+  ['"a b" c', ['a b', 'c']],
+  ['', []],
+  ['"" x', ['x']],
+])('tags of %s', (text, tags) => {
+  expect(tagsIn(text)).toEqual(tags)
+  expect(tagsIn(tagsText(tags))).toEqual(tags)
+})
