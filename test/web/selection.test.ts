@@ -168,7 +168,8 @@ describe('jobs of a batch', () => {
   test('are exported with the values as reported; what a spreadsheet would run is text', () =>
     onPage(`/b/${BATCH}/jobs?sel=${encodeURIComponent('["job-3","job-2"]')}`, async (page) => {
       const download = page.waitForEvent('download')
-      await bar(page).getByRole('button', { name: 'Export CSV' }).click()
+      await bar(page).getByRole('button', { name: 'Export' }).click()
+      await page.getByRole('menuitem', { name: 'CSV file' }).click()
       const file = await download
       expect(file.suggestedFilename()).toBe(`${BATCH}-jobs.csv`)
       const [head, ...rows] = (await readFile(await file.path(), 'utf8')).trim().split('\r\n')

@@ -1,3 +1,5 @@
+import type { Cell } from './table-text.ts'
+
 /** Hands a file to the browser's downloads; characters that file systems refuse become underscores. */
 export function saveFile(name: string, blob: Blob): void {
   const link = document.createElement('a')
@@ -6,8 +8,6 @@ export function saveFile(name: string, blob: Blob): void {
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }
-
-type Cell = string | number | null | undefined
 
 /** One cell: what a spreadsheet would run as a formula gets a leading apostrophe, plain numbers do not. */
 const cell = (value: Cell): string => {

@@ -6,6 +6,7 @@ import type { Focus } from '../lib/live/focus.ts'
 import { number } from '../lib/words.ts'
 import type { Axis } from '../pages/compare/axes.ts'
 import { Button } from '../ui/controls.tsx'
+import { ExportTable } from '../ui/export-table.tsx'
 import { StatusBadge } from '../ui/status.tsx'
 import { Table } from '../ui/table.tsx'
 
@@ -55,15 +56,31 @@ export function SweepTable(props: {
           </tr>
         ))}
       </Table>
-      {rows.length > FIRST && (
-        <Button look="quiet" className="self-start" onClick={() => setAll(!all)}>
-          {all
-            ? `Show the best ${FIRST}`
-            : rows.length > MOST
-              ? `Show the best ${MOST} of ${rows.length}`
-              : `Show all ${rows.length}`}
-        </Button>
-      )}
+      <div className="flex flex-wrap gap-2">
+        <ExportTable
+          name={`${batchId}-sweep`}
+          rows={() => [
+            ['job', 'status', ...axes.map((axis) => axis.title)],
+            ...[...rows].reverse().map((row) => [
+              row.job.id,
+              row.job.status,
+              ...axes.map((axis) => {
+                const value = axis.at(row)
+                return value === undefined || axis.words === null ? value : axis.words[value]
+              }),
+            ]),
+          ]}
+        />
+        {rows.length > FIRST && (
+          <Button look="quiet" className="self-start" onClick={() => setAll(!all)}>
+            {all
+              ? `Show the best ${FIRST}`
+              : rows.length > MOST
+                ? `Show the best ${MOST} of ${rows.length}`
+                : `Show all ${rows.length}`}
+          </Button>
+        )}
+      </div>
     </div>
   )
 }

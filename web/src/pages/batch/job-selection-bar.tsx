@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router'
-import { ChartLine, Download, Waypoints } from 'lucide-react'
+import { ChartLine, Waypoints } from 'lucide-react'
 import type { Job } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
-import { saveCsvFile } from '../../lib/save-file.ts'
 import { inAddress } from '../../lib/selection.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
+import { ExportTable } from '../../ui/export-table.tsx'
 import { columnsOf } from './job-columns.ts'
 
 /** More curves than these are capped as on any chart. */
@@ -52,9 +52,7 @@ export function JobSelectionBar(props: {
           <Waypoints className="size-3.5" aria-hidden="true" /> Open as sweep
         </Link>
       )}
-      <Button onClick={() => saveCsvFile(`${batchId}-jobs`, rowsOf(jobs))}>
-        <Download className="size-3.5" aria-hidden="true" /> Export CSV
-      </Button>
+      <ExportTable name={`${batchId}-jobs`} rows={() => rowsOf(jobs)} />
       <Copy text={ids.join('\n')} label="Copy job ids" />
       <Button look="quiet" onClick={props.onClear}>
         Clear

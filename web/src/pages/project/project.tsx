@@ -16,6 +16,7 @@ import { OpenLater } from '../../ui/open-later.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { audiencesFor } from '../../ui/save-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
+import { batchRows } from './batch-rows.ts'
 import { BatchTable } from './batch-table.tsx'
 import { QueryField } from './query-field.tsx'
 import { SelectionBar } from './selection-bar.tsx'
@@ -177,7 +178,14 @@ export function ProjectPage() {
           onSelect={setSelected}
         />
       )}
-      {selected.size > 0 && <SelectionBar ids={[...selected]} onDone={() => setSelected(new Set())} />}
+      {selected.size > 0 && (
+        <SelectionBar
+          ids={[...selected]}
+          rows={() => batchRows(columns, [...selected], list.fields)}
+          fileName={`${slug}-batches`}
+          onDone={() => setSelected(new Set())}
+        />
+      )}
     </div>
   )
 }

@@ -7,11 +7,13 @@ import type { Batch } from '../../lib/api/types.ts'
 import { deleteWithUndo } from '../../lib/delete-batches.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
+import type { Cell } from '../../lib/table-text.ts'
 import { tagsIn } from '../../lib/tags.ts'
 import { some } from '../../lib/words.ts'
 import { Button, buttonLook, Field } from '../../ui/controls.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
+import { ExportTable } from '../../ui/export-table.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 
@@ -19,7 +21,15 @@ const AT_ONCE = 6
 const MAX_DELETED = 500
 
 /** What can be done to the batches that are ticked. */
-export function SelectionBar({ ids, onDone }: { ids: readonly string[]; onDone: () => void }) {
+export function SelectionBar(props: {
+  ids: readonly string[]
+  /** Head and rows of the selected batches, with the columns of the table. */
+  rows: () => Cell[][]
+  /** Of an exported file, without its extension. */
+  fileName: string
+  onDone: () => void
+}) {
+  const { ids, rows, fileName, onDone } = props
   const [open, setOpen] = useState<'tag' | 'share' | null>(null)
   const able = (right: 'delete' | 'edit' | 'share'): string[] =>
     ids.filter((id) => batchStore.get(id)?.can?.[right])
@@ -38,6 +48,7 @@ export function SelectionBar({ ids, onDone }: { ids: readonly string[]; onDone: 
       <Button disabled={taggable.length === 0} onClick={() => setOpen('tag')}>
         Tag{of(taggable)}
       </Button>
+      <ExportTable name={fileName} rows={rows} />
       <Button
         disabled={shareable.length === 0}
         title={shareable.length === 0 ? 'None of them is yours to share' : ''}

@@ -1,0 +1,40 @@
+import { marked } from 'marked'
+import { expect, test } from 'vitest'
+import { latexOf, markdownOf } from '../../web/src/lib/table-text.ts'
+
+const ROWS = [
+  ['id', 'lr', 'note|s'],
+  ['a_1', 0.5, 'x|y'],
+  ['b&2', '1e-3', 'two\nlines'],
+  ['c', null, '50% ~ $5 {x} #1 a\\b ^ "q"'],
+]
+
+test('a table as Markdown reads back as the same cells', () => {
+  const text = markdownOf(ROWS)
+  const [table] = marked.lexer(text)
+  if (table?.type !== 'table') throw new Error(text)
+  const cells = (row: { text: string }[]) => row.map((cell) => cell.text)
+  expect(cells(table.header)).toEqual(['id', 'lr', 'note|s'])
+  expect(table.align).toEqual(['left', 'right', 'left'])
+  expect(table.rows.map(cells)).toEqual([
+    ['a_1', '0.5', 'x|y'],
+    ['b&2', '1e-3', 'two lines'],
+    ['c', '', '50% ~ $5 {x} #1 a\\b ^ "q"'],
+  ])
+})
+
+test('a table as LaTeX has every special character escaped', () => {
+  expect(latexOf(ROWS).split('\n')).toEqual([
+    '% \\usepackage{booktabs}',
+    '\\begin{tabular}{lrl}',
+    '  \\toprule',
+    '  id & lr & note\\textbar{}s \\\\',
+    '  \\midrule',
+    '  a\\_1 & 0.5 & x\\textbar{}y \\\\',
+    '  b\\&2 & 1e-3 & two lines \\\\',
+    '  c &  & 50\\% \\textasciitilde{} \\$5 \\{x\\} \\#1 a\\textbackslash{}b \\textasciicircum{} \\textquotedbl{}q\\textquotedbl{} \\\\',
+    '  \\bottomrule',
+    '\\end{tabular}',
+    '',
+  ])
+})
