@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { randomFrom } from '../../src/domain/random.ts'
 import { openStage, type Stage } from '../http/stage.ts'
 import { makeEvent, type TestEvent } from '../ingest/sending.ts'
-import { patienceMs, propertyBounds } from '../kit/effort.ts'
+import { assertProperty, patienceMs, propertyBounds } from '../kit/effort.ts'
 import { path, reader } from './story.ts'
 
 // Attempts are a function of the set of events (contract §1 "Order").
@@ -54,7 +54,7 @@ describe('any order and any repetition of the events', () => {
   test(
     'give the same attempts with the same points, as a plain model has them',
     async () => {
-      await fc.assert(
+      await assertProperty(
         fc.asyncProperty(
           fc.uniqueArray(event, { minLength: 1, maxLength: 30, selector: (e) => e.event_id.slice(0, 28) }),
           fc.nat(),

@@ -15,7 +15,7 @@ export interface Named {
 
 /** What shows no stored data, or is of this process or moment alone. */
 const NOT_DATA =
-  /^\/(?!api\/)|^\/api\/(openapi\.json|docs|docs\.css|sse|oauth|agents|auth\/identities|notifications|mail|unsubscribe)/
+  /^\/(?!api\/)|^\/api\/(openapi\.json|docs|docs\.css|sse|oauth|agents|auth\/identities|notifications|mail|unsubscribe|views)/
 /** What the purge is about. */
 const LOG_LINES = /\/log-lines$/
 
@@ -28,6 +28,7 @@ function pathsOf(url: string, named: Named): string[] {
   }
   if (url.startsWith('/api/rules/:id')) return [url.replace(':id', named.rule)]
   if (url.startsWith('/api/projects/:slug')) return [url.replace(':slug', named.slug)]
+  if (url === '/api/jobs/metrics') return [`${url}?job_keys=${named.jobKeys.join(',')}&key=train_loss`]
   if (url.startsWith('/api/jobs/metrics/')) {
     const query = url.endsWith('/groups') ? 'group_by=batch' : 'clip=0.05'
     return [`${url}?job_keys=${named.jobKeys.join(',')}&key=train_loss&${query}`]

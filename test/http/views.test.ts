@@ -79,7 +79,10 @@ describe('a saved view', () => {
     expect((await change(stage.owner, second.body.id, { audience: 'default' })).status).toBe(200)
     const audienceOf = async (id: string) =>
       (await stage.get(`/api/views/${id}`, stage.viewer.token)).body.audience
-    expect([await audienceOf(first.body.id), await audienceOf(second.body.id)]).toEqual(['project', 'default'])
+    expect([await audienceOf(first.body.id), await audienceOf(second.body.id)]).toEqual([
+      'project',
+      'default',
+    ])
     const both = await Promise.all([
       change(stage.owner, first.body.id, { audience: 'default' }),
       save(stage.owner, { title: 'D3', path, audience: 'default' }),

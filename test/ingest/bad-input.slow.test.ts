@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { patienceMs, propertyBounds } from '../kit/effort.ts'
+import { assertProperty, patienceMs, propertyBounds } from '../kit/effort.ts'
 import { type Door, openDoor } from './sending.ts'
 
 // Valid events, mutated: each is stored unchanged or refused with a 4xx (never 5xx), and
@@ -188,7 +188,7 @@ test(
   async () => {
     let stored = 0
     let refused = 0
-    await fc.assert(
+    await assertProperty(
       fc.asyncProperty(
         fc.array(mutant, { minLength: 1, maxLength: 30 }),
         fc.constantFrom('one by one', 'in an array', 'both'),
@@ -249,7 +249,7 @@ test(
 test(
   'bodies that are no events are refused, with any content',
   async () => {
-    await fc.assert(
+    await assertProperty(
       fc.asyncProperty(
         fc.oneof(
           fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EventType } from '../../src/domain/events/index.ts'
 import { randomFrom } from '../../src/domain/random.ts'
 import type { TestApp } from '../kit/app.ts'
-import { patienceMs, propertyBounds } from '../kit/effort.ts'
+import { assertProperty, patienceMs, propertyBounds } from '../kit/effort.ts'
 import { type Door, makeEvent, openDoor, openSecond, type TestEvent } from './sending.ts'
 import { summariesOf } from './summary.ts'
 
@@ -180,7 +180,7 @@ let run = 0
 test(
   'any order, grouping and repetition, through two servers at once, ends in the same rows',
   async () => {
-    await fc.assert(
+    await assertProperty(
       fc.asyncProperty(
         fc.uniqueArray(anyEvent, { minLength: 1, maxLength: 40, selector: (e) => e.event_id.slice(0, 28) }),
         travel,

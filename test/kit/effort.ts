@@ -1,3 +1,5 @@
+import fc from 'fast-check'
+
 /**
  * How long the tests that draw by chance go on, and from which seed. The only environment the tests read:
  * SVC_TEST_RUNS (cases a property is tried on), SVC_TEST_KILLS (rounds of the kill test), SVC_TEST_CUTS (cuts of
@@ -45,6 +47,25 @@ export function propertyBounds(what: string, normal: { runs: number; seconds: nu
     interruptAfterTimeLimit: normal.seconds * 1000,
     markInterruptAsFailure: false,
   }
+}
+
+/**
+ * `fc.assert` that waits for the case that the time limit cut off: fast-check leaves it running, beside the tests that
+ * follow, and forgets its outcome.
+ */
+export async function assertProperty<Ts>(
+  property: fc.IAsyncProperty<Ts>,
+  bounds: ReturnType<typeof propertyBounds>,
+): Promise<void> {
+  const run = property.run.bind(property)
+  let last: ReturnType<typeof run> = Promise.resolve(null)
+  property.run = (value) => {
+    last = run(value)
+    return last
+  }
+  await fc.assert(property, bounds)
+  const failure = await last
+  if (failure !== null && !fc.PreconditionFailure.isFailure(failure)) throw failure.error
 }
 
 /** Time for a whole test of this kind, in milliseconds: bounded, unless more was asked for. */

@@ -4,7 +4,7 @@ import { readSeries, readTimedSeries, type SeriesQuery } from '../../src/domain/
 import { createWriter } from '../../src/stream/commit.ts'
 import { createPacker } from '../../src/workers/pack.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
-import { patienceMs, propertyBounds } from '../kit/effort.ts'
+import { assertProperty, patienceMs, propertyBounds } from '../kit/effort.ts'
 
 let door: Door
 beforeAll(async () => {
@@ -58,7 +58,7 @@ test(
   async () => {
     const packer = createPacker({ sql: door.sql, writer: createWriter(door.sql), sizes: SMALL, againMs: 0 })
     let packed = 0
-    await fc.assert(
+    await assertProperty(
       fc.asyncProperty(
         fc.array(command, { minLength: 3, maxLength: 14 }),
         fc.boolean(),

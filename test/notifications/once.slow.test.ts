@@ -7,7 +7,7 @@ import { type Door, makeEvent, type TestEvent } from '../ingest/sending.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'
 import { freshDatabase } from '../kit/database.ts'
-import { patienceMs, propertyBounds } from '../kit/effort.ts'
+import { assertProperty, patienceMs, propertyBounds } from '../kit/effort.ts'
 import { createClient } from '../kit/http.ts'
 import { ANY_MAIL, type Mailbox, mailSent, openMailbox, Refusal, subjects } from './mailbox.ts'
 
@@ -150,7 +150,7 @@ test(
     }
     // When time runs out, the case under way is left to itself; the next test is not to meet it.
     let last: Promise<void> = Promise.resolve()
-    await fc.assert(
+    await assertProperty(
       fc.asyncProperty(
         fc.array(value, { minLength: 1, maxLength: 12 }),
         fc.infiniteStream(fc.nat()),
