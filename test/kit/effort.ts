@@ -63,7 +63,11 @@ export async function assertProperty<Ts>(
     last = run(value)
     return last
   }
-  await fc.assert(property, bounds)
+  try {
+    await fc.assert(property, bounds)
+  } finally {
+    await last
+  }
   const failure = await last
   if (failure !== null && !fc.PreconditionFailure.isFailure(failure)) throw failure.error
 }
