@@ -38,11 +38,13 @@ const ATTACKS = [
   '<iframe srcdoc="<script>parent.hacked = 1</script>"></iframe>',
   '<form action="https://example.org"><input name=password></form>',
   '<svg><animate onbegin="window.hacked = 1" /></svg>',
+  '![pixel](https://example.org/"onload=window.hacked=1.png)',
+  '![<b onclick=window.hacked=1>](javascript:window.hacked=1)',
 ]
 
 test('notes are shown as Markdown; nothing in them acts', async () => {
   const notes = [
-    '# Why\n\nlr **too high**, see [the paper](https://example.org/p)\n\n- one\n- two\n\n`x = 1`\n\n|a|b|\n|-|-|\n|1|2|',
+    '# Why\n\nlr **too high**, see [the paper](https://example.org/p)\n\n- one\n- [x] two\n\n`x = 1`\n\n|a|b|\n|-|-|\n|1|2|',
     ...ATTACKS,
   ].join('\n\n')
   await app.call('PATCH', `/api/batches/${ID}`, { token: ada.token, body: { notes } })
@@ -50,12 +52,16 @@ test('notes are shown as Markdown; nothing in them acts', async () => {
   await page.goto(`/b/${ID}`)
   const shown = page.getByRole('region', { name: 'Notes' })
   await shown.getByRole('heading', { name: 'Why' }).waitFor()
-  expect(await shown.getByRole('listitem').allInnerTexts()).toEqual(['one', 'two'])
+  expect(await shown.getByRole('listitem').allInnerTexts()).toEqual(['one', '☑ two'])
   expect(await shown.getByRole('cell').allInnerTexts()).toEqual(['1', '2'])
   expect(await shown.locator('strong').innerText()).toBe('too high')
   const link = shown.getByRole('link', { name: 'the paper' })
   expect(await link.getAttribute('rel')).toBe('noopener noreferrer nofollow')
-  expect(await shown.locator('script, img, iframe, form, svg, [onclick], [style]').count()).toBe(0)
+  // HTML is text, as it was typed.
+  await shown.getByText(ATTACKS[0] ?? '').waitFor()
+  expect(
+    await shown.locator('script, img, iframe, form, input, svg, [onclick], [onload], [style]').count(),
+  ).toBe(0)
   expect(await shown.locator('a[href^="javascript"]').count()).toBe(0)
   expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined()
   expect(await seriousFindings(page)).toEqual([])

@@ -56,7 +56,7 @@ export function QueryField({
     }
   }
   return (
-    <div className="relative min-w-0 max-w-[32rem] flex-1 max-sm:order-last max-sm:max-w-none max-sm:basis-full">
+    <div className="relative min-w-48 max-w-[32rem] flex-1 max-sm:order-last max-sm:max-w-none max-sm:basis-full">
       <input
         data-search
         type="search"
