@@ -1,14 +1,14 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useRef, useState } from 'react'
+import { useState } from 'react'
+import { fetchBatches } from '../../lib/api/batches.ts'
 import { createToken } from '../../lib/api/identity.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { firstRunCommand, installCommand } from '../../lib/install-command.ts'
 import { links } from '../../lib/links.ts'
-import { batchStore } from '../../lib/live/batches.ts'
 import { useChannel } from '../../lib/live/stream.ts'
-import { projectsQuery, reporterWheelQuery } from '../../lib/queries.ts'
+import { projectsQuery, reporterWheelQuery, useMe } from '../../lib/queries.ts'
 import { invalidateQueries } from '../../lib/query-client.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Code, Copy } from '../../ui/copy.tsx'
@@ -17,27 +17,40 @@ import { pythonSnippet, shellSnippet } from './snippets.ts'
 
 const KINDS = { line: 'First run in one line', python: 'Python', curl: 'Shell with curl' }
 
+/** How far the clocks of the database and of the service may differ. */
+const CLOCKS_APART_MS = 60_000
+
 /** From nothing to the first curve: a token, a script, and the page moves by itself. */
 export function Connect() {
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const opened = useRef(Date.now())
+  const me = useMe()
   const [kind, setKind] = useState<keyof typeof KINDS>('line')
   const wheel = useQuery(reporterWheelQuery).data
   const make = useMutation({
-    mutationFn: () =>
-      createToken({ name: `script of ${new Date().toLocaleDateString('en-GB')}`, scope: 'reporter' }),
+    mutationFn: async () => {
+      const running = await fetchBatches({ status: ['running'] }, { limit: 500 })
+      const token = await createToken({
+        name: `script of ${new Date().toLocaleDateString('en-GB')}`,
+        scope: 'reporter',
+      })
+      return { ...token, running: new Set(running.items.map((batch) => batch.id)) }
+    },
     onSuccess: () => queries.invalidateQueries({ queryKey: ['tokens'] }),
   })
-  // The rail follows the dashboard as well; here the first batch that is new moves the page.
+  // The first batch of mine that reports since the token was made. Both times are of the service's side, since a script may
+  // send runs of long ago. Whether the page knows the batch says nothing: the rail may have read it before this message came.
   useChannel('dashboard', ({ batches }) => {
+    if (make.data === undefined) return
+    const { created_at: since, running } = make.data
     const fresh = (batches as Batch[]).find(
-      (batch) =>
-        batchStore.get(batch.id)?.can === undefined &&
-        // By receipt: a script may send runs of long ago. The reader's clock may be a few minutes off.
-        Date.parse(batch.last_received_at ?? batch.last_seen_at) > opened.current - 600_000,
+      ({ id, owner, last_received_at: at }) =>
+        owner?.id === me?.id &&
+        !running.has(id) &&
+        at !== null &&
+        Date.parse(at) > Date.parse(since) - CLOCKS_APART_MS,
     )
-    if (fresh === undefined || make.data === undefined) return
+    if (fresh === undefined) return
     void invalidateQueries({ queryKey: projectsQuery.queryKey })
     void navigate(links.batch(fresh.id))
   })
