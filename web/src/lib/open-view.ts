@@ -6,6 +6,3 @@ export function openView({ path, colors }: Pick<SavedView, 'path' | 'colors'>): 
   takeColours(colors)
   return { href: path }
 }
-
-/** The path and query of the page that is shown. */
-export const shownPath = (): string => location.pathname + location.search
