@@ -31,6 +31,7 @@ import { buttonLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { ErrorBoundary } from './error-boundary.tsx'
 import { RequireAdmin } from './require-admin.tsx'
+import { only, signedIn, signedOut } from './route-guards.ts'
 import { Shell } from './shell.tsx'
 
 /** Every page is a chunk of its own, loaded when the pointer is on a link to it; if that fails, `ErrorBoundary` is shown. */
@@ -51,31 +52,6 @@ const root = createRootRoute({
   ),
   errorComponent: ErrorBoundary,
 })
-
-/**
- * What a page reads of its address is what `read` took from it, and nothing else: the router lays it over what stood
- * there, so what was refused is laid over too.
- */
-const only =
-  <T extends object>(read: (given: Record<string, unknown>) => T) =>
-  (given: Record<string, unknown>): T => ({
-    ...Object.fromEntries(Object.keys(given).map((name) => [name, undefined])),
-    ...read(given),
-  })
-
-/** Pages that are about oneself need somebody. */
-const signedIn = async ({ location }: { location: { href: string } }) => {
-  const me = await queryClient.ensureQueryData(meQuery)
-  if (me === null) throw redirect({ to: '/sign-in', search: readReturn({ return_to: location.href }) })
-}
-
-/** Signed-in users are sent on, unless there is an error to read. */
-const signedOut = async ({ search }: { search: { return_to?: string; error?: string } }) => {
-  if (search.error !== undefined) return
-  const me = await queryClient.ensureQueryData(meQuery).catch(() => null)
-  if (me !== null)
-    throw search.return_to === undefined ? redirect(links.home()) : redirect({ href: search.return_to })
-}
 
 const home = createRoute({
   getParentRoute: () => root,
