@@ -12,14 +12,7 @@ import { readChartSearch } from '../lib/charts/search.ts'
 import { readCompareSearch } from '../lib/compare-search.ts'
 import { links } from '../lib/links.ts'
 import { readLogSearch } from '../lib/log-search.ts'
-import {
-  batchQuery,
-  fieldsQuery,
-  jobsQuery,
-  meQuery,
-  projectQuery,
-  projectViewsQuery,
-} from '../lib/queries.ts'
+import { batchQuery, fieldsQuery, jobsQuery, projectQuery, projectViewsQuery } from '../lib/queries.ts'
 import { queryClient } from '../lib/query-client.ts'
 import { readSweepSearch } from '../lib/sweep-search.ts'
 import { readTableSearch } from '../lib/table-search.ts'
