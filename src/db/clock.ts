@@ -11,7 +11,7 @@ const EVERY_MS = 60_000
 const MAX_ROUND_TRIP_MS = 1_000
 
 /**
- * All servers of one database judge silence by one clock: the database's. It is asked at the start and every minute.
+ * All servers of one database judge silence by one clock: the database's. It is read at the start and every minute.
  * @throws what the database throws at the start; later it goes on with what it knows
  */
 export async function followDatabaseClock(sql: Sql): Promise<DatabaseClock> {

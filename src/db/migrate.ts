@@ -105,7 +105,7 @@ function concurrentIndex(script: string): string | undefined {
 }
 const CONCURRENT_INDEX = /^create\s+(?:unique\s+)?index\s+concurrently\s+if\s+not\s+exists\s+(\w+)\s[^;]*;?$/i
 
-/** The same migration within a transaction, for a database that nobody uses yet. */
+/** The same migration within a transaction, for a database that is not in use yet. */
 export const withoutConcurrency = (script: string): string =>
   concurrentIndex(script) === undefined ? script : script.replace(/\bindex\s+concurrently\b/i, 'index')
 

@@ -10,7 +10,7 @@ export interface SqlFragment {
   values: string[]
 }
 
-/** The words around a parameter that stands alone. */
+/** The text around a single parameter. */
 const PARAMETER = Object.assign(['', ''], { raw: ['', ''] })
 
 /** Fragments may be put into others. */

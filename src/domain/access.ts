@@ -10,7 +10,7 @@ import { isStorable } from './storable-text.ts'
  */
 
 export type Visibility = 'private' | 'public'
-/** What somebody is in one project; null: nothing. Administrators are above roles. */
+/** A user's role in one project; null: none. Administrators do not need one. */
 export type Role = 'owner' | 'member' | 'viewer' | null
 
 export type Right =
@@ -90,7 +90,7 @@ export function userMay(
   project: ProjectFacts,
   batchOwnerId?: string,
 ): boolean {
-  return relationsOf(who, project, batchOwnerId).some((standing) => TABLE[right].includes(standing))
+  return relationsOf(who, project, batchOwnerId).some((relation) => TABLE[right].includes(relation))
 }
 
 /** May this caller do that, with the credential it came with? */
@@ -118,13 +118,13 @@ export function batchCan(
   may: (right: Right) => boolean,
   batch: { status: string; deleted: boolean },
 ): BatchCan {
-  const stands = !batch.deleted
+  const exists = !batch.deleted
   return {
-    stop: stands && isOpen(batch) && may('stop'),
-    rerun: stands && may('rerun'),
-    delete: stands && may('delete'),
-    share: stands && may('share'),
-    edit: stands && may('edit'),
+    stop: exists && isOpen(batch) && may('stop'),
+    rerun: exists && may('rerun'),
+    delete: exists && may('delete'),
+    share: exists && may('share'),
+    edit: exists && may('edit'),
   }
 }
 
@@ -205,8 +205,8 @@ export interface BatchAccess {
 
 /**
  * The batch, as far as the caller sees it.
- * @param options.deleted also a soft-deleted batch (for restoring it); a purged one is gone for everybody
- * @param options.polling the stop flag is asked for: reporter and agent tokens may, as their user
+ * @param options.deleted also a soft-deleted batch (for restoring it); a purged one is not visible to anyone
+ * @param options.polling the caller reads the stop flag: reporter and agent tokens may do so, as their user
  * @throws Problem batch_not_found, the same whether it does not exist or is not visible; forbidden for tokens that
  * read nothing
  */
@@ -320,7 +320,7 @@ export async function visibleProjectKeys(db: Db, caller: Caller, slugs: string[]
 
 /**
  * The ids of the people of exactly these ids or addresses. An address counts for callers who may know it: its owner,
- * administrators, and those who share a project with its owner. Names do not count: anybody may take any.
+ * administrators, and those who share a project with its owner. Names do not count, because they are not unique.
  */
 export async function ownersNamed(db: Db, caller: Caller, words: string[]): Promise<string[]> {
   const userId = userIdOf(caller)

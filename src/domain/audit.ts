@@ -6,7 +6,7 @@ import { type Fields, instant, json, nullable, own, serial, text, type ViewOf } 
 import { recordViewsOf } from './record-view.ts'
 import { isUuid } from './uuid.ts'
 
-/** What is written down so that somebody can answer for it later. `subject` names its kind: `user:<id>`. */
+/** An entry of the audit log. `subject` begins with its kind: `user:<id>`. */
 export interface AuditEntry {
   action:
     | 'user.registered'
@@ -66,7 +66,7 @@ export interface AuditEntry {
   detail?: Record<string, unknown>
 }
 
-/** Writes an entry in the transaction of the deed itself, so that neither stands without the other. */
+/** Writes an entry in the transaction of the action, so that neither is stored without the other. */
 export const recordAudit = (tx: Tx, actor: Actor, entry: AuditEntry, now: Date): Promise<void> =>
   recordAudits(tx, actor, [entry], now)
 
@@ -93,7 +93,7 @@ export const auditFields = {
   at: { type: instant, column: 'at', public: 'hidden' },
   actor: {
     type: nullable(own(z.object({ id: z.string(), name: z.string() }))),
-    means: 'Null once the account is gone, for an operator, and for a sign-in that failed',
+    means: 'Null once the account was deleted, for an operator, and for a sign-in that failed',
     public: 'hidden',
   },
   via: {
@@ -126,7 +126,7 @@ export const auditFields = {
 /** An entry on the wire. */
 export type AuditRecord = ViewOf<typeof auditFields>
 
-/** Stands for a command that only the owner of its batch may read: it may carry a secret. */
+/** Replaces a command that only the owner of its batch may read: it may contain a secret. */
 export const REDACTED = '[redacted]'
 
 /** Which entries: all that meet every condition given. */

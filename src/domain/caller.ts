@@ -38,7 +38,7 @@ export interface Operator {
   kind: 'operator'
 }
 
-/** Somebody at the door, before or while signing in; `user` is whose account it is about, once that is proved. */
+/** A caller before or during a sign-in; `user` is the account that they sign in to, once that is proved. */
 export interface Visitor {
   kind: 'visitor'
   address: string

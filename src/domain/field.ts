@@ -34,7 +34,7 @@ export interface Field<Value = unknown> {
   public: Exposure
   /** A column of the entity's own table, if the field is that column; without it view.ts makes the value. */
   column?: string
-  /** The part of a row that is left unread where nobody asks for it. */
+  /** The part of a row that is read only if the caller asks for it. */
   part?: string
   /** The event whose data has the field, under the same name; a value that is not accepted is left out. */
   sent?: { by: 'job_start' | 'job_done'; accepts: (value: unknown) => boolean; otherwise?: Value }

@@ -101,7 +101,7 @@ export async function viewsOfJobs(
     estimated ? rows.flatMap((row) => (row.status === 'running' ? row.batch_key : [])) : [],
   )
   const etas: Map<number, BatchEtas> = running.size === 0 ? new Map() : await etaOf(db, [...running], clock)
-  // With fewer fields no other is asked for.
+  // With fewer fields no other one was requested.
   const viewOf = fields === undefined ? jobView : (jobViewOf(fields) as typeof jobView)
   return rows.map((row) =>
     viewOf(row, clock, { etaS: etas.get(row.batch_key)?.jobs.get(row.key)?.etaS ?? null }),

@@ -7,7 +7,7 @@ import type { Client, Connection } from 'pg'
 
 /** Rows travel in blocks of about this size, however small they are. */
 const BLOCK_BYTES = 256 * 1024
-/** Blocks that may wait for the writer; beyond that the server is asked to pause. */
+/** Blocks that may wait for the writer; beyond that the server has to pause. */
 const MAX_BLOCKS = 4
 
 /** What `pg` gives a query to do; the parts that COPY needs. */

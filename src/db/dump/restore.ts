@@ -181,7 +181,7 @@ async function settle(
   header: DumpHeader,
   { was, now }: { was: ReadonlyMap<string, number>; now: Date },
 ): Promise<void> {
-  // Beyond what either database gave out, so that no number ever stands for two rows.
+  // Beyond what either database gave out, so that no number ever identifies two rows.
   const saved = new Map(header.sequences.map(({ name, last }) => [name, last]))
   for (const name of new Set([...saved.keys(), ...was.keys()]))
     await client.query(

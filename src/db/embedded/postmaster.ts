@@ -29,7 +29,7 @@ export function inspectPostmaster(data: string): PostmasterState {
   return isPostmaster(pid, data) ? { state: 'running', pid, port } : { state: 'stale', text }
 }
 
-/** Pids are used again: only a process named postgres that stands in this data folder is this cluster's. */
+/** Pids are used again: only a process named postgres whose working directory is this data folder belongs to this cluster. */
 function isPostmaster(pid: number, data: string): boolean {
   const found = findProcess(pid)
   if (!found) return false
@@ -39,7 +39,7 @@ function isPostmaster(pid: number, data: string): boolean {
 }
 
 /**
- * Removes a postmaster.pid that was found stale. PostgreSQL does that itself when the process is gone, but refuses to
+ * Removes a postmaster.pid that was found stale. PostgreSQL does that itself when the process no longer exists, but refuses to
  * start when it is a zombie or the pid now belongs to another process of the same user. By renaming and looking
  * again, so that a file which another start wrote meanwhile is put back.
  */
@@ -75,7 +75,7 @@ export function killOrphans(data: string) {
 }
 
 /**
- * Stops the postmaster and waits until it is gone: fast (sessions end, everything is written), then immediate (as
+ * Stops the postmaster and waits until it has ended: fast (sessions end, everything is written), then immediate (as
  * after a crash, nothing acknowledged is lost), then by force. `patienceMs` is for the first step.
  */
 export async function stopPostmaster(data: string, patienceMs: number): Promise<void> {

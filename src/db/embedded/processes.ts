@@ -13,7 +13,7 @@ export interface RunningProcess {
 
 /**
  * Looks a process up; null when there is none. A zombie is none: where PID 1 never reaps (many containers), a dead
- * postmaster stays in the table for good, and `kill(pid, 0)`, which is all that pg_ctl asks, calls it alive.
+ * postmaster stays in the process table forever, and `kill(pid, 0)`, which is all that pg_ctl checks, reports it as alive.
  */
 export function findProcess(pid: number): RunningProcess | null {
   if (!Number.isSafeInteger(pid) || pid <= 0) return null
@@ -31,7 +31,7 @@ export function listProcesses(): RunningProcess[] {
     .filter((found) => found !== null)
 }
 
-/** The folder a process stands in; only on Linux, elsewhere and where it cannot be seen null. */
+/** The working directory of a process; null if it cannot be read, and on any system but Linux. */
 export function currentFolder(pid: number): string | null {
   if (process.platform !== 'linux') return null
   const link = `/proc/${pid}/cwd`

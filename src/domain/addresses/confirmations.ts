@@ -167,7 +167,7 @@ export interface PendingMail {
   expiresAt: string
 }
 
-/** Undefined once nothing is to be sent: it was used or ended, or the account is gone, or has another address. */
+/** Undefined once nothing is to be sent: it was used or ended, or the account was deleted or has another address. */
 export async function pendingMail(db: Db, id: string, now: Date): Promise<PendingMail | undefined> {
   const [row] = await db<PendingMail[]>`/* addresses.pending */
     select c.id, c.purpose, c.address, p.slug project, c.expires_at "expiresAt",

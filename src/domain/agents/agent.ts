@@ -29,7 +29,7 @@ export const isOnline = (agent: { lastSeenAt: string; revokedAt: string | null }
 export const isAway = (agent: { lastSeenAt: string; revokedAt: string | null }, clock: Clock): boolean =>
   agent.revokedAt === null && !isOnline(agent, clock.now) && canEvaluate(ONLINE_MS / 60_000, clock)
 
-/** From when on a sign of life counts, and a pending command stands. */
+/** Since when a sign of life counts and a pending command is valid. */
 export const onlineSince = (now: Date): string => new Date(now.getTime() - ONLINE_MS).toISOString()
 export const pendingSince = (now: Date): string => new Date(now.getTime() - EXPIRES_MS).toISOString()
 

@@ -134,7 +134,7 @@ export async function acknowledge(
 }
 
 export interface Ending {
-  /** Null when nobody can know it any more. */
+  /** Null if it can no longer be found out. */
   exitCode: number | null
   failureReason?: string | undefined
   outputTail?: string | undefined

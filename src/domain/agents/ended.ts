@@ -5,14 +5,14 @@ import { type Closing, closeBatches, type Process } from '../batches/index.ts'
 import { fireRules } from '../notifications/index.ts'
 import type { AgentCaller } from './agent.ts'
 
-/** The process that reported a batch is gone, as the agent of its host found. */
+/** The agent of the batch's host found that the process that reported the batch has ended. */
 export interface EndedProcess extends Process {
   batch_id: string
   reason?: string | undefined
 }
 
 /**
- * Running batches whose recorded process is gone are lost at once (contract §10 "Lost"). Only a batch of the agent's owner
+ * Running batches whose recorded process has ended become lost at once (contract §10 "Lost"). Only a batch of the agent's owner
  * that ran on the agent's host counts, and only when all three marks of its process agree; anything else is ignored.
  */
 export async function noteEndedProcesses(

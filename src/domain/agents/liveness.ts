@@ -49,7 +49,7 @@ export interface Pace {
   lastAt: string
 }
 
-/** A batch that is silent for less proves nothing once its process is gone or its host is away: data may be on its way. */
+/** A batch that is silent for less may still be alive although its process has ended or its host is offline: data may be on its way. */
 const SETTLING_MS = 60_000
 /** An epoch that takes so many times as long as usual, and is not merely a slow one, is late. */
 const LATE_FACTOR = 10

@@ -85,7 +85,7 @@ export interface AgentMail {
   at: string
 }
 
-/** Whom to write to about an agent; undefined once the agent or the account is gone. */
+/** Whom to write to about an agent; undefined once the agent or the account was deleted. */
 export async function ownerOfAgent(
   db: Db,
   agentId: string,

@@ -113,7 +113,7 @@ export async function requestRerun(
 /** SHA-256 of a command in UTF-8, in hexadecimal; the reporter's record of a run has the same. */
 export const commandHash = (command: string): string => createHash('sha256').update(command).digest('hex')
 
-/** The recorded command and folder, or what the owner gave in their place; a folder that nobody knows is null. */
+/** The recorded command and folder, or what the owner gave instead; an unknown folder is null. */
 function whatRuns(start: Merged | null, wish: RerunWish): { command: string; cwd: string | null } {
   const recorded = (name: string): string | null => {
     const value = start?.values[`env/${name}`]
@@ -157,7 +157,7 @@ async function environmentFor(
   const { planned, known, wanted, done } = found ?? { planned: null, known: 0, wanted: [], done: [] }
   const missing = Math.max(0, (planned ?? 0) - known)
   if (wanted.length === 0 && missing === 0) throw new Problem('nothing_to_rerun')
-  // Nobody knows the names of jobs that never began: those are told apart by what is done.
+  // The names of jobs that never began are not known, so the process is given the names of those that are done.
   env.SVC_RERUN_JOBS = JSON.stringify(wanted)
   env.SVC_RERUN_DONE = JSON.stringify(done)
   for (const list of [env.SVC_RERUN_JOBS, env.SVC_RERUN_DONE]) {

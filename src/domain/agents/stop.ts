@@ -68,7 +68,7 @@ export async function queueStop(tx: Tx, actor: Known, batchId: string, now: Date
   ]
 }
 
-/** Who asked for the batch to be stopped, and when; nothing where nobody did. */
+/** Who requested the stop of the batch, and when; nothing if no stop was requested. */
 export async function stopRequestOf(
   db: Db,
   batch: { key: number; stopRequested: boolean },

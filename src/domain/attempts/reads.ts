@@ -102,7 +102,7 @@ interface EpochsRow {
 /**
  * Which epochs each attempt reported. The last one's stand in the epochs; for those before it the raw events are
  * looked through that were stored, and happened, before the last start: by the job's own times, so that the block ranges
- * of other times are not opened. What was purged is made good, as far as it goes, by what stands.
+ * of other times are not opened. Purged events are replaced, as far as possible, by what the tables still contain.
  */
 async function epochsOf(
   db: Db,

@@ -113,7 +113,7 @@ export function applyToBatch(
       noteDetails(batch, event.data, rankedStamp)
       // An update of a running batch starts nothing.
       if (event.data.update === true) break
-      // A run that is resumed goes on in another process: that the first one is gone says nothing about it.
+      // A resumed run goes on in another process, so the end of the first process is no sign of its end.
       if (byOwner && isNewestStart(batch.start, rankedStamp)) batch.process = processIn(event.data)
       batch.changed.summary = true
       settle(batch, { outcome: 'running', stamp: incoming.stamp }, null)
@@ -158,7 +158,7 @@ function endingDelivery(data: Record<string, unknown>): Pick<Ending, 'delivery'>
   return { delivery: sender === undefined ? delivery : { ...delivery, sender } }
 }
 
-/** Starts come in any order, and the newest that was applied is the one whose `started_at` stands. */
+/** Starts come in any order, and `started_at` is that of the newest one that was applied. */
 const isNewestStart = (start: Merged | null, rankedStamp: string): boolean =>
   start === null || rankedStamp > (start.stamps?.started_at ?? start.stamp)
 
@@ -239,7 +239,7 @@ export function endedAt({ ending, closing, lastSeenAt }: BatchState): string | n
   return closing === null ? null : lastSeenAt
 }
 
-/** Why it ended; null where nobody said. */
+/** Why it ended; null if no reason was given. */
 export const failureReasonOf = ({ ending, closing }: BatchState): string | null =>
   ending !== null && ending.outcome !== 'running' ? (ending.reason ?? null) : (closing?.reason ?? null)
 

@@ -20,7 +20,7 @@ export interface BatchFilter {
   tag: string[]
   group: string[]
   starred: boolean[]
-  /** Where this is empty: those that are not archived, unless ids are named or the deleted ones are asked for. */
+  /** If empty: those that are not archived, unless the filter names ids or selects deleted ones. */
   archived: boolean[]
   /** Text in the id, name, group, experiment type, command, notes or tags. */
   q: string[]

@@ -84,7 +84,7 @@ export const missingOf = ({
  * The one place that says `complete` (contract §10 "Receipt"): only where every sender counted at its end, all
  * that each produced is stored, nothing was dropped or rejected, and no epoch is missing in a steady row of others. What one sender stored
  * never makes up for what another lost. Uneven steps are no gap: whether an event was lost there, the counts say. Pure.
- * @returns also how many events are still to come; null where nobody counted
+ * @returns also how many events are still to come; null if no sender counted
  */
 export function receiptOf({ over, senders, missingEpochs }: Evidence): {
   state: DeliveryState
@@ -94,7 +94,7 @@ export function receiptOf({ over, senders, missingEpochs }: Evidence): {
   const missing = counted.length === 0 ? null : sum(counted, (one) => missingOf(one) ?? 0)
   if (!over) return { state: 'open', missing }
   const lost = sum(counted, ({ reported }) => (reported?.dropped ?? 0) + (reported?.rejected ?? 0))
-  // A sender's events count as nobody's when an older release of the service or a foreign file delivered them.
+  // Events that came through an older release of the service or from another run's file have no sender.
   const unassigned = sum(senders, ({ named, reported, stored }) => (named || reported ? 0 : stored))
   if (lost > 0 || missingEpochs > 0 || (missing ?? 0) > unassigned) return { state: 'incomplete', missing }
   const whole = senders.length > 0 && senders.every(({ final }) => final) && missing === 0

@@ -23,7 +23,7 @@ export async function requestStop(tx: Tx, actor: Known, id: string, now: Date): 
   if (!isOpen(batch)) throw new Problem('batch_finished')
   const changes: Change[] = []
   if (batch.status === 'lost') {
-    // Nobody is left who could end it.
+    // No process is left that could end it.
     const closing = {
       status: 'stopped',
       at: canonicalInstant(now.toISOString()),
@@ -144,7 +144,7 @@ export async function deleteBatches(
     tx,
     seen.filter((batch) => batch.may('delete')).map((batch) => batch.key),
   )
-  // Again, now that nobody else can delete them.
+  // Again, now that no other transaction can delete them.
   const deletable = (await visibleBatches(tx, actor, wanted)).filter(
     (batch) => permitted.get(batch.id) === true,
   )

@@ -12,7 +12,7 @@ export interface Summary {
   completed: number
   failed: number
   stopped: number
-  /** Over, though nobody said so. */
+  /** Ended without an event that says so. */
   lost: number
   runningJobs: number
   finished24h: number

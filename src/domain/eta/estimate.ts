@@ -348,7 +348,7 @@ function wholeJob(
   }
 }
 
-/** The factor by which the jobs ahead last longer than those so far, as far as a trend stands out of the noise. */
+/** The factor by which the jobs ahead last longer than those so far, as far as the trend is larger than the noise. */
 function trendOf(values: number[], pending: number): number {
   const n = values.length
   if (n < 3) return 1

@@ -34,7 +34,7 @@ export const NO_ETA: ShownEta = { etaS: null, lowS: null, highS: null, etaAt: nu
 const RECENT_EPOCHS = 24
 const MAX_RUNNING = 256
 const MAX_ENDED = 64
-/** Silence after which an estimate stands as it was at the last sign of life. */
+/** After so much silence an estimate stays what it was at the last sign of life. */
 const SILENT_MS = 15 * 60_000
 
 /**

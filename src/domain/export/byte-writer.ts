@@ -13,13 +13,13 @@ export interface ByteWriter {
   wholeNumbers(numbers: Int32Array | Float64Array): void
   /** Appends finite numbers, likewise, as JSON has them. */
   numbers(numbers: Float64Array): void
-  /** Whether what stands is worth sending: then take it before more is appended. */
+  /** Whether the buffer is full enough to send: then take its content before more is appended. */
   readonly full: boolean
   take(): Buffer
 }
 
 const SIZE = 65_536
-/** What may be appended before `full` is asked again. */
+/** How much may be appended between two checks of `full`. */
 export const MAX_APPEND = 8_192
 /** The longest, such as -1.2345678901234567e-300, has 24 characters. */
 export const MAX_NUMBERS = 256

@@ -4,7 +4,7 @@ import { csvCell } from './csv.ts'
 
 /** Times that are kept as text; some megabytes. */
 const MAX_SHARED = 50_000
-/** Characters of a row after its job and key: an epoch, a number, an instant and what stands between them. */
+/** Characters of a row after its job and key: an epoch, a number, an instant and the separators. */
 const MAX_AFTER_PREFIX = 70
 
 /** The full history in long form: one row a point. Yields pieces of CSV. */

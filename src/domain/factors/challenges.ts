@@ -10,7 +10,7 @@ export type ChallengeKind = 'second_factor' | 'passkey_registration' | 'passkey_
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Makes a challenge and forgets some that nobody answered. Only its hash is kept. */
+/** Makes a challenge and deletes some expired ones. Only its hash is stored. */
 export async function makeChallenge(
   tx: Tx,
   kind: ChallengeKind,

@@ -48,7 +48,7 @@ export async function healthOf(db: Db, batchKey: number, clock: Clock): Promise<
       where j.batch_key = ${batchKey} and j.status = 'running' order by j.key`,
     livenessOf(db, [batchKey], clock),
   ])
-  if (batch === undefined) throw new Error('the batch is gone')
+  if (batch === undefined) throw new Error('the batch no longer exists')
   const evaluation = evaluations.get(batchKey)
   const { stalled, idle } = evaluateMarks(
     {

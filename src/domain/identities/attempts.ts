@@ -25,7 +25,7 @@ export interface AttemptSecrets {
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Keeps an attempt, and forgets some that nobody came back from. */
+/** Stores an attempt, and deletes some expired ones. */
 export async function storeAttempt(
   tx: Tx,
   attempt: Attempt,

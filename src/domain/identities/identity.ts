@@ -20,7 +20,7 @@ export interface Identity {
 }
 
 /**
- * Whether somebody may come in by a provider that is limited to these domains; an empty list is no limit. Only an
+ * Whether a user may sign in through a provider that is limited to these domains; an empty list is no limit. Only an
  * address that the provider vouches for counts, and a domain means itself, not what is below it.
  */
 export function isAllowed(claimed: Claimed, domains: readonly string[]): boolean {

@@ -5,7 +5,7 @@ export interface Invitation {
   id: string
   project: { slug: string; displayName: string }
   role: 'member' | 'viewer'
-  /** Null once that account is gone. */
+  /** Null once that account was deleted. */
   invitedBy: { id: string; name: string } | null
   createdAt: string
 }

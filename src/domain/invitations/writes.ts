@@ -26,7 +26,7 @@ export interface Invited {
 
 /**
  * Invites the account to the project, or changes the role of a member or of an invitation. An account whose address is
- * not verified may be anybody's, so it is refused; where nothing can be verified the inviter may vouch for it.
+ * not verified may belong to anyone, so it is refused; if no address can be verified, the inviter may vouch for it.
  * @param options.mailConfigured whether addresses can be verified by mail here
  * @param options.confirmUnverified the inviter says who it is; counts only without a mail server
  * @throws Problem project_not_found, forbidden, user_not_found, already_owner, address_not_verified
@@ -64,7 +64,7 @@ export async function inviteMember(
   if (!account.emailVerified && (options.mailConfigured || !options.confirmUnverified)) {
     const detail = options.mailConfigured
       ? 'The owner of that account has not verified its address yet: ask them to, then invite them again'
-      : 'Nobody can verify addresses here without a mail server: check who owns the account, then send confirm_unverified'
+      : 'Addresses cannot be verified without a mail server: check who owns the account, then send confirm_unverified'
     throw new Problem('address_not_verified', { detail })
   }
   const [row] = await tx<{ id: string; createdAt: string; created: boolean }[]>`/* invitations.create */

@@ -39,7 +39,7 @@ export interface StoredJobRow {
 
 const instant = (text: string | null): string | null => (text === null ? null : canonicalInstant(text))
 
-/** The jobs of these pairs that exist. Their batches are locked, so nobody else changes them. */
+/** The jobs of these pairs that exist. Their batches are locked, so no other transaction changes them. */
 export const jobsForIngest = (tx: Tx, batchIds: string[], jobIds: string[]): Fragment => tx`
     select j.key, j.batch_key, b.id batch_id, j.id, j.status, j.outcome, j.outcome_stamp, j.failure_reason,
       j.start_fields, j.final_fields, p.first_seen_at, p.last_seen_at, p.epochs, p.max_epoch, p.series, p.last_epoch,
@@ -87,7 +87,7 @@ function progressOf(row: StoredJobRow): SeriesProgress {
   })
 }
 
-/** Creates the rows of new jobs and gives each its key. Their batches are locked, so nobody else creates them. */
+/** Creates the rows of new jobs and gives each its key. Their batches are locked, so no other transaction creates them. */
 export async function createJobs(tx: Tx, jobs: JobState[]): Promise<void> {
   const rows = await tx<{ key: number; batch_key: number; id: string }[]>`/* jobs.create */
     with made as (

@@ -42,7 +42,7 @@ export const readJobs = (db: Db, keys: number[]): Promise<JobRow[]> =>
   wideRows(db<JobRow[]>`/* jobs.read_many */
     select ${jobColumns(db)} from jobs j ${jobJoins(db)} where j.key = any (${keys}::bigint[])`)
 
-/** What of a job may be left unread where nobody asks for it: `JobRow` says which of its columns each part is. */
+/** Parts of a job that are read only if the caller asks for them: `JobRow` lists the columns of each part. */
 export const JOB_PARTS = [
   'traceback',
   'batch',

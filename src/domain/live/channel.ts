@@ -16,7 +16,7 @@ export interface Channel {
   /** As it was asked for. */
   name: string
   kind: ChannelKind
-  /** What stands behind the colon: a slug, a batch's id, an agent's id, a share's token; empty without a colon. */
+  /** The part after the colon: a slug, a batch's id, an agent's id, a share's token; empty without a colon. */
   of: string
 }
 

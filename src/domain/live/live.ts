@@ -44,7 +44,7 @@ export interface Live {
 
 /** Streams of one process. Each costs a socket and some kilobytes. */
 const MAX_STREAMS = 10_000
-/** What permits the streams is asked for again so often, and at once after a change of access. */
+/** How often the permissions of a stream are checked again; after a change of access they are checked at once. */
 const POLL_MS = 2_000
 /**
  * No stream is older. It ends and the client comes back with its cursor, which renews the cookie of a page that

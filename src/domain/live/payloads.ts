@@ -37,7 +37,7 @@ export function payloadLoaders(sql: Db, clock: () => Clock): PayloadLoaders<View
   }
 }
 
-/** Changes that are told to nobody, but after which streams may have lost what they rest on (grants.ts). */
+/** Changes that are sent to no client, but after which streams may have lost their permissions (grants.ts). */
 export const ACCESS_CHANGES: ReadonlySet<string> = new Set(['access', 'revoked'])
 
 /** A batch in a message: without `can`, which is another one for each reader. */

@@ -33,5 +33,5 @@ export class EpochGaps {
   }
 }
 
-/** Of one job; what is forgotten is asked for again. */
+/** Of one job; what was evicted is read again. */
 const MAX_GAPS = 64

@@ -65,7 +65,7 @@ const EPOCH_COLUMNS = ['job_key', 'epoch', 'ts', 'db_id', 'vals']
 const EPOCH_BYTES = 70
 const VALUE_BYTES = 12
 
-/** Writes epochs that several events were merged into: they carry their stamps and may replace what stands. */
+/** Writes epochs that several events were merged into: they carry their stamps and may replace stored values. */
 export async function mergeEpochs(tx: Tx, rows: readonly EpochRow[]): Promise<void> {
   const merged = rows.map((r) => ({
     job_key: r.jobKey,

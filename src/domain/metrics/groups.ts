@@ -42,7 +42,7 @@ export interface Group {
 
 /** Buckets of the answer over all groups: a million take about 100 MB of JSON. */
 const MAX_BUCKETS = 1_000_000
-/** What is asked for when nobody says. */
+/** The default. */
 const BUCKETS = 1_000
 
 /**

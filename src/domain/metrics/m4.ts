@@ -91,7 +91,7 @@ export function sample<S extends Steps>(
   }
 }
 
-/** What stands at these positions. A loop: `TypedArray.from` with a function is ten times slower. */
+/** The values at these positions. A loop: `TypedArray.from` with a function is ten times slower. */
 export function pick<A extends Int32Array | Float64Array>(column: A, positions: Uint32Array): A {
   const picked = new (column.constructor as new (length: number) => A)(positions.length)
   for (let i = 0; i < positions.length; i++) picked[i] = column[positions[i] as number] as number

@@ -3,7 +3,7 @@ import { TIMES } from './chunks.ts'
 
 /**
  * Packs epochs into metric_chunks, where charts and exports read them a hundred times faster. Chunks repeat what
- * stands in `epochs`; ingest drops a job's chunks when an epoch that is packed already changes, and they are built
+ * `epochs` contains; ingest drops a job's chunks when an epoch that is packed already changes, and they are built
  * again. All of it happens under the batch's lock, in statements short enough that ingest hardly notices.
  */
 

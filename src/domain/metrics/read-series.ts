@@ -56,7 +56,7 @@ const JOBS_A_PAGE = 250
 /**
  * The series of a batch, job by job in the order of their creation, by name within a job; only those with a point in
  * the range. Each job is read from one snapshot. Memory stays flat for batches of any size: the arrays of a series
- * are reused, so they hold only until the next one is asked for.
+ * are reused, so they are valid only until the next one is read.
  * @throws what the database throws
  */
 export async function* readSeries(db: Db, batchKey: number, query: SeriesQuery): AsyncGenerator<Series> {

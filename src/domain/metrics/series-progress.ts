@@ -111,7 +111,7 @@ export interface EpochEvent {
 /**
  * Folds one job_epoch into the job's progress and its row. Events of the same epoch merge by series, the later stamp
  * overriding per series (contract §1).
- * @param row what stands for that epoch, undefined when nothing does; changed in place
+ * @param row the stored row of that epoch, undefined if there is none; changed in place
  * @returns the row to write, or null when nothing of it changed
  */
 export function foldEpoch(

@@ -18,7 +18,7 @@ export function writeDigest(digest: {
 }): EmailMessage {
   const { total, entries, ends } = digest
   const title = `${total} ${total === 1 ? 'notification was' : 'notifications were'} held back`
-  const why = 'More happened than may be mailed in an hour, so this one mail stands for all of it.'
+  const why = 'More happened than may be mailed in an hour, so this one mail covers all of it.'
   const more = total - entries.length
   const rest = more > 0 ? `and ${more} more` : undefined
   const name = (project: string): string => line(project, 128)

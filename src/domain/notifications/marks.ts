@@ -17,7 +17,7 @@ export async function readMarks(db: Db, firing: number): Promise<Map<string, Mai
   return new Map(rows.map((row) => [row.address_key, row.state]))
 }
 
-/** @returns false when somebody else has marked it before, or its rule was deleted meanwhile */
+/** @returns false if another server has marked it before, or its rule was deleted in the meantime */
 export async function markStarted(
   db: Db,
   mail: { firing: number; address: string },
@@ -32,7 +32,7 @@ export async function markStarted(
   return rows.length > 0
 }
 
-/** What the handing over came to; of a rule that was deleted meanwhile there is nobody left to tell. */
+/** Records the outcome of the handover; without effect if the rule was deleted in the meantime. */
 export async function markEnded(
   db: Db,
   mail: { firing: number; address: string },

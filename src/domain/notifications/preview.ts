@@ -134,7 +134,7 @@ const alerts = (db: Db, batches: Fragment, since: string): Fragment => db`
 
 /** What the watchers judged (domain/health); a rule mails once an episode. */
 function silences(db: Db, batches: Fragment, trigger: 'batch_stalled' | 'job_idle'): Fragment {
-  // A batch whose process is gone is one that is silent, in one episode with the silence.
+  // A batch whose process has ended is also silent: both are one episode.
   const kinds = trigger === 'batch_stalled' ? ['batch_stalled', 'batch_lost'] : [trigger]
   return db`
     select min(v.judged_at) as at from (${batches}) b join verdicts v on v.batch_key = b.key

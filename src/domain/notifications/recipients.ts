@@ -5,7 +5,7 @@ import { mayBeMailed, resumeAllMail, stopAllMail } from '../addresses/index.ts'
 import { isStorable } from '../storable-text.ts'
 import { isUuid } from '../uuid.ts'
 
-/** Somebody who is mailed, and the secret in the links of that mail. */
+/** A recipient of mail, and the secret in the links of that mail. */
 export interface Recipient {
   id: string
   address: string

@@ -48,7 +48,7 @@ export function projectNameFault(slug: string, path: string): Problem | undefine
   })
 }
 
-/** @param other the name that stands; undefined where the caller may not know of it */
+/** @param other the existing name; undefined if the caller may not know of it */
 export const projectNameTaken = (slug: string, other: string | undefined): Problem =>
   new Problem('project_exists', {
     detail:

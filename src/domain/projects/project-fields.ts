@@ -22,7 +22,7 @@ export const projectFields = {
 /** A project on the wire. */
 export type ProjectView = ViewOf<typeof projectFields>
 
-/** The fields of a member of a project, or of somebody who is invited. */
+/** The fields of a member of a project, or of an invited user. */
 export const memberFields = {
   state: {
     type: word(['member', 'invited']),
@@ -32,7 +32,7 @@ export const memberFields = {
   },
   invitation_id: {
     type: uuid,
-    means: 'Of somebody who is invited',
+    means: 'Of an invited user',
     optional: true,
     graphql: null,
     public: 'hidden',

@@ -78,7 +78,7 @@ export async function updateProject(
 }
 
 /**
- * Puts a member out of the project, or withdraws the invitation of somebody who has not answered it.
+ * Removes a member from the project, or withdraws an invitation that was not answered.
  * @throws Problem project_not_found, forbidden, member_not_found
  */
 export async function removeMember(

@@ -24,7 +24,7 @@ const expiredAttempts = (db: Db, { now }: Cutoffs): Fragment => db`
 const endedConfirmations = (db: Db, { deleted }: Cutoffs): Fragment => db`
   select id from address_confirmations where expires_at < ${deleted}::timestamptz`
 
-/** Hours that are over: a budget is asked about the present one alone. */
+/** Past hours: only the budget of the present hour is used. */
 const pastBudgets = (db: Db, { now }: Cutoffs): Fragment => db`
   select scope, hour from mail_budgets where hour < ${now}::timestamptz - interval '1 day'`
 

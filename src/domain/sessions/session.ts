@@ -2,7 +2,7 @@ import type { CallerUser } from '../caller.ts'
 
 /** A JWT lives this long and is never renewed. */
 export const JWT_LIFE_S = 12 * 3600
-/** A session ends when nobody has used it for this long … */
+/** A session ends when it was not used for this long … */
 export const IDLE_S = 14 * 86_400
 /** … and this long after it was opened, even if it is in use. */
 export const ABSOLUTE_S = 90 * 86_400

@@ -35,7 +35,7 @@ export function requireUncommonPassword(password: string): void {
 }
 
 /**
- * @param lane whose work it is: that of a person with an account, or of somebody who is about to make one
+ * @param lane whether the work is for an existing account or for a registration
  * @returns the argon2id hash in PHC form. Throws `overloaded` when too many hashes are waiting.
  */
 export const hashPassword = (

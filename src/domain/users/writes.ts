@@ -13,11 +13,11 @@ export interface NewUser {
   email: string
   name: string
   passwordHash: string | null
-  /** Whether somebody who can tell vouches for the address, such as an identity provider. */
+  /** Whether a trusted party, such as an identity provider, vouches for the address. */
   emailVerified?: boolean
 }
 
-/** Throws `registration_closed`, unless nobody has an account yet: the first one may always be made (contract §3). */
+/** Throws `registration_closed`, unless there is no account yet: the first one may always be made (contract §3). */
 export async function requireRegistration(db: Db, registration: 'open' | 'closed'): Promise<void> {
   if (registration === 'closed' && (await hasUsers(db))) throw new Problem('registration_closed')
 }
@@ -46,7 +46,7 @@ export async function createUser(
   return created
 }
 
-/** The address is that of the account: somebody who can tell says so. Without effect once it has another address. */
+/** Marks the address as verified. Without effect once the account has another address. */
 export async function markVerified(tx: Tx, id: string, email: string, now: Date): Promise<void> {
   await tx`/* users.mark_verified */
     update users set email_verified_at = ${now.toISOString()}
@@ -86,7 +86,7 @@ export async function updateProfile(
 
 /**
  * Changes another's role, or disables or enables the account, and writes it down. Throws `user_not_found`, and
- * `last_admin` where no enabled administrator would be left. A disabled user's tokens are revoked for good; closing the
+ * `last_admin` where no enabled administrator would be left. A disabled user's tokens are revoked permanently; closing the
  * sessions is the caller's part.
  */
 export async function administerUser(
@@ -126,7 +126,7 @@ export async function administerUser(
   return after
 }
 
-/** Revokes every token for good, those of agents too: enabling the account again revives none of them. */
+/** Revokes every token permanently, those of agents too: enabling the account again restores none of them. */
 async function revokeTokensOf(tx: Tx, userId: string, now: Date): Promise<void> {
   await tx`/* users.revoke_tokens */
     update tokens set revoked_at = ${now.toISOString()} where user_id = ${userId} and revoked_at is null`
