@@ -383,7 +383,7 @@ const present = (value: string | undefined): string | undefined =>
   value === undefined || value.trim() === '' ? undefined : value.trim()
 
 /**
- * Where the service answers to other machines while anybody may register, the sentence that says so; else undefined.
+ * A warning if the service answers to other machines while registration is open; else undefined.
  */
 export function openRegistrationWarning(
   config: Pick<Config, 'host' | 'publicUrl' | 'registration'>,
@@ -392,7 +392,7 @@ export function openRegistrationWarning(
   const publicHost = config.publicUrl === undefined ? undefined : new URL(config.publicUrl).hostname
   const open = [config.host, publicHost].find((host) => host !== undefined && !isLoopback(host))
   if (open === undefined) return undefined
-  return `Registration is open and the service can be reached from other machines (${open}): anybody who reaches it can make an account. Set SVC_REGISTRATION=closed once everybody has one.`
+  return `Registration is open and the service can be reached from other machines (${open}): anyone who can reach it can make an account. Set SVC_REGISTRATION=closed once all users have one.`
 }
 
 const isLoopback = (host: string): boolean =>

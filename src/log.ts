@@ -3,7 +3,7 @@ import type { Config } from './config.ts'
 import { databaseFault } from './db/sql.ts'
 import { passwordsIn, scrub } from './secrets.ts'
 
-/** After so long without a fault the database is asked whether it is well again. */
+/** After so long without a fault the service checks whether the database works again. */
 const QUIET_MS = 2_000
 const POLL_MS = 500
 
@@ -18,7 +18,7 @@ export interface Outages {
 export interface ServiceLog {
   log: Logger
   outages: Outages
-  /** From now on a database that went away is asked for; `url` is its address. Returns what ends that. */
+  /** From now on a database that is not reachable is checked; `url` is its address. Returns a function that ends that. */
   watch(url: string, ping: () => Promise<unknown>): () => void
 }
 

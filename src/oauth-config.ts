@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /**
- * Identity providers from `SVC_OAUTH_<IDP>_*` (contract §3), one for each name that stands for `<IDP>`. Pure, like
+ * Identity providers from `SVC_OAUTH_<IDP>_*` (contract §3), one for each name in place of `<IDP>`. Pure, like
  * config.ts, which reads the rest. The page in docs/operations.md tells of the same keys.
  */
 export interface ProviderConfig {
@@ -24,7 +24,7 @@ export interface DiscoveredEndpoints {
   kind: 'discovered'
   issuer: string
 }
-/** Plain OAuth 2.0, such as GitHub's: no ID token, so who somebody is comes from an address of the provider. */
+/** Plain OAuth 2.0, such as GitHub's: no ID token, so the identity comes from an API of the provider. */
 export interface GivenEndpoints {
   kind: 'given'
   authorizeUrl: string
@@ -51,7 +51,7 @@ const domains = z
       .map((one) => one.trim().toLowerCase().replace(/^@/, ''))
       .filter((one) => one !== ''),
   )
-  // An empty list would let everybody in, which nobody means who sets it.
+  // An empty list would let everyone in, which is never intended.
   .pipe(
     z.array(z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'must be domains, separated by commas')).min(1),
   )

@@ -182,7 +182,7 @@ export class Problem extends Error {
 
   constructor(code: ProblemCode, details: ProblemDetails = {}) {
     const [status, title] = PROBLEMS[code]
-    // Where a refusal was thrown helps nobody, and finding that out costs as much as the rest of refusing a request.
+    // The stack of a refusal helps no one, and capturing it costs as much as the rest of refusing a request.
     const { stackTraceLimit } = Error
     if (status !== 500) Error.stackTraceLimit = 0
     super(details.detail ?? title, details.cause === undefined ? undefined : { cause: details.cause })

@@ -126,7 +126,7 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
             found.push(
               warning(
                 'accounts',
-                'nobody has an account, and the first one becomes the administrator',
+                'there is no account yet, and the first one becomes the administrator',
                 'Register it on the page, or: svc user create you@example.com',
               ),
             )
@@ -195,8 +195,8 @@ function checkRegistration(config: Config): Finding {
   if (exposed !== undefined)
     return warning(
       'registration',
-      'anybody who reaches the service can make an account',
-      'Set SVC_REGISTRATION=closed once everybody has one.',
+      'anyone who can reach the service can make an account',
+      'Set SVC_REGISTRATION=closed once all users have one.',
     )
   return ok('registration', config.registration === 'closed' ? 'closed' : 'open to people on this machine')
 }

@@ -12,7 +12,7 @@ export async function checkPublicUrl({ publicUrl, host }: Config): Promise<Findi
       ? [
           ok(
             'public URL',
-            'not set: links lead to this machine, which is right as long as nobody else uses it',
+            'not set: links lead to this machine, which is right as long as it has no other users',
           ),
         ]
       : [

@@ -4,7 +4,7 @@ import { stopSignal } from './progress.ts'
 
 /**
  * `svc sweep [--dry-run]`: removes what is past its time, or says what would go. Servers may run meanwhile; what was
- * begun when Ctrl-C comes is gone on with by the next sweep.
+ * begun when Ctrl-C comes is continued by the next sweep.
  * @throws an Error with one line for the operator
  */
 export async function runSweep({ dryRun }: { dryRun: boolean }, config: Config): Promise<void> {

@@ -37,7 +37,7 @@ const CHANGES = {
   'unmake-admin': { change: { role: 'user' }, said: 'is an ordinary user' },
   disable: {
     change: { disabled: true },
-    said: 'is disabled: sessions are closed, tokens are revoked for good',
+    said: 'is disabled: sessions are closed, tokens are revoked permanently',
   },
   enable: { change: { disabled: false }, said: 'may sign in again' },
 } as const satisfies Record<string, AccountChange>
@@ -189,6 +189,6 @@ async function withoutFactors(sql: Sql, email: string): Promise<void> {
 /** @throws an Error that names the address */
 export async function accountOf(sql: Sql, email: string): Promise<User> {
   const account = await findAccount(sql, email)
-  if (account === undefined) throw new Error(`nobody has the address ${email}: see svc user list`)
+  if (account === undefined) throw new Error(`no account has the address ${email}: see svc user list`)
   return account
 }

@@ -58,7 +58,7 @@ builder.objectField(BatchType, 'muted', (t) =>
   t.boolean({
     nullable: true,
     complexity: DERIVED,
-    description: 'No rule mails of it, to anybody; null for those who may not stop it',
+    description: 'Rules send no mail about it, to any recipient; null for callers who may not stop it',
     resolve: async ({ row, share }, _args, context) =>
       share === null ? unlessForbidden(isMuted(context.db, context.caller, row.id)) : null,
   }),

@@ -8,7 +8,7 @@ import { type BatchEtas, etaOf } from '../domain/eta/index.ts'
 import type { Live } from '../domain/live/index.ts'
 import type { Clock } from '../domain/liveness.ts'
 
-/** What one request's resolvers share. Everything in it is asked for once a request. */
+/** What the resolvers of one request share. Everything in it is read once a request. */
 export interface Context {
   caller: Caller
   db: Db
@@ -78,7 +78,7 @@ export function createContext(options: {
           key: true,
           visibility: true,
           ownerId: true,
-          members: { where: { userId: userId ?? NOBODY }, select: { role: true } },
+          members: { where: { userId: userId ?? NO_USER }, select: { role: true } },
         },
       })
       const byKey = new Map(rows.map((row) => [row.key, row]))
@@ -107,7 +107,7 @@ export function createContext(options: {
 }
 
 /** No user's id. */
-const NOBODY = '00000000-0000-0000-0000-000000000000'
+const NO_USER = '00000000-0000-0000-0000-000000000000'
 
 export async function sees(context: Context, projectKey: number): Promise<boolean> {
   const visible = await context.visibleProjects()

@@ -95,7 +95,7 @@ builder.objectType(AgentType, {
   }),
 })
 
-/** Whether the caller may know what agents do about the batch (contract §2): nobody through a share. */
+/** Whether the caller may know what agents do about the batch (contract §2): never through a share. */
 const knowsCommands = async (
   { row, share }: BatchNode,
   { memberships: standings }: Context,

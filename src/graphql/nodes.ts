@@ -85,7 +85,7 @@ export async function jobsByName(context: Context, names: readonly JobName[]): P
 export async function sharedBatch(context: Context, token: string): Promise<BatchNode | null> {
   const share = await openShare(context.db, token, context.clock.now)
   if (share === undefined) return null
-  // The link alone gives access: a signed-in user sees no more through it than a stranger.
+  // The link alone gives access: a signed-in user sees no more through it than any other holder of the link.
   const [row] = await readBatches(context.db, ANONYMOUS, [share.batchKey])
   if (row === undefined) return null
   const [view] = await presentBatches(context.db, ANONYMOUS, [row], context.clock)

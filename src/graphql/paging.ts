@@ -71,7 +71,7 @@ export function connectionType<Type extends OutputType<typeof builder.$inferSche
   return connection
 }
 
-/** One page of rows that were read with `first + 1`. Cursors are written when they are asked for. */
+/** One page of rows that were read with `first + 1`. Cursors are written when they are requested. */
 export function pageOf<Row, Node>(
   rows: readonly Row[],
   nodes: readonly Node[],

@@ -9,7 +9,7 @@ import type { Share } from './nodes.ts'
 /**
  * The fields of batches and jobs that callers without an account may read: visitors of public projects and holders of a
  * share link. Fields that are declared in tables are as public as those say; of the others, a
- * field that is not declared here is hidden from them, so a new one is private until somebody decides that it is public. What an anonymous share hides beyond that is empty in the
+ * field that is not declared here is hidden from them, so a new one is private until it is declared public. What an anonymous share hides beyond that is empty in the
  * views that the resolvers read.
  */
 const PUBLIC: Record<string, readonly string[]> = {

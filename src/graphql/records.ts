@@ -81,7 +81,7 @@ async function logLines(
     streams: args.streams ?? undefined,
     q: args.q ?? undefined,
   }
-  // Nobody knows what a line says: an anonymous share has none.
+  // A log line may contain anything, so an anonymous share has none.
   const hidden = share?.anonymous === true
   const total = () => (hidden ? 0 : countLogLines(db, batchKey, query))
   if (args.last != null) {

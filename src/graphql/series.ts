@@ -30,7 +30,7 @@ export interface Metric extends Sampled {
 const SmoothingType = builder.objectRef<{ mean: number; mass: number }>('Smoothing')
 builder.objectType(SmoothingType, {
   description:
-    'Where the mean stands after the last point: a next value v makes mean·w + v·(1−w) and mass·w + (1−w), and the smoothed value is mean ÷ mass.',
+    'The state of the mean after the last point: a next value v makes mean·w + v·(1−w) and mass·w + (1−w), and the smoothed value is mean ÷ mass.',
   fields: (t) => ({
     mean: t.field({ type: 'Number', resolve: ({ mean }) => mean }),
     mass: t.field({ type: 'Number', resolve: ({ mass }) => mass }),

@@ -70,7 +70,7 @@ interface Stream {
   profile: 'events' | 'operation'
   res: ServerResponse
   subscription: Subscription | null
-  /** What stands for each chunk of graphql-sse that is not written yet, in order. */
+  /** The frames of the chunks of graphql-sse that are not written yet, in order. */
   marks: { frame: Frame | undefined }[]
   unwritten: number
   /** Waits for room among the marks. */

@@ -116,7 +116,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     // What refuses on purpose has no cause: too much to do, migrations that are pending.
     const failed = problem.status >= 500 && (problem.code === 'internal' || problem.cause !== undefined)
     if (failed && clientDisconnected(error, request, reply)) {
-      // Nobody reads the answer; its status is for the counters alone.
+      // The client has gone and does not read the answer; its status is only counted.
       return sendProblem(reply, new Problem('bad_request'))
     }
     if (failed) {

@@ -37,7 +37,7 @@ export interface AdmissionRules {
 
 /**
  * Decides, event by event, before anything is written (specification §4.1 steps 5 and 6; contract §1, §2): is it a
- * repeat, is its data valid, may the sender write there, does it fit what stands?
+ * repeat, is its data valid, may the sender write there, does it fit the stored batch?
  */
 export function admit(items: readonly Item[], state: GroupState, options: AdmissionRules): Admission {
   const admitted: Item[] = []

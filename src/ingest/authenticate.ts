@@ -15,7 +15,7 @@ export interface Authenticator {
    * @throws Problem unauthenticated; forbidden for a credential that may not send events
    */
   authenticate(authorization: string | undefined): Promise<Sender>
-  /** The sender, where it is known without asking anybody. */
+  /** The sender, if it is cached. */
   recognise(authorization: string | undefined): Sender | undefined
 }
 

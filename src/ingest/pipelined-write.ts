@@ -47,7 +47,7 @@ export interface Sent {
   answer: Promise<Outcome[] | undefined>
 }
 
-/** Where a trip stands in the row of trips. */
+/** The position of a write in the pipeline. */
 interface Link {
   name: string
   /** The version of what it writes, until its answer tells. */

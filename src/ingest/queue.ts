@@ -43,7 +43,7 @@ export function createQueue(): Queue {
   let taken = 0
   let outstanding = 0
   /** Waits for enough to be there. */
-  let heed = nobody
+  let heed = doNothing
   const enough = (): boolean =>
     queue.length > 0 && (queue.length >= Math.ceil(outstanding * SHARE) || waiting.events >= MAX_EVENTS)
   return {
@@ -84,7 +84,7 @@ export function createQueue(): Queue {
       return new Promise((resolve) => {
         const end = (there: boolean): void => {
           if (heed !== mine) return
-          heed = nobody
+          heed = doNothing
           clearTimeout(timer)
           resolve(there)
         }
@@ -98,4 +98,4 @@ export function createQueue(): Queue {
   }
 }
 
-const nobody = (): void => {}
+const doNothing = (): void => {}

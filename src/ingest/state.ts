@@ -60,7 +60,7 @@ interface Pair {
 
 /**
  * Everything that the events name, in one round trip. The locks come first, so that what follows sees the work of
- * their previous holders. Jobs that this server remembers are not read, unless somebody else wrote to their batch.
+ * their previous holders. Jobs in this server's cache are not read, unless another server wrote to their batch.
  */
 export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCache): Promise<GroupState> {
   const batchIds = [...new Set(items.map((i) => i.checked.event.batch_id))]
@@ -108,7 +108,7 @@ export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCac
   const projects = found.projects.map(projectOf)
   const bySlug = new Map(projects.map((p) => [p.slug, p]))
   const toCreate = items.filter(({ checked }) => !bySlug.has(checked.event.source.project))
-  // A project that stands keeps its name, a new one gets the normal form.
+  // An existing project keeps its name, a new one gets the normal form.
   for (const { checked } of toCreate) {
     checked.event.source.project = normalProjectName(checked.event.source.project)
   }

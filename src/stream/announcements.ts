@@ -5,7 +5,7 @@ import { sqlFragment } from '../db/sql-fragment.ts'
  * How writers of the change log need not wait for each other while readers pass over nothing
  * (docs/decisions/0020-append-without-a-lock.md). `seq` is drawn before the commit, so rows become visible out of
  * order. Before a writer draws, it announces the newest number given out, by a shared advisory lock on that number; all
- * that it draws is greater. PostgreSQL releases the lock after the rows are visible, or when the writer is gone.
+ * that it draws is greater. PostgreSQL releases the lock after the rows are visible, or when the writer disconnects.
  * A reader goes up to the least number announced.
  *
  * The lock has two int4 keys: the first is 1,041,000,000 and the upper bits of the number, the second its lower 31 bits.

@@ -30,7 +30,7 @@ export interface Message {
 
 export function makeFrame({ seq, channel, kind, type, at, payload }: Message): Frame {
   const size = payload.length + 200
-  // The text until somebody wants the bytes, then those alone: a frame may wait for a slow client for long.
+  // The text until the bytes are needed, then only those: a frame may wait for a slow client for long.
   let held: { text: string } | { bytes: Buffer; payloadAt: number } = { text: payload }
   return {
     seq,

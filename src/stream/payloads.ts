@@ -30,7 +30,7 @@ export interface ChangePayloads<V> {
 export type LoadPayloads<V> = (
   changes: readonly LoggedChange[],
 ) => Promise<readonly (ChangePayloads<V> | null)[]>
-/** By type of change. An unknown type, as a newer server writes it, is sent to nobody. */
+/** By type of change. An unknown type, as a newer server may write, is not sent. */
 export type PayloadLoaders<V> = Readonly<Record<string, LoadPayloads<V>>>
 
 /** Under which name, and as whom, a stream follows a channel of the log. */
@@ -48,7 +48,7 @@ export interface ChangeMessages<V> {
 
 export interface MessageFactory<V> {
   /**
-   * A telling per change, by position; null for changes that are told to nobody.
+   * A payload per change, by position; null for changes that are not sent.
    * @throws what the database throws while it is away: then nothing was told, and it is to be asked again
    */
   messagesOf(changes: readonly LoggedChange[]): Promise<(ChangeMessages<V> | null)[]>

@@ -19,7 +19,7 @@ export async function pruneChanges(writer: Writer, keptHours = KEPT_HOURS): Prom
       const [lock] = await tx<{ mine: boolean }[]>`/* changes.lock_pruning */
         select pg_try_advisory_xact_lock(${PRUNE_LOCK}) mine`
       if (lock?.mine !== true) return { result: 0, changes: [] }
-      // The oldest are looked at, not searched for: what is to go stands at the beginning of the log.
+      // Only the oldest rows are read: what must be deleted is at the beginning of the log.
       const { count } = await tx`/* changes.prune */
         with oldest as (select seq, at from changes order by seq limit ${ROWS})
         delete from changes c using oldest o

@@ -26,7 +26,7 @@ export interface Tail {
  * @param options.url of the database: it has a connection of its own
  * @param options.handOn is given the changes in order, and answers with the function that tells them, which is called
  * in the very moment that the head moves past them. Where it throws, the same changes come again.
- * @param options.wanted while nobody listens, the head only moves
+ * @param options.wanted while there are no listeners, only the head moves
  * @param options.paceMs the least time from look to look
  */
 export function createTail(options: {

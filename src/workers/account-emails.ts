@@ -5,7 +5,7 @@ import { type EmailMessage, line } from '../domain/notifications/index.ts'
 
 /**
  * Mails about accounts. Pure: no I/O in this file. Names come from people, so each is one line of plain text; a mail to
- * an address that nobody confirmed holds none that a stranger may choose freely.
+ * an address that is not confirmed contains no text that another user may choose freely.
  */
 
 /** Asks the owner of an address to confirm it; `link` is good once, until the request expires. */
@@ -35,7 +35,7 @@ export function confirmationEmail(mail: PendingMail, link: string): EmailMessage
 }
 
 export function invitationEmail(invitation: PendingInvitation, home: string): EmailMessage {
-  const inviter = invitation.invitedBy === null ? 'Somebody' : line(invitation.invitedBy, 80)
+  const inviter = invitation.invitedBy === null ? 'A user' : line(invitation.invitedBy, 80)
   const project = line(invitation.project, 128)
   return write({
     subject: `Invitation to the project ${project}`,

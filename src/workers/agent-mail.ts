@@ -27,7 +27,7 @@ export function createAgentMailTask({ config, sql, now, log }: Services): Task {
     const host = oneLine(hostname)
     const subject = `The agent on ${host} has a new token`
     const text = [
-      `Somebody who is signed in to your account registered the agent on ${host} again at ${at}.`,
+      `The agent on ${host} was registered again at ${at} by a session of your account.`,
       'The token that it had before was refused from then on.',
       '',
       'If that was you, there is nothing to do. If not, revoke the agent on the Hosts page, change your password, and',

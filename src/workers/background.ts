@@ -97,7 +97,7 @@ export async function startBackground(options: {
         worker: {
           gracefulShutdownAbortTimeout: TIMEOUT_MS / 3,
           // In batches, though of one: only those are awaited. Else a connection that breaks over the mark of a job that
-          // is over would be a rejection that nobody handles, which ends the process.
+          // is over would be an unhandled rejection, which ends the process.
           completeJobBatchDelay: 0,
           failJobBatchDelay: 0,
         },

@@ -82,7 +82,7 @@ export function createMailTask(services: Services): Task {
     )
   }
 
-  /** Asks the owners of addresses that nobody asked yet, such as those that were set before a mail server was. */
+  /** Sends confirmation links to addresses that had none yet, such as those that were set before a mail server was. */
   async function askOwners({ project, firing }: Facts): Promise<void> {
     await write((tx) =>
       requestConfirmations(
@@ -149,7 +149,7 @@ export function createMailTask(services: Services): Task {
     }
     if (error instanceof MailRejected && error.permanent) {
       await writeStep(facts, (tx) => markEnded(tx, mail, 'refused', error.message, now()))
-      log.warn(about, 'a mail was refused for good')
+      log.warn(about, 'a mail was refused permanently')
       return true
     }
     await write(async (tx) => {

@@ -9,7 +9,7 @@ export function composeMail(mail: {
   date: Date
   messageId?: string
   references?: string
-  /** How the recipient ends mail of this kind (RFC 8058); what somebody asked for themselves has none. */
+  /** How the recipient ends mail of this kind (RFC 8058); mail that its recipient requested has none. */
   unsubscribe?: string
 }): Promise<Buffer> {
   const { from, to, message, date, messageId, references, unsubscribe } = mail

@@ -17,7 +17,7 @@ export interface ServerHeartbeat {
   readonly reachableSince: Date
   /** Where the queue says under which name it takes jobs. */
   readonly poolEvents: WorkerEvents
-  /** @param how.clean whether no job is left: else the others are to find that this server is gone */
+  /** @param how.clean whether no job is left: else the other servers must find that this one has ended */
   stop(how: { clean: boolean }): Promise<void>
 }
 
@@ -142,7 +142,7 @@ async function removeDeadServers(sql: Sql, own: number, log: Logger): Promise<vo
       and not exists (select from (${liveServers(sql)}) u where u.number = s.number)
     returning s.number, s.pool_id`
   if (dead.length === 0) return
-  log.info({ servers: dead.map((server) => server.number) }, 'servers are gone that did not say goodbye')
+  log.info({ servers: dead.map((server) => server.number) }, 'servers ended without a shutdown')
   await unlockJobs(
     sql,
     dead.flatMap((server) => server.pool_id ?? []),

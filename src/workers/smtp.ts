@@ -12,7 +12,7 @@ export class MailRejected extends Error {
   }
 }
 
-/** The mail was handed over, and no answer came: it may have been taken or not, and nobody can tell. */
+/** The mail was handed over, and no answer came: it may have been accepted or not, and that cannot be found out. */
 export class MailUnconfirmed extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause })

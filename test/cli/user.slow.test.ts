@@ -126,7 +126,7 @@ test.each([
   [['list', '--all'], "unknown option '--all'"],
   [['create', 'nobody'], 'nobody is not an e-mail address'],
   [['create', 'First@example.org'], 'An account with that address exists'],
-  [['disable', 'nobody@example.org'], 'nobody has the address nobody@example.org'],
+  [['disable', 'nobody@example.org'], 'no account has the address nobody@example.org'],
 ])('%j is refused, with what may be asked for', async (args, line) => {
   await expect(user(args)).rejects.toThrow(line)
 })

@@ -40,7 +40,7 @@ test('open registration beyond loopback causes a warning at start and to adminis
     const { token } = await open.register()
     const { body } = await open.call('GET', '/api/admin/notices', { token })
     expect(body.items).toMatchObject([{ code: 'open_registration' }])
-    expect(open.logged()).toContain('anybody who reaches it can make an account')
+    expect(open.logged()).toContain('anyone who can reach it can make an account')
   } finally {
     await open.stop()
   }

@@ -22,7 +22,7 @@ const role = z.enum(['member', 'viewer'])
 const inviter = z
   .object({ id: z.string(), name: z.string() })
   .nullable()
-  .describe('Null: the account is gone')
+  .describe('Null: the account was deleted')
 const invitationShape = z.object({
   id: z.uuid(),
   project: z.string(),

@@ -93,7 +93,7 @@ function addRefusals(operation: Operation, codes: readonly ProblemCode[]): void 
   }
 }
 
-/** Moves the named shapes to the components, and puts a reference wherever one of them stands. */
+/** Moves the named shapes to the components, and replaces each of them by a reference. */
 function nameShared({ paths, components }: ApiDocument): ApiDocument['paths'] {
   const names = new Map<string, string>()
   for (const [name, find] of Object.entries(NAMED)) {

@@ -20,7 +20,7 @@ const TYPES: Record<string, string> = {
 const NAME = /^(?!\.)[\w.-]+(\/(?!\.)[\w.-]+)*$/
 
 /**
- * The documentation of this version as a site, under `/docs/`. Open to anybody who reaches the service: it is the
+ * The documentation of this version as a site, under `/docs/`. Open to anyone who can reach the service: it is the
  * published text. `/docs/install` is answered like `/docs/install.html`.
  */
 export function documentationRoutes(app: FastifyInstance, folder: string = BUILT): void {

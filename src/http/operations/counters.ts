@@ -106,7 +106,7 @@ const asks = (read: () => number) =>
     this.set(read())
   }
 
-/** Streams last as long as somebody looks: how long says nothing. */
+/** Streams last as long as a page is open, so their duration is not counted. */
 const STREAMS = new Set(['/api/sse'])
 
 function countRequests(app: FastifyInstance, registers: Registry[]): void {

@@ -32,7 +32,7 @@ const OFFERED = ['text/html', HTML_V1, JSON_V1]
 /**
  * The Python clients of this service, as a package index: PEP 503 (HTML) and PEP 691 (JSON), with hashes and PEP 658
  * metadata, so that `pip install --index-url <address>/pip/simple/ svc-reporter` needs no other network. Open to
- * anybody who reaches the service: what it hands out is not secret.
+ * anyone who can reach the service: the packages are not secret.
  */
 export function pipRoutes(app: FastifyInstance, folder: string = BUILT): void {
   const schema = { tags: ['clients'], security: [] }

@@ -61,7 +61,7 @@ export function memberRoutes(app: FastifyInstance, { config, sql, writer, now }:
       schema: {
         ...one,
         summary:
-          'Invite somebody, who becomes a member by accepting; or change the role of a member: 201 or 200',
+          'Invite a user, who becomes a member by accepting (201), or change the role of a member (200)',
         body: z.strictObject({
           email: shapes.email,
           role: z.enum(['member', 'viewer']),

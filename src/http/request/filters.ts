@@ -77,5 +77,5 @@ export const comparisonsQuery = (what: string) =>
     read(readComparison, 'must be a comparison such as lr<0.01 or optimizer=adam'),
     MAX_COMPARISONS,
   ).describe(
-    `${what}: a name or path (\`opt/lr\`), <, <=, =, !=, >= or >, and a number or a text. A text that reads like a number stands in double quotes. \`=NaN\` finds NaN. A job without the field, or with one of the other kind, is not found. Repeat it for AND`,
+    `${what}: a name or path (\`opt/lr\`), <, <=, =, !=, >= or >, and a number or a text. Put a text that reads like a number in double quotes. \`=NaN\` finds NaN. A job without the field, or with one of the other kind, is not found. Repeat it for AND`,
   )

@@ -17,7 +17,7 @@ export const jobsQuery = {
 
 type Given = z.output<typeof given> | undefined
 
-/** @returns the names that are asked for; undefined when none were given, which means all */
+/** @returns the requested names; undefined if none were given, which means all */
 export function namesOf(lists: Given, verbatim: Given): string[] | undefined {
   if (lists === undefined && verbatim === undefined) return undefined
   const names = new Set<string>([verbatim ?? []].flat())

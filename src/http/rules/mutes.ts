@@ -31,7 +31,7 @@ export function muteRoutes(app: FastifyInstance, { sql, writer, now }: Services)
       ...personOnly,
       schema: {
         ...ofBatch,
-        summary: 'No rule mails of the batch, to anybody, or they do again; for those who may stop it',
+        summary: 'Mute or unmute the mail of all rules about the batch; for those who may stop it',
         body: z.strictObject({ muted: z.boolean() }),
         response: { 200: z.object({ muted: z.boolean() }) },
       },

@@ -52,7 +52,7 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
     const states = await addressesOf(db, { projectKey }, domains)
     return new Set(states.flatMap((one) => (one.state === 'confirmed' ? [] : [one.address.toLowerCase()])))
   }
-  /** New addresses of a rule are asked at once. @returns those that may not be mailed yet */
+  /** Sends confirmation links to new addresses of a rule at once. @returns those that may not be mailed yet */
   async function askOwners(tx: Tx, caller: Known, { project: slug }: Rule): Promise<Set<string>> {
     const { key: projectKey } = await administeredProject(tx, caller, slug)
     if (config.smtp !== undefined) {

@@ -48,7 +48,7 @@ export const metricShape = seriesShape.extend({
     .object({ mean: number, mass: number })
     .optional()
     .describe(
-      'Where the mean stands after the last point: a next value v makes mean·w + v·(1−w) and mass·w + (1−w), and the smoothed value is mean ÷ mass',
+      'The state of the mean after the last point: a next value v makes mean·w + v·(1−w) and mass·w + (1−w), and the smoothed value is mean ÷ mass',
     ),
 })
 export const points = numberText(z.int().min(MIN_POINTS).max(1_000_000))
@@ -57,7 +57,7 @@ export const points = numberText(z.int().min(MIN_POINTS).max(1_000_000))
 const scale = z.enum(['linear', 'log']).default('linear')
 const place = numberText(z.number().min(-2_147_483_648).max(253_402_300_799)).optional()
 
-/** Which axes, which part of them, how smooth: what the charts of one batch and of many are asked alike. */
+/** Axes, range and smoothing: the parameters that charts of one batch and of many have in common. */
 export const axesQuery = {
   points,
   from: place.describe('First epoch; on a time axis the first second'),

@@ -20,7 +20,7 @@ export const SERIES_FRAMES = 'application/vnd.svc.series'
 
 const LITTLE_ENDIAN = endianness() === 'LE'
 
-/** In the form that is asked for; JSON unless it is this one. */
+/** Whether the client requests this format; else it gets JSON. */
 export function answerSeries(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -17,7 +17,7 @@ export interface ShownSeries extends Sampled {
   smoothing?: { mean: number; mass: number }
 }
 
-/** The answer is written while it is read: neither side holds it whole. `more` is asked for after the last series. */
+/** The answer is written while it is read: neither side holds it whole. `more` is called after the last series. */
 export const sendSeries = (
   reply: FastifyReply,
   series: AsyncIterable<ShownSeries>,

@@ -14,7 +14,7 @@ const PAGE_POLICY = [
   "form-action 'self'",
 ].join('; ')
 
-/** One year. Not for sub-domains: they may be somebody else's. */
+/** One year. Not for sub-domains: they may belong to another service. */
 const TRANSPORT_SECURITY = 'max-age=31536000'
 /** What pages of ours never use, nor anything within them. */
 const PERMISSIONS =

@@ -69,5 +69,5 @@ export const wantsHtml = (request: FastifyRequest): boolean =>
 /** Whether a program asks that reads JSON; everybody else gets a page: browsers, link previews, curl (contract §10 "Pages"). */
 export const prefersJson = (request: FastifyRequest): boolean =>
   /json$/.test(new Negotiator(request.raw).mediaTypes(READABLE)[0] ?? '')
-/** What wins where a client has no preference stands first. */
+/** The default for a client without a preference is first. */
 const READABLE = ['text/html', 'application/json', 'application/problem+json']

@@ -53,7 +53,7 @@ export function authRoutes(app: FastifyInstance, services: Services, guesses: Si
         response: {
           200: z.object({
             open: z.boolean().describe('SVC_REGISTRATION; the first account can always be made'),
-            first: z.boolean().describe('Nobody has an account yet: the next one is an administrator'),
+            first: z.boolean().describe('There is no account yet: the next one is an administrator'),
           }),
         },
       },
@@ -100,7 +100,7 @@ export function authRoutes(app: FastifyInstance, services: Services, guesses: Si
         })
         return reply.code(201).send(sendSignedIn(reply, services, user, session, at))
       } catch (error) {
-        // A service that is busy or broken counts against nobody.
+        // An error of the service does not count as a failed sign-in.
         if (toProblem(error).status >= 500) forgive()
         throw error
       }

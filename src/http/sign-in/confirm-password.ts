@@ -19,7 +19,7 @@ export const fromKnownPlace =
     )
 
 /**
- * A session that was left open must not become the whole account: what opens it for good asks for the password again,
+ * A session that was left open must not become the whole account: every permanent way into the account asks for the password again,
  * and guesses here count as guesses at login. Throws `wrong_password`, `too_many_attempts`.
  */
 export async function confirmPassword(

@@ -165,7 +165,7 @@ async function byIdToken(known: client.Configuration, answer: URL, checks: Check
   })
   const claims = tokens.claims()
   if (claims === undefined) throw new Problem('sign_in_unverified')
-  // All from one place: an address of one and a `verified` of another would vouch for what nobody said.
+  // All from one place: an address from one and `verified` from another would prove nothing.
   const elsewhere = claims.email === undefined && known.serverMetadata().userinfo_endpoint !== undefined
   const source = elsewhere ? await client.fetchUserInfo(known, tokens.access_token, claims.sub) : claims
   return {
@@ -184,7 +184,7 @@ async function byUserinfo(
   checks: Checks,
 ): Promise<Found> {
   const url = new URL(answer)
-  // Nobody told its issuer, so there is nothing to hold this against.
+  // Its issuer is not configured, so there is nothing to compare this with.
   url.searchParams.delete('iss')
   const tokens = await client.authorizationCodeGrant(known, url, {
     expectedState: checks.state,
@@ -218,7 +218,7 @@ const userinfoShape = z
   .refine((user) => user.id != null || user.sub != null)
 const emailsShape = z.array(z.looseObject({ email: z.string(), primary: z.boolean(), verified: z.boolean() }))
 
-/** What is believed of an answer: a subject without which nobody is anybody, and what else is in order. */
+/** The valid claims of an answer: the subject, which is required, and others as far as they are well-formed. */
 const claimedShape = z.object({
   issuer: z.string(),
   subject: z.string().regex(/^[^\p{Cc}\p{Cs}]{1,255}$/u),

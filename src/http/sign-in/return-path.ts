@@ -1,4 +1,4 @@
-/** Where nobody is sent back to: a sign-in that begins another one would never end. */
+/** Pages that a sign-in does not return to: it would begin again. */
 const LOOP = /^\/api\/oauth(\/|\?|#|$)/
 
 const HERE = 'http://here.invalid'

@@ -61,7 +61,7 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
       changes: [],
     }))
 
-  /** An open session alone must not weaken the account: its password, or a code, is asked for again. */
+  /** An open session alone must not weaken the account: its password, or a code, is required again. */
   async function prove(request: FastifyRequest, caller: Known, given: z.output<typeof proof>): Promise<void> {
     const { current_password: password } = given
     if (password !== undefined) await confirmPassword(services, passwords, { request, caller, password })

@@ -12,7 +12,7 @@ export interface SignInAttempt {
 export interface SignInLimiter {
   /**
    * Runs `check`, which answers whether the guess was right, and counts it unless it was. A check that throws is no
-   * guess: a service that is busy counts against nobody.
+   * guess: an overloaded service does not count as a failed sign-in.
    * @param isKnownPlace whether the account's owner is known to sign in from there; asked only under attack
    * @throws Problem `too_many_attempts`, before `check` is run
    */
@@ -27,7 +27,7 @@ export interface SignInLimiter {
 /**
  * 5 wrong guesses a minute at one account from one address, and 20 from one address (contract §3): attackers
  * lock out themselves and not the owner. All addresses together have `perHour` wrong guesses at one account; beyond
- * that only places that its owner signed in from before may try, so many addresses gain nothing and lock nobody out.
+ * that only places that its owner signed in from before may try, so an attack from many addresses gains nothing and does not lock the owner out.
  */
 export function createSignInLimiter({ perHour }: { perHour: number }): SignInLimiter {
   const near = createAttemptLimits({ account: 5, address: 20 })

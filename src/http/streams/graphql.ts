@@ -7,7 +7,7 @@ import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { streamOperation } from './sse.ts'
 
-/** What stands behind the door: graphql/handlers.ts and graphql/page.ts, put here by app.ts. */
+/** The handlers of the GraphQL endpoint: graphql/handlers.ts and graphql/page.ts, set by app.ts. */
 export interface GraphqlEndpoint {
   answer(
     request: { method: string; url: string; headers: IncomingHttpHeaders; body: unknown },
