@@ -40,10 +40,10 @@ const membersNow = async () =>
 test('the owner of a project invites somebody who accepts, changes the role in the list, and is asked before removing', async () => {
   const { page, context, complaints } = await as(ada)
   await page.goto('/p/digits/members')
-  await page.getByLabel('Address of somebody with an account').fill('eve@example.org')
+  await page.getByLabel('E-mail address of the account').fill('eve@example.org')
   await page.getByRole('button', { name: 'Invite', exact: true }).click()
   // Nothing proves whose account it is: the page asks.
-  await page.getByRole('dialog').getByText('anybody may have registered it').waitFor()
+  await page.getByRole('dialog').getByText('anyone may have registered it').waitFor()
   await page.getByRole('button', { name: 'I checked: invite' }).click()
   await page.getByText('member, has not accepted yet').waitFor()
   expect(await membersNow()).toEqual(['ada: owner'])
@@ -53,7 +53,7 @@ test('the owner of a project invites somebody who accepts, changes the role in t
   await page.getByText('member, has not accepted yet').waitFor({ state: 'detached' })
   const invited = await as(eve)
   await invited.page.goto('/')
-  await page.getByLabel('Address of somebody with an account').fill('eve@example.org')
+  await page.getByLabel('E-mail address of the account').fill('eve@example.org')
   await page.getByRole('button', { name: 'Invite', exact: true }).click()
   await page.getByRole('button', { name: 'I checked: invite' }).click()
   await page.getByText('member, has not accepted yet').waitFor()

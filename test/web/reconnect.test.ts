@@ -72,7 +72,7 @@ test('a page that is opened while the server is away says so and opens by itself
     history.pushState({}, '', '/p/elsewhere')
     dispatchEvent(new PopStateEvent('popstate'))
   })
-  await other.getByText('The server cannot be reached. It is asked again by itself.').waitFor()
+  await other.getByText('The server cannot be reached. The page keeps trying.').waitFor()
 
   app = await startTestApp({ databaseUrl: database.url, port })
   await page.getByRole('heading', { name: 'Tokens' }).waitFor({ timeout: 40_000 })

@@ -15,7 +15,7 @@ export const only =
     ...read(given),
   })
 
-/** Pages that are about oneself need somebody. */
+/** Pages of one's own account need a signed-in user. */
 export const signedIn = async ({ location }: { location: { href: string } }) => {
   const me = await queryClient.ensureQueryData(meQuery)
   if (me === null) throw redirect({ to: '/sign-in', search: readReturn({ return_to: location.href }) })

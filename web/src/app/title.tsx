@@ -8,7 +8,7 @@ import { PAGES } from './places.ts'
 const SIGNS: Record<Status, string> = { running: '●', completed: '✓', failed: '✗', stopped: '■', lost: '○' }
 const PRODUCT = 'Experiment monitor'
 
-/** What the tab of the browser says: where it is, and how a batch stands, since one keeps many open. */
+/** The title of the browser's tab: the page and the status of its batch, since users keep many tabs open. */
 export function Title() {
   const { slug, batchId, jobId, hostId, token } = useParams({ strict: false })
   const path = useRouterState({ select: (state) => state.location.pathname })

@@ -36,7 +36,7 @@ export function ChartControls(props: {
   finds?: boolean
   /** What the steps count. */
   unit?: string
-  /** Stands before the rest. */
+  /** Shown before the other controls. */
   lead?: ReactNode
 }) {
   const { search, onChange, finds = true, unit = EPOCH } = props
@@ -117,7 +117,7 @@ const Check = (props: { label: string; on: boolean | undefined; onChange: (on: b
   </label>
 )
 
-/** One slider for all charts. The service smooths, so it is asked when the slider rests. */
+/** One slider for all charts. The service smooths, so the series are read again when the slider rests. */
 function Smoothing({ value, onChange }: { value: number; onChange: (value: number) => void }) {
   const [now, setNow] = useState(value)
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null)

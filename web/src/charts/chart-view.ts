@@ -7,7 +7,7 @@ import type { XKind } from './plot-axes.ts'
 
 /** What all charts of a page have in common. */
 export interface ChartView {
-  /** `time`: the source's own steps are Unix seconds. The others are asked of it. */
+  /** `time`: the source's own steps are Unix seconds. The source converts to the others. */
   x: XKind
   /** What the steps count, where `x` is `epoch`; epochs without it. */
   unit?: string | undefined

@@ -17,7 +17,7 @@ import { ChartSections } from './chart-sections.tsx'
 import { seriesNames } from './series-names.ts'
 import { FIRST_JOBS, TopJobs, useOrdered } from './top-jobs.tsx'
 
-/** All series of a batch. What is chosen stands in the address. */
+/** All series of a batch. The choices are kept in the URL. */
 export function ChartsView({
   search,
   onSearch,

@@ -30,7 +30,7 @@ export interface Comparison {
   cut: boolean
 }
 
-/** How often the jobs of batches that run are read again, where that is asked for. */
+/** How often the jobs of running batches are read again, for pages that want that. */
 const REREAD_MS = 10_000
 
 /** The jobs of these batches, oldest first within each, in the order of the batches. */

@@ -2,7 +2,7 @@ import type uPlot from 'uplot'
 import { EPOCH } from '../lib/step-unit.ts'
 import { dayOfMonth, duration, exact, minuteOfDay, number, timeOfDay } from '../lib/words.ts'
 
-/** What stands along the x-axis: epochs; Unix seconds; seconds since each job's start. */
+/** The unit of the x-axis: epochs; Unix seconds; seconds since each job's start. */
 export type XKind = 'epoch' | 'time' | 'wall' | 'relative'
 
 /** Of numbers on axes, on the canvas. */

@@ -262,7 +262,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
         options.xLog,
       )
       const set = (): void => plot.setData(columns as uPlot.AlignedData)
-      // By itself it paints in a microtask, whose time nobody would count who measures how long drawing takes.
+      // On its own uPlot paints in a microtask, which a measurement of the drawing time would miss.
       // Before it is ready that microtask is on its way already, and would paint a second time.
       if (plot.status === 1) plot.batch(set)
       else set()

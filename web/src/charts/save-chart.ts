@@ -17,7 +17,7 @@ export function savePicture(name: string, canvas: HTMLCanvasElement): void {
 export const saveDrawing = (name: string, svg: string): void =>
   saveFile(`${name}.svg`, new Blob([svg], { type: 'image/svg+xml' }))
 
-/** The points that are drawn, with what stands beside them: times, means, the spread of a group. */
+/** The drawn points with their times, means and the spread of a group. */
 export function saveCsv(name: string, lines: readonly Line[]): void {
   const timed = lines.some((line) => line.epochs)
   const means = lines.some((line) => line.mean)

@@ -12,7 +12,7 @@ const MAX_POINTS = 400_000
 /** Groups cannot be appended to: they are recomputed, at most this often, while points arrive. */
 const REGROUP_MS = 5_000
 
-/** What the source is asked for besides the names of series and jobs. */
+/** What a request to the source contains besides the names of series and jobs. */
 const askedOf = ({ x, xLog, log, zoom, smooth }: Wish) => ({
   from: zoom?.[0],
   to: zoom?.[1],

@@ -1,6 +1,6 @@
 import { Refusal } from './api/request.ts'
 
-/** Code of the page that could not be fetched: the service is away, or another version stands in its place. */
+/** Code of the page that could not be fetched: the service cannot be reached, or has another version now. */
 class Unloaded extends Error {
   constructor(cause: unknown) {
     super('A part of this page could not be loaded.', { cause })
@@ -21,7 +21,7 @@ const FIRST_WAIT_MS = 1_000
 const MAX_WAIT_MS = 5_000
 let waiting: Promise<void> | null = null
 
-/** Resolves once the service answers and can work. However many wait, it is asked once at a time. */
+/** Resolves once the service answers and can work. Only one check is under way at a time. */
 export function whenServiceIsBack(): Promise<void> {
   waiting ??= poll().finally(() => {
     waiting = null
@@ -37,6 +37,6 @@ async function poll(): Promise<void> {
   }
 }
 
-/** What is said in place of what was read: nothing while an earlier answer stands and the service is merely away. */
+/** The error to show in place of data: none while there is earlier data and the service cannot be reached. */
 export const faultOf = ({ error, data }: { error: Error | null; data: unknown }): Error | null =>
   data !== undefined && isAway(error) ? null : error

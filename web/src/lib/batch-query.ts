@@ -1,7 +1,7 @@
 import type { BatchFilter } from './api/batches.ts'
 import type { Batch } from './api/types.ts'
 
-/** What stands in the query field: `status:failed tag:night lr<0.01 best.acc>0.9 "two words"`. */
+/** The language of the query field: `status:failed tag:night lr<0.01 best.acc>0.9 "two words"`. */
 const NAMED = ['status', 'tag', 'host', 'owner'] as const
 export type Named = (typeof NAMED)[number]
 const STATES = ['running', 'completed', 'failed', 'stopped', 'lost']

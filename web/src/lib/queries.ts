@@ -45,7 +45,7 @@ export const membersQuery = (slug: string) =>
 /** Who is invited to a project and has not answered. */
 export const pendingQuery = (slug: string) =>
   queryOptions({ queryKey: ['pending', slug], queryFn: () => fetchPending(slug) })
-/** Mine. Nothing tells of a new one, so they are asked for now and then. */
+/** Invitations of the user. No event reports a new one, so they are polled. */
 export const invitationsQuery = queryOptions({
   queryKey: ['invitations'],
   queryFn: fetchInvitations,
@@ -65,7 +65,7 @@ export const projectViewsQuery = (slug: string) =>
   queryOptions({ queryKey: ['views', slug], queryFn: () => fetchViews(slug), staleTime: 60_000 })
 export const rulesQuery = (slug: string) =>
   queryOptions({ queryKey: ['rules', slug], queryFn: () => fetchRules(slug) })
-/** The batch that the page was opened at: it is asked for before anything is followed, so the first answer lacks nothing. */
+/** The batch that the page was opened at: it is read before any channel is followed, so the first answer is complete. */
 let openedAt: string | undefined
 const OPENING_MS = 5_000
 const unlessOpening =

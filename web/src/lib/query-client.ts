@@ -12,7 +12,7 @@ export const queryClient = new QueryClient({
       refetchOnWindowFocus: false,
       retry: (failures, error) => {
         const status = error instanceof Refusal ? error.status : undefined
-        // Nobody answers: that is said soon, and what failed is asked again once somebody does.
+        // The service cannot be reached: show that soon, and read again once it can.
         if (status === 0) return failures < 1
         return failures < 3 && !(status !== undefined && status >= 400 && status < 500)
       },

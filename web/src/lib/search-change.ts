@@ -3,7 +3,7 @@ export type SearchChange<Search> = { [Name in keyof Search]?: Search[Name] | und
 
 /** The choices after a change, without those that it takes out. */
 export const changed = <Search extends object>(search: Search, change: SearchChange<Search>): Search =>
-  // What is undefined is gone, which `Object.fromEntries` cannot say.
+  // Undefined values are removed, which the type of `Object.fromEntries` does not express.
   Object.fromEntries(
     Object.entries({ ...search, ...change }).filter(([, value]) => value !== undefined),
   ) as Search

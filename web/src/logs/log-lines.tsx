@@ -26,7 +26,7 @@ export function LogLines(props: {
   marked: number | undefined
   showJob: boolean
   addressOf?: (line: LogLine) => LinkProps
-  /** Where the line stands in the log of its job, beside the epoch that it fell in. */
+  /** The position of the line in the log of its job, and its epoch. */
   jobOf?: (line: LogLine) => LinkProps
   epochOf?: (line: LogLine) => number | undefined
   unit?: string

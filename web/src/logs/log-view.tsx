@@ -13,11 +13,11 @@ import { showToast } from '../ui/toasts.tsx'
 import { LogLines } from './log-lines.tsx'
 import { LEVELS, useLog } from './use-log.ts'
 
-/** Log lines with their filters; what is asked for stands in the address. */
+/** Log lines with their filters, which are kept in the URL. */
 export function LogView(props: {
   search: LogSearch
   onSearch: (next: LogSearch) => void
-  /** Where a line stands among those around it; without it lines are not links. */
+  /** A link to the line with its context; without it lines are not links. */
   addressOf?: (line: LogLine) => LinkProps
   /** Where its job's own log shows it. */
   jobOf?: (line: LogLine) => LinkProps

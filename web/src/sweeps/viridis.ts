@@ -16,7 +16,7 @@ const STOPS = [
   [181, 222, 43],
   [253, 231, 37],
 ] as const
-/** The part of it that stands out: its yellow is lost on white, its violet on black. */
+/** The visible part: its yellow has no contrast on white, its violet none on black. */
 const PART: Record<Theme, [number, number]> = { light: [0, 0.85], dark: [0.2, 1] }
 
 /** The colour at a share of 0 to 1 of the scale. */

@@ -2,7 +2,7 @@ import { Check, Copy as CopyIcon } from 'lucide-react'
 import { useState } from 'react'
 import { Button } from './controls.tsx'
 
-/** Pages over plain HTTP have no clipboard, and a browser may refuse it: the old way stands behind it. */
+/** Pages over plain HTTP have no clipboard, and a browser may refuse it: then the selection is copied. */
 export async function copyText(text: string, beside: HTMLElement): Promise<boolean> {
   try {
     if (navigator.clipboard) {

@@ -3,7 +3,7 @@ import { useLater } from './use-later.ts'
 
 /**
  * A button whose menu is code of its own: loaded once the button is pointed at or focused, opened once it is pressed.
- * From then on the menu, which shows the same button and begins open, stands in its place.
+ * From then on it is replaced by the menu, which shows the same button and begins open.
  */
 export function OpenLater<Props extends object>({
   load,

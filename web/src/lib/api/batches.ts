@@ -59,7 +59,7 @@ export async function fetchBatch(id: string): Promise<Batch> {
     id,
     'head',
   )
-  // What is asked for with `head` is all there then.
+  // With `head`, one answer has everything.
   return batchOf(head as BatchRowFragment & BatchSelfFragment)
 }
 export const batchOf = (row: BatchRowFragment & Partial<BatchSelfFragment>): Batch => wireRow(row, 'status')

@@ -38,7 +38,7 @@ export function queryWithCursor<Data extends { streamCursor: string }, Variables
 }
 
 /**
- * Parts of one document that are asked for within a moment, as when a page opens, go as one request.
+ * Parts of one document that are requested within a moment, as when a page opens, are sent as one request.
  * @param send asks for the parts of `of` that are wanted; the others are left out by @include
  */
 export function inParts<Part extends string, Data>(

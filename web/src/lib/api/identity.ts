@@ -4,7 +4,7 @@ import { get, patch, post, Refusal, remove, withQuery } from './request.ts'
 import type { Page, Token, User } from './types.ts'
 import { wireRow } from './wire-row.ts'
 
-/** Who is signed in; null for nobody. */
+/** The signed-in user; null if there is none. */
 export const fetchMe = async (): Promise<User | null> => {
   try {
     return (await get<{ user: User }>('/api/auth/me')).user

@@ -10,7 +10,7 @@ export interface Invitation {
   invited_by: { id: string; name: string } | null
   created_at: string
 }
-/** Somebody who is invited to a project and has not answered. */
+/** An invited user who has not answered. */
 export interface PendingInvitation {
   id: string
   user_id: string

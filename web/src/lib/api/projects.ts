@@ -17,13 +17,13 @@ const at = (slug: string): string => `/api/projects/${encodeURIComponent(slug)}`
 
 const projectOf = ({ recipients, ...row }: ProjectRowFragment): Project => ({
   ...wireRow(row, 'visibility'),
-  owner: row.owner ?? NOBODY,
+  owner: row.owner ?? NO_OWNER,
   role: row.role && lower(row.role),
   ...(recipients && { recipients }),
   created_at: row.createdAt ?? '',
 })
-/** Through a share a project has no owner; nobody reads it here by one. */
-const NOBODY = { id: '', name: '' }
+/** Through a share a project has no owner, and nothing in a share shows it. */
+const NO_OWNER = { id: '', name: '' }
 
 /** All projects that I see: they fill the rail. */
 export async function fetchProjects(): Promise<Project[]> {

@@ -55,7 +55,7 @@ async function send<T>(method: string, path: string, body?: unknown, signal?: Ab
   return (await contentOf(answer)) as T
 }
 
-/** What changes nothing, and is asked again once the service is back (query-client.ts). */
+/** Reads, which are sent again once the service is back (query-client.ts). */
 const READ = /^GET |^POST \/graphql$/
 
 const reach = (path: string, init: RequestInit): Promise<Response> =>
@@ -64,7 +64,7 @@ const reach = (path: string, init: RequestInit): Promise<Response> =>
     throw new Refusal(0, {
       code: 'unreachable',
       detail: READ.test(`${init.method ?? 'GET'} ${path}`)
-        ? 'The server cannot be reached. It is asked again by itself.'
+        ? 'The server cannot be reached. The page keeps trying.'
         : 'The server cannot be reached. Nothing was changed.',
     })
   })

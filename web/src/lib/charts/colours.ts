@@ -98,7 +98,7 @@ function chosen(): Record<string, number> {
       for (const [name, place] of Object.entries(JSON.parse(localStorage.getItem(KEY) ?? '{}')))
         if (Number.isInteger(place) && (place as number) in LIGHT) kept[name] = place as number
     } catch {
-      // What somebody else wrote there is no choice of colours.
+      // Another program wrote this key.
     }
   }
   return kept

@@ -52,7 +52,7 @@ export const lineOf = (series: Series, weight = 0): Line => ({
   },
 })
 
-/** A group stands in the middle of each of its buckets. */
+/** A group's point is in the middle of its bucket. */
 export const lineOfGroup = (group: SeriesGroup, name: string): Line => ({
   name,
   steps: group.steps.map((step, i) => (step + (group.ends[i] as number)) / 2),
@@ -151,7 +151,7 @@ export function lowerBound(steps: readonly number[], x: number): number {
 }
 
 /**
- * The place of the point that stands at `x`: the nearest one, no further than half the step between its neighbours, or
+ * The index of the point at `x`: the nearest one, no further than half the step between its neighbours, or
  * than `reach`. -1 where the curve has none there: before its first point, after its last, or without points.
  */
 export function pointAt(steps: readonly number[], x: number, reach: number): number {

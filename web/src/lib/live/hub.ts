@@ -78,14 +78,14 @@ interface Joined {
 
 const KINDS = ['project', 'batch', 'metrics', 'logs', 'resources', 'host', 'hosts', 'dashboard', 'share']
 const MAX_CHANNELS = 100
-/** How long a channel that nobody wants any more is still listened to: one that comes back costs nothing. */
+/** How long a channel without subscribers is still followed, so that coming back to a page costs nothing. */
 const LINGER_MS = 5_000
 const MAX_WAIT_MS = 30_000
 
 export function createHub(): Hub {
   const members = new Set<Joined>()
   const streams = new Set<Stream>()
-  /** Channels that may not be followed: each is asked for by itself and holds up nobody else. */
+  /** Channels that may not be followed: each is requested alone and does not delay the others. */
   const refused = new Set<string>()
   let made = 0
 

@@ -194,7 +194,7 @@ export const useStreamState = (): StreamState =>
     () => state,
   )
 
-/** Follows a channel while the component stands. The handler may change at every render. */
+/** Follows a channel while the component is mounted. The handler may change at every render. */
 export function useChannel(channel: string | null, handler: Handler): void {
   const latest = useRef(handler)
   useEffect(() => {

@@ -6,7 +6,7 @@ import { holdLock, onceFree, type WorkerMessage, type WorkerRequest } from './ta
 /** The part of the global scope that is used here; the types of pages know no workers. */
 const scope = globalThis as unknown as { onconnect: (event: MessageEvent) => void }
 
-/** A tab that was not heard for so long is gone. Hidden ones are woken once a minute. */
+/** A tab that sent nothing for so long is closed. Browsers wake hidden ones once a minute. */
 const GONE_MS = 150_000
 const LOOK_MS = 20_000
 

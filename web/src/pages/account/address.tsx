@@ -31,8 +31,8 @@ export function Address() {
           <p className="max-w-prose text-amber">
             {email} is not verified.{' '}
             {mailConfigured
-              ? 'Until it is, nobody can invite you to a project, and no rule mails you. Open the link in the mail that was sent to you.'
-              : 'No mail server is set, so it cannot be verified: people who invite you are asked to check who you are.'}
+              ? 'Until you verify it, you cannot be invited to projects, and rules send you no mail. Open the link in the mail that was sent to you.'
+              : 'No mail server is configured, so it cannot be verified: people who invite you have to check who you are.'}
           </p>
           {mailConfigured && (
             <div>

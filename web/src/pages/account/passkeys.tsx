@@ -111,7 +111,7 @@ export function Passkeys({ password }: { password: boolean }) {
           }}
           onClose={() => setDeleting(null)}
         >
-          It signs nobody in any more. Your device may still offer it: remove it there as well.
+          It can no longer be used to sign in. Your device may still offer it: remove it there as well.
         </Confirm>
       )}
     </Section>
@@ -122,7 +122,7 @@ function Naming(props: {
   title: string
   yes: string
   name: string
-  /** Whether the password is asked for as well. */
+  /** Whether the password is required as well. */
   password: boolean
   run: (name: string, password: string | undefined) => Promise<unknown>
   onDone: () => void

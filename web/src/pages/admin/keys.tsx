@@ -11,7 +11,7 @@ export function Keys() {
     <Sheet title="Signing keys">
       <p className="max-w-prose text-muted">
         Sessions of programs are signed. A new key signs from now on; the newest two before it go on
-        verifying, so nobody is signed out.
+        verifying, so all sessions stay open.
       </p>
       <div>
         <Button look="primary" disabled={rotate.isPending} onClick={() => rotate.mutate()}>

@@ -18,7 +18,7 @@ import { Notices } from './notices.tsx'
 
 type Change = { role: User['role'] } | { disabled: boolean } | { factors: 'none' }
 
-/** Who has an account. What takes or gives rights is asked about first. */
+/** All accounts. Changes of rights need a confirmation. */
 export function Users() {
   const queries = useQueryClient()
   const me = useMe()
@@ -140,7 +140,7 @@ function wordsFor({ name }: Account, change: Change) {
       yes: 'Disable',
       danger: true,
       children:
-        'Sessions close and tokens are revoked for good: scripts that report with them drop what they send from then on. What was sent is kept. The account can be enabled again, with new tokens.',
+        'Sessions close and tokens are revoked permanently: scripts that report with them drop what they send from then on. What was sent is kept. The account can be enabled again, with new tokens.',
     }
   return change.role === 'admin'
     ? {

@@ -137,7 +137,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
   )
 }
 
-/** What a stop does, step by step, before it is asked for. */
+/** The steps of a stop, shown before it is requested. */
 function StopPlan({ batch }: { batch: Batch }) {
   const control = useControl(batch.id)
   const agent = useQuery({ queryKey: ['agent of', batch.id], queryFn: () => fetchAgentOf(batch.id) })

@@ -54,7 +54,7 @@ function gpuValues(gpus: unknown): Record<string, Numeric> {
   )
 }
 
-/** Follows the batch's log while the component stands; of a share it comes with all else. */
+/** Follows the batch's log while the component is mounted; in a share it comes with the other channels. */
 export function useArrivingLines(hear: (lines: readonly LogLine[]) => void): void {
   const context = useBatchContext()
   const latest = useRef(hear)

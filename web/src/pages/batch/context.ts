@@ -80,6 +80,6 @@ export function createBatchContext(
 export const InBatch = createContext<BatchContext | null>(null)
 export function useBatchContext(): BatchContext {
   const found = useContext(InBatch)
-  if (found === null) throw new Error('a tab of a batch stands outside of one')
+  if (found === null) throw new Error('a tab of a batch is rendered outside of its page')
   return found
 }

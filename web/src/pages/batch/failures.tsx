@@ -11,7 +11,7 @@ import { Traceback } from '../../ui/traceback.tsx'
 import { useBatchContext } from './context.ts'
 import { useJobs } from './use-jobs.ts'
 
-/** Groups that are shown before the others are asked for. */
+/** Groups that are shown at first. */
 const FIRST = 2
 const STDERR_LINES = 12
 
@@ -22,7 +22,7 @@ export function Failures({ batchId, open = false }: { batchId: string; open?: bo
   const own = batch?.traceback
   const reason = batch?.failure_reason?.trim()
   const groups = useMemo(() => {
-    // The traceback of the script stands above: a job that it took with it says nothing more.
+    // The traceback of the script is shown above: a job that ended with it adds nothing.
     const said = own ? errorOf(own) : undefined
     return groupFailures(jobs).filter((group) => group.error !== said)
   }, [jobs, own])

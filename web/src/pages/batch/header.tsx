@@ -23,7 +23,7 @@ import { Star } from './star.tsx'
 export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: boolean }) {
   const runs = batch.status === 'running'
   const me = useMe()
-  // On the page of a job stands its own.
+  // The page of a job shows the job's.
   const ofJob = useParams({ strict: false }).jobId !== undefined
   return (
     <header className="flex flex-col gap-2 px-4 pt-3 pb-2">
@@ -158,7 +158,7 @@ const LABELS = 2
 /** What the signs of life say, in words; nothing while all is well. */
 function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
   const { data } = useQuery({
-    // A silence that grows to a verdict tells nothing itself, so while there is one it is asked for more often.
+    // No event reports that a silence has become a stall, so while there is one it is read more often.
     queryKey: ['health', batch.id, batch.stalled],
     queryFn: () => fetchHealth(batch.id),
     enabled: ask,

@@ -62,7 +62,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   )
   const suggestions = useId()
   const watched = useWatched(jobs)
-  // As the table orders them: what is drawn is what stands first in it.
+  // In the order of the table: the charts draw its first rows.
   const [sorted, setSorted] = useState<readonly Job[]>(found)
   const listed = search.sort ? sorted : found
   const selectedListed = listed.filter((job) => selected.has(job.id))

@@ -11,7 +11,7 @@ import { showToast } from '../../ui/toasts.tsx'
 import { type Rung, rerunLadder, useControl } from './control.ts'
 import { stopLadder } from './stop-ladder.ts'
 
-/** What ended so long ago stands on the timeline alone. */
+/** A stop that ended longer ago is only in the timeline. */
 const SHOWN_MS = 10 * 60_000
 
 /** How far a stop and a rerun of the batch are, while that is news. */

@@ -18,7 +18,7 @@ import { showToast } from '../../ui/toasts.tsx'
 import { type Control, useControl } from './control.ts'
 import { differences, environmentOf, valueText } from './environment-facts.ts'
 
-/** What a rerun would run again and where, before it is asked for (contract §2: only the owner changes what runs). */
+/** What a rerun would run and where, shown before it is requested (contract §2: only the owner changes what runs). */
 export function RerunBatch(props: {
   batch: Batch
   jobs: JobStore
@@ -224,7 +224,7 @@ function Git({ environment, commit }: { environment: Record<string, unknown>; co
         environment.dirty === false && ', no uncommitted changes'
       )}
       <span className="block text-xs text-muted">
-        A rerun checks nothing out: it runs what stands in the directory then.
+        A rerun does not check out a commit: it runs the files that are in the directory then.
       </span>
     </>
   )

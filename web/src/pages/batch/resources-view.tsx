@@ -94,7 +94,7 @@ export function ResourcesView(props: {
   )
 }
 
-/** Who told of resources since the page stands: a batch or job that begins gets its curve. */
+/** Who sent resources since the page was opened: a new batch or job gets its curve. */
 function useArrived(bus: PointBus, job: string | undefined): readonly string[] {
   const [names, setNames] = useState<readonly string[]>([])
   useEffect(

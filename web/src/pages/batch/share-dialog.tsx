@@ -34,7 +34,7 @@ export function ShareBatch({ batch, onClose }: { batch: Batch; onClose: () => vo
   const revoke = useMutation({
     mutationFn: revokeShare,
     onSuccess: (_, id) => {
-      // Nobody should copy what opens nothing any more.
+      // A revoked link should not be copied.
       if (make.data?.id === id) make.reset()
       setLeaving(null)
       return renew()

@@ -57,7 +57,7 @@ function byHand(batch: Batch, pid: number | undefined): string {
   return `no agent is online on ${batch.host ?? 'its host'}; run there: kill -TERM ${process}, and if it still runs 30 s later: kill -KILL ${process}`
 }
 
-/** The steps of a stop before it is asked for: what will happen, and when. */
+/** The steps of a stop before it is requested: what will happen, and when. */
 export function stopPlan(batch: Batch, { timeline }: Control, agentOnline: boolean): Rung[] {
   const pid = pidOf(timeline)
   return [

@@ -14,10 +14,10 @@ import type { SearchChange } from '../../lib/search-change.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 
-/** More curves are drawn once they are asked for. */
+/** More curves are drawn on request. */
 const FIRST_DRAWN = 20
 
-/** The curves of what is compared, each job's or those of groups over all batches. What is chosen stands in the address. */
+/** The curves of what is compared, each job's or those of groups over all batches. The choices are kept in the URL. */
 export function Curves(props: {
   /** What the brush left. */
   rows: readonly Compared[]

@@ -31,14 +31,14 @@ interface Need {
   /** What happened, and why if known. */
   why: string
   at: string
-  /** Where the traceback stands. */
+  /** The page with the traceback. */
   failure?: LinkProps
   /** In place of the time, where that goes on: dismissed until it changes. */
   once?: string
   action: { label: string } & ({ to: LinkProps } | { rerun: string })
 }
 
-/** What somebody should look at, each with its reason and what to do about it. */
+/** What needs attention, each with its reason and an action. */
 export function Attention({ batches }: { batches: readonly Batch[] }) {
   const all = useNeeds(batches)
   const [dismissed, setDismissed] = useDismissed()

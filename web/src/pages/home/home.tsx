@@ -38,7 +38,7 @@ const runningQuery = {
   refetchInterval: 30_000,
 }
 
-/** What runs, what needs somebody, what ended. */
+/** What runs, what needs attention, what ended. */
 export function Home() {
   const running = useQuery(runningQuery)
   const failed = useQuery(lately(['failed', 'lost']))

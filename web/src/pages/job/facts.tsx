@@ -11,7 +11,7 @@ import { useBatchContext } from '../batch/context.ts'
 import { valueText } from '../batch/environment-facts.ts'
 import { useJobs } from '../batch/use-jobs.ts'
 
-/** How a job stands, its last and final numbers, and its params; those that other jobs have otherwise come first. */
+/** Status of a job, its last and final values, and its params; those that differ between jobs come first. */
 export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
   const others = useJobs(store)
   const { log } = useBatchContext()

@@ -12,7 +12,7 @@ import { Heads } from './heads.tsx'
 import type { Column } from './table-columns.ts'
 import type { BatchList } from './use-batch-list.ts'
 
-/** Nobody pointed at the table for this long: what waits is put in its place. */
+/** After the pointer has left the table for this long, waiting rows are moved into place. */
 const PAUSE_MS = 3_000
 
 export function BatchTable(props: {
@@ -124,7 +124,7 @@ function useTagHref(slug: string, search: TableSearch): (tag: string) => string 
   }, [router, slug, search])
 }
 
-/** What arrived and what would move waits until it is wanted, or until nobody points at the table. */
+/** New rows and rows that would move wait for a click, or until the pointer has left the table. */
 function Waiting({ list }: { list: BatchList }) {
   if (list.fresh + list.moved === 0) return null
   return (

@@ -27,7 +27,7 @@ function useRenew(slug: string): () => Promise<unknown> {
     ])
 }
 
-/** Invites somebody who has an account, and asks who it is where nothing can verify the address. */
+/** Invites a user, and asks the inviter to check who it is if the address cannot be verified. */
 export function Invite({ slug }: { slug: string }) {
   const renew = useRenew(slug)
   const [role, setRole] = useState<Role>('member')
@@ -55,7 +55,7 @@ export function Invite({ slug }: { slug: string }) {
         }}
       >
         <div className="w-72 max-w-full">
-          <Field label="Address of somebody with an account" name="email" type="email" required />
+          <Field label="E-mail address of the account" name="email" type="email" required />
         </div>
         <Choice label="Role" value={role} onChange={setRole} options={ROLES} />
         <Button look="primary" type="submit" className="h-8" disabled={invite.isPending}>
@@ -80,7 +80,7 @@ export function Invite({ slug }: { slug: string }) {
           }}
         >
           No mail server is set, so nothing proves that this account belongs to the owner of the address:
-          anybody may have registered it. Ask them whether the account is theirs before you invite it.
+          anyone may have registered it. Ask its owner whether the account is theirs before you invite it.
         </Confirm>
       )}
     </>
@@ -106,7 +106,8 @@ function PendingRow({ slug, invitation }: { slug: string; invitation: PendingInv
   const withdraw = useMutation({
     mutationFn: () => withdrawInvitation(slug, id),
     onSuccess: renew,
-    onError: (error) => showToast(`The invitation of ${name} stands: ${errorText(error)}`, { bad: true }),
+    onError: (error) =>
+      showToast(`The invitation of ${name} was not withdrawn: ${errorText(error)}`, { bad: true }),
   })
   return (
     <tr>

@@ -109,7 +109,7 @@ function Remove({ project, member, onClose }: { project: Project; member: Member
       run={() => removeMember(project.slug, member.user_id).then(renew)}
       onClose={onClose}
     >
-      {project.visibility === 'public' ? 'They read this project as anybody does' : 'They no longer see it'}
+      {project.visibility === 'public' ? 'They can still read this public project' : 'They no longer see it'}
       {member.role === 'member' && ', and events that their scripts send to it are refused'} from now on. What
       they sent is kept, and you can add them again.
     </Confirm>

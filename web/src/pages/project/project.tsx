@@ -50,7 +50,7 @@ export function ProjectPage() {
   const viewLabel =
     useQuery(projectViewsQuery(slug)).data?.find((view) => view.path === path)?.title ?? 'Views'
   const [selected, setSelected] = useState<ReadonlySet<string>>(() => new Set(search.charts?.sel))
-  // What is selected is of what is shown; a link's own selection stands.
+  // The selection belongs to the list that is shown; the selection of a link is kept.
   const of = `${slug} ${q}`
   const before = useRef(of)
   useEffect(() => {

@@ -5,7 +5,7 @@ import { links } from '../../lib/links.ts'
 import type { TableSearch } from '../../lib/table-search.ts'
 import { inputLook } from '../../ui/controls.tsx'
 
-/** The query in words, which stands in the address a moment after it was typed; offers what a word may become. */
+/** The query as text, kept in the URL a moment after it was typed, with completion. */
 export function QueryField({
   slug,
   search,

@@ -146,7 +146,7 @@ export function useBatchList(
       const running = inSight.current.filter((id) => batchStore.get(id)?.status === 'running')
       if (document.hidden || running.length === 0) return
       const page = { columns: wanted, limit: MAX_READ_AGAIN }
-      // Left out once it fails: the next time it is asked again.
+      // Left out if it fails: the next read tries again.
       const found = await fetchTable({ id: running.slice(0, 50) }, page).catch(() => null)
       if (found !== null) keep(found.items)
     }, FIELDS_MS)

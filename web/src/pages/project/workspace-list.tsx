@@ -20,7 +20,7 @@ import type { BatchList } from './use-batch-list.ts'
 
 interface Row {
   list: BatchList
-  /** The field that stands beside each name. */
+  /** The field shown beside each name. */
   column: Column | undefined
   colourOf: ColourOf
   onCheck: (id: string, on: boolean, range: boolean) => void

@@ -20,7 +20,7 @@ const FIRST_BATCHES = 10
 /**
  * The list of a project's batches beside live charts of them: of the selected ones, else of the first ten. A batch with
  * one job is one curve; where batches have several, a curve is the mean over the jobs of a batch, unless another grouping
- * is chosen. What is chosen stands in the address.
+ * is chosen. The choices are kept in the URL.
  */
 export function Workspace(props: {
   slug: string

@@ -120,7 +120,7 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
   )
 }
 
-/** Whom rules mail that name nobody themselves. */
+/** The recipients of rules without recipients of their own. */
 function Recipients({ slug, project }: { slug: string; project: Project }) {
   const queries = useQueryClient()
   const { queryKey } = projectQuery(slug)
@@ -149,7 +149,7 @@ function Recipients({ slug, project }: { slug: string; project: Project }) {
       <p className="max-w-prose text-muted">
         {now.length === 0
           ? `None are set, so mail goes to the owner, ${project.owner.name}.`
-          : 'Whom rules mail that name nobody themselves.'}{' '}
+          : 'They get the mail of rules without recipients of their own.'}{' '}
         A person with an account gets it only while they can see the project.
       </p>
       <Emails

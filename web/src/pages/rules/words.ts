@@ -18,7 +18,7 @@ export const KINDS: Record<Trigger, Kind> = {
   },
   batch_failed: {
     title: 'a batch fails',
-    fires: 'At each batch that fails, unless somebody asked it to stop.',
+    fires: 'For each batch that fails, unless a stop was requested.',
     cooldown: 0,
     why: 'A batch fails once.',
   },

@@ -16,7 +16,7 @@ const word = (value: unknown): string | undefined =>
 
 export function readReturn(given: Record<string, unknown>): ReturnSearch {
   const to = given.return_to
-  // Only a path of ours: never where somebody else's link points.
+  // Only a path of this service: a link must not lead to another site.
   return typeof to === 'string' && /^\/(?![/\\])[^\\\p{Cc}]*$/u.test(to) ? { return_to: to } : {}
 }
 

@@ -22,7 +22,7 @@ export function SignIn() {
   const challenge = enter.error instanceof Refusal ? enter.error.challenge : undefined
   if (challenge !== undefined)
     return <SecondFactor challenge={challenge} returnTo={returnTo} onBack={enter.reset} />
-  // Nobody can sign in to a fresh service.
+  // A fresh service has no account to sign in to.
   if (registration?.first && outcome.error === undefined)
     return <Navigate {...links.register(returnTo)} replace />
   return (

@@ -103,7 +103,7 @@ export function Tokens() {
           danger
           run={async () => {
             await revokeToken(leaving.id)
-            // Nobody should copy what opens nothing any more.
+            // A revoked token should not be copied.
             if (make.data?.id === leaving.id) make.reset()
             await renew()
           }}
