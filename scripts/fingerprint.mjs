@@ -24,7 +24,7 @@ const SOURCES = [
   'tsconfig.json',
   'tsconfig.build.json',
 ]
-/** All that the documentation site is made of; it is built apart, because it is read by nobody who compiles. */
+/** All that the documentation site is made of; it is built separately, because the service does not need it. */
 const DOCS_SOURCES = [
   'docs',
   'CHANGELOG.md',

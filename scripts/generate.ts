@@ -1,7 +1,7 @@
 /**
  * Writes the generated files: what schemas/ holds but examples, the tables of docs/ that stand between markers, and the
  * version of the Python packages. With `--check`
- * it writes nothing and fails when one differs from what stands (npm run check).
+ * it writes nothing and fails if a file differs (npm run check).
  */
 import { readFileSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** `text` with what stands between the two markers of `name` replaced. Throws when there are no markers. */
+/** Replaces the text between the two markers of `name`. Throws if there are no markers. */
 export function between(text: string, name: string, content: string): string {
   const [from, to] = [`<!-- generated: ${name} -->`, `<!-- end: ${name} -->`]
   const [start, end] = [text.indexOf(from), text.indexOf(to)]

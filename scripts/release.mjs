@@ -121,7 +121,7 @@ function stagePackage(folder) {
   })
 }
 
-/** The folders `.bin`, whose commands nobody runs here. */
+/** The folders `.bin`, whose commands are not used. */
 function removeCommands(folder) {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
     if (entry.name === '.bin') rmSync(join(entry.parentPath, '.bin'), { recursive: true, force: true })

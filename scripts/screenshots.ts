@@ -30,7 +30,7 @@ interface Picture {
   path: string
   /** What must stand before it is taken, or be done. */
   before?: (page: Page) => Promise<unknown>
-  /** As nobody. */
+  /** Without signing in. */
   visitor?: boolean
 }
 
@@ -111,7 +111,7 @@ async function everything(browser: Browser, scene: Scene, folder: string): Promi
   }
 }
 
-/** What a page says once the service is gone, which is the last thing that is done to it. */
+/** The page while the service cannot be reached; taken last, because it stops the service. */
 async function cutOff(browser: Browser, scene: Scene, folder: string): Promise<void> {
   const pages = new Map<string, Page>()
   for (const [size, viewport] of SIZES) {

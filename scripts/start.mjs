@@ -200,7 +200,7 @@ function dropRepeatedSignals() {
 }
 
 /**
- * Ends the server, drained, when npm is gone. npm runs its scripts in a shell, and a SIGTERM or SIGKILL for npm ends those
+ * Ends the server, drained, once npm has ended. npm runs its scripts in a shell, and a SIGTERM or SIGKILL for npm ends those
  * two and tells us nothing: the server would run on with no one to stop it.
  */
 function endWithNpm() {
@@ -243,7 +243,7 @@ async function main() {
   // Without a command it starts, with any options: npm start -- --port 0.
   const command = args[0] === undefined || args[0].startsWith('-') ? ['start'] : []
   process.argv = [process.execPath, MAIN, ...command, ...args]
-  // Not sooner: npm would leave out what the build needs. GraphQL checks itself less where nobody develops.
+  // Not sooner: npm would leave out what the build needs. GraphQL checks itself less in production.
   process.env.NODE_ENV ??= 'production'
   await import(pathToFileURL(MAIN).href)
 }

@@ -51,7 +51,7 @@ function end(child, signal) {
   try {
     process.kill(-child.pid, signal)
   } catch {
-    // it is gone
+    // it has ended already
   }
 }
 for (const signal of ['SIGINT', 'SIGTERM']) {

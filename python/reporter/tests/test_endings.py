@@ -154,11 +154,11 @@ def test_the_readme_names_the_signals_that_are_tried_here() -> None:
     caught = {name for name, words in tried if words == name}
     sudden = {name for name, words in tried if words == "process "}
     assert set(re.findall(r"SIG[A-Z]+\d?", _readme_row("the script dies, is interrupted"))) == caught
-    assert set(re.findall(r"SIG[A-Z]+\d?", _readme_row("the process dies without a word"))) == sudden
+    assert set(re.findall(r"SIG[A-Z]+\d?", _readme_row("the process dies without ending its run"))) == sudden
 
 
 def test_the_readme_tells_the_times_of_a_stop_that_are_set() -> None:
-    row, tuning = _readme_row("somebody presses stop"), Tuning()
+    row, tuning = _readme_row("a user presses stop"), Tuning()
     for words in (
         f"within {tuning.interrupt_s:.0f} s ({tuning.interrupt_ranks_s:.0f} s under several ranks)",
         f"waits {tuning.stuck_rank_s:.0f} s in a collective",

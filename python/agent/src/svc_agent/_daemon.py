@@ -77,7 +77,7 @@ class Daemon:
         if not self._options.require_record:
             _log.warning(
                 "--require-record=no: this agent runs every command that the service names as recorded "
-                "by a batch's owner. Anybody who has one of the owner's reporter tokens "
+                "by a batch's owner. Anyone who has one of the owner's reporter tokens "
                 "can then run commands on this host"
             )
         self._runs.forget_unstarted()

@@ -1,7 +1,7 @@
 """Runs on this host that people started themselves: which of them have died, and how one is stopped.
 
 Reporters leave a record of each run, `<folder>/runs/<batch>.json` with the process's pid, start time and boot id
-(svc_reporter's `_run_record.py`). A record without an end whose process is gone is evidence that the run has died.
+(svc_reporter's `_run_record.py`). A record without an end whose process has ended is evidence that the run has died.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class HandStop:
 
     @staticmethod
     def begin(process: Any) -> HandStop | None:
-        """None when that very process is gone, or nothing says which one is meant."""
+        """None if that process has ended, or its identity was not recorded."""
         try:
             identity = Identity.from_json(process)
         except (KeyError, TypeError, ValueError):
@@ -150,7 +150,7 @@ class HandStop:
         return steps
 
     def exit_code(self) -> int:
-        """Nobody but its parent knows it: what a shell shows for the last signal that was sent."""
+        """Only its parent knows the exit code, so this is what a shell shows for the last signal that was sent."""
         return 128 + (signal.SIGKILL if "sigkill_at" in self.state else signal.SIGTERM)
 
     def _children_left(self) -> bool:

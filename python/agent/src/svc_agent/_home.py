@@ -43,7 +43,7 @@ def load_registration(folder: Path) -> Registration:
         )
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"{path} is damaged: run `svc-agent register` again") from None
-    # Somebody may have copied it about: a token that others can read is theirs.
+    # The file may have been copied, and a token that other users can read is not safe.
     if path.stat().st_mode & 0o077:
         path.chmod(0o600)
     private_folder(folder)

@@ -84,12 +84,12 @@ def has_process_of(cmd_id: str) -> bool:
 
 
 def start_time_of(pid: int) -> str | None:
-    """None for a process that is gone, or that only waits for its parent to notice its end."""
+    """None for a process that has ended, also if its parent has not collected its exit status yet."""
     return _start_time(pid)
 
 
 def _start_time(pid: int) -> str | None:
-    """None for a process that is gone, or that only waits for its parent to notice its end."""
+    """None for a process that has ended, also if its parent has not collected its exit status yet."""
     if not _BOOT_ID.exists():
         return _ask("ps", "-o", "lstart=", "-p", str(pid)) or None
     fields = _stat(pid)

@@ -22,7 +22,7 @@ class OomKills:
                     return
 
     def has_risen(self, key: str) -> bool:
-        """False, too, when the group is gone: then nothing is known."""
+        """Also False if the control group no longer exists: then it cannot be known."""
         seen = self._seen.pop(key, None)
         now = None if seen is None else _count(seen[0])
         return seen is not None and now is not None and now > seen[1]

@@ -1,4 +1,4 @@
-"""`{{env:NAME}}` in a command: a secret that is named there, and stands in the agent's environment alone.
+"""`{{env:NAME}}` in a command: a secret by name, whose value is only in the agent's environment.
 
 The shell fills it in, from the environment that the process is started with: neither the command on the service nor
 any file of the agent ever holds the value.

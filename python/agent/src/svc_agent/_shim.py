@@ -39,7 +39,7 @@ def main(folder: Path) -> int:
     try:
         os.close(os.open(folder / "begun", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
-        return 1  # somebody has begun with this command: it is started once or never
+        return 1  # another shim has begun with this command: a command is started at most once
     sync_folder(folder)
     output = os.open(folder / OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     started = time.time()
@@ -58,7 +58,7 @@ def main(folder: Path) -> int:
         return 0
     os.close(output)
     identity = Identity.of(child.pid)
-    # A process that is gone already has no start time to be known by; its exit code follows at once.
+    # A process that has ended already has no start time to identify it; its exit code follows at once.
     facts = identity.__dict__ if identity else {"pid": child.pid, "start_time": "", "boot_id": ""}
     write_json(folder / "child.json", {**facts, "at": started})
     while True:

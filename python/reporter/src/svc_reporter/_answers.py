@@ -18,9 +18,9 @@ class Fate(Enum):
     ACCEPTED = "accepted"
     DUPLICATE = "duplicate"
     DROPPED = "dropped"
-    """Refused for good."""
+    """Refused permanently."""
     SET_ASIDE = "set aside"
-    """Refused for a reason that a person can mend (token, rights, address): kept in rejected/."""
+    """Refused for a reason that a user can fix (token, rights, address): kept in rejected/."""
     AGAIN = "again"
     """The service could not take this one item now."""
 

@@ -1,4 +1,4 @@
-"""Which step a value stands at: what the x-axis of its chart counts."""
+"""The step of a value: the unit of its chart's x-axis."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Axes:
         return next((m.goal for m in self._metrics if m.goal and fnmatch.fnmatchcase(name, m.pattern)), None)
 
     def rows(self, data: Mapping[str, Any], step: Any) -> dict[int, dict[str, Any]]:
-        """Step → what stands there. What is no number is kept beside the numbers of the main step."""
+        """Step → its values. A value that is no number is kept with the numbers of the main step."""
         with self._lock:
             return self._rows(data, step)
 
@@ -138,7 +138,7 @@ class Axes:
         value = self._last_of.get(axis)
         at = None if value is None else whole(value)
         if at is None:
-            self._complain(f"axis {axis}", f"{name} stands at the steps of {axis}, which has no whole number yet")
+            self._complain(f"axis {axis}", f"{name} uses the steps of {axis}, which has no whole number yet")
             return main
         return at
 

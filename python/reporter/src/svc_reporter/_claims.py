@@ -1,7 +1,7 @@
 """Who replays a spill file: claimed by rename, so that exactly one process wins; kept by progress.
 
-A claim's name says who made it. When its maker is gone (same host: no such process, or another start time;
-another host: no progress for an hour) anybody may claim it over again, and goes on at its offset.
+A claim's name identifies its maker. Once its maker has ended (same host: no such process, or another start time;
+another host: no progress for an hour) any process may claim it again, and continues at its offset.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def waiting(folder: Path, tuning: Tuning) -> list[Path]:
         try:
             info = path.stat()
         except OSError:
-            continue  # somebody else was quicker
+            continue  # another process was faster
         if not path.is_dir():
             found.append((info.st_mtime_ns, name, path))
     return [path for _, _, path in sorted(found)]
@@ -89,13 +89,13 @@ def release(held: Claim) -> Path:
         except FileExistsError:
             continue
         except OSError:
-            # No hard links here. A rename may overwrite, so take a name that nobody else uses.
+            # No hard links here. A rename may overwrite, so take a name that no other process uses.
             if name == held.original:
                 continue
             try:
                 os.rename(held.path, target)
             except OSError:
-                return held.path  # stays a claim; another process takes it over once this one is gone
+                return held.path  # stays a claim; another process takes it over once this one has ended
         else:
             _remove(held.path)
         _remove(_offset_path(held.path))

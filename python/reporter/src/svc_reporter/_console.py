@@ -81,7 +81,7 @@ class ConsoleCapture:
             self._thread = None
 
     def stop(self) -> None:
-        """Gives the streams back, and sends what stands on their last lines."""
+        """Restores the streams, and sends the text of their last lines."""
         if not self._on:
             return
         for stream in self._streams:
@@ -199,7 +199,7 @@ class _Stream:
         return listened
 
     def give_back(self) -> None:
-        """Where somebody has wrapped `write` since, theirs stays, and ours within it only passes on."""
+        """If another wrapper was put around `write` since, it stays, and ours inside it only passes the text on."""
         if self._own is not None and self.stream.__dict__.get("write") is self._own:
             del self.stream.write
             if self.stream.write != self._write:
@@ -231,7 +231,7 @@ class _Stream:
             self._line += part
 
     def _end_line(self, at: float) -> list[str]:
-        # After "bar\r" the cursor stands at the beginning, and the bar is still what one sees.
+        # After "bar\r" the cursor is at the beginning, and the bar is still visible.
         line, self._line, self._drawn = self._line or self._drawn, "", ""
         self._sent_at = at
         return _shown(line)

@@ -1,4 +1,4 @@
-"""Counts of a reporter that joined a batch, sent while it runs: pools often end such a process without a word."""
+"""Counts of a reporter that joined a batch, sent while it runs: pools often end such a process without warning."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ class Delivery(Mapping[str, int]):
     accepted   stored by the service at our request
     duplicate  the service already had it: an earlier attempt arrived although its answer was lost
     spilled    on disk now, waiting for a replay
-    dropped    given up: refused by the service for good, or lost because queue and disk were full
-    rejected   refused for a reason that a person can mend, and set aside in rejected/
+    dropped    given up: refused by the service permanently, or lost because queue and disk were full
+    rejected   refused for a reason that a user can fix, and set aside in rejected/
 
     What is missing from `produced` in the sum of the others is still on its way.
     """

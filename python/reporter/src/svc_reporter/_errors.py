@@ -2,7 +2,7 @@
 
     BaseException
      └── SystemExit
-          └── StopRequested  somebody pressed stop; not an Exception, so `except Exception` cannot swallow it
+          └── StopRequested  a user pressed stop; not an Exception, so `except Exception` cannot swallow it
     ValueError, TypeError    a Reporter made with arguments that can never work
     QueryError               svc_reporter.query: the service refused to answer
 
@@ -16,7 +16,7 @@ STOPPED_STATUS = 143
 
 
 class StopRequested(SystemExit):
-    """Raised by `job.epoch(...)`, `job.log(...)`, `run.log(...)`, `run.job(...)` and `run.check_stop()` after somebody
+    """Raised by `job.epoch(...)`, `job.log(...)`, `run.log(...)`, `run.job(...)` and `run.check_stop()` after a user
     asked the batch to stop, and wherever the main thread is if it makes no such call for 10 s.
 
     It is no Exception: a training loop that wraps a step in `except Exception` must not turn "stop" into "one more

@@ -1,8 +1,8 @@
 """Raises StopRequested in the main thread from another thread, also while it sleeps or waits in the kernel.
 
-The main thread takes SIGURG when a reporter opens there, if nobody else uses it: Python runs signal handlers in
+The main thread takes SIGURG when a reporter opens there, if no other handler uses it: Python runs signal handlers in
 the main thread, a blocking call returns for them, and this signal's default action is to do nothing, so a late
-one harms nobody. Where that is not possible (opened in another thread, Windows) the exception is set to be raised
+one does no harm. Where that is not possible (opened in another thread, Windows) the exception is set to be raised
 at the next bytecode, which ends a loop but no single blocking call.
 """
 

@@ -187,7 +187,7 @@ class Job:
         self._run = run
 
     def end_with_run(self, failure: str | None) -> None:
-        """For the run's end, when this job was begun without a context and nobody ended it."""
+        """For the run's end, if this job was begun without a context and not ended."""
         if failure is None and self.at_run_end is not None:
             self.at_run_end()
         if failure is None:

@@ -77,7 +77,7 @@ class Keeper:
             self._voice.say(logging.ERROR, "lost", f"events lost: {len(events):,}; {why}")
 
     def set_aside(self, events: Sequence[Sealed], why: str) -> None:
-        """Events refused for a reason that a person can mend: out of the queue, but not out of the world."""
+        """Events refused for a reason that a user can fix: they leave the queue and are kept on disk."""
         if not events:
             return
         self._counts.add(rejected=len(events))

@@ -1,7 +1,7 @@
 """The process around the reporters: interpreter exit, exit status, signals that end the process, and fork.
 
 Open reporters are listed here. At interpreter exit each is closed within its own timeout. A signal whose default
-action would end the process without a word gives each the same chance and then takes its default action, so that
+action would end the process at once gives each the same chance and then takes its default action, so that
 the parent still sees a death by that signal. A handler of the user's own is left alone, one in C (faulthandler)
 too. After a fork the child's list is empty: its inherited reporters are inert and its signals are as before.
 """

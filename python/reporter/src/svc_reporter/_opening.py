@@ -99,7 +99,7 @@ class OwnRecord:
 
 
 def watch(run: Reporter, settings: Settings, start: dict[str, Any] | None) -> _watchdog.Watched | None:
-    """Have the watchdog end this run should this process die without a word. Never raises.
+    """Have the watchdog end this run if this process dies without closing it. Never raises.
 
     `start` is what `start_data` gave; None for a guest, which neither starts nor ends its batch.
     """

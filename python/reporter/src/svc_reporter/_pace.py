@@ -2,7 +2,7 @@
 
 Each time the worker has something to do it takes the interpreter away from the training, so a fast training is not
 followed event by event. An event after a pause goes at once; those that come within `round_s` of it wait for the next
-round, unless they become enough for an array or somebody waits for them. Arrays follow each other `array_gap_s` apart,
+round, unless they become enough for an array or a thread waits for them. Arrays follow each other `array_gap_s` apart,
 or sooner where one is full.
 """
 
@@ -45,7 +45,7 @@ class Pace:
             self._wakes.put(None)
 
     def hurry(self) -> None:
-        """Somebody waits for what is pending: it goes now."""
+        """A thread waits for the pending events: they are sent now."""
         self._awaited = self._queue.produced
         if self._enough != _NEVER:
             self._enough = _NEVER
@@ -85,7 +85,7 @@ class Pace:
     def sleep(self, wait_s: float, enough: int, *, heed_pending: bool) -> None:
         """Until so many events are pending, `hurry`, or the time is over."""
         self._enough = enough
-        # Those that were put before `_enough` was set woke nobody.
+        # Events that were put before `_enough` was set did not wake this thread.
         if not (heed_pending and len(self._queue) >= enough):
             try:
                 self._wakes.get(timeout=max(_MIN_SLEEP_S, _CLOSING_SLEEP_S if self._shutdown.closing else wait_s))
@@ -94,7 +94,7 @@ class Pace:
         self._enough = _NEVER
 
     def next_round_in(self, seconds: float) -> None:
-        """Until then nothing is due, unless somebody waits for it."""
+        """Until then nothing is due, unless a thread waits for it."""
         self._left = 0
         self._next_round = time.monotonic() + seconds
 

@@ -139,7 +139,7 @@ class Pipeline:
         """
         begin = time.monotonic()
         deadline = begin + timeout_s
-        self._shutdown.deadline = deadline  # from here on nobody starts a wait that ends later
+        self._shutdown.deadline = deadline  # from here on no wait may end later
         self._worker.pace.hurry()
         before = self._queue.produced  # other threads may report for as long as this one waits
         self._wait(lambda: self._is_idle() or self._settled() >= before, begin + timeout_s * _FLUSH_SHARE)

@@ -84,7 +84,7 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def _answers_to_pid(pid: int) -> bool | None:
-    """Without start times a used number proves nothing, while a free one proves that the process is gone."""
+    """Without start times a used number proves nothing, while a free one proves that the process has ended."""
     if os.name == "nt":
         return None  # there os.kill(pid, 0) would end the process
     try:

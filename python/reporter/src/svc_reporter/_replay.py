@@ -20,7 +20,7 @@ OnFate = Callable[[Sealed, Fate, str], None]
 
 class Replayed(NamedTuple):
     stopped: Stopped | None = None
-    """None: all of it is settled and the file is gone."""
+    """None: all of it is settled and the file was deleted."""
     left: Path | None = None
     """Where the rest of the file is, otherwise."""
 
@@ -81,7 +81,7 @@ def in_order(folders: list[Path], tuning: Tuning) -> list[Path]:
 
 
 def modified(path: Path) -> int:
-    """For sorting; a file that is gone meanwhile comes first, and its claim fails."""
+    """For sorting; a file that was deleted in the meantime comes first, and its claim fails."""
     try:
         return path.stat().st_mtime_ns
     except OSError:

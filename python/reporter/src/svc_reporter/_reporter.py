@@ -162,7 +162,7 @@ class Reporter:
 
     @property
     def stop_requested(self) -> bool:
-        """Somebody asked this batch to stop."""
+        """Whether a stop of this batch was requested."""
         return self._stop.seen
 
     @property
@@ -171,7 +171,7 @@ class Reporter:
         return self._stop.honoured
 
     def check_stop(self, agree: Callable[[bool], bool] | None = None) -> None:
-        """Raise StopRequested if somebody asked to stop.
+        """Raise StopRequested if a stop was requested.
 
         Under several ranks only a common decision is safe: give `agree`, a function that tells every rank
         whether any rank says true (all ranks must call this at the same point), or let
@@ -356,7 +356,7 @@ class Reporter:
         self._stop.raise_first()
 
     def note_stderr(self, line: str) -> None:
-        """Should this process die without a word, its last lines on stderr may say why."""
+        """If this process dies without closing its run, its last lines on stderr may contain the reason."""
         if self._watched is not None and self._pid == os.getpid():
             self._watched.stderr(line)
 
@@ -468,7 +468,7 @@ class Reporter:
             _lifecycle.closed(self)
 
     def end_at_exit(self, failure: str | None) -> None:
-        """For the interpreter's exit: a reporter nobody closed ends as done, or with what the script died of."""
+        """For the interpreter's exit: a reporter that was not closed ends as done, or with the script's exception."""
         if self._pid == os.getpid():
             self._end(self._close_timeout_s, failure, None)
 

@@ -57,7 +57,7 @@ def init(
     `environment` is True, False or the names of the parts to record (`libraries`, `gpus`, `git`, `diff`, `entry`,
     `cluster`); `console=False` leaves what is printed out of the run's log; `quiet=True` prints nothing. Further
     arguments are those of `Reporter` (`url`, `token`, `batch_id`, `resources_s`, ...). A run that an earlier `init` of
-    this process began and nobody finished is finished first.
+    this process began and did not finish is finished first.
 
     Raises ValueError and TypeError for arguments that can never work, and nothing else.
     """
@@ -125,7 +125,7 @@ class Run:
         A step is a whole number that the x-axis counts, in any order; without one it is the one after the last.
         Values that were logged at a step before stay beside the new ones, and of one metric the later value counts. A
         step with a fraction is kept as the series `step`, and calls are counted. Raises StopRequested, after
-        recording, when somebody asked to stop.
+        recording, if a stop was requested.
         """
         if self._finished:
             self._complain("after the end", "log was called after the run was finished; nothing is recorded")
@@ -242,7 +242,7 @@ class Run:
         self._say_end(how)
 
     def _at_exit(self) -> None:
-        """The interpreter ends and nobody finished: the reporter, which ends next, knows whether it failed."""
+        """The interpreter ends before `finish`: the reporter, which ends next, knows whether the run failed."""
         with self._lock:
             if self._finished:
                 return
@@ -355,7 +355,7 @@ class Run:
             sys.stderr.write(f"svc: {text}\n")
             sys.stderr.flush()
         except Exception:
-            return  # a terminal that is gone
+            return  # the terminal was closed
 
 
 def _copied(reporter: Reporter, config: dict[str, Any], name: str | None, job: str, step_unit: str) -> Run:

@@ -127,7 +127,7 @@ def command_hash(command: str) -> str:
 def prune(folder: Path, host: str) -> int:
     """Remove records of ended runs that are older than 90 days or beyond the newest 1,000; returns how many.
 
-    A run whose process is gone counts as ended. A record of a run that may still be running stays.
+    A run whose process has ended counts as ended. A record of a run that may still be running stays.
     """
     files: list[tuple[float, Path]] = []
     try:

@@ -5,12 +5,12 @@ Writers and replayers of any process share the folder:
     <batch>.jsonl                              open for appending
     <batch>.jsonl~host~pid~start~nonce         claimed by that process for replay (see _claims.py)
     <batch>.jsonl….offset                      how much of it the service has acknowledged
-    rejected/<batch>.jsonl                     refused for a reason a person can mend
+    rejected/<batch>.jsonl                     refused for a reason a user can fix
     runs/<batch>.json                          the record of a run (see _run_record.py), no spill file
 
 A writer opens the file by name for every append, holds a shared lock meanwhile, and checks that the name
 still means the file it opened: a replayer that renames the file takes the exclusive lock before it reads, so
-no line lands in a file that somebody has already finished.
+no line is written to a file that another process has already finished.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _leave_room(directory: Path, size: int) -> None:
 
 
 def ensure_private(directory: Path, root: Path) -> Path:
-    """Make the folder 0700. A temp folder that somebody else made first is refused."""
+    """Make the folder 0700. A temp folder that another user made first is refused."""
     for each in (root, directory):
         try:
             each.mkdir(mode=0o700, parents=each is root)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""Addresses of this machine for which no proxy is asked."""
+"""Addresses of this machine, which are reached without a proxy."""
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _THIS_MACHINE = re.compile(r"localhost|.+\.localhost|127(\.\d{1,3}){3}|::1", re.IGNORECASE)
 _warnings = Voice()
@@ -204,7 +204,7 @@ class Transport:
         return headers
 
     def _path(self, path: str) -> str:
-        """What stands in the request line: through a proxy in the clear, the whole address."""
+        """The target of the request line: the whole URL through a plain HTTP proxy."""
         return f"{self.target}{path}" if self._by_proxy else self.target.prefix + path
 
     def _connect(self) -> HTTPConnection:

@@ -41,7 +41,7 @@ class Tuning:
     counts_s: float = 30.0
     """How often a reporter that joined a batch sends its counts, where it reported anything meanwhile."""
     stop_check_s: float = 1.0
-    """On SIGTERM: how long to ask whether somebody pressed stop, which is then what ended the run."""
+    """On SIGTERM: how long to check for a requested stop, which is then the reason of the end."""
     foreign_claim_stale_s: float = 3600.0
     """A claim of another host (shared home) that made no progress for this long counts as abandoned."""
 

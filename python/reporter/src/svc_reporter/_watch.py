@@ -23,7 +23,7 @@ def load_modules() -> None:
 
 
 class StopPoll:
-    """Asks whether somebody pressed stop. An unreachable service is no reason to stop, nor to complain."""
+    """Polls the stop flag. If the service cannot be reached, the run goes on and nothing is logged."""
 
     def __init__(self, batch_id: str, transport: Transport, on_stop: Callable[[dict[str, Any]], None]) -> None:
         self._path = f"/api/batches/{quote(batch_id, safe='')}/stop-requested"

@@ -1,4 +1,4 @@
-"""Starts the watchdog: a small child process that ends the runs of this process when it dies without a word.
+"""Starts the watchdog: a small child process that ends the runs of this process if it dies without closing them.
 
 SIGKILL, a segmentation fault, `os._exit` and the kernel's out-of-memory killer leave a process no time to say
 anything. The child (see _watchdog_child.py) learns over a socket pair which runs and jobs are open, and needs no
@@ -25,7 +25,7 @@ _CHILD = Path(__file__).with_name("_watchdog_child.py")
 _MAX_UNSENT = 1024 * 1024
 _LINE_LIMIT = 1_000
 _QUIET = getattr(socket, "MSG_NOSIGNAL", 0) | getattr(socket, "MSG_DONTWAIT", 0)
-"""A child that is gone must not cost the training a SIGPIPE, and a slow one no time."""
+"""A watchdog that has ended must not cause a SIGPIPE in the training, and a slow one must not delay it."""
 
 
 def is_wanted() -> bool:

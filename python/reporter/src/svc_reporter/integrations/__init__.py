@@ -12,7 +12,7 @@ accelerate   SvcTracker    Accelerator(log_with=...)
 hydra        SvcCallback   hydra.callbacks
 
 Callbacks take `run` (an open Reporter), or `project=` and further arguments of a Reporter of their own; and
-`job_id`. When somebody presses stop, training ends the way the library ends it early, so that checkpoints
+`job_id`. When a user presses stop, training ends the way the library ends it early, so that checkpoints
 are still written; the batch then ends as stopped. A training that raised is failed, also when the script caught
-the exception: "ended without its end" where the library let nobody see it.
+the exception: "ended without its end" if the library hides it.
 """

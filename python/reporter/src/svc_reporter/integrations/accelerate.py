@@ -13,7 +13,7 @@ from ._training import Training, simple_params
 class SvcTracker(GeneralTracker):
     """Records `accelerator.log(values, step=step)`; the config of `init_trackers` becomes the job's parameters.
 
-    `accelerator.end_training()` ends the job. Without it, the run's end calls the job failed: nobody said that the
+    `accelerator.end_training()` ends the job. Without it, the run's end calls the job failed: nothing reported that the
     training was over. Only the main process reports.
     """
 

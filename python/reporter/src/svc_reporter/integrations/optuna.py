@@ -14,7 +14,7 @@ class SvcCallback:
 
     Its parameters are the trial's, its points the intermediate values (`value` by step), its final metrics the
     objective's values and numeric user attributes. A pruned trial is a pruned job; a trial that raised (with
-    `catch=`) is failed. When somebody presses stop, the study stops after the trials under way.
+    `catch=`) is failed. When a user presses stop, the study stops after the trials under way.
     """
 
     def __init__(self, run: Reporter) -> None:

@@ -70,7 +70,7 @@ class _Fit:
         else:
             job.done(_scores(scores))
         if is_worker_process():
-            self._run.flush(2.0)  # joblib ends its processes without a word
+            self._run.flush(2.0)  # joblib ends its processes without a chance to flush
         return result
 
 

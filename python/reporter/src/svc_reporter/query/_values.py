@@ -11,7 +11,7 @@ WORDS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf
 
 
 def as_number(value: Any) -> Any:
-    """The float that one of the words stands for; anything else unchanged."""
+    """The float for NaN, Infinity or -Infinity as text; any other value unchanged."""
     return WORDS.get(value, value) if isinstance(value, str) else value
 
 
