@@ -1,7 +1,7 @@
 /**
  * The page in a real browser before the real server, against its aims in docs/performance.md: how soon a project of 10,000 batches and a batch
  * of 1,000 jobs can be worked with, how they scroll, how soon a chart of a million points stands, what happens while
- * rows arrive, how soon what was accepted is seen by somebody else, and what a route weighs. Every round is a browser
+ * rows arrive, how soon another user sees accepted events, and the size of each route. Every round is a browser
  * context of its own, so nothing is cached; medians of rounds are told. Browser and server share the machine's cores.
  * Beside frames stand those of a page that runs no scripts of ours: what this browser reaches on this machine.
  *
@@ -53,7 +53,7 @@ export async function benchPage(): Promise<Figure[]> {
   try {
     await seedManyBatches(sql, BATCHES)
     for (const { jobs, epochs } of CHARTS) await fillBatch(sql, `chart-${jobs}`, jobs, epochs)
-    // Before there are jobs whose epochs nobody wrote, which would never be packed.
+    // Before there are jobs without stored epochs, which would never be packed.
     await packAll(sql)
     await sql`/* page.one_project */
       update batches set project_key = (select key from projects where slug = ${PROJECT}) where id like 'sweep-%'`
@@ -82,7 +82,7 @@ export async function benchPage(): Promise<Figure[]> {
   }
 }
 
-/** A browser of somebody who is signed in, with nothing cached. */
+/** A browser of a signed-in user, with an empty cache. */
 async function visit<T>({ server, browser }: Site, see: (page: Page) => Promise<T>) {
   const context = await browser.newContext({
     viewport: { width: 1440, height: 900 },

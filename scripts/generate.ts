@@ -30,7 +30,7 @@ const ROOT = join(import.meta.dirname, '..')
 /** The document of the real routes. Nothing listens, and the database is never asked: connections open when used. */
 async function openapi(): Promise<unknown> {
   const { config } = readConfig({})
-  const url = 'postgresql://nobody@localhost/none'
+  const url = 'postgresql://unused@localhost/none'
   const sql = openSql(url, { name: 'generate' })
   const graph = openGraph(url, { max: 1 })
   const writer = createWriter(sql)

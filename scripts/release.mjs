@@ -9,7 +9,7 @@
 //
 //   node scripts/release.mjs [--out FOLDER] [--only package,linux-x64,linux-arm64,deploy]
 //
-// Two runs over the same sources give the same bytes: files are sorted, owned by nobody and dated as npm dates them, or
+// Two runs over the same sources give the same bytes: files are sorted, without an owner and dated as npm dates them, or
 // as SOURCE_DATE_EPOCH says.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

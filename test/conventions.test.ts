@@ -151,7 +151,7 @@ test('every example event has a row in the index of its folder, and every row an
 
 test('no test is left out, singled out or expected to fail', () => {
   const tests = sources.filter(isTest)
-  // Only root can run PostgreSQL as somebody else, so that one fact holds for root alone.
+  // Only root can run PostgreSQL as another user, so that one fact holds for root alone.
   const allowed = /^test\/db\/embedded\.slow\.test\.ts:\d+: test\.runIf\(process\.getuid\?\.\(\) === 0/
   const left =
     /\b(test|it|describe|suite)(\.\w+)*\.(skip|only|todo|fails|skipIf|runIf)\b|(?<!\.)\b(xit|xdescribe|fit|fdescribe)\(|pytest\.(skip|xfail|importorskip|mark\.(skip|skipif|xfail))\b|unittest\.skip/
@@ -195,6 +195,7 @@ const ODD_WORDS: Record<string, string> = {
   'struck\\s+out|lets\\s+go\\s+of|in\\s+passing|beforehand|forth':
     'the plain verb: "removed", "releases", "in advance", "forward"',
   '(servers?|processes)\\s+that\\s+(are|is)\\s+no\\s+more|of\\s+no\\s+more': '"dead", "ended"',
+  'nobody|somebody|anybody': 'the role: "the caller", "a user", "no client", "anyone"',
   '_?(MOST|LEAST)_\\w+': 'MAX_… or MIN_…',
 }
 

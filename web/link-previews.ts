@@ -8,7 +8,7 @@ const HOME: Preview = [SERVICE, 'Training runs, live.']
 const LINKS: Record<string, Preview> = {
   'index-b.html': [`Batch · ${SERVICE}`, 'A batch of training runs. Open the link to see it.'],
   'index-p.html': [`Project · ${SERVICE}`, 'A project of training runs. Open the link to see it.'],
-  'index-s.html': [`Shared batch · ${SERVICE}`, 'Somebody shared a batch of training runs with you.'],
+  'index-s.html': [`Shared batch · ${SERVICE}`, 'A batch of training runs was shared with you.'],
 }
 
 /** Writes index.html once for each kind of link, with the title and Open Graph tags of that kind (https://ogp.me). */

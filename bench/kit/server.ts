@@ -49,7 +49,7 @@ export interface BenchServer {
   pid: number
   /** Of a reporter. */
   token: string
-  /** Of the user whose reporter it is: the administrator, where nobody registered before. */
+  /** Of the user whose reporter it is: the administrator if it is the first account. */
   session: string
   userId: string
   stop: () => Promise<void>

@@ -8,8 +8,8 @@ import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
  */
 
 /**
- * What callers without an account see: visitors of public projects and holders of a share link. Required, so that somebody
- * decides for each new field.
+ * What callers without an account see: visitors of public projects and holders of a share link. Required, so that
+ * each new field is decided on.
  *
  *  hidden     nothing
  *  shown      the value; to an anonymous share too

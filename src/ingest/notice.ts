@@ -6,7 +6,7 @@ import type { GroupState } from './state.ts'
 
 /**
  * What of a group rules may mail of (step 10), in the order of its events. An end counts by itself, independent of what other events
- * say of the same batch or job, so the same events in any order make the same mails. What ends because somebody asked it
+ * say of the same batch or job, so the same events in any order make the same mails. What ends because a user asked it
  * to stop is no failure.
  */
 export function happeningsOf(

@@ -53,7 +53,7 @@ export const filtered = (source: Subscription, wanted: (frame: Frame) => boolean
 export interface Subscriber<V> {
   /** By channel of the log, as whom it follows it. */
   readonly followings: ReadonlyMap<string, Following<V>>
-  /** Is handed every change of its channels in order. `telling` is undefined where nobody had listened yet. */
+  /** Is handed every change of its channels in order. `telling` is undefined if there was no listener yet. */
   deliver(change: LoggedChange, changeMessages: ChangeMessages<V> | null | undefined): void
   close(): void
 }

@@ -137,7 +137,7 @@ describe('forged requests', () => {
     '_lpha',
     'gamma',
     '',
-  ])('the host %j is nobody’s, however much it looks like one', async (host) => {
+  ])('the host %j is no agent’s, however much it looks like one', async (host) => {
     const id = await batchOf(stage.batchOwner, host)
     expect((await rerun(id, stage.batchOwner.token)).body.code).toBe('agent_offline')
     expect(await waiting()).toEqual(new Map())
@@ -258,7 +258,7 @@ describe('an agent', () => {
     await sweep()
   })
 
-  test('of somebody who was disabled, or was revoked, is given nothing', async () => {
+  test('of a disabled user, or revoked, is given nothing', async () => {
     const id = await batchOf(stage.member, 'beta')
     const patch = (disabled: boolean) =>
       stage.app.call('PATCH', `/api/admin/users/${stage.member.id}`, {

@@ -119,7 +119,7 @@ test.each([
   const holder = await database.sql.reserve()
   await add(task, `held as ${how}`, ", max_attempts := 1, run_at := now() + interval '1 second'")
   await holder`begin`
-  // The mark waits for the row, and its connection is cut meanwhile: nobody waits for that answer.
+  // The mark waits for the row, and its connection is cut in the meantime: no code waits for that answer.
   const held =
     await holder`select j.id from graphile_worker._private_jobs j where payload ->> 'what' = ${`held as ${how}`}`
   const marking = () => holder`

@@ -29,7 +29,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** The batch owner's session: one ends when nobody uses it for some days. */
+/** The batch owner's session: an unused one ends after some days. */
 let session: string
 async function forward(days: number): Promise<void> {
   clock.forward({ days })

@@ -6,7 +6,7 @@ import { type Background, startBackground } from '../../src/workers/background.t
 import { startTestApp } from '../kit/app.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 
-/** A stop is silent: nothing in the log, no warning of Node, and no promise that nobody waits for (vitest fails at one). */
+/** A stop is silent: nothing in the log, no warning of Node, and no unhandled rejection (vitest fails at one). */
 let database: TestDatabase
 let sql: Sql
 const warnings: string[] = []

@@ -124,9 +124,9 @@ test.each([
   [['make-admin', 'first@example.org', 'second@example.org'], 'too many arguments'],
   [['reset-password', 'first@example.org', '--password=hidden'], "unknown option '--password=hidden'"],
   [['list', '--all'], "unknown option '--all'"],
-  [['create', 'nobody'], 'nobody is not an e-mail address'],
+  [['create', 'unknown'], 'unknown is not an e-mail address'],
   [['create', 'First@example.org'], 'An account with that address exists'],
-  [['disable', 'nobody@example.org'], 'no account has the address nobody@example.org'],
+  [['disable', 'unknown@example.org'], 'no account has the address unknown@example.org'],
 ])('%j is refused, with what may be asked for', async (args, line) => {
   await expect(user(args)).rejects.toThrow(line)
 })

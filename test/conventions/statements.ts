@@ -13,7 +13,7 @@ const NAME = /^\s*\/\* ([a-z][a-z_]*(?:\.[a-z_]+)+) \*\//
 
 /**
  * The SQL statements that a source file sends: templates tagged with a connection, and texts handed to `unsafe`, that
- * begin as a statement does or with a name. What a function hands on as a `Fragment` is a part of somebody's statement.
+ * begin as a statement does or with a name. What a function returns as a `Fragment` is a part of its caller's statement.
  */
 export function statementsOf(file: string, text = readFileSync(file, 'utf8')): Statement[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.ES2023, true)

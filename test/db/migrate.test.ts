@@ -192,7 +192,7 @@ test('an index that was left half-built is built again', async () => {
   ])
 })
 
-test('a migration does not wait in line for a table that is in use, so that nobody waits behind it', async () => {
+test('a migration does not wait in line for a table that is in use, so that no statement waits behind it', async () => {
   await run()
   write('003_alters', 'alter table first add column m int;')
   const reader = await connect().reserve()

@@ -70,7 +70,7 @@ test('the reference of events has each type of the schema with the fields of its
   }
 })
 
-test('the service answers every page and file of the site to anybody, each link of a page included', async () => {
+test('the service answers every page and file of the site to anyone, each link of a page included', async () => {
   const moved = await app.call('GET', '/docs')
   expect([moved.status, moved.headers.location]).toEqual([308, 'docs/'])
   const links = new Set(['/docs/', '/docs/search.json', '/docs/minisearch.js', '/docs/install'])

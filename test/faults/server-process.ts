@@ -36,7 +36,7 @@ export async function startServer(
   const child = spawn(process.execPath, [...command, 'start'], {
     env: { ...Object.fromEntries(inherited), SVC_PORT: '0', SVC_LOG_LEVEL: 'warn', ...KEEPING, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true, // a group of its own: what we send to it reaches nobody else
+    detached: true, // a group of its own: what we send to it reaches no other process
   })
   let said = ''
   const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null; atMs: number }>(

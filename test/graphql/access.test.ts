@@ -202,7 +202,7 @@ describe('a share', () => {
   const opened = (kind: 'open' | 'anonymous', inner: string) =>
     `{ sharedBatch(token: "${shares[kind]}") { ${inner} } }`
 
-  test('opens its batch to anybody, who may do nothing', async () => {
+  test('opens its batch to anyone, without any rights', async () => {
     const query = opened(
       'open',
       'id host owner { name } can { stop rerun delete share edit } logLines { totalCount } shares { id }',

@@ -24,7 +24,7 @@ describe('a cookie', () => {
   test.each([
     ['another site', { 'sec-fetch-site': 'cross-site' }],
     ['another origin', { origin: 'https://evil.example' }],
-    ['nobody knows where', {}],
+    ['nowhere', {}],
   ])('does not let %s ask', async (_from, headers) => {
     const { status, body } = await post(app, VIEWER, {
       cookie: person.cookie,

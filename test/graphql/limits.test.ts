@@ -166,7 +166,7 @@ test('few heavy queries run at a time, others wait and too many are refused, whi
   try {
     const room = LIMITS.heavyAtOnce + LIMITS.heavyWaiting
     const heavy = Array.from({ length: room }, () => post(app, PLAIN))
-    // Whichever comes last finds no place; all are sent at once, so which that is nobody knows.
+    // Whichever comes last finds no place; all are sent at once, so which that is cannot be known.
     const first = await Promise.race([...heavy, post(app, PLAIN)])
     expect([first.status, first.body.errors[0].extensions.code]).toEqual([503, 'overloaded'])
     expect(first.headers['retry-after']).toBe('1')

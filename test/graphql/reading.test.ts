@@ -219,7 +219,7 @@ describe('nodes', () => {
   })
 })
 
-test('the viewer is who asks, and null for nobody', async () => {
+test('the viewer is the caller, and null without a sign-in', async () => {
   const query = '{ viewer { id name email role } }'
   const { viewer } = await ask(stage.app, query, { token: stage.member.token })
   expect(viewer).toEqual({ id: stage.member.id, name: 'member', email: 'member@example.org', role: 'USER' })

@@ -221,7 +221,7 @@ export const MATRIX: Row[] = [
   { route: 'POST /api/tokens', body: () => ({ name: 'more', scope: 'read' }), answers: PERSONS(201) },
   {
     route: 'DELETE /api/tokens/:id',
-    // The batch owner's, so it is nobody else's to revoke.
+    // The batch owner's, so only they may revoke it.
     path: async ({ stage }) => {
       const body = { name: 'short-lived', scope: 'read' }
       const made = await stage.app.call('POST', '/api/tokens', { token: stage.batchOwner.token, body })
@@ -325,7 +325,7 @@ export const MATRIX: Row[] = [
   },
   {
     route: 'DELETE /api/projects/:slug/members/:user_id',
-    // Nobody of that id is in it: who may ask learns that.
+    // There is no member of that id: callers with the right learn that.
     path: ({ stage }) => `/api/projects/vision/members/${stage.stranger.id}`,
     answers: '401 401 403 403 404 403 403 403 404 404',
   },
@@ -354,7 +354,7 @@ export const MATRIX: Row[] = [
     answers: '401 401 403 403 404 403 403 403 200 200',
   },
   {
-    // Without a mail server nobody can be asked: who may ask learns that.
+    // Without a mail server no confirmation can be sent: callers with the right learn that.
     route: 'POST /api/projects/:slug/confirmations',
     path: () => '/api/projects/vision/confirmations',
     body: () => ({ email: 'team@example.org' }),
@@ -567,7 +567,7 @@ export const MATRIX: Row[] = [
     path: ({ batch }) => `/api/jobs/${batch.jobKey}`,
     answers: READERS,
   },
-  // What somebody does not see is left out: see test/metrics/compared-series.test.ts.
+  // Jobs that a caller does not see are left out: see test/metrics/compared-series.test.ts.
   {
     route: 'GET /api/jobs/metrics',
     path: ({ batch }) => `/api/jobs/metrics?key=loss&job_keys=${batch.jobKey}`,

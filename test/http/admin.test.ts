@@ -78,7 +78,7 @@ describe('rotating the signing key', () => {
     expect(await app.sql`select from signing_keys where kid = ${kidOf(old) ?? ''}`).toHaveLength(0)
   })
 
-  test('signs nobody out of a page', async () => {
+  test('signs no user out of the page', async () => {
     const { cookie } = await app.register()
     for (let i = 0; i < 4; i++) await rotate()
     expect((await app.call('GET', '/api/auth/me', { cookie })).status).toBe(200)

@@ -101,7 +101,7 @@ describe('a batch', () => {
     expect(body.can).toEqual({ stop: false, rerun: false, delete: false, share: false, edit: false })
   })
 
-  test('that only its jobs announced has a placeholder, without what nobody said', async () => {
+  test('that only its jobs announced has a placeholder, without values that were not reported', async () => {
     await stage.send(stage.batchOwner, [
       makeEvent('job_start', { batch_id: 'placeholder', timestamp: at(5) }),
     ])
@@ -203,7 +203,7 @@ describe('the list of batches', () => {
     ['project=Lists&q=sweep', ['l4', 'l3', 'l2', 'l1']],
     ['project=Lists&owner=OWNER@EXAMPLE.ORG', ['l4', 'l3', 'l2', 'l1']],
     ['project=Lists&owner=owner%40example.org', ['l4', 'l3', 'l2', 'l1']],
-    ['project=Lists&owner=nobody', []],
+    ['project=Lists&owner=unknown', []],
     ['project=Lists&project=missing', ['l4', 'l3', 'l2', 'l1']],
     ['project=missing', []],
     ['project=Lists&tag=re', []],
@@ -315,7 +315,7 @@ describe('a hostile query of the list', () => {
     expect(body.errors.map((e: { path: string }) => e.path)).toContain(field)
   })
 
-  test('with a cursor of another list, of other filters, or of nobody is 422 invalid_cursor', async () => {
+  test('with a cursor of another list, of other filters, or of no list is 422 invalid_cursor', async () => {
     const all = await cursorOf('')
     expect(all).toEqual(expect.any(String))
     const [name] = JSON.parse(Buffer.from(all, 'base64url').toString()) as [string]

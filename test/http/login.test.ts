@@ -33,7 +33,7 @@ describe('signing in', () => {
   })
 
   test('says the same to a wrong password, an unknown address and what is no address', async () => {
-    const tries = ['ada@example.org', 'nobody@example.org', 'not an address', '\0', '']
+    const tries = ['ada@example.org', 'unknown@example.org', 'not an address', '\0', '']
     const answers = await Promise.all(tries.map((email) => login(email, 'wrong password')))
     for (const { status, body, headers } of answers) {
       expect(status).toBe(401)
@@ -54,7 +54,7 @@ describe('signing in', () => {
     const unknown: number[] = []
     for (let round = 0; round < 9; round++) {
       known.push(await took('ada@example.org'))
-      unknown.push(await took(`nobody${round}@example.org`))
+      unknown.push(await took(`unknown${round}@example.org`))
       clock.forward({ seconds: 30 })
     }
     // Of the processor, which others may be using as well. Without a hash it would be a tenth.
@@ -125,7 +125,7 @@ describe('guessing', () => {
     expect((await login('ada@example.org', PASSWORD, '2001:db8:0:1::1')).status).toBe(200)
   })
 
-  test('is not what somebody does who signs in rightly', async () => {
+  test('is not counted for a sign-in with the right password', async () => {
     for (let i = 0; i < 25; i++) expect((await login('ada@example.org', PASSWORD)).status).toBe(200)
   })
 

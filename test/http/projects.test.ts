@@ -166,7 +166,7 @@ describe('members', () => {
   })
 
   test('are people who have an account and do not own the project', async () => {
-    expect((await set({ email: 'nobody@example.org', role: 'viewer' })).body.code).toBe('user_not_found')
+    expect((await set({ email: 'unknown@example.org', role: 'viewer' })).body.code).toBe('user_not_found')
     expect((await set({ email: stage.owner.email, role: 'viewer' })).body.code).toBe('already_owner')
     expect((await set({ email: stage.viewer.email, role: 'owner' })).body.errors[0].path).toBe('role')
     expect((await set({ email: 'x', role: 'viewer' })).body.errors[0].path).toBe('email')

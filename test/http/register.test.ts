@@ -101,7 +101,7 @@ describe('registering', () => {
     ['half a surrogate pair in the password', { password: `12345678\ud800` }, 'password'],
     ['no password', { password: undefined }, 'password'],
     ['a number as the password', { password: 12345678 }, 'password'],
-    ['an address without @', { email: 'nobody' }, 'email'],
+    ['an address without @', { email: 'unknown' }, 'email'],
     ['an address with two @', { email: 'a@b@c' }, 'email'],
     ['an address with a space', { email: 'a b@example.org' }, 'email'],
     ['an address with a line break', { email: 'a@example.org\r\nBcc: b@example.org' }, 'email'],

@@ -173,7 +173,7 @@ describe('signing out', () => {
     expect((await me({ token })).status).toBe(401)
   })
 
-  test('needs somebody who is signed in, and no body', async () => {
+  test('needs a signed-in user, and no body', async () => {
     expect((await app.call('POST', '/api/auth/logout')).status).toBe(401)
     const { token } = await app.register()
     expect((await app.call('POST', '/api/auth/logout', { token, body: { all: true } })).status).toBe(422)

@@ -25,7 +25,7 @@ export interface Stage {
   member: Person
   viewer: Person
   stranger: Person
-  /** GET as somebody; as nobody without a token. */
+  /** GET with this token; without one if none is given. */
   get(path: string, token?: string): Promise<Answer>
   /** Sends events and expects every one to be stored. */
   send(as: Person, events: unknown[]): Promise<void>

@@ -24,7 +24,7 @@ afterEach(async () => {
 const epoch = (batch_id: string, number: number): TestEvent =>
   makeEvent('job_epoch', { batch_id, job_id: 'job', data: { epoch: number, loss: 1 / number } })
 
-/** Lets nobody write to the batch until it is released. */
+/** Blocks writes to the batch until it is released. */
 async function hold(batchId: string): Promise<{ release(): Promise<void> }> {
   const writer = await door.sql.reserve()
   await writer`begin`
@@ -129,7 +129,7 @@ test('the second is a repeat of the first: both have one db_id', async () => {
   expect(await epochsOf('one')).toEqual([1, 2, 3])
 })
 
-test('somebody else wrote to the batch meanwhile: both are folded into that', async () => {
+test('another server wrote to the batch in the meantime: both are folded into that', async () => {
   const second = await openSecond(door)
   cleanUps.push(() => second.stop())
   const held = await hold('one')

@@ -55,7 +55,7 @@ async function openService(): Promise<Service> {
   }
 }
 
-/** Lets nobody write events until it is released. */
+/** Blocks writes of events until it is released. */
 async function holdWriter({ database }: Service): Promise<{ release(): Promise<void> }> {
   let release = (): void => {}
   const released = new Promise<void>((resolve) => {
@@ -238,7 +238,7 @@ describe('SIGTERM', () => {
     await untilUnderWay(service, requests.length)
     server.kill('SIGTERM')
     const asked = performance.now()
-    // Nobody new is let in: either the door is shut, or it says so.
+    // No new connection is accepted: the port is closed, or the answer says so.
     const late = createClient(server.address)
     const knock = () =>
       late.call('GET', '/livez').then(

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Door, makeEvent, openDoor, type TestEvent } from './sending.ts'
 
 // Everything legal is stored exactly as it was sent, however odd; and what the database refuses all the same harms
-// nobody who shares its transaction.
+// no other event of its transaction.
 
 let door: Door
 beforeAll(async () => {

@@ -19,7 +19,7 @@ export interface TestApp {
   /** Makes a reporter token, as the person whose session token is given. */
   reporterToken(userToken: string, name?: string): Promise<string>
   /**
-   * Makes somebody a member or viewer of a project: invites them as its owner, and accepts as them. Without a mail server
+   * Makes a user a member or viewer of a project: invites them as its owner, and accepts as them. Without a mail server
    * the inviter vouches for who it is; with one the address counts as verified.
    */
   letIn(

@@ -17,7 +17,7 @@ export async function debianPackage(name: string): Promise<string> {
   mkdirSync(CACHE, { recursive: true })
   const scratch = mkdtempSync(join(CACHE, 'get-'))
   try {
-    // Lists and caches of its own, so that it works for anybody and changes nothing of the machine's.
+    // Lists and caches of its own, so that it works for any user and changes nothing on the machine.
     const own = ['lists', 'archives'].map((folder) => join(scratch, folder))
     for (const folder of own) mkdirSync(join(folder, 'partial'), { recursive: true })
     const options = ['-o', `Dir::State::lists=${own[0]}`, '-o', `Dir::Cache=${scratch}`, '-qq']

@@ -27,7 +27,7 @@ test('neither does it where a writer aborts and leaves a hole', () => {
 })
 
 test.each<[string, Rules]>([
-  ['nobody announces and the reader has no bound', { ...protocol, announce: 'never', look: ['page'] }],
+  ['no writer announces and the reader has no bound', { ...protocol, announce: 'never', look: ['page'] }],
   ['writers announce after they drew their numbers', { ...protocol, announce: 'after the draw' }],
   ['the page is read before the announcements', { ...protocol, look: ['newest', 'page', 'announced'] }],
   ['the page is read before both bounds', { ...protocol, look: ['page', 'newest', 'announced'] }],

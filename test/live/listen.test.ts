@@ -142,7 +142,7 @@ test('a database that is unreachable while a change is sent is asked again: noth
   })
 })
 
-test('a change is made into a message once, however many follow it, and once more for nobody', async () => {
+test('a change is made into a message once, however many follow it, and not again without a follower', async () => {
   const described: number[] = []
   const describe = async (keys: number[]) => void described.push(...keys)
   await withHub({ pollMs: HOUR, describe }, async (hub) => {

@@ -193,7 +193,7 @@ test('mail goes to the rule’s recipients, else the project’s, else its owner
   expect(box.received.map((one) => one.to[0]).sort()).toEqual(['own@example.org', me.user.email])
 })
 
-test('somebody who is put out of a private project, or disabled, gets no mail of it', async () => {
+test('a user who was removed from a private project, or disabled, gets no mail of it', async () => {
   const person = await door.app.register(`gone-${project}@example.org`)
   const emails = [person.email, 'outside@example.org']
   await door.app.letIn(project, { token: door.session }, person, 'viewer')
@@ -265,7 +265,7 @@ test('ending mail takes no sign-in: looking changes nothing, one click ends a ru
   await send(event('job_failed'))
   expect(counts()).toEqual([2, 2])
 
-  // As a mail program does it, and with a cookie of somebody's that a browser might add.
+  // As a mail program does it, and with another user's cookie that a browser might add.
   const { cookie } = await door.app.register()
   expect((await post(link, 'List-Unsubscribe=One-Click', { cookie, origin: 'null' })).status).toBe(200)
   expect((await post(link, 'List-Unsubscribe=One-Click')).status).toBe(200)

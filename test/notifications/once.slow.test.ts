@@ -40,7 +40,7 @@ beforeAll(async () => {
     token,
     send: (body) => app.call('POST', '/api/events', { token, body }),
     sendAll: (body) => app.call('POST', '/api/events/batch', { token, body }),
-    stranger: () => Promise.reject(new Error('nobody else is here')),
+    stranger: () => Promise.reject(new Error('there is no other user here')),
     stop: async () => {
       await second.stop()
       await app.stop()
@@ -238,7 +238,7 @@ test('a job of the queue that is done again sends nothing again', async () => {
 test('what the mail server puts off is tried again; what it refuses for good is not, and harms no other recipient', async () => {
   const rule = await watching({
     trigger: 'batch_done',
-    recipients: ['a@example.org', 'later@example.org', 'nobody@example.org', 'z@example.org'],
+    recipients: ['a@example.org', 'later@example.org', 'unknown@example.org', 'z@example.org'],
   })
   let putOff = 0
   let asked = 0
@@ -246,7 +246,7 @@ test('what the mail server puts off is tried again; what it refuses for good is 
     if (to.includes('later@example.org') && putOff++ === 0) throw new Refusal(451)
   }
   box.onRecipient = (address) => {
-    if (address !== 'nobody@example.org') return
+    if (address !== 'unknown@example.org') return
     asked++
     throw new Refusal(550)
   }

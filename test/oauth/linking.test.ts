@@ -83,7 +83,7 @@ test('an identity opens one account: another cannot take it', async () => {
   expect((await waysOf(two.cookie)).items).toEqual([])
 })
 
-test('a link that one person asked for is not made for another, nor for nobody', async () => {
+test('a link that one user requested is not made for another, nor without a sign-in', async () => {
   const one = await app.register()
   const two = await app.register()
   for (const returning of [two.cookie, '']) {

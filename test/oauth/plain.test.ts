@@ -91,7 +91,7 @@ beforeEach(() => {
   emails = []
 })
 
-test('who somebody is comes from the number that the provider has for them', async () => {
+test('an identity is the number that the provider has for a user', async () => {
   const { authorize, session } = await signInThrough(app, { idp: 'hub' })
   expect(authorize.searchParams.get('code_challenge_method')).toBe('S256')
   expect(authorize.searchParams.get('scope')).toBe('user:email')
@@ -125,8 +125,8 @@ test.each([
   expect([session, reasonOf(location)]).toEqual([undefined, reason])
 })
 
-test('an answer without a number, or without a token, is nobody', async () => {
-  user = { login: 'nobody', email: 'nobody@example.org' }
+test('an answer without a number, or without a token, is no identity', async () => {
+  user = { login: 'unknown', email: 'unknown@example.org' }
   expect(reasonOf((await signInThrough(app, { idp: 'hub' })).location)).toBe('sign_in_unverified')
   tokenAnswer = { error: 'incorrect_client_credentials' }
   expect(reasonOf((await signInThrough(app, { idp: 'hub' })).location)).toBe('sign_in_unverified')

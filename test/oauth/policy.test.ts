@@ -32,7 +32,7 @@ async function start(
 const verified = (email: string) => ({ sub: email, email, email_verified: true })
 
 describe('a provider that is limited to domains', () => {
-  test('lets in who has a verified address in one of them, and nobody else, not even as the first', async () => {
+  test('lets in users with a verified address in one of them, and no others, not even as the first', async () => {
     const app = await start({ allow: ['lab.example', 'site.example'] })
     for (const person of [
       verified('eve@elsewhere.example'),
@@ -174,7 +174,7 @@ test('one address may begin 120 sign-ins in a minute; the refusal says when it m
   const answer = await begin()
   expect([answer.status, answer.body.code]).toEqual([429, 'too_many_attempts'])
   expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
-  // Those that nobody came back from do not stay.
+  // Attempts without a return are deleted.
   clock.forward({ minutes: 11 })
   await begin()
   await begin()

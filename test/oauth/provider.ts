@@ -16,7 +16,7 @@ export interface Person {
 /** A real OpenID provider on a port of its own, where the user set as `person` signs in. */
 export interface TestProvider {
   issuer: string
-  /** Who sits before it. Null: somebody who calls the sign-in off. */
+  /** The user at the provider. Null: one who cancels the sign-in. */
   person: Person | null
   /** Whether it shows a page with a button rather than signing in by itself. */
   asks: boolean
@@ -106,7 +106,7 @@ async function configuration(redirects: string[], auth: 'basic' | 'post', people
     interactions: { url: (_context: Context, { uid }: { uid: string }) => `/interaction/${uid}` },
     ttl: { Session: 60, Grant: 60, Interaction: 60, AccessToken: 60, IdToken: 60 },
     findAccount: (_context: Context, sub: string) => ({ accountId: sub, claims: () => people.get(sub) }),
-    // Nobody is asked what the service may know.
+    // There is no consent page.
     async loadExistingGrant({ oidc }: Context) {
       const { provider, client, session } = oidc
       const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId })

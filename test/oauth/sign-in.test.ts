@@ -212,7 +212,7 @@ test.each([
   '/\0',
   '/api/oauth/keys/start',
   `/${'x'.repeat(2048)}`,
-])('nobody is sent to %j afterwards', async (returnTo) => {
+])('a sign-in does not lead to %j afterwards', async (returnTo) => {
   const answer = await app.call(
     'GET',
     `/api/oauth/keys/start?${new URLSearchParams({ return_to: returnTo })}`,

@@ -58,7 +58,7 @@ test('an embedded database is backed up beside its server, which goes on, and re
   const restore = await svc(other, 'restore', file).ended
   expect(restore).toMatchObject({ code: 0, out: '' })
   expect(restore.err).toMatch(/svc: restored \d+ rows of the backup of 20/)
-  // Nobody else used it, so it is stopped again.
+  // It has no other users, so it is stopped again.
   expect(postmasterOf(other)).toBe(undefined)
   const second = createClient(await svc(other, 'start').address())
   expect((await second.call('POST', '/api/events', { token, body: event })).body).toEqual({

@@ -59,7 +59,7 @@ test('every value that a template of the chart names has a default', () => {
   }
 })
 
-test('the container runs as nobody in particular, on a read-only root, with one volume', () => {
+test('the container runs as an unprivileged user, on a read-only root, with one volume', () => {
   const dockerfile = read('Dockerfile')
   expect(dockerfile).toMatch(/^USER 10001:10001$/m)
   expect(dockerfile).toMatch(/^VOLUME \/data$/m)

@@ -36,7 +36,7 @@ async function release(folder: string, only: string): Promise<void> {
   })
 }
 
-/** The environment of somebody who knows nothing of this checkout. */
+/** The environment of a user without this checkout. */
 function clean(more: Record<string, string> = {}): Record<string, string | undefined> {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(SVC_|DATABASE_URL$|NODE_|VITEST|npm_package|npm_lifecycle|INIT_CWD)/.test(name),
@@ -171,7 +171,7 @@ test('the offline bundle runs where there is no network, and stores a run there'
   mkdirSync(folder)
   await run('tar', ['-xzf', join(scratch, `first/svc-${version}-linux-x64.tar.gz`), '-C', folder])
   const { batch, events } = aRun()
-  // A network namespace has a loopback device of its own and nothing else; a user namespace lets anybody make one.
+  // A network namespace has a loopback device of its own and nothing else; in a user namespace any user can make one.
   const script = `
     ip link set lo up
     export SVC_PORT=8080 SVC_DATA_DIR=${folder}/data

@@ -183,7 +183,7 @@ test('an address that a client writes into X-Forwarded-For itself counts for not
   cleanUps.push(() => http.close())
   const statuses: number[] = []
   for (let i = 0; i < 45; i++) {
-    const body = { email: `nobody${i}@example.org`, password: 'wrong password' }
+    const body = { email: `unknown${i}@example.org`, password: 'wrong password' }
     const headers = { 'x-forwarded-for': `203.0.113.${i}` }
     statuses.push((await http.call('POST', '/api/auth/login', { body, headers })).status)
   }

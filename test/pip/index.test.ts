@@ -139,7 +139,7 @@ test('names in other spellings lead to the one that is normal, and others are no
     expect([path, (await get(path, 'text/html')).status]).toEqual([path, 404])
 })
 
-test('the service tells a reporter, and nobody else, which version it needs', async () => {
+test('the service tells reporters, and no other client, which version it needs', async () => {
   const ada = await app.register()
   const token = await app.reporterToken(ada.token)
   const post = (agent: string) =>

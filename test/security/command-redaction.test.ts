@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerAgent } from '../agents/agent.ts'
 import { openStage, type Person, type Stage, startOf } from '../http/stage.ts'
 
-// What the owner of a batch gave as a command may carry a secret: nobody else reads it (contract §10).
+// What the owner of a batch gave as a command may contain a secret: no other user reads it (contract §10).
 
 const SECRET = 'hunter2-s3cret'
 let stage: Stage
@@ -39,7 +39,7 @@ test('the owner of the batch reads it', async () => {
   expect(graphql.data.batch.agentCommands.edges[0].node.command).toContain(SECRET)
 })
 
-test('nobody else does, in commands, timeline and GraphQL', async () => {
+test('no other user does, in commands, timeline and GraphQL', async () => {
   for (const person of others()) {
     const all = await read(person)
     expect(all.commands.items[0].command).toBe('[redacted]')

@@ -41,7 +41,7 @@ test('under TLS every answer holds browsers to it and other sites out; without T
       }
       const plain = await proxied.call('GET', path)
       expect(plain.headers['strict-transport-security']).toBeUndefined()
-      // Nobody but a trusted proxy may say so.
+      // Only a trusted proxy may say so.
       const claimed = await stage.app.call('GET', path, { headers: tls })
       expect(claimed.headers['strict-transport-security']).toBeUndefined()
     }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { type Mailbox, mailSent, openMailbox } from '../notifications/mailbox.ts'
 
-// Nobody becomes a member of a project without their own word, nor by an address that may be anybody's (contract §10).
+// Users become members of a project only by accepting, and not through an unverified address (contract §10).
 
 let box: Mailbox
 /** Two servers, with a mail server and without one, and the one that a test speaks to. */

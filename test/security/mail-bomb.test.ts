@@ -54,7 +54,7 @@ async function fail(project: string, n: number): Promise<void> {
 const addRule = (project: string, fields: object = {}) =>
   must(201, 'POST', `/api/projects/${project}/rules`, { trigger: 'batch_failed', cooldown_s: 0, ...fields })
 
-test('ten rules, sixty addresses and ten events mail nobody who has not confirmed: each address is asked once', async () => {
+test('ten rules, sixty addresses and ten events mail no unconfirmed address: each gets one confirmation link', async () => {
   await must(201, 'POST', '/api/projects', { slug: 'bomb' })
   const victims = Array.from({ length: 60 }, (_, i) => `victim${i}@example.net`)
   const set = await must(200, 'PUT', '/api/projects/bomb/recipients', { emails: victims })

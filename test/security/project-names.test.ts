@@ -106,7 +106,7 @@ test('projects that stood before keep working, take events, and their look-alike
   }
 })
 
-test('project= and owner= match exactly: no other case, and no name that anybody may take', async () => {
+test('project= and owner= match exactly: no other case, and no name that any user may take', async () => {
   const ada = await app.register('ada@example.org')
   const own = await app.reporterToken(ada.token)
   expect((await send('Exact', own)).status).toBe(200)

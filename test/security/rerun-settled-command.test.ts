@@ -134,7 +134,7 @@ describe('the timeline', () => {
     ])
   })
 
-  test('tells nobody else what command it was', async () => {
+  test('shows the command to no other user', async () => {
     const id = await begin()
     await restart(id)
     for (const by of [stage.admin, stage.owner, stage.viewer]) {

@@ -5,7 +5,7 @@ import type { Stage } from '../http/stage.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { openStream } from '../live/stream.ts'
 
-// A field that somebody adds to batches and jobs tomorrow, without deciding who may see it, is hidden from callers without
+// A new field of batches and jobs, without a decision who may see it, is hidden from callers without
 // an account: visitors of public projects, share links, anonymous share links; over REST, GraphQL and the stream.
 
 const PLANTED = 'planted-for-members-only'

@@ -5,7 +5,7 @@ import { startTestApp, type TestApp } from '../kit/app.ts'
 import { SOON } from '../live/stream.ts'
 import { firstByteOf, openRaw, type RawSocket } from './raw-socket.ts'
 
-// Requests that never end cost the one who sends them, and nobody else.
+// Requests that never end cost only the client that sends them.
 
 const TIMEOUTS = { headers: 10, body: 30, idle: 300, read: 60 }
 let app: TestApp
@@ -21,7 +21,7 @@ const gauge = async (name: string): Promise<number> =>
     new RegExp(`^${name} (\\d+)$`, 'm').exec((await app.call('GET', '/metrics')).body as string)?.[1] ?? -1,
   )
 
-test('1,005 sockets that each send one byte of a body take no slot of anybody', async () => {
+test('1,005 sockets that each send one byte of a body take no slot of other clients', async () => {
   app = await startTestApp()
   const { token } = await app.register()
   const reporter = await app.reporterToken(token)

@@ -179,12 +179,12 @@ test.each([
   'dark',
 ] as const)('axe finds nothing serious in %s colours, nor the policy, nor a phone', async (theme) => {
   const look = { address: app.address, theme, width: theme === 'dark' ? 390 : 1280 }
-  const nobody = await open(look)
+  const signedOut = await open(look)
   const found: Record<string, string[]> = {}
   for (const path of ['/sign-in', '/sign-in?error=provider_unavailable&idp=keys', '/register']) {
-    await nobody.page.goto(path)
-    await nobody.page.getByRole('link', { name: 'Sign in with Keys' }).waitFor()
-    found[path] = await seriousFindings(nobody.page)
+    await signedOut.page.goto(path)
+    await signedOut.page.getByRole('link', { name: 'Sign in with Keys' }).waitFor()
+    found[path] = await seriousFindings(signedOut.page)
   }
   const own = await open({ ...look, cookie: ada.cookie })
   await own.page.goto('/account?error=identity_taken&idp=keys')
@@ -195,7 +195,7 @@ test.each([
   await own.page.getByRole('dialog').waitFor()
   found.dialog = await seriousFindings(own.page)
   expect(Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0))).toEqual({})
-  expect([over, nobody.complaints, own.complaints]).toEqual([0, [], []])
-  await nobody.context.close()
+  expect([over, signedOut.complaints, own.complaints]).toEqual([0, [], []])
+  await signedOut.context.close()
   await own.context.close()
 })

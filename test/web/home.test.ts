@@ -55,7 +55,7 @@ test('letters are found in order, whole words before scattered ones', () => {
   ])
 })
 
-test('home says what runs, and what needs somebody: why, and one thing to do about it', async () => {
+test('home shows what runs, and what needs attention: why, and one action', async () => {
   const { page, context, complaints } = await asAda()
   await page.goto('/')
   const running = page.locator('section', { has: page.getByRole('heading', { name: /Running now/ }) })

@@ -12,7 +12,7 @@ let ada: { email: string; token: string; cookie: string }
 let reporter: string
 const DONE = 'sweep-done'
 const LIVE = 'sweep-live'
-/** Of the live sweep, what is sent only while somebody looks. */
+/** Of the live sweep, what is sent only while a page is open. */
 let rest: Event[]
 
 beforeAll(async () => {

@@ -10,7 +10,7 @@ import { recordedSweep, send, seriousFindings, visit } from './visit.ts'
 let app: TestApp
 let browser: Browser
 type Person = Awaited<ReturnType<TestApp['register']>>
-/** An administrator, the owner of `digits`, and somebody whom nothing belongs to. */
+/** An administrator, the owner of `digits`, and a user without projects. */
 let root: Person
 let ada: Person
 let eve: Person
@@ -37,7 +37,7 @@ const membersNow = async () =>
     (one: { name: string; role: string }) => `${one.name}: ${one.role}`,
   )
 
-test('the owner of a project invites somebody who accepts, changes the role in the list, and is asked before removing', async () => {
+test('the owner of a project invites a user who accepts, changes the role in the list, and confirms before removing', async () => {
   const { page, context, complaints } = await as(ada)
   await page.goto('/p/digits/members')
   await page.getByLabel('E-mail address of the account').fill('eve@example.org')
@@ -116,11 +116,11 @@ test('a project is renamed, and made public only after a question; a stranger th
 
   await stranger.page.goto('/p/digits/members')
   await stranger.page.getByText('Only those who are in this project see who is').waitFor()
-  const nobody = await as(null)
-  await nobody.page.goto('/p/digits/members')
-  await nobody.page.getByRole('link', { name: 'Sign in to see it' }).click()
-  await nobody.page.waitForURL('/sign-in?return_to=%2Fp%2Fdigits%2Fmembers')
-  for (const one of [context, stranger.context, nobody.context]) await one.close()
+  const signedOut = await as(null)
+  await signedOut.page.goto('/p/digits/members')
+  await signedOut.page.getByRole('link', { name: 'Sign in to see it' }).click()
+  await signedOut.page.waitForURL('/sign-in?return_to=%2Fp%2Fdigits%2Fmembers')
+  for (const one of [context, stranger.context, signedOut.context]) await one.close()
 })
 
 test('an administrator is asked before an account is disabled or given rights, and sees all of it on a phone', async () => {
@@ -245,7 +245,7 @@ test('too many attempts are told with how long to wait', async () => {
   await context.close()
 })
 
-test('somebody makes a project before anything is sent to it; a name that is taken is refused where it was typed', async () => {
+test('a user makes a project before anything is sent to it; a name that is taken is refused where it was typed', async () => {
   const mia = await app.register('mia@example.org')
   const { page, context, complaints } = await as(mia)
   await page.goto('/')

@@ -139,7 +139,7 @@ test('a click on a head orders at the server and stands in the address; any metr
   // Kept for the project: without the address as well.
   await page.goto('/p/tables')
   await page.locator('[data-cell="param.lr"]').first().waitFor()
-  // In the address: for somebody else as well.
+  // In the URL: for other users as well.
   const other = await asAda()
   await other.page.goto(link)
   await other.page.locator('[data-cell="param.lr"]').first().waitFor()
@@ -192,7 +192,7 @@ test('rows stay under the cursor until it is wanted: new ones and those that wou
   await expect.poll(async () => (await order(page))[0]).toBe('live')
   await send(app, reporter, batch('later', { lr: 0.5, loss: 2 }))
   await settle.filter({ hasText: '1 new batch' }).waitFor()
-  // Nobody points at it any more: it is shown by itself.
+  // The pointer has left it: the row is shown automatically.
   await page.mouse.move(5, 5)
   await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur())
   await expect.poll(() => order(page)).toContain('later')

@@ -141,9 +141,9 @@ test('the recipients of the project are set one by one; a word that is no addres
   const { page, context } = await as(ada)
   await page.goto(RULES)
   const field = page.getByLabel('Recipients of the project: another address')
-  await field.fill('nobody')
+  await field.fill('unknown')
   await field.press('Enter')
-  await page.getByText('“nobody” is no mail address').waitFor()
+  await page.getByText('“unknown” is no mail address').waitFor()
   await field.fill('night@example.org')
   await field.press('Enter')
   const list = page.getByRole('list', { name: 'Recipients of the project' })
@@ -193,7 +193,7 @@ test('a batch is muted from its header, and by Undo it is not', async () => {
     (await app.call('GET', `/api/batches/${BATCH}/mute`, { token: ada.token })).body.muted
   await page.getByRole('button', { name: 'More' }).click()
   await page.getByRole('menuitemcheckbox', { name: /^Mute/, checked: false }).click()
-  await page.getByText('Muted: no rule mails of this batch, to anybody.').waitFor()
+  await page.getByText('Muted: rules send no mail about this batch.').waitFor()
   await expect.poll(muted).toBe(true)
   await page.getByRole('button', { name: 'More' }).click()
   await page.getByRole('menuitemcheckbox', { name: /^Mute/, checked: true }).waitFor()
@@ -230,7 +230,7 @@ test('the page at the foot of a mail ends and resumes it without signing in, und
   }
 })
 
-test('the palette finds a job of a batch that nobody has opened', async () => {
+test('the palette finds a job of a batch that was not opened', async () => {
   const { page, context, complaints } = await as(ada)
   await page.goto('/tokens')
   await page.getByRole('button', { name: 'Search' }).click()

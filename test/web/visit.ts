@@ -35,7 +35,7 @@ export async function visit(
   const complaints: string[] = []
   page.on('console', (message) => {
     const text = message.text()
-    // Nobody is signed in at first: the browser notes the 401 by itself.
+    // There is no sign-in at first: the browser logs the 401 itself.
     if (message.type() === 'error' && !/status of 401/.test(text)) complaints.push(text)
   })
   page.on('pageerror', (error) => complaints.push(String(error)))

@@ -141,7 +141,7 @@ def test_a_rerun_of_failed_lost_and_missing_jobs_runs_those_alone_in_a_batch_of_
     shown = host.service.ok("GET", f"/api/batches/{again}", host.person.session)
     assert (shown["rerun_of"], shown["status"]) == (batch, "completed")
     jobs = host.service.ok("GET", f"/api/batches/{again}/jobs", host.person.session)["items"]
-    # d never began, so nobody but the script knew its name.
+    # d never began, so only the script knew its name.
     assert sorted(job["id"] for job in jobs) == ["b", "c", "d"]
 
 

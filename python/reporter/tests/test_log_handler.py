@@ -28,7 +28,7 @@ def _lines(server: FakeIngest) -> list[tuple[str, str, str]]:
 
 def test_records_become_log_lines_of_the_open_job(make: Make, server: FakeIngest, log: logging.Logger) -> None:
     log.addHandler(svc.LogHandler())
-    log.info("nobody listens")
+    log.info("without a handler")
     with make() as run:
         with run.job("a"):
             log.debug("below the level")

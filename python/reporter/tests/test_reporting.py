@@ -141,7 +141,7 @@ def test_what_waits_for_the_disk_costs_the_training_nothing(
     quick(away_round_s=60.0)
     monkeypatch.delenv("SVC_URL", raising=False)
     with make(url=None, token=None) as run, run.job("a") as job:
-        for epoch in range(100):  # enough for an array, which nobody sends
+        for epoch in range(100):  # enough for an array, which is not sent
             job.epoch(epoch, train_loss=1.0)
         time.sleep(0.2)
         (worker,) = (thread for thread in threading.enumerate() if thread.name == "svc-reporter-worker")

@@ -210,7 +210,7 @@ def test_a_process_is_known_until_it_ends_and_a_later_one_is_another() -> None:
         assert dataclasses.replace(identity, start_time=None).is_alive() is None
         assert ProcessIdentity.from_data(json.loads(json.dumps(identity.as_data()))) == identity
         sleeper.kill()
-        until(lambda: identity.is_alive() is False)  # it is a zombie now: nobody has read its exit code
+        until(lambda: identity.is_alive() is False)  # it is a zombie now: its exit code was not read
     finally:
         sleeper.kill()
         sleeper.communicate()

@@ -66,7 +66,7 @@ def test_a_sudden_death_ends_job_and_batch_as_failed_with_what_can_be_seen_of_it
     server: FakeIngest, end: str, words: str
 ) -> None:
     running = _start(server.url, end)
-    until(lambda: bool(server.of("batch_failed")), 15)  # nobody has asked for its exit status yet, so it can be seen
+    until(lambda: bool(server.of("batch_failed")), 15)  # its exit status was not collected yet, so it can be seen
     running.communicate(timeout=20)
     pid = running.pid
     assert [kind for kind, _ in _ends(server)] == ["job_failed", "batch_failed"]

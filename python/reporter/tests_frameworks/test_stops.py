@@ -165,7 +165,7 @@ def _pid(rank: int) -> int:
 
 
 def _is_there(pid: int) -> bool:
-    """Running, or stopped; one that ended and that nobody has waited for is not."""
+    """Running, or stopped; one that ended and was not waited for is not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
     except OSError:

@@ -30,7 +30,7 @@ export interface JobSeen {
 
 export interface Marks {
   stalled: Mark | null
-  /** Its run is over, though nobody said so: `reason` is what its status is explained by, and what was
+  /** Its run has ended without an event that says so: `reason` is what its status is explained by, and what was
    * made after `until` shows that it is not. */
   lost: (Mark & { until: string }) | null
   idle: (Mark & { jobKey: number; jobId: string })[]

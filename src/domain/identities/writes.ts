@@ -20,10 +20,10 @@ interface Owned {
 }
 
 /**
- * The account that the identity opens; the first time, a new one. An account is never found by its address: a person who
- * has an account adds the identity to it (`linkIdentity`). An account that never verified the address gives it up to somebody
- * for whom the provider vouches: it may have been registered by anybody. An administrator's account does not: it came
- * first, or an administrator vouched for it. Throws `account_disabled`; and for a new one `email_missing`,
+ * The account that the identity opens; the first time, a new one. An account is never found by its address: a user who
+ * has an account adds the identity to it (`linkIdentity`). An account that never verified the address loses it to a user
+ * for whom the provider confirms it: the account may have been registered by anyone. An administrator's account does not:
+ * it came first, or an administrator vouched for it. Throws `account_disabled`; and for a new one `email_missing`,
  * `email_taken`, `registration_closed`.
  */
 export async function signInWith(

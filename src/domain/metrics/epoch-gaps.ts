@@ -1,7 +1,7 @@
 /**
- * Epochs below a job's highest of which it is known that none stands: those that a later one jumped over. An event that
- * was overtaken on its way, refused for a while or kept in a spill file comes to lie there, and nobody need ask the
- * database whether it is there already. Only what was seen to be jumped over is known; of all else nothing is said.
+ * Epochs below a job's highest that are known not to be stored: those that a later one jumped over. An event that was
+ * overtaken on its way, refused for a while or kept in a spill file belongs there, and can be stored without a look into
+ * the database. Only gaps that this process has seen are known; about all other epochs the class makes no statement.
  */
 export class EpochGaps {
   /** Both ends belong to the gap; known for longest first. */

@@ -1,7 +1,7 @@
 /**
  * Sessions of people (contract §3). One row has two credentials: a JWT of 12 h for programs, signed with keys that
  * rotate, and a secret for the browser's cookie, which slides with the row and knows no signing key, so that
- * rotating keys signs nobody out of a page.
+ * rotating keys does not sign users out of the page.
  */
 export { rotateSigningKey } from './keys.ts'
 export { isKnownPlace, listSessions, liveSessions, sessionOfCookie, sessionOfJwt } from './reads.ts'

@@ -68,7 +68,7 @@ export async function listSessions(
 }
 
 /**
- * Whether somebody signed in to the account from this address, or in the browser with this cookie, within 90 days: the
+ * Whether there was a sign-in to the account from this address, or in the browser with this cookie, within 90 days: the
  * session may have ended.
  */
 export async function isKnownPlace(

@@ -18,7 +18,7 @@ const NO_RIGHTS = { stop: false, rerun: false, delete: false, share: false, edit
 export const sharedView = (batch: BatchView): BatchView => ({ ...publicBatch(batch), can: NO_RIGHTS })
 
 const HIDDEN = '[hidden]'
-/** Words between white space, quotes and separators of values; each is checked once, whatever its length. */
+/** Words between white space, quotes and separators of values; each is checked once, in time linear to its length. */
 const WORD = /[^\s"'`,;|<>()[\]{}=]+/g
 /** Any slash makes a word a path, an address of the web too: better a fraction hidden than a folder shown. */
 const isPath = (word: string): boolean => /[\\/]/.test(word) || word.startsWith('~')

@@ -7,8 +7,8 @@ export const firstRunCommand = (address: string, token: string, wheel: string): 
   `curl -fsSo svc_reporter.whl ${wheel} && SVC_URL=${address} SVC_TOKEN=${token} PYTHONPATH=svc_reporter.whl python3 -m svc_reporter demo`
 
 /**
- * The line that installs a Python package of this service from this service. With `--index-url`, so that pip asks nobody
- * else: with `--extra-index-url` it would take a package of that name with a higher version from any index.
+ * The command that installs a Python package of this service from this service. With `--index-url`, so that pip uses no
+ * other index: with `--extra-index-url` it would take a package of that name with a higher version from any index.
  * @param address of the service, without a slash at its end
  */
 export function installCommand(name: 'svc-reporter' | 'svc-agent', address: string): string {

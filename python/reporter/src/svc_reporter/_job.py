@@ -86,7 +86,7 @@ class Job:
         Takes the epoch by position or by name; with both, the one by name is a metric (as in `**row`). Numbers
         are int, float, bool (as 0 or 1), enums of them, and NumPy's and torch's scalars; NaN and infinities are
         kept. What is no number makes no curve, and is said once. Raises StopRequested, after recording, when
-        somebody asked to stop.
+        a stop was requested.
         """
         epoch = numbers[0] if numbers else metrics.pop("epoch", None)
         if self._ended:

@@ -29,8 +29,8 @@ export function Passkeys({ password }: { password: boolean }) {
   return (
     <Section title="Passkeys">
       <p className="text-muted">
-        A finger, a face or a security key signs you in without password and code. Nobody can make you type it
-        into the wrong page.
+        Sign in with a fingerprint, your face or a security key, without password and code. A passkey cannot
+        be entered on a wrong page.
       </p>
       {items.length > 0 && (
         <Table heads={['Passkey', 'For', 'Added', 'Last used', '']} wide={['For', 'Added']} label="Passkeys">

@@ -105,7 +105,7 @@ const Entries = ({ items, stale }: { items: readonly AuditEntry[]; stale: boolea
             <td>
               <RelativeTime at={entry.at} />
             </td>
-            <td>{entry.actor?.name ?? (entry.via === 'sign-in' ? 'nobody yet' : 'the service')}</td>
+            <td>{entry.actor?.name ?? (entry.via === 'sign-in' ? 'not signed in' : 'the service')}</td>
             <td className="text-muted">{entry.via}</td>
             <td className="text-muted">{entry.address ?? '–'}</td>
             <td>{entry.action}</td>

@@ -19,9 +19,7 @@ export function MuteEntry({ batch }: { batch: Batch }) {
     onSuccess: ({ muted }) => {
       put(muted)
       showToast(
-        muted
-          ? 'Muted: no rule mails of this batch, to anybody.'
-          : 'No longer muted: rules mail of it again.',
+        muted ? 'Muted: rules send no mail about this batch.' : 'No longer muted: rules mail of it again.',
         { action: { label: 'Undo', run: () => turn.mutate(!muted) } },
       )
     },
