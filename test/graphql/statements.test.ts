@@ -15,6 +15,8 @@ let sql: Sql
 let graph: Graph
 let graphql: Graphql
 let statements: string[] = []
+/** Of internal errors, which answers do not show. */
+const causes: unknown[] = []
 
 beforeAll(async () => {
   stage = await openStage()
@@ -25,7 +27,7 @@ beforeAll(async () => {
   graphql = createGraphql({
     schema: buildSchema(),
     executable: buildSchema(),
-    log: stage.app.app.log as never,
+    log: { error: (about: { err?: unknown }) => causes.push(about.err) } as never,
     contextFor: (caller) =>
       createContext({
         caller,
@@ -79,7 +81,7 @@ async function run(query: string, variables: Record<string, unknown>) {
   const headers = { 'content-type': 'application/json' }
   const request = { method: 'POST', url: '/graphql', headers, body: { query, variables } }
   const answer = JSON.parse((await graphql.answer(request, caller())).body)
-  if (answer.errors !== undefined) throw new Error(JSON.stringify(answer.errors))
+  if (answer.errors !== undefined) throw new Error(JSON.stringify(answer.errors), { cause: causes.at(-1) })
   return { data: answer.data, count: statements.length, statements }
 }
 

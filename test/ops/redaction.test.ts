@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
-import { passwordsIn, scrub } from '../../src/secrets.ts'
+import { makeSecret, passwordsIn, scrub } from '../../src/secrets.ts'
 import { makeEvent, UNLIMITED } from '../ingest/sending.ts'
 import { cookieOf, startTestApp, type TestApp } from '../kit/app.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
@@ -243,6 +243,13 @@ describe('the last net', () => {
     ] as const)
       expect(scrub(text)).toBe(wanted)
     expect(passwordsIn('smtp://u:p%40ssword@h', undefined)).toEqual(['p%40ssword', 'p@ssword'])
+  })
+
+  test.each([24, 32] as const)('recognises every secret of %d random bytes', (bytes) => {
+    for (let n = 0; n < 5_000; n++) {
+      const secret = makeSecret(bytes)
+      expect(scrub(`/s/${secret}?x`)).toBe('/s/[hidden]?x')
+    }
   })
 
   test('knows the passwords of the addresses it was given, and tells no row that a database quotes', () => {

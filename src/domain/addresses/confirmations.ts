@@ -1,7 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { instantOf } from '../../db/instant.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
+import { makeSecret } from '../../secrets.ts'
 import { recordAudit } from '../audit.ts'
 import type { CallerUser, Known } from '../caller.ts'
 import { addressesOf } from './state.ts'
@@ -182,7 +183,7 @@ export async function pendingMail(db: Db, id: string, now: Date): Promise<Pendin
 
 /** A new token for the mail, 256 random bits; what an earlier try was given opens nothing any more. */
 export async function issueToken(tx: Tx, id: string, now: Date): Promise<string> {
-  const token = randomBytes(32).toString('base64url')
+  const token = makeSecret(32)
   await tx`/* addresses.issue */
     update address_confirmations set token_hash = ${hashOf(token)}, sent_at = ${instantOf(now)} where id = ${id}`
   return token

@@ -326,7 +326,7 @@ function wholeJob(
     if (rest.basis === 'elapsed' && ended.length > 0) continue
     // What a job will take counts the more the further it is.
     const weight = Math.max(0.05, Math.min(1, (now - job.startedAt) / Math.max(1, rest.totalMs)))
-    known.push({ startedAt: job.startedAt, value: rest.totalMs, weight })
+    known.push({ startedAt: job.startedAt, value: Math.max(1, rest.totalMs), weight })
   }
   if (known.length === 0) return null
   // By start: by end, the short ones of those that began together would come first and look like a trend.

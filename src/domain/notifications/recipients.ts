@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { instantOf } from '../../db/instant.ts'
 import type { Db, Tx } from '../../db/sql.ts'
+import { makeSecret } from '../../secrets.ts'
 import { mayBeMailed, resumeAllMail, stopAllMail } from '../addresses/index.ts'
 import { isStorable } from '../storable-text.ts'
 import { isUuid } from '../uuid.ts'
@@ -66,7 +66,7 @@ export async function recipientsOf(
 }
 
 /** 192 random bits, stored unhashed because sent mail contains it. It only allows to unsubscribe from that mail. */
-const newToken = (): string => randomBytes(24).toString('base64url')
+const newToken = (): string => makeSecret(24)
 
 /** What a link in a mail is about, for the person it was sent to. */
 export interface MailSubscription {

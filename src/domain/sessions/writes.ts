@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import { instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
+import { makeSecret } from '../../secrets.ts'
 import { isUuid } from '../uuid.ts'
 import { signSession } from './jwt.ts'
 import { activeKey } from './keys.ts'
@@ -14,7 +14,7 @@ export async function openSession(
   { address, userAgent, method }: Origin,
   now: Date,
 ): Promise<OpenedSession> {
-  const cookie = randomBytes(32).toString('base64url')
+  const cookie = makeSecret(32)
   const at = now.toISOString()
   const [row] = await tx<{ id: string }[]>`/* sessions.open */
     insert into sessions (user_id, cookie_hash, created_at, last_used_at, user_agent, address, opened_from, method)

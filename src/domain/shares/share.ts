@@ -1,10 +1,11 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import { makeSecret } from '../../secrets.ts'
 import type { BatchView } from '../batches/index.ts'
 import type { JobView } from '../jobs/index.ts'
 import { exposed, PUBLIC_BATCH, PUBLIC_JOB, publicBatch } from './public-fields.ts'
 
 /** 192 random bits as URL-safe text. */
-export const makeShareToken = (): string => randomBytes(24).toString('base64url')
+export const makeShareToken = (): string => makeSecret(24)
 
 /** What is kept of a token; its random bits need no salt. */
 export const shareTokenHash = (token: string): Buffer => createHash('sha256').update(token).digest()

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../../config.ts'
 import { ATTEMPT_LIFE_S } from '../../domain/identities/index.ts'
+import { makeSecret } from '../../secrets.ts'
 
 const overTls = (config: Config): boolean => config.publicUrl?.startsWith('https://') === true
 const nameOf = (config: Config): string => (overTls(config) ? '__Host-svc_sign_in' : 'svc_sign_in')
@@ -16,8 +16,7 @@ export const readSignInCookie = (request: FastifyRequest, config: Config): strin
 /** Gives the browser its cookie, the same one for all sign-ins that it has begun: two tabs do not undo each other. */
 export function giveSignInCookie(request: FastifyRequest, reply: FastifyReply, config: Config): string {
   const existing = readSignInCookie(request, config)
-  const value =
-    existing !== undefined && /^[\w-]{43}$/.test(existing) ? existing : randomBytes(32).toString('base64url')
+  const value = existing !== undefined && /^[\w-]{43}$/.test(existing) ? existing : makeSecret(32)
   reply.setCookie(nameOf(config), value, { ...attributes(config), maxAge: ATTEMPT_LIFE_S })
   return value
 }
