@@ -3,7 +3,7 @@
 const LAYERS = {
   db: { layers: [], leaves: [] },
   stream: { layers: ['db'], leaves: ['problem', 'bounded-queue'] },
-  domain: { layers: ['stream', 'db'], leaves: ['problem', 'bounded-queue'] },
+  domain: { layers: ['stream', 'db'], leaves: ['problem', 'bounded-queue', 'secrets'] },
   ingest: { layers: ['domain', 'stream', 'db'], leaves: ['problem'] },
   graphql: {
     layers: ['ingest', 'domain', 'stream', 'db'],
