@@ -50,7 +50,7 @@ test('notes are shown as Markdown; nothing in them acts', async () => {
   await app.call('PATCH', `/api/batches/${ID}`, { token: ada.token, body: { notes } })
   const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
   await page.goto(`/b/${ID}`)
-  const shown = page.getByRole('region', { name: 'Notes' })
+  const shown = page.getByRole('region', { name: 'Notes', exact: true })
   await shown.getByRole('heading', { name: 'Why' }).waitFor()
   expect(await shown.getByRole('listitem').allInnerTexts()).toEqual(['one', '☑ two'])
   expect(await shown.getByRole('cell').allInnerTexts()).toEqual(['1', '2'])
@@ -80,7 +80,12 @@ test('notes are previewed before they are saved; tags are separated by spaces or
   await dialog.getByRole('button', { name: 'Preview' }).click()
   await dialog.getByRole('heading', { name: 'Next' }).waitFor()
   await dialog.getByRole('button', { name: 'Save' }).click()
-  await page.getByRole('region', { name: 'Notes' }).getByRole('heading', { name: 'Next' }).waitFor()
+  // Not the preview, which says the same before anything is saved.
+  await dialog.waitFor({ state: 'detached' })
+  await page
+    .getByRole('region', { name: 'Notes', exact: true })
+    .getByRole('heading', { name: 'Next' })
+    .waitFor()
   const { body } = await app.call('GET', `/api/batches/${ID}`, { token: ada.token })
   expect([body.tags, body.notes]).toEqual([['night run', 'best', 'adam', 'cosine'], '## Next\n\n1. lower lr'])
   expect(complaints).toEqual([])
