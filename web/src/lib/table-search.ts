@@ -7,6 +7,8 @@ export interface TableSearch {
   sort?: string
   /** Columns in their order; without it those that this browser keeps for the project. */
   cols?: string[]
+  /** The batch that the others are compared with. */
+  base?: string
   /** The charts beside the list; without it the table has the whole page. */
   charts?: ChartSearch
 }
@@ -22,7 +24,14 @@ export function readTableSearch(given: Record<string, unknown>): TableSearch {
     typeof given.charts === 'object' && given.charts !== null
       ? readChartSearch({ ...given.charts })
       : undefined
-  return { ...(q && { q }), ...(sort && { sort }), ...(cols && { cols }), ...(charts && { charts }) }
+  const base = text(given.base)
+  return {
+    ...(q && { q }),
+    ...(sort && { sort }),
+    ...(cols && { cols }),
+    ...(base && { base }),
+    ...(charts && { charts }),
+  }
 }
 
 /** The newest first unless told. */

@@ -3,6 +3,7 @@ import { elapsedOf, endOf } from '../../lib/live/batches.ts'
 import { clock, duration, etaText } from '../../lib/words.ts'
 import { Progress } from '../../ui/controls.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
+import { type Baseline, type Delta, deltaOf } from './baseline.ts'
 import { type Column, fieldLabel } from './table-columns.ts'
 import type { FieldRow } from './use-batch-list.ts'
 
@@ -11,6 +12,7 @@ export function BatchCell(props: {
   column: Column
   batch: Batch
   fields: FieldRow | undefined
+  baseline?: Baseline | undefined
   tagHref: (tag: string) => string
   now: number
 }) {
@@ -55,9 +57,30 @@ export function BatchCell(props: {
       return batch.notes
     default: {
       const value = fields?.values[column.id]
-      return value === undefined ? <span className="text-muted">–</span> : fieldLabel(value)
+      if (value === undefined) return <span className="text-muted">–</span>
+      const { baseline } = props
+      if (baseline === undefined || baseline.id === batch.id) return fieldLabel(value)
+      return (
+        <>
+          {fieldLabel(value)}
+          <DeltaText delta={deltaOf(column.id, value, baseline.values[column.id])} />
+        </>
+      )
     }
   }
+}
+
+/** The difference from the baseline, with its sign in words for those who do not see colours. */
+function DeltaText({ delta }: { delta: Delta | null }) {
+  if (delta === null) return null
+  const { text, isBetter } = delta
+  const look = isBetter === null ? 'text-muted' : isBetter ? 'text-completed' : 'text-failed'
+  return (
+    <span data-delta className={`pl-1.5 text-xs ${look}`} title="Compared with the baseline">
+      {text}
+      {isBetter !== null && <span className="sr-only">{isBetter ? ', better' : ', worse'}</span>}
+    </span>
+  )
 }
 
 /** When it is done, and between when: the range is read with the list, the end moves with the stream. */

@@ -6,6 +6,7 @@ import { useRow } from '../../lib/live/row-store.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { useNow } from '../../ui/relative-time.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
+import type { Baseline } from './baseline.ts'
 import { BatchCell } from './batch-cell.tsx'
 import type { Column } from './table-columns.ts'
 import type { FieldStore } from './use-batch-list.ts'
@@ -27,6 +28,7 @@ export const BatchRow = memo(function BatchRow(props: {
   start: number
   columns: readonly Column[]
   fields: FieldStore
+  baseline: Baseline | undefined
   checked: boolean
   onCheck: (id: string, on: boolean, range: boolean) => void
   tagHref: (tag: string) => string
@@ -71,6 +73,11 @@ export const BatchRow = memo(function BatchRow(props: {
             <a href={hrefs.batch(id)} data-open title={id} className="font-medium hover:underline">
               {batchName(batch)}
             </a>
+            {props.baseline?.id === id && (
+              <span className="ml-1.5 rounded-full border border-line px-1.5 text-xs text-muted">
+                baseline
+              </span>
+            )}
             {batch.starred && (
               <span role="img" aria-label="Starred" className="pl-1 text-amber">
                 <Star className="inline size-3.5 fill-current align-[-2px]" />
@@ -79,7 +86,14 @@ export const BatchRow = memo(function BatchRow(props: {
           </span>
           {props.columns.map((column) => (
             <span key={column.id} role="cell" data-cell={column.id} className={lookOf(column.id)}>
-              <BatchCell column={column} batch={batch} fields={fields} tagHref={props.tagHref} now={now} />
+              <BatchCell
+                column={column}
+                batch={batch}
+                fields={fields}
+                baseline={props.baseline}
+                tagHref={props.tagHref}
+                now={now}
+              />
             </span>
           ))}
         </>

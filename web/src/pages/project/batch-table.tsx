@@ -7,6 +7,7 @@ import type { TableSearch } from '../../lib/table-search.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { useRowLinks } from '../../ui/row-links.ts'
+import type { Baseline } from './baseline.ts'
 import { BatchRow, ROW_PX } from './batch-row.tsx'
 import { Heads } from './heads.tsx'
 import type { Column } from './table-columns.ts'
@@ -20,10 +21,11 @@ export function BatchTable(props: {
   search: TableSearch
   columns: readonly Column[]
   list: BatchList
+  baseline: Baseline | undefined
   selected: ReadonlySet<string>
   onSelect: (ids: ReadonlySet<string>) => void
 }) {
-  const { slug, search, columns, list, selected, onSelect } = props
+  const { slug, search, columns, list, baseline, selected, onSelect } = props
   const scroller = useRef<HTMLDivElement>(null)
   const lastClicked = useRef<string | null>(null)
   const rows = useVirtualizer({
@@ -96,6 +98,7 @@ export function BatchTable(props: {
                 start={start}
                 columns={columns}
                 fields={list.fields}
+                baseline={baseline}
                 checked={selected.has(id)}
                 onCheck={check}
                 tagHref={tagHref}

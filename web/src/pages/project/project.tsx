@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate, useRouter } from '@tanstack/react-router'
-import { Bookmark, ChartLine, X } from 'lucide-react'
+import { Bookmark, ChartLine } from 'lucide-react'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
-import { parseQuery, toggle, without } from '../../lib/batch-query.ts'
+import { parseQuery, toggle } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
 import { openView } from '../../lib/open-view.ts'
 import { fieldsQuery, projectQuery, projectViewsQuery, useMe } from '../../lib/queries.ts'
@@ -16,8 +16,10 @@ import { OpenLater } from '../../ui/open-later.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { audiencesFor } from '../../ui/save-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
+import { useBaseline } from './baseline.ts'
 import { batchRows } from './batch-rows.ts'
 import { BatchTable } from './batch-table.tsx'
+import { Filters } from './filters.tsx'
 import { QueryField } from './query-field.tsx'
 import { SelectionBar } from './selection-bar.tsx'
 import { columnOf, standardColumns } from './table-columns.ts'
@@ -44,6 +46,8 @@ export function ProjectPage() {
   const ids = useMemo(() => columns.map((column) => column.id), [columns])
   const opening = useDefaultView()
   const list = useBatchList(slug, filter, order, ids, project.data !== undefined && !opening)
+  const baseline = useBaseline(search.base, ids)
+  const navigate = useNavigate()
   const router = useRouter()
   // The columns too where the URL has none: others keep other ones in their browsers.
   const path = router.buildLocation(links.project(slug, { ...search, cols: ids })).href
@@ -130,21 +134,7 @@ export function ProjectPage() {
           </Link>
         )}
       </div>
-      {words.length > 0 && (
-        <ul aria-label="Filters" className="flex flex-wrap gap-1.5 px-4 pb-2">
-          {words.map((word) => (
-            <li key={word}>
-              <Link
-                {...links.project(slug, { ...search, q: without(q, word) })}
-                aria-label={`Remove the filter ${word}`}
-                className="flex items-center gap-1 rounded-full border border-line bg-surface px-2 text-xs hover:bg-hover"
-              >
-                {word} <X className="size-3" aria-hidden="true" />
-              </Link>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Filters slug={slug} search={search} words={words} baseline={baseline} />
       {problems.length > 0 && (
         <p role="status" className="px-4 pb-2 text-amber">
           {problems.join('. ')}. This part filters nothing.
@@ -174,6 +164,7 @@ export function ProjectPage() {
           search={search}
           columns={columns}
           list={list}
+          baseline={baseline}
           selected={selected}
           onSelect={setSelected}
         />
@@ -183,6 +174,10 @@ export function ProjectPage() {
           ids={[...selected]}
           rows={() => batchRows(columns, [...selected], list.fields)}
           fileName={`${slug}-batches`}
+          onBaseline={(base) => {
+            setSelected(new Set())
+            void navigate({ ...links.project(slug, { ...search, base }), replace: true })
+          }}
           onDone={() => setSelected(new Set())}
         />
       )}

@@ -27,9 +27,12 @@ export function SelectionBar(props: {
   rows: () => Cell[][]
   /** Of an exported file, without its extension. */
   fileName: string
+  /** Compares the others with the only selected one. */
+  onBaseline: (id: string) => void
   onDone: () => void
 }) {
-  const { ids, rows, fileName, onDone } = props
+  const { ids, rows, fileName, onBaseline, onDone } = props
+  const [only] = ids
   const [open, setOpen] = useState<'tag' | 'share' | null>(null)
   const able = (right: 'delete' | 'edit' | 'share'): string[] =>
     ids.filter((id) => batchStore.get(id)?.can?.[right])
@@ -48,6 +51,11 @@ export function SelectionBar(props: {
       <Button disabled={taggable.length === 0} onClick={() => setOpen('tag')}>
         Tag{of(taggable)}
       </Button>
+      {ids.length === 1 && only !== undefined && (
+        <Button onClick={() => onBaseline(only)} title="Metrics of the others are shown relative to it">
+          Set as baseline
+        </Button>
+      )}
       <ExportTable name={fileName} rows={rows} />
       <Button
         disabled={shareable.length === 0}
