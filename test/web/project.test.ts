@@ -226,6 +226,39 @@ test('ticked batches are tagged, shared and compared together, and a tag can be 
   await context.close()
 })
 
+test('the others are shown relative to a baseline, which is a link and is taken back by its chip', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto(
+    `/p/tables?q=host%3Abox7&sort=min.val_loss&cols=${encodeURIComponent('["min.val_loss","param.lr"]')}`,
+  )
+  await page.getByLabel('Select middle').check()
+  await page
+    .getByRole('toolbar', { name: 'Selected batches' })
+    .getByRole('button', { name: 'Set as baseline' })
+    .click()
+  const row = (name: string) =>
+    page.locator('[data-table] [data-row]', { has: page.getByRole('link', { name, exact: true }) })
+  const delta = (name: string, column: string) =>
+    row(name).locator(`[data-cell="${column}"] [data-delta]`).textContent()
+  // 0.1 beside 0.5, and 0.001 beside 0.01: a lower loss is better, a parameter is neither.
+  await expect.poll(() => delta('best', 'min.val_loss')).toBe('−80%, better')
+  expect(await delta('best', 'param.lr')).toBe('−90%')
+  await row('middle').waitFor()
+  expect(await row('middle').locator('[data-delta]').count()).toBe(0)
+  expect(await seriousFindings(page)).toEqual([])
+  const other = await asAda()
+  await other.page.goto(page.url())
+  const chip = other.page.getByRole('link', { name: 'Remove Baseline: middle' })
+  await chip.waitFor()
+  await other.page.locator('[data-delta]').first().waitFor()
+  await chip.click()
+  await expect.poll(() => other.page.locator('[data-delta]').count()).toBe(0)
+  expect(new URL(other.page.url()).searchParams.get('base')).toBe(null)
+  expect([...complaints, ...other.complaints]).toEqual([])
+  await context.close()
+  await other.context.close()
+})
+
 test('j and k walk the rows, x ticks one, / goes to the query', async () => {
   const { page, context } = await asAda()
   await page.goto('/p/tables?sort=id')
