@@ -32,7 +32,11 @@ export function Filters(props: {
       ))}
       {base !== undefined && (
         <li>
-          <Link {...links.project(slug, withoutBase)} aria-label={`Remove Baseline: ${baseline?.name ?? base}`} className={chip}>
+          <Link
+            {...links.project(slug, withoutBase)}
+            aria-label={`Remove Baseline: ${baseline?.name ?? base}`}
+            className={chip}
+          >
             Baseline: {baseline?.name ?? base} <X className="size-3" aria-hidden="true" />
           </Link>
         </li>
