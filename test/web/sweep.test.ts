@@ -94,6 +94,64 @@ test('a brush selects jobs, Show only keeps them by their ids in the address, an
   await other.context.close()
 })
 
+test('jobs are grouped by parameters with mean, standard error and range; a group is shown by itself', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/b/rates/sweep')
+  const groups = page.locator('tr[data-group]')
+  await expect.poll(() => groups.count()).toBe(RATES.length)
+  expect(await groups.first().getAttribute('data-group')).toBe('0.1')
+  await page.goto('/b/recorded/sweep')
+  const chosen = page.getByRole('group', { name: 'Parameters of the groups' })
+  await chosen.getByRole('button').first().waitFor()
+  const names = await chosen.getByRole('button').allTextContents()
+  const [first = '', second = ''] = names
+  await groups.first().locator('[data-box]').waitFor()
+  const one = await groups.count()
+  await chosen.getByRole('button', { name: second, exact: true }).click()
+  await page.waitForURL(/groups=/)
+  await expect.poll(() => groups.count()).toBeGreaterThanOrEqual(one)
+  const heads = page.getByRole('region', { name: 'Groups of jobs' }).getByRole('columnheader')
+  expect((await heads.allTextContents()).slice(0, 4)).toEqual([
+    first,
+    second,
+    'Jobs',
+    'Mean ± standard error',
+  ])
+  const jobs = async (column: number) =>
+    (await groups.locator(`td:nth-child(${column})`).allTextContents()).map((text) =>
+      Number.parseInt(text, 10),
+    )
+  expect((await jobs(3)).reduce((sum, n) => sum + n, 0)).toBe(8)
+  await chosen.getByRole('button', { name: second, exact: true }).click()
+  await expect.poll(() => groups.count()).toBe(one)
+  const show = groups.getByRole('button', { name: 'show only these' }).first()
+  const n = Number.parseInt((await show.textContent()) ?? '', 10)
+  expect(n).toBe(Math.max(...(await jobs(2))))
+  await show.click()
+  await page.locator('[data-kept]', { hasText: `${n} of ${n} jobs` }).waitFor()
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('the scatter plot draws each job by two columns, on the scales of the data, and a link restores it', async () => {
+  const { page, context, complaints } = await asAda()
+  await page.goto('/b/rates/sweep')
+  await expect.poll(() => page.locator('[data-point]').count()).toBe(RATES.length)
+  const plot = page.locator('[data-scatter]')
+  expect(await plot.getAttribute('aria-label')).toBe('last val_loss against lr, 6 jobs')
+  const logX = page.getByLabel('Log x')
+  expect(await logX.isChecked()).toBe(true)
+  await logX.uncheck()
+  await page.waitForURL(/logx=false/)
+  await page.getByRole('combobox', { name: 'Y', exact: true }).selectOption('elapsed')
+  await page.waitForURL(/sy=elapsed/)
+  await page.reload()
+  await expect.poll(() => logX.isChecked()).toBe(false)
+  await expect.poll(() => plot.getAttribute('aria-label')).toBe('elapsed, s against lr, 6 jobs')
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 test.each([
   ['light', 390],
   ['dark', 1440],

@@ -14,6 +14,8 @@ export interface CompareSearch extends Pick<ChartSearch, (typeof CURVES)[number]
   brush?: Record<string, [number, number]>
   /** Scales of axes that the reader chose; the data choose the others. */
   scales?: Record<string, 'log' | 'linear'>
+  /** Parameters that group the jobs. */
+  groups?: string[]
   /** Columns of the scatter. */
   sx?: string
   sy?: string
@@ -30,20 +32,31 @@ export function readCompareSearch(given: Record<string, unknown>): CompareSearch
   const found: CompareSearch = { batches: list(given.batches) ?? [] }
   // An older link named one series.
   const keys = list(given.keys) ?? list(given.key === undefined ? [] : [given.key])
-  const [axes, sx, sy, brush] = [list(given.axes), text(given.sx), text(given.sy), brushIn(given.brush)]
+  const [axes, groups, brush] = [list(given.axes), list(given.groups), brushIn(given.brush)]
   if (keys) found.keys = keys
   if (axes) found.axes = axes
-  if (sx) found.sx = sx
-  if (sy) found.sy = sy
+  if (groups) found.groups = groups
+  Object.assign(found, scatterIn(given))
   if (brush) found.brush = brush
   const scales = scalesIn(given.scales)
   if (scales) found.scales = scales
-  for (const name of ['logx', 'logy'] as const) if (given[name] === true) found[name] = true
   const curves = readChartSearch(given)
   return Object.assign(
     found,
     Object.fromEntries(CURVES.flatMap((name) => (curves[name] === undefined ? [] : [[name, curves[name]]]))),
   )
+}
+
+export function scatterIn(
+  given: Record<string, unknown>,
+): Pick<CompareSearch, 'sx' | 'sy' | 'logx' | 'logy'> {
+  const [sx, sy] = [text(given.sx), text(given.sy)]
+  return {
+    ...(sx && { sx }),
+    ...(sy && { sy }),
+    ...(typeof given.logx === 'boolean' && { logx: given.logx }),
+    ...(typeof given.logy === 'boolean' && { logy: given.logy }),
+  }
 }
 
 export function brushIn(value: unknown): Record<string, [number, number]> | undefined {

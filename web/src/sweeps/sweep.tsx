@@ -12,14 +12,17 @@ import { useBatchContext } from '../pages/batch/context.ts'
 import {
   type Axis,
   axesOf,
+  differs,
   shareOf,
   standardAxes,
   standardMetric,
   within,
   withScales,
 } from '../pages/compare/axes.ts'
+import { Groups } from '../pages/compare/groups.tsx'
 import { LogAxes } from '../pages/compare/log-axes.tsx'
 import { Parallel } from '../pages/compare/parallel.tsx'
+import { Scatter } from '../pages/compare/scatter.tsx'
 import { Toggles } from '../pages/compare/toggles.tsx'
 import { Button, Choice } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
@@ -83,6 +86,8 @@ export function BatchSweep() {
     [ordered, axes, search.brush],
   )
   const keptNames = useMemo(() => new Set(kept.map((row) => row.name)), [kept])
+  const scattered = useMemo(() => kept.slice(-MOST_POINTS), [kept])
+  const firstParam = axes.find((axis) => axis.id.startsWith('param.') && differs(axis))
   const strokeOf = useCallback(
     (row: Compared) => {
       const share = metric === undefined ? Number.NaN : shareOf(metric, metric.at(row))
@@ -151,7 +156,44 @@ export function BatchSweep() {
           focus={focus}
         />
       )}
-      {metric && <ParameterImportances rows={ordered} axes={axes} metric={metric} />}
+      {metric && (
+        <>
+          <ParameterImportances rows={ordered} axes={axes} metric={metric} />
+          <Groups
+            rows={kept}
+            axes={axes}
+            metric={metric}
+            by={search.groups}
+            onBy={(groups) => change({ groups })}
+            onShow={(group) => change({ jobs: group.map((row) => row.name), brush: undefined })}
+            mostToShow={MAX_IN_ADDRESS}
+            fileName={`${batchId}-groups`}
+          />
+          <section aria-labelledby="scatter" className="flex flex-col gap-2">
+            <h2 id="scatter" className="font-semibold">
+              Scatter plot
+            </h2>
+            <Scatter
+              rows={scattered}
+              axes={axes}
+              view={{
+                sx: search.sx ?? firstParam?.id ?? 'epochs',
+                sy: search.sy ?? metric.id,
+                logx: search.logx ?? (search.sx === undefined && firstParam?.log === true),
+                logy: search.logy ?? (search.sy === undefined && metric.log),
+              }}
+              onView={change}
+              strokeOf={strokeOf}
+              focus={focus}
+            />
+            {scattered.length < kept.length && (
+              <p className="text-xs text-muted">
+                Of {some(kept.length, 'job')}, the {scattered.length} with the best {metric.title} are drawn.
+              </p>
+            )}
+          </section>
+        </>
+      )}
       <SweepTable batchId={batchId} rows={kept} axes={shownAxes} strokeOf={strokeOf} focus={focus} />
     </div>
   )
@@ -159,6 +201,8 @@ export function BatchSweep() {
 
 /** The ids of more jobs make an address that is too long to share. */
 const MAX_IN_ADDRESS = 100
+/** Each point is an element of its own; a browser draws more of them too slowly. */
+const MOST_POINTS = 2_000
 /** Jobs without a value of the metric; dashes and breaks are for axes without a value. */
 const NO_VALUE = '#8a8f96'
 

@@ -26,6 +26,7 @@ import { axesOf, differs, standardAxes, standardMetric, within, withScales } fro
 import { BestEpochs } from './best.tsx'
 import { Curves } from './curves.tsx'
 import { Differences } from './differences.tsx'
+import { Groups } from './groups.tsx'
 import { LogAxes } from './log-axes.tsx'
 import { Parallel } from './parallel.tsx'
 import { Scatter } from './scatter.tsx'
@@ -120,6 +121,7 @@ function Shown({
   )
   const keptNames = useMemo(() => new Set(kept.map((row) => row.name)), [kept])
   const of = `compare ${search.batches.join('\n')}`
+  const metricAxis = axes.find((axis) => axis.id === `last.${metric}` && axis.words === null)
   const first = axes.find((axis) => axis.id.startsWith('param.') && differs(axis)) ?? axes[0]
 
   return (
@@ -229,9 +231,20 @@ function Shown({
             logy: search.logy ?? false,
           }}
           onView={change}
-          {...view}
+          strokeOf={strokeOf}
+          focus={view.focus}
         />
       </section>
+      {metricAxis && (
+        <Groups
+          rows={kept}
+          axes={axes}
+          metric={metricAxis}
+          by={search.groups}
+          onBy={(groups) => change({ groups })}
+          fileName="compared-groups"
+        />
+      )}
       {metric !== undefined && (
         <section aria-labelledby="best" className="flex flex-col gap-2">
           <h2 id="best" className="font-semibold">

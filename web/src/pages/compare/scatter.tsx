@@ -1,7 +1,5 @@
 import type { Compared } from '../../charts/compared-jobs.ts'
-import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { Focus } from '../../lib/live/focus.ts'
-import { useTheme } from '../../lib/theme.ts'
 import { number, some } from '../../lib/words.ts'
 import { Choice } from '../../ui/controls.tsx'
 import type { Axis } from './axes.ts'
@@ -26,11 +24,10 @@ export function Scatter(props: {
   axes: readonly Axis[]
   view: ScatterView
   onView: (change: Partial<ScatterView>) => void
-  colourOf: ColourOf
+  strokeOf: (row: Compared) => string
   focus: Focus
 }) {
-  const { rows, axes, view, onView, colourOf, focus } = props
-  const theme = useTheme()
+  const { rows, axes, view, onView, strokeOf, focus } = props
   const x = axes.find((axis) => axis.id === view.sx)
   const y = axes.find((axis) => axis.id === view.sy)
   const options = axes.map((axis) => [axis.id, axis.title] as const)
@@ -114,7 +111,7 @@ export function Scatter(props: {
             cx={scaleX.at(one.x)}
             cy={scaleY.at(one.y)}
             r={points.length > 200 ? 3 : 4.5}
-            fill={colourOf(one.row.name, theme)}
+            fill={strokeOf(one.row)}
             fillOpacity="0.8"
             stroke="var(--bg)"
             strokeWidth="0.8"

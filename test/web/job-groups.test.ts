@@ -1,0 +1,102 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Compared } from '../../web/src/charts/compared-jobs.ts'
+import { axesOf } from '../../web/src/pages/compare/axes.ts'
+import { groupingAxes, jobGroups, spreadOf } from '../../web/src/pages/compare/job-groups.ts'
+import { assertProperty } from '../kit/effort.ts'
+
+const job = (n: number, params: Record<string, unknown>, loss: number | undefined): Compared =>
+  ({
+    name: `job${n}`,
+    batch: { id: 'sweep' },
+    job: {
+      id: `job${n}`,
+      model: null,
+      dataset: null,
+      params,
+      latest: loss === undefined ? {} : { loss },
+      metrics: {},
+      status: 'completed',
+      epochs: 1,
+      elapsed_s: 1,
+    },
+  }) as unknown as Compared
+
+const axis = (rows: Compared[], id: string) => {
+  const found = axesOf(rows).find((one) => one.id === id)
+  if (found === undefined) throw new Error(`there is no axis ${id}`)
+  return found
+}
+
+test('jobs are grouped by the values of parameters, the best mean first, with its standard error', () => {
+  const rows = [
+    job(1, { optimizer: 'adam', depth: 2 }, 0.2),
+    job(2, { optimizer: 'adam', depth: 2 }, 0.4),
+    job(3, { optimizer: 'sgd', depth: 2 }, 0.9),
+    job(4, { optimizer: 'sgd', depth: 4 }, undefined),
+    job(5, { depth: 4 }, 0.1),
+  ]
+  const by = groupingAxes(rows, axesOf(rows))
+  expect(by.map((one) => one.id)).toEqual(['param.depth', 'param.optimizer'])
+  const groups = jobGroups(rows, [axis(rows, 'param.optimizer')], axis(rows, 'last.loss'))
+  expect(groups.map(({ values, rows: of, spread }) => [values, of.length, spread?.mean])).toEqual([
+    [['not set'], 1, 0.1],
+    [['adam'], 2, expect.closeTo(0.3, 12)],
+    [['sgd'], 2, 0.9],
+  ])
+  expect(groups[1]?.spread?.error).toBeCloseTo(0.1, 12)
+  expect(groups[0]?.spread?.error).toBe(undefined)
+  const both = jobGroups(rows, by, axis(rows, 'last.loss'))
+  expect(both.map(({ values }) => values.join())).toEqual(['4,not set', '2,adam', '2,sgd', '4,sgd'])
+  expect(both.at(-1)?.spread).toBe(undefined)
+})
+
+test('a parameter of many numbers is grouped by bins, of equal ratios where its axis is logarithmic', () => {
+  const even = Array.from({ length: 20 }, (_, i) => job(i, { dropout: i / 19 }, i))
+  expect(
+    jobGroups(even, [axis(even, 'param.dropout')], axis(even, 'last.loss')).map(({ values }) => values[0]),
+  ).toEqual(['0 to 0.2', '0.2 to 0.4', '0.4 to 0.6', '0.6 to 0.8', '0.8 to 1'])
+  const rates = Array.from({ length: 11 }, (_, i) => job(i, { lr: 10 ** (-5 + i / 2) }, i))
+  const groups = jobGroups(rates, [axis(rates, 'param.lr')], axis(rates, 'last.loss'))
+  expect(groups.map(({ values }) => values[0])[0]).toBe('1e−5 to 1e−4')
+  expect(groups.map(({ rows }) => rows.length)).toEqual([2, 2, 2, 2, 3])
+})
+
+test('groups hold every job once, and quartiles lie in order between the least and the greatest value', async () => {
+  await assertProperty(
+    fc.property(
+      fc.array(
+        fc.record({
+          lr: fc.option(fc.double({ min: 1e-6, max: 10, noNaN: true })),
+          loss: fc.option(fc.double({ noDefaultInfinity: true, min: -1e6, max: 1e6 })),
+        }),
+        { minLength: 1, maxLength: 40 },
+      ),
+      (given) => {
+        const rows = given.map(({ lr, loss }, i) => job(i, lr === null ? {} : { lr }, loss ?? undefined))
+        const axes = axesOf([...rows, job(99, { lr: 1 }, 1)])
+        const [lr, loss] = ['param.lr', 'last.loss'].map((id) => axes.find((one) => one.id === id))
+        if (lr === undefined || loss === undefined) throw new Error('an axis is missing')
+        const groups = jobGroups(rows, [lr], loss)
+        expect(groups.flatMap((group) => group.rows.map((row) => row.name)).sort()).toEqual(
+          rows.map((row) => row.name).sort(),
+        )
+        for (const { spread } of groups) {
+          if (spread === undefined) continue
+          const { low, lowerQuartile, median, upperQuartile, high } = spread
+          const inOrder = [low, lowerQuartile, median, upperQuartile, high]
+          expect(inOrder).toEqual([...inOrder].sort((a, b) => a - b))
+        }
+      },
+    ),
+  )
+})
+
+test('quartiles are those of NumPy', () => {
+  expect(spreadOf([4, 1, Number.NaN, 3, 2, undefined])).toMatchObject({
+    n: 4,
+    lowerQuartile: 1.75,
+    median: 2.5,
+    upperQuartile: 3.25,
+  })
+})

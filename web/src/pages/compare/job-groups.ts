@@ -1,0 +1,106 @@
+import type { Compared } from '../../charts/compared-jobs.ts'
+import { lessIsBetter } from '../../lib/batch-query.ts'
+import { number } from '../../lib/words.ts'
+import { type Axis, differs, shareOf, valueAt } from './axes.ts'
+
+/** A parameter with more different numbers is grouped by bins, not by its values. */
+const MAX_VALUES = 8
+const BINS = 5
+
+/** Jobs with the same values, or bins, of some parameters, and what came of them. */
+export interface JobGroup {
+  /** One text for each parameter. */
+  values: readonly string[]
+  rows: readonly Compared[]
+  /** Of those that have a finite value of the metric; undefined if none has. */
+  spread: Spread | undefined
+}
+
+export interface Spread {
+  n: number
+  mean: number
+  /** Standard error of the mean; undefined for one value. */
+  error: number | undefined
+  low: number
+  lowerQuartile: number
+  median: number
+  upperQuartile: number
+  high: number
+}
+
+/** The groups of jobs by these parameters, the best mean of the metric first, those without a value last. */
+export function jobGroups(rows: readonly Compared[], by: readonly Axis[], metric: Axis): JobGroup[] {
+  const labels = by.map((axis) => labelling(rows, axis))
+  const found = new Map<string, { values: string[]; rows: Compared[] }>()
+  for (const row of rows) {
+    const values = labels.map((label) => label(row))
+    const key = values.join('\n')
+    const group = found.get(key) ?? { values, rows: [] }
+    group.rows.push(row)
+    found.set(key, group)
+  }
+  const sign = lessIsBetter(metric.id.slice(metric.id.indexOf('.') + 1)) ? 1 : -1
+  const place = ({ spread }: JobGroup): number =>
+    spread === undefined ? Number.POSITIVE_INFINITY : sign * spread.mean
+  return [...found.values()]
+    .map((group) => ({ ...group, spread: spreadOf(group.rows.map((row) => metric.at(row))) }))
+    .sort((a, b) => (place(a) === place(b) ? b.rows.length - a.rows.length : place(a) - place(b)))
+}
+
+/** Parameters that can group: those in which jobs differ, the one with the fewest values first. */
+export function groupingAxes(rows: readonly Compared[], axes: readonly Axis[]): Axis[] {
+  const values = (axis: Axis): number => new Set(rows.map((row) => axis.at(row))).size
+  return axes
+    .filter((axis) => axis.id.startsWith('param.') && (differs(axis) || rows.some(lacks(axis))))
+    .map((axis) => ({ axis, values: values(axis) }))
+    .sort((a, b) => a.values - b.values)
+    .map(({ axis }) => axis)
+}
+
+const lacks = (axis: Axis) => (row: Compared) => axis.at(row) === undefined
+
+/** What a job's value, or the bin around it, is called. */
+function labelling(rows: readonly Compared[], axis: Axis): (row: Compared) => string {
+  const { words } = axis
+  const valueText = (value: number): string => (words === null ? number(value) : (words[value] ?? ''))
+  const different = new Set(rows.flatMap((row) => axis.at(row) ?? []))
+  const isBinned = words === null && different.size > MAX_VALUES
+  return (row) => {
+    const value = axis.at(row)
+    if (value === undefined) return 'not set'
+    const share = isBinned ? shareOf(axis, value) : Number.NaN
+    if (Number.isNaN(share)) return valueText(value)
+    const bin = Math.min(BINS - 1, Math.floor(share * BINS))
+    return `${edge(axis, bin)} to ${edge(axis, bin + 1)}`
+  }
+}
+
+const edge = (axis: Axis, bin: number): string => number(Number(valueAt(axis, bin / BINS).toPrecision(2)))
+
+export function spreadOf(values: readonly (number | undefined)[]): Spread | undefined {
+  const sorted = values
+    .filter((one): one is number => one !== undefined && Number.isFinite(one))
+    .sort((a, b) => a - b)
+  const n = sorted.length
+  const [low, high] = [sorted[0], sorted[n - 1]]
+  if (low === undefined || high === undefined) return undefined
+  const mean = sorted.reduce((sum, one) => sum + one / n, 0)
+  const variance = sorted.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (n - 1)
+  return {
+    n,
+    mean,
+    error: n > 1 ? Math.sqrt(variance / n) : undefined,
+    low,
+    lowerQuartile: quantile(sorted, 0.25),
+    median: quantile(sorted, 0.5),
+    upperQuartile: quantile(sorted, 0.75),
+    high,
+  }
+}
+
+/** Linear between the two nearest values, as NumPy's default. */
+function quantile(sorted: readonly number[], share: number): number {
+  const at = (sorted.length - 1) * share
+  const [lower, upper] = [sorted[Math.floor(at)] ?? Number.NaN, sorted[Math.ceil(at)] ?? Number.NaN]
+  return lower + (upper - lower) * (at - Math.floor(at))
+}
