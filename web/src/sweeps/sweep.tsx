@@ -86,7 +86,7 @@ export function BatchSweep() {
     [ordered, axes, search.brush],
   )
   const keptNames = useMemo(() => new Set(kept.map((row) => row.name)), [kept])
-  const scattered = useMemo(() => kept.slice(-MOST_POINTS), [kept])
+  const scattered = useMemo(() => kept.slice(-MAX_POINTS), [kept])
   const firstParam = axes.find((axis) => axis.id.startsWith('param.') && differs(axis))
   const strokeOf = useCallback(
     (row: Compared) => {
@@ -166,7 +166,7 @@ export function BatchSweep() {
             by={search.groups}
             onBy={(groups) => change({ groups })}
             onShow={(group) => change({ jobs: group.map((row) => row.name), brush: undefined })}
-            mostToShow={MAX_IN_ADDRESS}
+            maxToShow={MAX_IN_ADDRESS}
             fileName={`${batchId}-groups`}
           />
           <section aria-labelledby="scatter" className="flex flex-col gap-2">
@@ -202,7 +202,7 @@ export function BatchSweep() {
 /** The ids of more jobs make an address that is too long to share. */
 const MAX_IN_ADDRESS = 100
 /** Each point is an element of its own; a browser draws more of them too slowly. */
-const MOST_POINTS = 2_000
+const MAX_POINTS = 2_000
 /** Jobs without a value of the metric; dashes and breaks are for axes without a value. */
 const NO_VALUE = '#8a8f96'
 

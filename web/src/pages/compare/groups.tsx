@@ -22,10 +22,10 @@ export function Groups(props: {
   /** Shows only the jobs of a group; without it groups cannot be chosen. */
   onShow?: (rows: readonly Compared[]) => void
   /** A group of one job, and larger groups, cannot be shown by themselves. */
-  mostToShow?: number
+  maxToShow?: number
   fileName: string
 }) {
-  const { rows, axes, metric, onShow, mostToShow = Number.POSITIVE_INFINITY } = props
+  const { rows, axes, metric, onShow, maxToShow = Number.POSITIVE_INFINITY } = props
   const [all, setAll] = useState(false)
   const options = useMemo(() => groupingAxes(rows, axes), [rows, axes])
   const chosen = props.by ?? options.slice(0, 1).map((axis) => axis.id)
@@ -36,7 +36,7 @@ export function Groups(props: {
   )
   const groups = useMemo(() => jobGroups(rows, by, metric), [rows, by, metric])
   if (options.length === 0) return null
-  const isShowable = ({ rows: { length } }: JobGroup): boolean => length > 1 && length <= mostToShow
+  const isShowable = ({ rows: { length } }: JobGroup): boolean => length > 1 && length <= maxToShow
   const shown = all ? groups : groups.slice(0, FIRST)
   return (
     <section aria-labelledby="groups" className="flex flex-col gap-2">
