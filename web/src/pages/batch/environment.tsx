@@ -1,30 +1,28 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
-import { useId, useMemo } from 'react'
+import { useId, useMemo, useState } from 'react'
 import { fetchBatches, fetchJobs } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch, Job } from '../../lib/api/types.ts'
+import {
+  type Difference,
+  differences,
+  environmentOf,
+  factName,
+  isThere,
+  valueText,
+} from '../../lib/batch-facts.ts'
 import { flat } from '../../lib/flat.ts'
 import { links } from '../../lib/links.ts'
 import { batchQuery, useBatch } from '../../lib/queries.ts'
 import { Button, inputLook } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
+import { CodeChanges, UncommittedChanges } from './code-changes.tsx'
 import { useBatchContext } from './context.ts'
-import { type Difference, differences, environmentOf, isThere, valueText } from './environment-facts.ts'
 import { useJobs } from './use-jobs.ts'
 
 const route = getRouteApi('/b/$batchId/environment')
-const NAMES: Record<string, string> = {
-  cwd: 'working directory',
-  hostname: 'host',
-  experiment_type: 'experiment type',
-  python_version: 'Python',
-  env_names: 'variables that were set (names only)',
-  dirty: 'uncommitted changes',
-}
-const nameOf = (name: string): string => NAMES[name] ?? name.replaceAll('_', ' ')
-
 /** Where and how it ran, what its jobs have in common, and how that differs from another batch. */
 export function BatchEnvironment() {
   const { batchId } = route.useParams()
@@ -32,18 +30,38 @@ export function BatchEnvironment() {
   const batch = useBatch(batchId)
   const jobs = useJobs(useBatchContext().jobs)
   const common = useMemo(() => commonParams(jobs), [jobs])
+  const [wanted, setWanted] = useState('')
   if (batch === undefined) return null
+  const fits = ([name, value]: readonly [string, unknown]): boolean =>
+    `${name} ${factName(name)} ${valueText(value)}`.toLowerCase().includes(wanted.trim().toLowerCase())
   const facts = Object.entries(environmentOf(batch)).filter(([, value]) => isThere(value))
   return (
     <div className="flex flex-col gap-5 p-4">
       <Against batch={batch} other={other} common={common} />
+      <input
+        type="search"
+        aria-label="Find in the environment"
+        placeholder="Find a version, variable, setting…"
+        className={`${inputLook} max-w-96`}
+        value={wanted}
+        onChange={(event) => setWanted(event.target.value)}
+      />
       <section aria-label="Environment" className="flex flex-col gap-2">
         <h2 className="font-medium">Start</h2>
-        {facts.length === 0 && <p className="text-muted">The script did not report its environment.</p>}
-        <Facts facts={facts} />
+        {facts.length === 0 ? (
+          <p className="text-muted">The script did not report its environment.</p>
+        ) : (
+          <Facts facts={facts.filter(fits)} />
+        )}
       </section>
-      <Fields title="Configuration" fields={batch.config} none="The script did not set a configuration." />
-      <Fields title="Summary" fields={batch.summary} none="The script did not set a summary." />
+      <UncommittedChanges batch={batch} />
+      <Fields
+        title="Configuration"
+        fields={batch.config}
+        fits={fits}
+        none="The script did not set a configuration."
+      />
+      <Fields title="Summary" fields={batch.summary} fits={fits} none="The script did not set a summary." />
       <section aria-label="Params" className="flex flex-col gap-2">
         <h2 className="font-medium">Parameters shared by all jobs</h2>
         {Object.keys(common).length === 0 ? (
@@ -51,7 +69,7 @@ export function BatchEnvironment() {
             {jobs.length === 0 ? 'No job has started yet.' : 'There are none: see the columns of its jobs.'}
           </p>
         ) : (
-          <Facts facts={Object.entries(common)} />
+          <Facts facts={Object.entries(common).filter(fits)} />
         )}
       </section>
     </div>
@@ -59,7 +77,13 @@ export function BatchEnvironment() {
 }
 
 /** What the run says of itself, key by key; groups within stand under `group/key`. */
-function Fields(props: { title: string; fields: Record<string, unknown> | null | undefined; none: string }) {
+function Fields(props: {
+  title: string
+  fields: Record<string, unknown> | null | undefined
+  /** Whether a fact is one that the reader looks for. */
+  fits: (fact: readonly [string, unknown]) => boolean
+  none: string
+}) {
   const facts = Object.entries(flat(props.fields ?? {})).sort(([a], [b]) => a.localeCompare(b))
   return (
     <section aria-label={props.title} className="flex flex-col gap-2">
@@ -67,7 +91,7 @@ function Fields(props: { title: string; fields: Record<string, unknown> | null |
       {facts.length === 0 ? (
         <p className="text-muted">{props.none}</p>
       ) : (
-        <Facts facts={facts} called={String} />
+        <Facts facts={facts.filter(props.fits)} called={String} />
       )}
     </section>
   )
@@ -78,7 +102,8 @@ function Facts(props: {
   /** What a fact of that name is called. */
   called?: (name: string) => string
 }) {
-  const { facts, called = nameOf } = props
+  const { facts, called = factName } = props
+  if (facts.length === 0) return <p className="text-muted">Nothing here matches.</p>
   return (
     <dl className="grid max-w-5xl sm:grid-cols-[12rem_minmax(0,1fr)]">
       {facts.map(([name, value]) => {
@@ -177,18 +202,25 @@ function Against(props: { batch: Batch; other: string | undefined; common: Recor
       ) : read.data === undefined || itsJobs.data === undefined ? (
         <Waiting rows={2} />
       ) : (
-        <DifferenceTable
-          here={batch.id}
-          there={other}
-          rows={[
-            ...differences(environmentOf(batch), environmentOf(read.data)),
-            ...differences(props.common, itsJobs.data).map((one) => ({ ...one, name: `param ${one.name}` })),
-          ]}
-        />
+        <>
+          <DifferenceTable
+            here={batch.id}
+            there={other}
+            rows={[
+              ...differences(environmentOf(batch), environmentOf(read.data)),
+              ...named('configuration', differences(flat(batch.config ?? {}), flat(read.data.config ?? {}))),
+              ...named('param', differences(props.common, itsJobs.data)),
+            ]}
+          />
+          <CodeChanges before={read.data} after={batch} />
+        </>
       )}
     </section>
   )
 }
+
+const named = (what: string, rows: readonly Difference[]): Difference[] =>
+  rows.map((row) => ({ ...row, name: `${what} ${row.name}` }))
 
 function DifferenceTable(props: { here: string; there: string; rows: readonly Difference[] }) {
   if (props.rows.length === 0) return <p>No differences in what both batches reported.</p>
@@ -213,7 +245,7 @@ function DifferenceTable(props: { here: string; there: string; rows: readonly Di
           {props.rows.map(({ name, here, there }) => (
             <tr key={name}>
               <th scope="row" className="font-normal text-muted">
-                {nameOf(name)}
+                {factName(name)}
               </th>
               <td className="font-mono text-xs break-all">{valueText(here)}</td>
               <td className="font-mono text-xs break-all">{valueText(there)}</td>

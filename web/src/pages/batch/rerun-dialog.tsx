@@ -5,6 +5,7 @@ import { fetchBatches } from '../../lib/api/batches.ts'
 import { type Command, fetchAgentOf, type RerunWish, rerunBatch } from '../../lib/api/control.ts'
 import { errorText, Refusal } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
+import { differences, environmentOf, valueText } from '../../lib/batch-facts.ts'
 import { links } from '../../lib/links.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { useMe } from '../../lib/queries.ts'
@@ -16,7 +17,6 @@ import { Failure } from '../../ui/notice.tsx'
 import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { type Control, useControl } from './control.ts'
-import { differences, environmentOf, valueText } from './environment-facts.ts'
 
 /** What a rerun would run and where, shown before it is requested (contract §2: only the owner changes what runs). */
 export function RerunBatch(props: {

@@ -2,6 +2,7 @@ import type { Compared } from '../../charts/compared-jobs.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { some } from '../../lib/words.ts'
 import { Table } from '../../ui/table.tsx'
+import { CodeChanges } from '../batch/code-changes.tsx'
 import { factsOf } from './facts.ts'
 
 /** Columns of a table that a person still reads. */
@@ -10,6 +11,7 @@ const MAX_BESIDE = 24
 /** Parameters and environment, batch by batch: only what is not the same everywhere. */
 export function Differences({ batches, rows }: { batches: readonly Batch[]; rows: readonly Compared[] }) {
   const beside = batches.slice(0, MAX_BESIDE)
+  const [before, after, ...more] = batches
   const found = factsOf(
     beside,
     beside.map((batch) => rows.filter((row) => row.batch.id === batch.id).map((row) => row.job)),
@@ -40,6 +42,7 @@ export function Differences({ batches, rows }: { batches: readonly Batch[]; rows
           ))}
         </Table>
       )}
+      {before && after && more.length === 0 && <CodeChanges before={before} after={after} />}
     </section>
   )
 }

@@ -1,37 +1,29 @@
 import type { Batch, Job } from '../../lib/api/types.ts'
+import { environmentOf, factName, isThere, valueText } from '../../lib/batch-facts.ts'
+import { flat } from '../../lib/flat.ts'
 import { duration, number } from '../../lib/words.ts'
 
-const said = (value: unknown): string =>
-  value === null || value === undefined
-    ? ''
-    : typeof value === 'number'
-      ? number(value)
-      : typeof value === 'string'
-        ? value
-        : JSON.stringify(value)
+const textOf = (value: unknown): string =>
+  typeof value === 'number' ? number(value) : isThere(value) ? valueText(value) : ''
 
 /** What was given to the batches and their jobs, and differs: its name, and one text a batch. */
 export function factsOf(batches: readonly Batch[], jobs: readonly (readonly Job[])[]): [string, string[]][] {
   const facts = batches.map((batch, i) => {
-    const mine = jobs[i] ?? []
-    const all = new Map<string, string>([
-      ['command', said(batch.command)],
-      ['commit', said(batch.commit)],
-      ['host', said(batch.host)],
-      ['owner', batch.owner?.name ?? ''],
-      ['elapsed', duration(batch.elapsed_s)],
-      ['tags', batch.tags.join(', ')],
-    ])
-    for (const [name, value] of Object.entries(batch.env_snapshot ?? {}))
-      all.set(`environment ${name}`, said(value))
+    const all = new Map<string, string>()
+    for (const [name, value] of Object.entries(environmentOf(batch))) all.set(factName(name), textOf(value))
+    all.set('owner', batch.owner?.name ?? '')
+    all.set('elapsed', duration(batch.elapsed_s))
+    all.set('tags', batch.tags.join(', '))
+    for (const [name, value] of Object.entries(flat(batch.config ?? {})))
+      all.set(`configuration ${name}`, textOf(value))
     const values = new Map<string, Set<string>>()
-    for (const job of mine) {
-      for (const [name, value] of Object.entries({ model: job.model, dataset: job.dataset, ...job.params })) {
-        const text = said(value)
+    for (const { model, dataset, params } of jobs[i] ?? []) {
+      for (const [name, value] of Object.entries({ model, dataset, ...flat(params) })) {
+        const text = textOf(value)
         if (text !== '') values.set(name, (values.get(name) ?? new Set()).add(text))
       }
     }
-    for (const [name, set] of values) all.set(`parameter ${name}`, [...set].sort().join(', '))
+    for (const [name, texts] of values) all.set(`parameter ${name}`, [...texts].sort().join(', '))
     return all
   })
   const names = [...new Set(facts.flatMap((all) => [...all.keys()]))]

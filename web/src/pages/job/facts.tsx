@@ -1,4 +1,5 @@
 import type { Job } from '../../lib/api/types.ts'
+import { valueText } from '../../lib/batch-facts.ts'
 import { flat } from '../../lib/flat.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { plannedEpochs } from '../../lib/planned.ts'
@@ -8,7 +9,6 @@ import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
 import { Traceback } from '../../ui/traceback.tsx'
 import { useBatchContext } from '../batch/context.ts'
-import { valueText } from '../batch/environment-facts.ts'
 import { useJobs } from '../batch/use-jobs.ts'
 
 /** Status of a job, its last and final values, and its params; those that differ between jobs come first. */

@@ -1,5 +1,16 @@
-import type { Batch } from '../../lib/api/types.ts'
-import { flat } from '../../lib/flat.ts'
+import type { Batch } from './api/types.ts'
+import { flat } from './flat.ts'
+
+const NAMES: Record<string, string> = {
+  cwd: 'working directory',
+  hostname: 'name of the machine',
+  experiment_type: 'experiment type',
+  python_version: 'Python',
+  env_names: 'variables that were set (names only)',
+  dirty: 'uncommitted changes',
+}
+/** What a field of the environment is called on the page. */
+export const factName = (name: string): string => NAMES[name] ?? name.replaceAll('_', ' ')
 
 /** What a batch was started with: `env_snapshot`, and what its start says besides. */
 export function environmentOf(batch: Batch): Record<string, unknown> {
@@ -7,7 +18,9 @@ export function environmentOf(batch: Batch): Record<string, unknown> {
   return {
     command: command ?? batch.command,
     cwd,
-    hostname: hostname ?? batch.host,
+    host: batch.host ?? hostname,
+    // Where a script reports under another name than its machine's.
+    ...(batch.host !== null && hostname !== batch.host && { hostname }),
     commit: commit ?? batch.commit,
     user: batch.user,
     experiment_type: batch.experiment_type,
