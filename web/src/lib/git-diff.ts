@@ -1,5 +1,4 @@
 import { structuredPatch } from 'diff'
-import { fetchLog } from './api/batches.ts'
 
 /** What `git diff HEAD` said when a run started, as its reporter recorded it. */
 export interface GitDiff {
@@ -11,13 +10,10 @@ export interface GitDiff {
 const HEAD = /^git diff against HEAD: /
 const PART = /^git diff, part (\d+) of (\d+)\n/
 
-/** The diff of a batch; null if none was recorded: nothing was changed, or the reporter does not send it. */
-export async function fetchGitDiff(batchId: string): Promise<GitDiff | null> {
-  const lines = await fetchLog(batchId, { q: 'git diff', limit: 500 })
-  return joinGitDiff(lines.map(({ line }) => line))
-}
-
-/** Joins the parts, in the order of the log; of several starts it is the last that came whole. */
+/**
+ * Joins the parts that a log holds, in its order; of several starts it is the last that came whole. Null if there is
+ * none: nothing was changed, or the reporter does not send it.
+ */
 export function joinGitDiff(lines: readonly string[]): GitDiff | null {
   let found: GitDiff | null = null
   let parts: string[] = []

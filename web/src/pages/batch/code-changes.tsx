@@ -1,13 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
+import { fetchLog } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { environmentOf } from '../../lib/batch-facts.ts'
 import { batchName } from '../../lib/batch-name.ts'
-import { diffBetween, fetchGitDiff } from '../../lib/git-diff.ts'
+import { diffBetween, joinGitDiff } from '../../lib/git-diff.ts'
 import { Copy } from '../../ui/copy.tsx'
 import { DiffLines } from '../../ui/diff-lines.tsx'
 import { Failure, Waiting } from '../../ui/notice.tsx'
+
+/** A diff has 18 lines at most; lines of the script may mention one too. */
+const MAX_LINES = 500
 
 /** A run says whether it started from changed files; a reporter that does not say so sends no diff. */
 const isDirty = (batch: Batch): boolean => environmentOf(batch).dirty === true
@@ -17,7 +21,10 @@ const useGitDiff = (batch: Batch) =>
   useQuery({
     queryKey: ['git diff', batch.id],
     enabled: isDirty(batch),
-    queryFn: () => fetchGitDiff(batch.id),
+    queryFn: async () => {
+      const lines = await fetchLog(batch.id, { q: 'git diff', limit: MAX_LINES })
+      return joinGitDiff(lines.map(({ line }) => line))
+    },
     staleTime: 60_000,
   })
 
