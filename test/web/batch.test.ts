@@ -213,7 +213,7 @@ const diffLines = (...parts: string[]): string[] => [
 ]
 
 test('the uncommitted changes of a run are shown, and how they differ from those of another', async () => {
-  const changed = (id: string, lr: string): Event[] => {
+  const changed = (id: string, lr: string) => {
     const of = eventsOf(id)
     return [
       of('batch_start', 30, { n_total: 1, env_snapshot: { commit: 'abc1234', dirty: true } }),
