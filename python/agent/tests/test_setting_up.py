@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,24 @@ from .kit.wait import until
 def test_the_version_is_printed(host: Host) -> None:
     done = host.agent("--version")
     assert (done.returncode, re.fullmatch(r"svc-agent \d+\.\d+\.\d+\n", done.stdout) is not None) == (0, True)
+
+
+@pytest.mark.parametrize("system", ["win32", "darwin"])
+def test_on_other_systems_than_linux_it_says_so_before_it_needs_what_only_linux_has(system: str) -> None:
+    program = (
+        f"import sys; sys.platform = {system!r}; sys.modules['fcntl'] = None\n"
+        "from svc_agent.__main__ import main; raise SystemExit(main())"
+    )
+    source = Path(__file__).parents[1] / "src"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "run"],
+        env={**os.environ, "PYTHONPATH": str(source)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"svc-agent runs on Linux (on Windows in WSL), not on {system}: ")
 
 
 @pytest.mark.parametrize("credential", ["session", "reporter"])

@@ -19,6 +19,7 @@ import pytest
 import svc_reporter as svc
 from svc_reporter import _claims
 from svc_reporter._ids import EventIds, now_ms, timestamp
+from svc_reporter._process import start_time
 from svc_reporter._spill import SpillFolder, file_name
 from svc_reporter._tuning import Tuning
 
@@ -228,7 +229,7 @@ def test_a_claim_of_a_living_process_is_left_alone_and_a_dead_ones_is_taken_over
 ) -> None:
     sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     host = socket.gethostname()
-    start = _claims.start_of(sleeper.pid)
+    start = start_time(sleeper.pid) or "0"
     path = write_spill(spill, "living", range(30))
     living = path.rename(spill / f"living.jsonl~{host}~{sleeper.pid}~{start}~00000000")
     path = write_spill(spill, "reused", range(30))

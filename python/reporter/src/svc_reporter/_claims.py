@@ -15,8 +15,12 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from ._process import ProcessIdentity, start_time
 from ._spill import lock
 from ._tuning import Tuning
+
+_NO_START = "0"
+"""In a claim's name, where the system does not tell when a process started."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ def claim(path: Path) -> Claim | None:
     """Take the file for this process; None when another was quicker."""
     original = path.name.split("~", 1)[0]
     nonce = uuid.uuid4().hex[:8]
-    target = path.with_name(f"{original}~{_host()}~{os.getpid()}~{start_of(os.getpid())}~{nonce}")
+    target = path.with_name(f"{original}~{_host()}~{os.getpid()}~{start_time(os.getpid()) or _NO_START}~{nonce}")
     try:
         os.rename(path, target)
     except OSError:
@@ -133,15 +137,6 @@ def write_offset(path: Path, offset: int, of: Path | None = None) -> None:
         return
 
 
-def start_of(pid: int) -> str:
-    """When a process started, in a form that tells it from a later one with the same number."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rsplit(")", 1)[1].split()
-        return fields[19]
-    except (OSError, IndexError):
-        return "0"
-
-
 def _is_orphan(folder: Path, name: str, tuning: Tuning) -> bool:
     parts = name.rsplit("~", 4)
     if len(parts) != 5 or not parts[0].endswith(".jsonl") or "." in parts[4]:
@@ -158,19 +153,8 @@ def _is_orphan(folder: Path, name: str, tuning: Tuning) -> bool:
         return time.time() - newest > tuning.foreign_claim_stale_s
     if not pid.isdigit():
         return True
-    return not _alive(int(pid), start)
-
-
-def _alive(pid: int, start: str) -> bool:
-    if start != "0" and os.path.isdir("/proc/self"):
-        return start_of(pid) == start
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+    maker = ProcessIdentity(int(pid), None if start == _NO_START else start, None)
+    return maker.is_alive() is False
 
 
 def _read_moved_offset(source: Path, target: Path) -> int:

@@ -22,8 +22,9 @@ from typing import Any, NoReturn, Protocol
 from . import _interrupt, _shield
 from ._ranks import is_worker_process
 
-ENDING_SIGNALS = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGXCPU")
-"""Those that clusters, terminals and people end a training with; SIGINT is Python's KeyboardInterrupt."""
+ENDING_SIGNALS = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGBREAK")
+"""Those that clusters, terminals and people end a training with, where the system has them; SIGINT is Python's
+KeyboardInterrupt."""
 
 
 class Open(Protocol):

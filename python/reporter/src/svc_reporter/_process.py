@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 class ProcessIdentity:
     pid: int
     start_time: str | None
-    """Clock ticks from boot to start, as the kernel writes them (field 22 of /proc/PID/stat); None without /proc."""
+    """Linux: clock ticks from boot (field 22 of /proc/PID/stat). Windows: 100 ns since 1601. None elsewhere."""
     boot_id: str | None
     """Changes with every boot of the machine; None without /proc."""
 
@@ -54,6 +55,11 @@ class ProcessIdentity:
             if found is None or found[0] in "ZX":
                 return False
             return None if self.start_time is None else found[19] == self.start_time
+        if sys.platform == "win32":
+            alive, started = _windows_process(self.pid)
+            if alive and started and self.start_time:
+                return started == self.start_time
+            return False if alive is False else None
         return _answers_to_pid(self.pid)
 
 
@@ -69,7 +75,9 @@ def boot_id() -> str | None:
 
 
 def start_time(pid: int) -> str | None:
-    """None when there is no such process, or no /proc to look in."""
+    """None if there is no such process, or the system does not tell (macOS)."""
+    if sys.platform == "win32":
+        return _windows_process(pid)[1]
     fields = _stat(pid)
     return None if fields is None else fields[19]
 
@@ -83,10 +91,14 @@ def _stat(pid: int) -> list[str] | None:
     return fields if len(fields) > 19 else None
 
 
+def _windows_process(pid: int) -> tuple[bool | None, str | None]:
+    from . import _windows
+
+    return _windows.process(pid)
+
+
 def _answers_to_pid(pid: int) -> bool | None:
     """Without start times a used number proves nothing, while a free one proves that the process has ended."""
-    if os.name == "nt":
-        return None  # there os.kill(pid, 0) would end the process
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -17,6 +17,10 @@ def _dump_if_it_hangs():
 _dump_if_it_hangs()
 # A forked child has no thread to dump from, and at its exit Python would wait for that thread forever.
 os.register_at_fork(before=faulthandler.cancel_dump_traceback_later, after_in_parent=_dump_if_it_hangs)
+if os.environ.get("TEST_PLATFORM"):
+    sys.path.insert(0, os.environ["TEST_KIT"])
+    import other_platform
+    other_platform.become(os.environ["TEST_PLATFORM"])
 import svc_reporter as svc
 from svc_reporter import _tuning
 _tuning.DEFAULT = dataclasses.replace(_tuning.DEFAULT, backoff_s=(0.01, 0.02, 0.05), request_timeout_s=3.0)
@@ -24,14 +28,17 @@ _tuning.DEFAULT = dataclasses.replace(_tuning.DEFAULT, backoff_s=(0.01, 0.02, 0.
 
 
 def script(body: str, env: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
-    """Start `body` (after PREAMBLE) with the test's environment plus `env`."""
+    """Start `body` (after PREAMBLE) with the test's environment plus `env`.
+
+    TEST_PLATFORM in it ("win32", "darwin") makes the script's process behave like one there (see other_platform.py).
+    """
     path = Path(os.environ["HOME"] if os.path.isdir(os.environ["HOME"]) else os.environ["TMPDIR"]) / "train.py"
     text = PREAMBLE + textwrap.dedent(body)
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
     return subprocess.Popen(
         [sys.executable, str(path), *arguments],
-        env={**os.environ, "PYTHONPATH": str(SOURCE), **env},
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "TEST_KIT": str(Path(__file__).parent), **env},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
