@@ -3,7 +3,7 @@
     import tests.kit.other_platform as platform; platform.become("win32")
 
 What the other system does not have is gone (fork, /proc, fcntl, most signals), and what it forbids fails: on Windows
-a file that is open can be neither renamed nor deleted, and os.kill ends or interrupts a process whatever the number.
+a file that is open can be neither renamed nor deleted, and os.kill with any number ends or interrupts a process.
 """
 
 from __future__ import annotations
