@@ -28,7 +28,7 @@ const AttemptStatus = builder.enumType('AttemptStatus', {
     LOST: { value: 'lost' },
     SUPERSEDED: {
       value: 'superseded',
-      description: 'The next attempt of the batch began without a word of its end',
+      description: 'The next attempt of the batch began, and the end of this one was never reported',
     },
   } as const,
 })

@@ -13,7 +13,7 @@ export const JobStatusType = builder.enumType('JobStatus', {
     COMPLETED: { value: 'completed' },
     FAILED: { value: 'failed' },
     STOPPED: { value: 'stopped' },
-    LOST: { value: 'lost', description: 'Its batch ended without a word of it' },
+    LOST: { value: 'lost', description: 'Its batch ended, and its own end was never reported' },
   } as const,
 })
 

@@ -170,7 +170,7 @@ builder.objectType(DashboardType, {
     completed: t.int({ resolve: ({ completed }) => completed }),
     failed: t.int({ resolve: ({ failed }) => failed }),
     stopped: t.int({ resolve: ({ stopped }) => stopped }),
-    lost: t.int({ description: 'Ended without a word', resolve: ({ lost }) => lost }),
+    lost: t.int({ description: 'Ended without reporting an end', resolve: ({ lost }) => lost }),
     runningJobs: t.int({ resolve: ({ runningJobs }) => runningJobs }),
     finished24h: t.int({ resolve: ({ finished24h }) => finished24h }),
     failed24h: t.int({ resolve: ({ failed24h }) => failed24h }),

@@ -83,7 +83,7 @@ describe('a running batch is', () => {
       clock,
     )
     expect(dead.reasons).toEqual([
-      `Its process (pid 42) on gpu-1 ended with exit code 137 (stopped) at ${ago(180)} without a word of its reporter`,
+      `Its process (pid 42) on gpu-1 ended with exit code 137 (stopped) at ${ago(180)}, and its reporter said nothing`,
     ])
     const lost = evaluateLiveness(
       evidence(200, { state: 'failed', failureReason: 'host_rebooted', finishedAt: ago(180) }),

@@ -172,7 +172,7 @@ describe('evidence of an agent', () => {
     expect((await agent.say('heartbeat', { running: [], ended: [gone] })).status).toBe(204)
     expect(await get('/api/batches/killed')).toMatchObject({
       status: 'lost',
-      failure_reason: 'process 4711 ended without a word (out of memory)',
+      failure_reason: 'process 4711 ended unexpectedly (out of memory)',
     })
     // What was on its disk comes late: it was made before the process ended.
     clock.forward({ seconds: 30 })

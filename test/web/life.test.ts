@@ -102,7 +102,7 @@ test('a lost run is among what needs attention at home, with its reason; a job s
   const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
   await page.goto('/')
   const need = page.locator('[data-need="lost"]', { hasText: 'gone' })
-  await need.getByText('process 4711 ended without a word (out of memory)').waitFor()
+  await need.getByText('process 4711 ended unexpectedly (out of memory)').waitFor()
   expect(await need.count()).toBe(1)
   expect(await seriousFindings(page)).toEqual([])
   await page.goto('/b/plan/j/a')

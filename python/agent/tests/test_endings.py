@@ -131,7 +131,7 @@ def test_a_killed_run_without_a_watchdog_is_lost_and_its_process_is_named(
     run.kill()
     shown = run.until_over()
     assert shown["status"] == "lost"
-    assert shown["failure_reason"].startswith(f"process {run.process.pid} ended without a word")
+    assert shown["failure_reason"].startswith(f"process {run.process.pid} ended unexpectedly")
 
 
 @pytest.mark.parametrize("end", [WAIT, "os._exit(0)", "os.kill(os.getpid(), 11)"])

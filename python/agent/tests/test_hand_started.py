@@ -90,7 +90,7 @@ def test_the_death_of_a_recorded_process_is_reported_until_it_is_acknowledged_an
     (entry,) = service.heard("heartbeat")[-1]["ended"]
     reason = entry.pop("reason")
     assert entry == {"batch_id": "b", **identity}
-    assert reason.startswith(f"process {identity['pid']} ended without a word")
+    assert reason.startswith(f"process {identity['pid']} ended unexpectedly")
     agent.kill()
     agent.wait()
     service.heartbeat_status = 204

@@ -66,5 +66,5 @@ export async function noteEndedProcesses(
 /** The agent's reason is the cause alone, or the whole sentence. */
 function inWords(pid: number, reason: string | undefined): string {
   if (reason?.startsWith('process ') === true) return reason
-  return `process ${pid} ended without a word${reason === undefined ? '' : ` (${reason})`}`
+  return `process ${pid} ended unexpectedly${reason === undefined ? '' : ` (${reason})`}`
 }

@@ -78,7 +78,7 @@ export function evaluateLiveness(evidence: BatchEvidence, clock: Clock): Evaluat
       ) {
         return {
           liveness: 'dead',
-          reasons: [`${sentence(name)} ${howItEnded(process)} at ${since} without a word of its reporter`],
+          reasons: [`${sentence(name)} ${howItEnded(process)} at ${since}, and its reporter said nothing`],
         }
       }
     } else if (process.agentRevoked || awayMs >= ONLINE_MS) {

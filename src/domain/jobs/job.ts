@@ -91,7 +91,7 @@ function settle(
   job.traceback = typeof failure.traceback === 'string' ? failure.traceback : null
 }
 
-/** A job that its batch's end left without a word is lost (contract §4). */
+/** A job whose end is not reported when its batch ends is lost (contract §4). */
 export function jobStatusOf(job: JobState, batchIsOver: boolean): JobStatus {
   if (job.outcome === 'completed') return 'completed'
   if (job.outcome === 'failed') return job.failureReason === STOP_REASON ? 'stopped' : 'failed'

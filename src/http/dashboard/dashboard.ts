@@ -34,7 +34,7 @@ export function dashboardRoutes(app: FastifyInstance, services: Services): void 
             completed: z.int(),
             failed: z.int(),
             stopped: z.int(),
-            lost: z.int().describe('Batches that ended without a word'),
+            lost: z.int().describe('Batches that ended without reporting an end'),
             running_jobs: z.int(),
             finished_24h: z.int().describe('Batches that completed in the last 24 hours'),
             failed_24h: z.int(),

@@ -23,7 +23,7 @@ export type AttemptStatus =
   | 'LOST'
   | 'RUNNING'
   | 'STOPPED'
-  /** The next attempt of the batch began without a word of its end */
+  /** The next attempt of the batch began, and the end of this one was never reported */
   | 'SUPERSEDED';
 
 /** Any of the words of a field, and all fields together; compared without case. */
@@ -114,7 +114,7 @@ export type JobFilter = {
 export type JobStatus =
   | 'COMPLETED'
   | 'FAILED'
-  /** Its batch ended without a word of it */
+  /** Its batch ended, and its own end was never reported */
   | 'LOST'
   | 'RUNNING'
   | 'STOPPED';

@@ -89,7 +89,7 @@ class EndedRuns:
         if identity.boot_id != boot_id():
             return f"process {identity.pid} is gone: its host was started again"
         killed = " (out of memory: the control group counted an oom kill)" if self._oom.has_risen(key) else ""
-        return f"process {identity.pid} ended without a word{killed}"
+        return f"process {identity.pid} ended unexpectedly{killed}"
 
     def _records(self) -> list[dict[str, Any]]:
         """Those of runs that have not ended, as far as they were written by this user alone."""

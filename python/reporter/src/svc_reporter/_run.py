@@ -362,6 +362,11 @@ def _copied(reporter: Reporter, config: dict[str, Any], name: str | None, job: s
     return Run(reporter, config, name=name, job=job, step_unit=step_unit, quiet=True)
 
 
+def current_run() -> Run | None:
+    """The run that `init` began in this process and that has not ended."""
+    return _current
+
+
 _current: Run | None = None
 _hook_before: Any = None
 

@@ -118,7 +118,7 @@ class Parent:
         """How it ended, as far as that can be seen: only until its own parent has asked for it."""
         fields = self._fields()
         if fields is None or fields[0] not in "ZX" or len(fields) < 50 or not fields[49].isdigit():
-            return f"process {self.pid} ended without a word"
+            return f"process {self.pid} ended unexpectedly"
         code = int(fields[49])
         if code & 127:
             try:

@@ -31,7 +31,7 @@ export async function fetchSummary(): Promise<Summary> {
   }
 }
 
-/** The newest jobs whose batch ended without a word of them. */
+/** The newest jobs whose batch ended and whose own end was never reported. */
 export const fetchLostJobs = async (): Promise<Page<Job>> => jobsOf((await homePart('lost')).lost)
 export const fetchRunningJobs = async (): Promise<Page<Job>> => jobsOf((await homePart('running')).running)
 const jobsOf = (jobs: HomePartsQuery['lost']): Page<Job> => ({

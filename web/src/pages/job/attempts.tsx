@@ -66,7 +66,7 @@ export function Attempts(props: {
                 </th>
                 <td className="py-1 pr-4">
                   {one.status === 'superseded' ? (
-                    <span className="text-muted" title="The next attempt began without a word of its end">
+                    <span className="text-muted" title="The next attempt began, and the end of this one was never reported">
                       superseded
                     </span>
                   ) : (

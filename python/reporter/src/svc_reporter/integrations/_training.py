@@ -7,12 +7,14 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._config import plain_config
 from .._copies import joined
 from .._errors import StopRequested
 from .._job import Job
 from .._plain import plain
 from .._ranks import PacedAgreement, any_rank
 from .._reporter import Reporter
+from .._run import Run, current_run
 
 _NAMES = {"loss": "train_loss", "eval_loss": "val_loss", "learning_rate": "lr"}
 _LOSSES = ("loss", "rmse", "rmsle", "mae", "mape", "mse", "l1", "l2", "error", "merror", "deviance", "entropy")
@@ -22,13 +24,19 @@ UNHEARD = "ended without its end"
 
 
 class Training:
-    """Opens a run if it was given none, and one job in it; every call may come on any rank."""
+    """One job in the run that it was given, that `init` began, or that it opens; every call may come on any rank."""
 
-    def __init__(self, run: Reporter | None, project: str | None, job_id: str, reporter: Mapping[str, Any]) -> None:
+    def __init__(
+        self, run: Reporter | Run | None, project: str | None, job_id: str, reporter: Mapping[str, Any]
+    ) -> None:
         if run is None and project is None:
-            raise TypeError("give run= (an open Reporter) or project=")
-        self._owned = Reporter(project or "", **reporter) if run is None else None
-        self.run: Reporter = run or self._owned  # type: ignore[assignment]  # one of them is there
+            run = current_run()
+        self._owned = Reporter(project, **reporter) if run is None and project is not None else None
+        self.run = self._owned or open_reporter(run)
+        self.given = run or self.run
+        """What a library hands to its user as the tracker's own object."""
+        self._config: Mapping[str, Any] = run.config if isinstance(run, Run) else {}
+        """The configuration of the run, which the parameters of its jobs begin with."""
         self._job_id = job_id
         self._copy = ""
         """What sets the jobs of a copy of this callback apart: several fits of one search report at the same time."""
@@ -38,10 +46,10 @@ class Training:
         self._paced = PacedAgreement()
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Training:
-        return _copied(self.run, self._job_id)
+        return _copied(self.run, self._job_id, self._config)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _copied, (self.run, self._job_id)
+        return _copied, (self.run, self._job_id, dict(self._config))
 
     @property
     def is_open(self) -> bool:
@@ -53,7 +61,8 @@ class Training:
             self._end_unheard()
         if not self.run.is_of_this_process():  # a forked rank
             self.run = self._borrowed = joined(self.run)
-        known = {str(name): value for name, value in params.items() if str(name) not in _RESERVED}
+        given = {**plain_config(self._config), **params}
+        known = {str(name): value for name, value in given.items() if str(name) not in _RESERVED}
         if model is not None:
             known["model"] = model
         self._job = self._last_job = self.run.job((job_id or self._job_id) + self._copy, **known)
@@ -127,11 +136,20 @@ class Training:
             self._owned.close()
 
 
-def _copied(run: Reporter, job_id: str) -> Training:
+def open_reporter(run: Reporter | Run | None) -> Reporter:
+    """The Reporter of a run, by default of the one that `init` began. Raises TypeError where there is none."""
+    found = run or current_run()
+    if found is None:
+        raise TypeError("give run= (what init made, or an open Reporter), or call init before")
+    return found.reporter if isinstance(found, Run) else found
+
+
+def _copied(run: Reporter, job_id: str, config: Mapping[str, Any]) -> Training:
     """A callback that was copied or pickled: its fits are jobs of their own."""
     global _copies
     _copies += 1
     training = Training(run, None, job_id, {})
+    training._config = config
     training._copy = f"-{os.getpid()}-{_copies}"
     return training
 

@@ -7,6 +7,7 @@ from typing import Any
 from accelerate.tracking import GeneralTracker
 
 from .._reporter import Reporter
+from .._run import Run
 from ._training import Training, simple_params
 
 
@@ -22,7 +23,7 @@ class SvcTracker(GeneralTracker):
     main_process_only = True
 
     def __init__(
-        self, run: Reporter | None = None, *, project: str | None = None, job_id: str = "train", **reporter: Any
+        self, run: Reporter | Run | None = None, *, project: str | None = None, job_id: str = "train", **reporter: Any
     ) -> None:
         super().__init__()
         self._training = Training(run, project, job_id, reporter)
@@ -31,8 +32,8 @@ class SvcTracker(GeneralTracker):
         self._step = -1
 
     @property
-    def tracker(self) -> Reporter:
-        return self._training.run
+    def tracker(self) -> Reporter | Run:
+        return self._training.given
 
     def start(self) -> None:
         return

@@ -7,6 +7,7 @@ from typing import Any
 from transformers import TrainerCallback
 
 from .._reporter import Reporter
+from .._run import Run
 from ._training import Training, simple_params
 
 
@@ -22,7 +23,7 @@ class SvcCallback(TrainerCallback):
     """
 
     def __init__(
-        self, run: Reporter | None = None, *, project: str | None = None, job_id: str = "train", **reporter: Any
+        self, run: Reporter | Run | None = None, *, project: str | None = None, job_id: str = "train", **reporter: Any
     ) -> None:
         self._job_id = job_id
         self._training = Training(run, project, job_id, reporter)

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from .._reporter import Reporter
+from .._run import Run
 from ._training import Training
 
 
@@ -20,7 +21,7 @@ class SvcCallback(keras.callbacks.Callback):
 
     def __init__(
         self,
-        run: Reporter | None = None,
+        run: Reporter | Run | None = None,
         *,
         project: str | None = None,
         job_id: str = "fit",

@@ -8,6 +8,7 @@ from typing import Any
 from lightgbm.callback import EarlyStopException
 
 from .._reporter import Reporter
+from .._run import Run
 from ._training import Training, named_series
 
 
@@ -24,7 +25,7 @@ class SvcCallback:
     before_iteration = False
 
     def __init__(
-        self, run: Reporter | None = None, *, project: str | None = None, job_id: str = "boost", **reporter: Any
+        self, run: Reporter | Run | None = None, *, project: str | None = None, job_id: str = "boost", **reporter: Any
     ) -> None:
         self._training = Training(run, project, job_id, reporter)
         self._last: dict[str, Any] = {}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._reporter import Reporter
+from .._run import Run
 from ._training import Training, simple_params
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class SvcLogger(Logger):
     """
 
     def __init__(
-        self, run: Reporter | None = None, *, project: str | None = None, job_id: str = "fit", **reporter: Any
+        self, run: Reporter | Run | None = None, *, project: str | None = None, job_id: str = "fit", **reporter: Any
     ) -> None:
         super().__init__()
         self._job_id = job_id
@@ -52,8 +53,8 @@ class SvcLogger(Logger):
         return self.training.run.batch_id
 
     @property
-    def experiment(self) -> Reporter:
-        return self.training.run
+    def experiment(self) -> Reporter | Run:
+        return self.training.given
 
     def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
         values = vars(params) if isinstance(params, Namespace) else dict(params or {})
@@ -87,7 +88,7 @@ class SvcCallback(Callback):
     """
 
     def __init__(
-        self, run: Reporter | None = None, *, project: str | None = None, job_id: str = "fit", **reporter: Any
+        self, run: Reporter | Run | None = None, *, project: str | None = None, job_id: str = "fit", **reporter: Any
     ) -> None:
         super().__init__()
         self._job_id = job_id

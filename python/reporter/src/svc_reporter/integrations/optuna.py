@@ -7,6 +7,8 @@ from typing import Any
 import optuna
 
 from .._reporter import Reporter
+from .._run import Run
+from ._training import open_reporter
 
 
 class SvcCallback:
@@ -17,8 +19,8 @@ class SvcCallback:
     `catch=`) is failed. When a user presses stop, the study stops after the trials under way.
     """
 
-    def __init__(self, run: Reporter) -> None:
-        self._run = run
+    def __init__(self, run: Reporter | Run | None = None) -> None:
+        self._run = open_reporter(run)
 
     def __call__(self, study: Any, trial: Any) -> None:
         states = optuna.trial.TrialState

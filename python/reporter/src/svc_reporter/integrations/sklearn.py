@@ -14,26 +14,28 @@ from typing import Any
 
 from .._ranks import is_worker_process
 from .._reporter import Reporter
-from ._training import simple_params
+from .._run import Run
+from ._training import open_reporter, simple_params
 
 _MODULES = ("sklearn.model_selection._search", "sklearn.model_selection._validation")
 
 
 @contextmanager
-def reporting(run: Reporter, *, job_id: str = "fit") -> Iterator[None]:
+def reporting(run: Reporter | Run | None = None, *, job_id: str = "fit") -> Iterator[None]:
     """Report the fits that scikit-learn's model_selection does within this block, also in joblib's processes.
 
     Jobs are `<job_id>-0`, `<job_id>-1`, … in the order in which the fits are handed out; candidate parameters and
     the split are their parameters, scores their final metrics. A fit that raised is a failed job, also where
     `error_score` makes a number of it. Searches must not run in several threads at once within the block.
     """
+    reporter = open_reporter(run)
     numbers = itertools.count()
     replaced: list[tuple[Any, Any]] = []
     for name in _MODULES:
         module = importlib.import_module(name)
         original = module.delayed
         replaced.append((module, original))
-        module.delayed = _delayed(original, run, job_id, numbers)  # type: ignore[attr-defined]  # it is a module's global
+        module.delayed = _delayed(original, reporter, job_id, numbers)  # type: ignore[attr-defined]  # it is a module's global
     try:
         yield
     finally:

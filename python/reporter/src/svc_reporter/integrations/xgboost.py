@@ -8,6 +8,7 @@ from typing import Any
 from xgboost.callback import TrainingCallback
 
 from .._reporter import Reporter
+from .._run import Run
 from ._training import Training, named_series
 
 
@@ -18,7 +19,7 @@ class SvcCallback(TrainingCallback):
     """
 
     def __init__(
-        self, run: Reporter | None = None, *, project: str | None = None, job_id: str = "boost", **reporter: Any
+        self, run: Reporter | Run | None = None, *, project: str | None = None, job_id: str = "boost", **reporter: Any
     ) -> None:
         super().__init__()
         self._training = Training(run, project, job_id, reporter)
