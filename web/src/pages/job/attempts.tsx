@@ -66,7 +66,10 @@ export function Attempts(props: {
                 </th>
                 <td className="py-1 pr-4">
                   {one.status === 'superseded' ? (
-                    <span className="text-muted" title="The next attempt began, and the end of this one was never reported">
+                    <span
+                      className="text-muted"
+                      title="The next attempt began, and the end of this one was never reported"
+                    >
                       superseded
                     </span>
                   ) : (
