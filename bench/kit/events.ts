@@ -76,6 +76,53 @@ export function* trainingEvents(options: {
   }
 }
 
+/** Epochs alone, 350 bytes each with four metrics, of `batches` × `jobs` trainings side by side. */
+export function* trainingsOf350Bytes(options: {
+  batches: number
+  jobs: number
+  randomIds: boolean
+}): Generator<string> {
+  const makeId = options.randomIds ? randomUUID : timedIds()
+  const source = { project: 'bench', host: 'box1' }
+  const start = Date.now()
+  for (let epoch = 0; ; epoch++) {
+    for (let b = 0; b < options.batches; b++) {
+      for (let j = 0; j < options.jobs; j++) {
+        const loss = 2 * Math.exp(-epoch / 400) + Math.random() / 10
+        yield JSON.stringify({
+          event_id: makeId(),
+          schema_version: '1.1',
+          event_type: 'job_epoch',
+          timestamp: new Date(start + epoch * 20 + j).toISOString(),
+          batch_id: `sweep-2026-${b}`,
+          job_id: `seed-${j}`,
+          source,
+          data: { epoch, train_loss: loss, val_loss: loss + Math.random() / 50, lr: 3e-4, acc: 1 - loss / 3 },
+        })
+      }
+    }
+  }
+}
+
+/** One job that reports a single metric at every step. */
+export function* stepsOf(batchId: string): Generator<string> {
+  const makeId = timedIds()
+  const source = { project: 'bench', host: 'box1', user: 'bench' }
+  const start = Date.now()
+  for (let step = 0; ; step++) {
+    yield JSON.stringify({
+      event_id: makeId(),
+      schema_version: '1.1',
+      event_type: 'job_epoch',
+      timestamp: new Date(start + step).toISOString(),
+      batch_id: batchId,
+      job_id: 'job-1',
+      source,
+      data: { epoch: step, loss: 2 * Math.exp(-step / 100_000) + Math.random() / 10 },
+    })
+  }
+}
+
 /** Version 7: milliseconds, a counter, random bits. */
 function timedIds(): () => string {
   let ms = Date.now()

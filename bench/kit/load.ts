@@ -15,9 +15,10 @@ export async function postAll(
   address: string,
   path: string,
   bodies: readonly (string | Buffer)[],
-  options: { connections: number; token: string },
+  options: { connections: number; token: string; contentType?: string },
 ): Promise<Load> {
   const { hostname, port, host } = new URL(address)
+  const type = options.contentType ?? 'application/json'
   const latenciesMs: number[] = []
   let next = 0
   let failures = 0
@@ -36,7 +37,7 @@ export async function postAll(
         sentAt = performance.now()
         socket.cork()
         socket.write(
-          `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${options.token}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`,
+          `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${options.token}\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`,
         )
         socket.write(body)
         socket.uncork()

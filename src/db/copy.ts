@@ -79,6 +79,12 @@ export class CopyRows {
     return this
   }
 
+  bytes(value: Buffer): this {
+    this.#head(value.length)
+    this.#at += value.copy(this.#bytes, this.#at)
+    return this
+  }
+
   /** float8[] whose holes are NULL. */
   float8s(values: readonly (number | undefined)[]): this {
     const { length } = values

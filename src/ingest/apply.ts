@@ -62,7 +62,10 @@ export async function applyGroup(
     changes,
     result: {
       outcomes: outcomesOf(items, admission),
-      remember: () => updateCache(options.cache, state, folded),
+      remember: () => {
+        updateCache(options.cache, state, folded)
+        options.cache.templates.remember(folded?.templates ?? [])
+      },
     },
   }
 }

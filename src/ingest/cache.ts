@@ -2,6 +2,7 @@ import type { LoadedBatch } from '../domain/batches/index.ts'
 import type { JobState } from '../domain/jobs/index.ts'
 import type { ProjectAccess } from '../domain/projects/index.ts'
 import { createIdSupply, type IdSupply } from './claim.ts'
+import { createTemplateCache, type TemplateCache } from './templates.ts'
 
 /** Series of all remembered jobs together; about 200 bytes each. */
 const MAX_SERIES = 100_000
@@ -38,6 +39,7 @@ export interface IngestCache {
   /** Adds what was just read of a project, and of these users' roles in it. */
   keepProject(access: ProjectAccess, version: string, senders: readonly string[]): void
   readonly ids: IdSupply
+  readonly templates: TemplateCache
 }
 
 export function createIngestCache(mostSeries = MAX_SERIES): IngestCache {
@@ -53,6 +55,7 @@ export function createIngestCache(mostSeries = MAX_SERIES): IngestCache {
   }
   return {
     ids: createIdSupply(),
+    templates: createTemplateCache(),
     find: (batchId) => batches.get(batchId)?.cached,
     take,
     keep(cached) {

@@ -66,6 +66,7 @@ export function loadFromCache(items: readonly Item[], cache: IngestCache): Cache
       jobs,
       bindings: new Map(),
       ids: cache.ids,
+      templates: cache.templates,
       version: '',
       read: { projects: [], senders: [] },
     },

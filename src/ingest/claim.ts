@@ -3,6 +3,7 @@ import type { Fragment, Tx } from '../db/sql.ts'
 import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
 import { eventTypeCode, type Incoming } from '../domain/events/index.ts'
 import type { Checked } from './envelope.ts'
+import { putPayload } from './templates.ts'
 
 /** As many db_ids as one call of the sequence gives (prisma/migrations/002_telemetry). */
 const BLOCK = 32
@@ -81,6 +82,8 @@ export interface Claim {
   eventId: string
   batchKey: number
   jobKey: number | null
+  /** Its payload in place of its text, where it has a template. */
+  packed: Buffer | undefined
 }
 
 /**
@@ -91,8 +94,9 @@ export interface Claim {
 export function storeEvents(claims: Claim[]): SqlFragment {
   const column = (value: (claim: Claim) => string | number): string => claims.map(value).join('\n')
   return sqlFragment`
-    insert into events (db_id, event_id, batch_key, job_key, type, ts, payload)
-    select db_id::bigint, event_id::uuid, batch_key::bigint, nullif(job_key, '')::bigint, type::smallint, ts::timestamptz, payload
+    insert into events (db_id, event_id, batch_key, job_key, type, ts, payload, packed)
+    select db_id::bigint, event_id::uuid, batch_key::bigint, nullif(job_key, '')::bigint, type::smallint, ts::timestamptz,
+      nullif(payload, ''), decode(nullif(packed, ''), 'hex')
     from rows from (
       string_to_table(${column((c) => c.incoming.dbId)}, chr(10)),
       string_to_table(${column((c) => c.eventId)}, chr(10)),
@@ -100,23 +104,25 @@ export function storeEvents(claims: Claim[]): SqlFragment {
       string_to_table(${column((c) => c.jobKey ?? '')}, chr(10)),
       string_to_table(${column((c) => eventTypeCode(c.incoming.event.event_type))}, chr(10)),
       string_to_table(${column((c) => c.incoming.at)}, chr(10)),
-      string_to_table(${column((c) => c.incoming.json)}, chr(10))
-    ) as e (db_id, event_id, batch_key, job_key, type, ts, payload)`
+      string_to_table(${column((c) => (c.packed === undefined ? c.incoming.json : ''))}, chr(10)),
+      string_to_table(${column((c) => c.packed?.toString('hex') ?? '')}, chr(10))
+    ) as e (db_id, event_id, batch_key, job_key, type, ts, payload, packed)`
 }
 
 /** The same rows for a trip to copy. */
 export function copyEvents(claims: readonly Claim[]): CopyRows {
-  const size = claims.reduce((sum, c) => sum + c.incoming.json.length, 0)
+  const size = claims.reduce((sum, c) => sum + (c.packed ?? c.incoming.json).length, 0)
   const rows = new CopyRows('events', EVENT_COLUMNS, size + claims.length * EVENT_BYTES)
-  for (const { incoming, eventId, batchKey, jobKey } of claims) {
+  for (const { incoming, eventId, batchKey, jobKey, packed } of claims) {
     rows.row().int8(incoming.dbId).uuid(eventId).int8(batchKey)
     if (jobKey === null) rows.null()
     else rows.int8(jobKey)
-    rows.int2(eventTypeCode(incoming.event.event_type)).timestamptz(incoming.at).string(incoming.json)
+    rows.int2(eventTypeCode(incoming.event.event_type)).timestamptz(incoming.at)
+    putPayload(rows, incoming.json, packed)
   }
   return rows
 }
 
-const EVENT_COLUMNS = ['db_id', 'event_id', 'batch_key', 'job_key', 'type', 'ts', 'payload']
+const EVENT_COLUMNS = ['db_id', 'event_id', 'batch_key', 'job_key', 'type', 'ts', 'payload', 'packed']
 /** What a row takes beside its payload. */
 const EVENT_BYTES = 80

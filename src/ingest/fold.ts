@@ -18,6 +18,7 @@ import type { NewSnapshot } from '../domain/resources/index.ts'
 import type { Claim } from './claim.ts'
 import type { Item } from './outcome.ts'
 import type { GroupState } from './state.ts'
+import type { NewTemplate } from './templates.ts'
 import { createMetricWatch } from './watch-metrics.ts'
 
 /** What became of a batch and of those of its jobs that the group's events name. */
@@ -33,6 +34,8 @@ export interface Touched {
 export interface Folded {
   touched: Map<BatchState, Touched>
   claims: Claim[]
+  /** Templates of the claims' payloads that may not be stored yet. */
+  templates: NewTemplate[]
   senders: SenderCounts[]
   lines: NewLogLine[]
   snapshots: NewSnapshot[]
@@ -57,6 +60,7 @@ export async function foldGroup(
   const lines: NewLogLine[] = []
   const snapshots: NewSnapshot[] = []
   const claims: Claim[] = []
+  const templates = new Map<string, NewTemplate>()
   const tally = createSenderTally()
   const started: StartedBatch[] = []
   const conflicts: SentConflict[] = []
@@ -96,14 +100,32 @@ export async function foldGroup(
       snapshots.push({ ...place, data: event.data })
     }
     tally.add(batch.key, checked, checked.eventId)
-    claims.push({ incoming: checked, eventId: checked.eventId, batchKey: batch.key, jobKey: place.jobKey })
+    const packed = state.templates.pack(batch.key, checked, templates)
+    claims.push({
+      incoming: checked,
+      eventId: checked.eventId,
+      batchKey: batch.key,
+      jobKey: place.jobKey,
+      packed,
+    })
   }
   const { epochs, crossed } = await foldEpochs(tx, admitted, state)
   for (const [batch, inBatch] of touched) {
     inBatch.over = statusOf(batch) !== 'running'
     settleStatuses(batch, inBatch)
   }
-  return { touched, claims, senders: tally.counts, lines, snapshots, epochs, conflicts, started, crossed }
+  return {
+    touched,
+    claims,
+    templates: [...templates.values()],
+    senders: tally.counts,
+    lines,
+    snapshots,
+    epochs,
+    conflicts,
+    started,
+    crossed,
+  }
 }
 
 const jobIn = (state: GroupState, batchId: string, jobId: string): JobState =>

@@ -7,10 +7,11 @@ import { createLimiter, type RateLimit } from './limit.ts'
 import { createReceiptClock } from './receipt-clock.ts'
 import type { Receiver } from './receive.ts'
 
+export { ACCEPT_POST, EPOCHS_TYPE, EPOCHS_VERSION } from './epochs.ts'
 export { createFairShare } from './fair-share.ts'
 export type { Outcome, Sender, Stored } from './outcome.ts'
 export type { RequestFacts } from './receipt-clock.ts'
-export { receiveEvent, receiveEvents } from './receive.ts'
+export { receiveEpochs, receiveEvent, receiveEvents } from './receive.ts'
 
 export interface Ingest extends Receiver, Authenticator {
   group: GroupCommit

@@ -15,6 +15,7 @@ import { type Folded, foldGroup } from './fold.ts'
 import { happeningsOf } from './notice.ts'
 import type { Item, Outcome } from './outcome.ts'
 import type { GroupState } from './state.ts'
+import type { NewTemplate } from './templates.ts'
 import { isWrittenTogether, writingSteps } from './write.ts'
 
 /** Marks a version that the database has not returned yet: in the statement, the one written by the previous trip. */
@@ -96,7 +97,7 @@ export function createPipelinedWriter(
   async function answered(
     submission: Promise<Row[][]>,
     link: Link,
-    state: GroupState,
+    { state, templates }: { state: GroupState; templates: readonly NewTemplate[] },
     outcomes: () => Outcome[],
   ): Promise<Outcome[] | undefined> {
     try {
@@ -106,6 +107,7 @@ export function createPipelinedWriter(
       options.wake()
       for (const batch of state.batches.values()) if (batch.version === link.version) batch.version = version
       cache.ids.add(blocks.split(',').map(Number))
+      cache.templates.remember(templates)
       return outcomes()
     } catch (error) {
       link.failed = true
@@ -148,7 +150,8 @@ export function createPipelinedWriter(
       state.version = link.version
       updateCache(cache, state, folded)
       last = link
-      const answer = answered(submission, link, state, () => outcomesOf(items, admission))
+      const written = { state, templates: folded.templates }
+      const answer = answered(submission, link, written, () => outcomesOf(items, admission))
       // The caller may still wait for an earlier group: a rejection must not count as unhandled until it awaits this one.
       answer.catch(() => {})
       return { answer }

@@ -1,6 +1,7 @@
 import { Problem } from '../problem.ts'
 import { textsOfObjects } from './elements.ts'
 import { type Body, type Checked, checkEvent, parseBody } from './envelope.ts'
+import { epochColumns } from './epochs.ts'
 import type { GroupCommit } from './group.ts'
 import type { Limiter } from './limit.ts'
 import type { Outcome, Sender, Stored } from './outcome.ts'
@@ -69,6 +70,28 @@ export async function receiveEvents(
   const { suspect } = body
   const reception = receiver.reception(facts)
   const checked = values.map((value, i) => checkEvent(value, { text: texts[i], suspect, reception }))
+  return { headers, body: await submitAll(receiver, sender, checked) }
+}
+
+/** The same of epochs as columns (epochs.ts). */
+export async function receiveEpochs(
+  receiver: Receiver,
+  sender: Sender,
+  bytes: Buffer | undefined,
+  facts: RequestFacts,
+): Promise<Receipt<Outcome[]>> {
+  const columns = epochColumns(parseBody(bytes))
+  refuseTooMany(columns.count)
+  const headers = receiver.limiter.take(sender.tokenId, columns.count)
+  const checked = columns.check(receiver.reception(facts))
+  return { headers, body: await submitAll(receiver, sender, checked) }
+}
+
+async function submitAll(
+  receiver: Receiver,
+  sender: Sender,
+  checked: readonly (Checked | Problem)[],
+): Promise<Outcome[]> {
   const good = checked.filter((c): c is Checked => !(c instanceof Problem))
   const outcomes =
     good.length === 0 ? [] : await receiver.group.submit(good.map((c) => ({ checked: c, sender })))
@@ -77,7 +100,7 @@ export async function receiveEvents(
   let next = 0
   const all = checked.map((c) => (c instanceof Problem ? { problem: c } : (outcomes[next++] as Outcome)))
   for (const outcome of all) count(receiver, outcome)
-  return { headers, body: all }
+  return all
 }
 
 function count({ counts }: Receiver, outcome: Outcome): void {
@@ -93,10 +116,11 @@ function arrayOf({ value }: Body): unknown[] {
       errors: [{ path: '', message: 'must be an array' }],
     })
   }
-  if (value.length > MAX_EVENTS) {
-    throw new Problem('too_many_events', {
-      detail: `${value.length} events in one request; ${MAX_EVENTS} at most`,
-    })
-  }
+  refuseTooMany(value.length)
   return value
+}
+
+function refuseTooMany(count: number): void {
+  if (count <= MAX_EVENTS) return
+  throw new Problem('too_many_events', { detail: `${count} events in one request; ${MAX_EVENTS} at most` })
 }

@@ -14,6 +14,7 @@ import { lockBindings, type TokenBinding, validTokens } from '../domain/tokens/i
 import type { IngestCache } from './cache.ts'
 import { blocksFor, type IdSupply, idBlocks, identityKey, identityOf, storedEvents } from './claim.ts'
 import type { Item } from './outcome.ts'
+import type { TemplateCache } from './templates.ts'
 
 /** What the group's transaction found standing, locked. Grows by what the group creates. */
 export interface GroupState {
@@ -34,6 +35,7 @@ export interface GroupState {
   bindings: Map<string, TokenBinding>
   /** At least one new db_id for each event of the group, ascending. */
   ids: Pick<IdSupply, 'next'>
+  templates: TemplateCache
   /** The version that rows written by this transaction will have. */
   version: string
   /** Projects as they were read, with the roles of these users; empty where nothing was read. */
@@ -139,6 +141,7 @@ export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCac
     jobs,
     bindings: new Map(bindings.map((binding) => [binding.tokenId, binding])),
     ids: cache.ids,
+    templates: cache.templates,
     version: found.version,
   }
 }

@@ -20,6 +20,7 @@ import {
 import { insertSnapshots } from '../domain/resources/index.ts'
 import { copyEvents, storeEvents } from './claim.ts'
 import type { Folded } from './fold.ts'
+import { storeTemplates } from './templates.ts'
 
 /** A job whose status the end of its batch changed, without an event of its own. */
 export interface EndedJob {
@@ -77,7 +78,13 @@ export function writingSteps(folded: Folded): Step[] {
   ]
 }
 
-function smallTables({ touched, senders, lines, snapshots }: Folded): Record<string, SqlFragment | false> {
+function smallTables({
+  touched,
+  templates,
+  senders,
+  lines,
+  snapshots,
+}: Folded): Record<string, SqlFragment | false> {
   const batches = [...touched.keys()]
   const jobs = jobsOf(touched)
   const advanced = jobs.filter(onlyAdvanced)
@@ -85,6 +92,7 @@ function smallTables({ touched, senders, lines, snapshots }: Folded): Record<str
   const changedJobs = jobs.filter((job) => job.changed.summary)
   const changedBatches = batches.filter((batch) => batch.changed.summary)
   return {
+    templates: templates.length > 0 && storeTemplates(templates),
     lines: lines.length > 0 && insertLogLines(lines),
     snapshots: snapshots.length > 0 && insertSnapshots(snapshots),
     advanced: advanced.length > 0 && advanceJobs(advanced),

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { payloadText, withTemplate } from '../../src/domain/events/index.ts'
 import { assertProperty, patienceMs, propertyBounds } from '../kit/effort.ts'
 import { type Door, openDoor } from './sending.ts'
 
@@ -221,7 +222,10 @@ test(
             const uuid =
               typeof id === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id) ? id : null
             const [row] =
-              uuid === null ? [] : await door.sql`select db_id, payload from events where event_id = ${uuid}`
+              uuid === null
+                ? []
+                : await door.sql`select e.db_id, ${payloadText(door.sql)} payload
+                    from events e ${withTemplate(door.sql)} where e.event_id = ${uuid}`
             if (db_id === null) {
               refused++
               // Unless another mutant got the same id from a swap, which is then what stands there.

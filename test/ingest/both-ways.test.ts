@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CopyRows } from '../../src/db/copy.ts'
 import { openPipeline, type Pipeline } from '../../src/db/pipeline.ts'
 import { fragment, type SqlFragment } from '../../src/db/sql-fragment.ts'
+import { payloadText, withTemplate } from '../../src/domain/events/index.ts'
 import { copyEpochs, type EpochRow, insertEpochs } from '../../src/domain/metrics/index.ts'
 import { type Claim, copyEvents, storeEvents } from '../../src/ingest/claim.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
@@ -38,6 +39,10 @@ const claims = fc
       jobKey: fc.option(keys),
       type: fc.constantFrom('job_epoch', 'log_line', 'batch_done'),
       at: instants,
+      packed: fc.option(
+        fc.uint8Array({ minLength: 1, maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+        { nil: undefined },
+      ),
       json: fc
         .dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue())
         .map((data) => JSON.stringify(data)),
@@ -46,11 +51,12 @@ const claims = fc
   )
   .map((some) =>
     some.map(
-      ({ eventId, batchKey, jobKey, type, at, json }, i) =>
+      ({ eventId, batchKey, jobKey, type, at, packed, json }, i) =>
         ({
           eventId,
           batchKey,
           jobKey,
+          packed,
           incoming: { event: { event_type: type }, dbId: i + 1, at, json },
         }) as unknown as Claim,
     ),
@@ -121,6 +127,7 @@ test('each event of an array is stored with its own text, as it came', async () 
   })
   expect(answer.status).toBe(200)
   const stored = await door.sql<{ event_id: string; payload: string }[]>`
-    select event_id, payload from events where event_id in (${one.event_id as string}, ${two.event_id as string}) order by db_id`
+    select e.event_id, ${payloadText(door.sql)} payload from events e ${withTemplate(door.sql)}
+    where e.event_id in (${one.event_id as string}, ${two.event_id as string}) order by e.db_id`
   expect(stored.map((row) => row.payload)).toEqual([JSON.stringify(one), spaced])
 })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { payloadText, withTemplate } from '../../src/domain/events/index.ts'
 import { type Door, makeEvent, openDoor, type TestEvent } from './sending.ts'
 
 // Everything legal is stored exactly as it was sent, however odd; and what the database refuses all the same harms
@@ -17,7 +18,8 @@ const SMILEYS = '\u{1F600}'.repeat(128)
 /** The text that is stored, so that keys like `__proto__` count too. */
 const payloadsOf = async (events: { event_id: string }[]): Promise<unknown[]> => {
   const rows =
-    await door.sql`select event_id, payload from events where event_id = any (${events.map((e) => e.event_id)}::uuid[])`
+    await door.sql`select e.event_id, ${payloadText(door.sql)} payload from events e ${withTemplate(door.sql)}
+      where e.event_id = any (${events.map((e) => e.event_id)}::uuid[])`
   const byId = new Map(rows.map((r) => [r.event_id, r.payload]))
   return events.map((e) => byId.get(e.event_id))
 }

@@ -1,7 +1,7 @@
 import { canonicalInstant } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
-import { seriesOf, typeCodes } from '../events/index.ts'
+import { payloadText, seriesOf, typeCodes, withTemplate } from '../events/index.ts'
 import type { Series } from '../metrics/index.ts'
 import type { AttemptedJob } from './latest.ts'
 import type { Span } from './reads.ts'
@@ -50,7 +50,7 @@ export async function pointsOf(
   const kept = await seriesNames(db, job)
   const purged: number[] = []
   const rows = db<{ db_id: number; payload: string | null }[]>`/* attempts.points */
-    select e.db_id, e.payload from events e
+    select e.db_id, ${payloadText(db)} payload from events e ${withTemplate(db)}
     where e.batch_key = ${job.batch_key} and e.job_key = ${job.key} and e.type in (${typeCodes(db, 'job_epoch')}) and e.ts >= ${from}::timestamptz
       and ${before === null ? db`e.ts <= ${job.last_seen_at}::timestamptz` : db`e.ts < ${before}::timestamptz`}
     order by e.ts, e.event_id`

@@ -1,7 +1,14 @@
 import { canonicalInstant, showInstant } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
 import { STOP_REASON } from '../batches/index.ts'
-import { eventTypeCode, numberOf, typeCodes, writeNumber } from '../events/index.ts'
+import {
+  eventTypeCode,
+  numberOf,
+  payloadEpoch,
+  typeCodes,
+  withTemplate,
+  writeNumber,
+} from '../events/index.ts'
 import { attemptsIn, type Bounds, type Mark } from './attempt.ts'
 import type { Attempt } from './attempt-fields.ts'
 import { type AttemptedJob, type Latest, latestAttempts } from './latest.ts'
@@ -113,8 +120,8 @@ async function epochsOf(
   const rows = await db<EpochsRow[]>`/* attempts.epochs */
     with told as materialized (
       select width_bucket(e.ts, ${starts as string[]}::text[]::timestamptz[]) place, e.db_id, e.ts,
-        (e.payload::json #>> '{data,epoch}')::numeric::int epoch
-      from events e
+        ${payloadEpoch(db)} epoch
+      from events e ${withTemplate(db)}
       where e.batch_key = ${job.batch_key} and e.job_key = ${job.key} and e.type in (${typeCodes(db, 'job_epoch')}) and e.ts >= ${since}::timestamptz
         and e.ts < ${starts.at(-1) as string}::timestamptz),
     standing as materialized (select epoch, db_id, ts, stamps from epochs where job_key = ${job.key}),

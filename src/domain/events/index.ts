@@ -10,11 +10,23 @@ export {
   typeCodes,
 } from './incoming.ts'
 export {
+  type PayloadTemplate,
+  payloadEpoch,
+  payloadText,
+  splitPayload,
+  templateOf,
+  withTemplate,
+} from './payload.ts'
+export {
   type Event,
   type EventType,
   eventJsonSchema,
   eventSchema,
+  INSTANT,
+  isEpochNumber,
+  isRealInstant,
   type Numeric,
+  UUID,
 } from './schema.ts'
 export {
   type IgnoredValue,

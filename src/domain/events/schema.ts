@@ -26,12 +26,15 @@ const epochNumber = z
   .int()
   .min(-INT32_MAX - 1)
   .max(INT32_MAX)
+export const isEpochNumber = (value: unknown): boolean =>
+  Number.isInteger(value) && (value as number) >= -INT32_MAX - 1 && (value as number) <= INT32_MAX
 /** A JSON number, or one of the three words for what JSON cannot write (contract §1 "Numbers"). */
 const numeric = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])], {
   error: 'must be a number, "NaN", "Infinity" or "-Infinity"',
 })
 
-const TIMESTAMP =
+export const UUID = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![\s\S])/
+export const INSTANT =
   /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z(?![\s\S])/
 /** The pattern lets 30 February through; the calendar decides. Year 0 does not exist in PostgreSQL. */
 export const isRealInstant = (text: string): boolean => {
@@ -51,14 +54,11 @@ const source = z.looseObject({
 })
 
 const envelope = {
-  event_id: z
-    .string()
-    .regex(/^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![\s\S])/, 'must be a UUID')
-    .meta({ format: 'uuid' }),
+  event_id: z.string().regex(UUID, 'must be a UUID').meta({ format: 'uuid' }),
   schema_version: z.literal('1.1'),
   timestamp: z
     .string()
-    .regex(TIMESTAMP, 'must be a UTC instant such as 2026-01-31T23:59:59Z')
+    .regex(INSTANT, 'must be a UTC instant such as 2026-01-31T23:59:59Z')
     .refine(isRealInstant, 'is not a day of the calendar'),
   batch_id: idText,
   source,

@@ -1,7 +1,7 @@
 import type { Db } from '../../db/sql.ts'
 import type { LoggedChange } from '../../stream/log.ts'
 import type { ChangePayloads } from '../../stream/payloads.ts'
-import { eventTypeCode, writeNumber } from '../events/index.ts'
+import { eventTypeCode, payloadEpoch, withTemplate, writeNumber } from '../events/index.ts'
 import type { LogStream } from '../logs/index.ts'
 
 /** What the stream says of points, log lines and snapshots: those that the events of the change brought. */
@@ -81,10 +81,10 @@ export async function loadEpochs(
     select w.n, e.job_key, j.id job_id, e.epoch, e.ts timestamp, p.series, e.vals
     from ${wanted(db, changes)}
     cross join lateral (
-      select v.job_key, (v.payload::json -> 'data' ->> 'epoch')::numeric::int epoch, min(v.db_id) db_id
-      from events v
-      where v.db_id between w.first_id and w.last_id and v.batch_key = w.batch_key
-        and v.type = ${eventTypeCode('job_epoch')} and v.payload is not null
+      select e.job_key, ${payloadEpoch(db)} epoch, min(e.db_id) db_id
+      from events e ${withTemplate(db)}
+      where e.db_id between w.first_id and w.last_id and e.batch_key = w.batch_key
+        and e.type = ${eventTypeCode('job_epoch')} and (e.payload is not null or e.packed is not null)
       group by 1, 2) s
     join epochs e on e.job_key = s.job_key and e.epoch = s.epoch
     join jobs j on j.key = e.job_key

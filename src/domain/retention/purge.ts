@@ -131,8 +131,9 @@ export async function purgePayloads(
   to: number,
 ): Promise<number> {
   const { count } = await tx`/* retention.purge_payloads */
-    update events set payload = null
-    where db_id >= ${from} and db_id < ${to} and batch_key = any (${batchKeys as number[]}::bigint[]) and payload is not null`
+    update events set payload = null, packed = null
+    where db_id >= ${from} and db_id < ${to} and batch_key = any (${batchKeys as number[]}::bigint[])
+      and (payload is not null or packed is not null)`
   return count
 }
 
@@ -140,6 +141,7 @@ export async function purgePayloads(
 export async function forgetBatches(tx: Tx, batchKeys: readonly number[], now: string): Promise<void> {
   const keys = batchKeys as number[]
   await tx`/* retention.forget_shares */ delete from shares where batch_key = any (${keys}::bigint[])`
+  await tx`/* retention.forget_templates */ delete from payload_templates where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_conflicts */ delete from start_conflicts where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_verdicts */ delete from verdicts where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_batches */

@@ -65,7 +65,7 @@ const slice = (db: Db, from: number, to: number, cutoffs: Cutoffs, limit: Fragme
   select e.db_id, e.batch_key, e.ts, e.type = ${LINE} as line, (e.ctid::text::point)[0] as page,
     coalesce(e.ts < case when e.type = ${LINE} then ${cutoffs.lines}::timestamptz else ${cutoffs.payloads}::timestamptz end, false) as due
   from events e
-  where e.db_id >= ${from} and e.db_id < ${to} and e.payload is not null
+  where e.db_id >= ${from} and e.db_id < ${to} and (e.payload is not null or e.packed is not null)
   order by e.db_id ${limit}`
 
 /** Removes what is due among the first events of a slice, or as much of it as one pass may take of a page. */
@@ -90,7 +90,7 @@ export async function sweepSlice(
     numbered as materialized (
       select s.*, due and row_number() over (partition by page, due order by db_id) <= coalesce(${perPage}::int, ${sizes.rows}::int) goes
       from slice s),
-    nulled as (update events e set payload = null from numbered s where s.goes and e.db_id = s.db_id),
+    nulled as (update events e set payload = null, packed = null from numbered s where s.goes and e.db_id = s.db_id),
     lines as (delete from log_lines l using numbered s where s.goes and s.line and l.batch_key = s.batch_key and l.db_id = s.db_id)
     select count(*) seen, max(db_id) last, count(*) filter (where goes and line) lines,
       count(*) filter (where goes and not line) payloads, coalesce(bool_or(due and not goes), false) unfinished,

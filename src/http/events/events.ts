@@ -2,8 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { eventSchema } from '../../domain/events/index.ts'
 import {
+  ACCEPT_POST,
+  EPOCHS_TYPE,
+  EPOCHS_VERSION,
   type Outcome,
   type RequestFacts,
+  receiveEpochs,
   receiveEvent,
   receiveEvents,
   type Sender,
@@ -11,6 +15,7 @@ import {
 } from '../../ingest/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
+import { isEpochs } from '../server/body.ts'
 import { countForUser } from '../server/load.ts'
 
 const ignored = z
@@ -91,15 +96,20 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
     '/api/events/batch',
     {
       ...common,
+      config: { rawJson: true, takesEpochs: true },
       schema: {
         tags: ['ingest'],
         summary: 'Store up to 500 events; one result each, by position',
+        description:
+          `Many job_epoch events of one job may come as columns, with the media type \`${EPOCHS_TYPE};version=${EPOCHS_VERSION}\`: ` +
+          'docs/contract.md §1 has its form. The answer is that of the same events in an array.',
         body: z.array(eventSchema).max(500),
         response: { 200: z.object({ results: z.array(z.union([stored, refused])) }) },
       },
     },
     async (request, reply) => {
-      const { body, headers } = await receiveEvents(ingest, senderOf(request), request.body, factsOf(request))
+      const receive = inColumns(request) ? receiveEpochs : receiveEvents
+      const { body, headers } = await receive(ingest, senderOf(request), request.body, factsOf(request))
       reply.headers(headers)
       sendVersion(request, reply)
       return { results: body.map(resultOf) }
@@ -109,7 +119,18 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
 
 /** The reporter compares it with its own version (python/reporter, _needed_version.py). */
 function sendVersion({ headers }: FastifyRequest, reply: FastifyReply): void {
-  if (headers['user-agent']?.startsWith('svc-reporter/')) reply.header(NEEDS, OLDEST_REPORTER)
+  if (!headers['user-agent']?.startsWith('svc-reporter/')) return
+  reply.header(NEEDS, OLDEST_REPORTER).header('accept-post', ACCEPT_POST)
+}
+
+/** @throws Problem unsupported_media_type of a version that is not known here */
+function inColumns(request: FastifyRequest): boolean {
+  if (!isEpochs(request)) return false
+  const version = /;\s*version="?([^";\s]*)/i.exec(request.headers['content-type'] as string)?.[1]
+  if (version === EPOCHS_VERSION) return true
+  throw new Problem('unsupported_media_type', {
+    detail: `${EPOCHS_TYPE} is known in version ${EPOCHS_VERSION}`,
+  })
 }
 
 function factsOf({ headers }: FastifyRequest): RequestFacts {

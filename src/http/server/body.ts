@@ -1,12 +1,15 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { EPOCHS_TYPE } from '../../ingest/index.ts'
 import { Problem } from '../../problem.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The handler parses the JSON itself: the body arrives as bytes. */
     rawJson?: boolean
+    /** It takes epochs as columns, too. */
+    takesEpochs?: boolean
   }
 }
 
@@ -39,9 +42,13 @@ export function drainRequest({ raw }: FastifyRequest, reply: FastifyReply): void
 export function acceptJson(app: FastifyInstance, maxBodyBytes: number): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
-    'application/json',
+    ['application/json', EPOCHS_TYPE],
     { parseAs: 'buffer', bodyLimit: maxBodyBytes },
     (request: FastifyRequest, wire: Buffer, done: Parsed) => {
+      if (isEpochs(request) && request.routeOptions.config.takesEpochs !== true) {
+        done(new Problem('unsupported_media_type'))
+        return
+      }
       const encoding = request.headers['content-encoding']
       // It calls back: nearly every event comes plain, and a promise would cost it more than this does.
       if (encoding === undefined || encoding === 'identity') parse(request, wire, done)
@@ -49,6 +56,10 @@ export function acceptJson(app: FastifyInstance, maxBodyBytes: number): void {
     },
   )
 }
+
+/** Whether the body is epochs as columns. */
+export const isEpochs = ({ headers }: FastifyRequest): boolean =>
+  headers['content-type']?.toLowerCase().startsWith(EPOCHS_TYPE) === true
 
 type Parsed = (error: Error | null, body?: unknown) => void
 

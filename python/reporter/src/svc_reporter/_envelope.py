@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from math import isfinite
 from typing import Any, NamedTuple
 
 from ._ids import EventIds, timestamp
@@ -22,16 +23,71 @@ _FREQUENT = ("job_epoch", "log_line")
 _MAX_TEMPLATES = 1_000
 _STEP_LIMIT = 2**31
 _LEVEL_LIMIT = 32
+_NUMBER_BYTES = 24
+"""A double takes as many characters at most, an integer that is one, too."""
+_ENVELOPE_BYTES = 128
+"""What a line has beside its envelope's text and its data."""
 _NAMED_CUTS = 20
 _NAMED_LENGTH = 80
 """At most so many names of cut values are sent along, each at most so long."""
 
 
-class Sealed(NamedTuple):
-    event_id: str
-    event_type: str
-    line: bytes
-    """The event as one line of JSON, without a line end."""
+class Envelope(NamedTuple):
+    """What the epochs of one job share, in the order of a line."""
+
+    head: str
+    """Between id and timestamp."""
+    tail: str
+    """Between timestamp and data."""
+
+
+class Sealed:
+    """An event that is ready to be sent."""
+
+    __slots__ = ("_line", "event_id", "event_type")
+
+    def __init__(self, event_id: str, event_type: str, line: bytes) -> None:
+        self.event_id = event_id
+        self.event_type = event_type
+        self._line = line
+
+    @property
+    def line(self) -> bytes:
+        """The event as one line of JSON, without a line end."""
+        return self._line
+
+    @property
+    def size(self) -> int:
+        """The bytes of its line, at most."""
+        return len(self._line)
+
+
+class SealedEpoch(Sealed):
+    """A job_epoch whose line is written only where it is needed: many of one job travel as columns (_columns.py)."""
+
+    __slots__ = ("_size", "data", "envelope", "timestamp")
+
+    def __init__(self, event_id: str, timestamp: str, data: dict[str, Any], envelope: Envelope, size: int) -> None:
+        super().__init__(event_id, "job_epoch", b"")
+        self.timestamp = timestamp
+        self.data = data
+        self.envelope = envelope
+        self._size = size
+
+    @property
+    def line(self) -> bytes:
+        if not self._line:
+            self._line = _line(self.event_id, self.timestamp, self.envelope, to_json(self.data))
+        return self._line
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+
+def _line(event_id: str, at: str, envelope: Envelope, data: str) -> bytes:
+    text = f'{{"event_id":"{event_id}",{envelope.head},"timestamp":"{at}",{envelope.tail},"data":{data}}}'
+    return text.encode()
 
 
 class Sealer:
@@ -46,8 +102,10 @@ class Sealer:
         self._ids = ids
         self._voice = voice
         self._limit = tuning.event_limit_bytes
-        self._templates: dict[tuple[str, str | None], tuple[str, str]] = {}
-        """By event type and job: the envelope's text between id and timestamp, and between timestamp and data."""
+        self._templates: dict[tuple[str, str | None], Envelope] = {}
+        """By event type and job."""
+        self._sizes: dict[tuple[str, ...], int] = {}
+        """By the names of an epoch's values, which are fit to be sent: the bytes that its data take at most."""
 
     def seal(self, event: Pending) -> Sealed | None:
         """The event ready to post; None when it can never be accepted (said in the log, once a minute)."""
@@ -109,21 +167,39 @@ class Sealer:
         """Keep the text of an envelope that was valid, for further events of its type and job."""
         first = encode({key: envelope[key] for key in ("schema_version", "event_type")}).decode("utf-8")[1:-1]
         second = encode({key: envelope[key] for key in ("batch_id", "job_id", "source")}).decode("utf-8")[1:-1]
-        self._templates[envelope["event_type"], envelope["job_id"]] = (first, second)
+        self._templates[envelope["event_type"], envelope["job_id"]] = Envelope(first, second)
 
-    def _fill(self, template: tuple[str, str], event: Pending, data: dict[str, Any]) -> Sealed | None:
+    def _fill(self, template: Envelope, event: Pending, data: dict[str, Any]) -> Sealed | None:
         """The event from a template, at a quarter of the cost; None where it needs the careful way."""
         try:
-            text = _to_json(data)
+            if event.event_type == "job_epoch":
+                size = self._size_of(data)
+                if size is not None and all(map(isfinite, data.values())):
+                    size += len(template.head) + len(template.tail) + _ENVELOPE_BYTES
+                    at = timestamp(event.ms)
+                    return SealedEpoch(self._ids.make(event.ms), at, data, template, size)
+            text = to_json(data)
             if "\\u0000" in text:
                 return None
             event_id = self._ids.make(event.ms)
-            line = (
-                f'{{"event_id":"{event_id}",{template[0]},"timestamp":"{timestamp(event.ms)}",{template[1]},"data":{text}}}'
-            ).encode()
-        except (ValueError, TypeError):  # not finite, not JSON, or a lone surrogate
+            line = _line(event_id, timestamp(event.ms), template, text)
+        except (ValueError, TypeError, OverflowError):  # not finite, not JSON, or a lone surrogate
             return None
         return Sealed(event_id, event.event_type, line) if len(line) <= self._limit else None
+
+    def _size_of(self, data: dict[str, Any]) -> int | None:
+        """The bytes that numbers under these names take at most; None where the names need the careful way."""
+        names = tuple(data)
+        size = self._sizes.get(names)
+        if size is None:
+            text = to_json(dict.fromkeys(names, 0))
+            if "\\u0000" in text or len(self._sizes) >= _MAX_TEMPLATES:
+                return None
+            size = len(text.encode()) + len(names) * _NUMBER_BYTES
+            if size > self._limit // 2:
+                return None
+            self._sizes[names] = size
+        return size
 
     def _cut(self, envelope: dict[str, Any]) -> dict[str, Any]:
         """Shorten an event over the size limit instead of losing it: the start of a batch above all.
@@ -159,7 +235,7 @@ def _json_encoder() -> Callable[[Any], str]:
     return lambda value: "".join(chunks(value, 0))
 
 
-_to_json = _json_encoder()
+to_json = _json_encoder()
 
 
 def _fits_schema(event_type: str, data: dict[str, Any]) -> bool:
@@ -175,14 +251,14 @@ def _fits_schema(event_type: str, data: dict[str, Any]) -> bool:
 
 def encode(envelope: dict[str, Any]) -> bytes:
     """One line of JSON in UTF-8, free of the text that the service refuses."""
-    text = _to_json(envelope)
+    text = to_json(envelope)
     if "\\u0000" not in text:
         try:
             return text.encode("utf-8")
         except UnicodeEncodeError:
             pass  # a lone surrogate, as in a file name that is not UTF-8
     envelope.update(clean_text(envelope))
-    return _to_json(envelope).encode("utf-8")
+    return to_json(envelope).encode("utf-8")
 
 
 def _drop_largest(data: dict[str, Any], excess: int) -> list[str]:

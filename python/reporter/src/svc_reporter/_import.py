@@ -30,9 +30,17 @@ class PacedTransport(Transport):
 
     _not_before = 0.0
 
-    def request(self, method: str, path: str, body: bytes | None, accept: str = "application/json") -> Answer:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        accept: str = "application/json",
+        *,
+        content_type: str = "application/json",
+    ) -> Answer:
         time.sleep(max(0.0, self._not_before - time.monotonic()))
-        answer = super().request(method, path, body, accept)
+        answer = super().request(method, path, body, accept, content_type=content_type)
         self._not_before = time.monotonic() + wait_s(answer.headers, 1 if body is None else body.count(b'"event_id"'))
         return answer
 
@@ -119,13 +127,13 @@ def _chunks(
                             f"{path}:{number}: no event: it needs to be an object with event_id and event_type"
                         )
                     continue
-                if events and (len(events) >= limit or size + len(event.line) > limit_bytes):
+                if events and (len(events) >= limit or size + event.size > limit_bytes):
                     yield events, places, read
                     events, places, size = [], [], 0
                 read += len(line)
                 events.append(event)
                 places.append(f"{path}:{number}")
-                size += len(event.line) + 1
+                size += event.size + 1
     if events:
         yield events, places, read
 

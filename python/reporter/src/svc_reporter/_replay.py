@@ -109,12 +109,12 @@ def _chunks(path: Path, tuning: Tuning, voice: Voice) -> Generator[tuple[list[Se
                 if ends:
                     ends[-1] = offset
                 continue
-            if len(events) >= tuning.array_limit or size + len(event.line) > tuning.array_limit_bytes:
+            if len(events) >= tuning.array_limit or size + event.size > tuning.array_limit_bytes:
                 yield events, ends
                 events, ends, size = [], [], 0
             events.append(event)
             ends.append(offset)
-            size += len(event.line) + 1
+            size += event.size + 1
         if events:
             yield events, ends
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ._answers import Fate, Step, judge
+from ._columns import apart, body_of
 from ._envelope import Sealed
 from ._needed_version import warn_if_older
-from ._transport import Answer, Transport, Unreachable
+from ._transport import EPOCHS_TYPE, Answer, Transport, Unreachable
 from ._tuning import Tuning
 
 
@@ -38,6 +39,9 @@ class Sent:
     """Name and reason of each value that the service left out."""
 
 
+_NOT_TAKEN = (400, 415, 422)
+"""Answers to columns after which the same events are sent as an array."""
+
 Pause = Callable[[float], bool]
 """Wait so many seconds; False when there is no time for it."""
 
@@ -52,19 +56,34 @@ class Sender:
         """Deliver `events`: one array at 20 and more, one by one below. `once` makes it a single attempt."""
         sent = Sent([None] * len(events), {})
         positions = list(range(len(events)))
-        if len(positions) >= self._tuning.array_threshold:
-            self._deliver(events, positions, sent, once)
+        threshold = self._tuning.array_threshold
+        if len(positions) >= threshold:
+            columns = self._transport.takes_columns
+            parts = apart(events, positions, threshold) if columns else [(positions, False)]
+            for part, as_columns in parts:
+                if sent.stopped is None:
+                    self._deliver(events, part, sent, once, least=1, as_columns=as_columns)
             return sent
         for position in positions:
             if sent.stopped is None:
                 self._deliver(events, [position], sent, once)
         return sent
 
-    def _deliver(self, events: Sequence[Sealed], positions: list[int], sent: Sent, once: bool) -> None:
+    def _deliver(
+        self,
+        events: Sequence[Sealed],
+        positions: list[int],
+        sent: Sent,
+        once: bool,
+        *,
+        least: int | None = None,
+        as_columns: bool = False,
+    ) -> None:
+        least = self._tuning.array_threshold if least is None else least
         backoff = () if once else self._tuning.backoff_s
         failures = 0
         while positions and sent.stopped is None:
-            as_array = len(positions) >= self._tuning.array_threshold
+            as_array = len(positions) >= least
             if len(positions) > 1 and not as_array:  # what is left of an array, now below the threshold
                 for position in positions:
                     if sent.stopped is None:
@@ -72,7 +91,11 @@ class Sender:
                 return
             wait_s: float | None = None
             try:
-                answer = self._request([events[p] for p in positions], as_array)
+                answer = self._request([events[p] for p in positions], as_array, as_columns)
+                if as_columns and answer.status in _NOT_TAKEN:
+                    # A server of an earlier release behind the same address: the same events in its words.
+                    self._transport.takes_columns = as_columns = False
+                    continue
                 warn_if_older(answer, self._transport.target)
                 verdict = judge(answer, len(positions), as_array, self._tuning)
                 why = verdict.reason
@@ -112,7 +135,9 @@ class Sender:
                 sent.stopped, sent.why = Stopped.INTERRUPTED, why
                 return
 
-    def _request(self, events: list[Sealed], as_array: bool) -> Answer:
+    def _request(self, events: list[Sealed], as_array: bool, as_columns: bool) -> Answer:
+        if as_array and as_columns:
+            return self._transport.post("/api/events/batch", body_of(events), EPOCHS_TYPE)
         if as_array:
             return self._transport.post("/api/events/batch", b"[" + b",".join(e.line for e in events) + b"]")
         return self._transport.post("/api/events", events[0].line)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """Addresses of this machine, which are reached without a proxy."""
+EPOCHS_TYPE = "application/vnd.svc.epochs+json;version=1"
+"""Epochs of one job as columns (_columns.py)."""
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _THIS_MACHINE = re.compile(r"localhost|.+\.localhost|127(\.\d{1,3}){3}|::1", re.IGNORECASE)
 _warnings = Voice()
@@ -100,17 +102,30 @@ class Transport:
         self.timeout_s = timeout_s
         self.names_senders = True
         """Whether the last 12 digits of the event ids that it sends name the process that made the event."""
+        self.takes_columns = False
+        """Whether the service said that it takes epochs as columns."""
         self._connection: HTTPConnection | None = None
         self._aborted = False
         self._by_proxy = False
 
-    def post(self, path: str, body: bytes) -> Answer:
-        return self.request("POST", path, body)
+    def post(self, path: str, body: bytes, content_type: str = "application/json") -> Answer:
+        answer = self.request("POST", path, body, content_type=content_type)
+        if EPOCHS_TYPE in answer.headers.get("accept-post", ""):
+            self.takes_columns = True
+        return answer
 
     def get(self, path: str, accept: str = "application/json") -> Answer:
         return self.request("GET", path, None, accept)
 
-    def request(self, method: str, path: str, body: bytes | None, accept: str = "application/json") -> Answer:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        accept: str = "application/json",
+        *,
+        content_type: str = "application/json",
+    ) -> Answer:
         """One request and its whole answer. Raises Unreachable.
 
         A kept connection that the server closed meanwhile is replaced once, at once: that is no failure of
@@ -118,11 +133,11 @@ class Transport:
         """
         reused = self._connection is not None
         try:
-            return self._once(method, path, body, accept)
+            return self._once(method, path, body, accept, content_type)
         except Unreachable as error:
             if not reused or self._aborted or not isinstance(error.__cause__, ConnectionError):
                 raise
-        return self._once(method, path, body, accept)
+        return self._once(method, path, body, accept, content_type)
 
     def stream(self, path: str, accept: str) -> HTTPResponse:
         """A GET whose answer is read by the caller, for exports of any size. Raises Unreachable."""
@@ -162,7 +177,7 @@ class Transport:
             except OSError:
                 return
 
-    def _once(self, method: str, path: str, body: bytes | None, accept: str) -> Answer:
+    def _once(self, method: str, path: str, body: bytes | None, accept: str, content_type: str) -> Answer:
         from http.client import HTTPException
 
         try:
@@ -178,7 +193,7 @@ class Transport:
                 connection.sock.settimeout(self.timeout_s)
             headers = self._headers(accept)
             if body is not None:
-                headers["Content-Type"] = "application/json"
+                headers["Content-Type"] = content_type
             connection.request(method, self._path(path), body=body, headers=headers)
             response = connection.getresponse()
             content = response.read(MAX_ANSWER_BYTES + 1)

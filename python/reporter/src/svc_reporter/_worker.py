@@ -440,7 +440,7 @@ def _fitting(events: Sequence[Sealed], limit_bytes: int) -> Sequence[Sealed]:
     """The longest head of `events` whose array body stays under the limit; at least one event."""
     size = 0
     for count, event in enumerate(events):
-        size += len(event.line) + 1
+        size += event.size + 1
         if size > limit_bytes and count:
             return events[:count]
     return events

@@ -8,9 +8,23 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from svc_reporter._transport import EPOCHS_TYPE
 from svc_reporter._validate import validate
 
 Event = dict[str, Any]
+
+
+def spelled_out(body: dict[str, Any]) -> list[Event]:
+    """The events that columns are (contract §1)."""
+    events: list[Event] = []
+    for i, (event_id, timestamp, epoch) in enumerate(
+        zip(body["event_ids"], body["timestamps"], body["epochs"], strict=True)
+    ):
+        values = {name: column[i] for name, column in body["series"].items() if column[i] is not None}
+        shared = {key: body[key] for key in ("schema_version", "batch_id", "job_id", "source")}
+        data = {"epoch": epoch, **values}
+        events.append({**shared, "event_id": event_id, "event_type": "job_epoch", "timestamp": timestamp, "data": data})
+    return events
 
 
 class FakeIngest:
@@ -36,6 +50,9 @@ class FakeIngest:
         """Further GET answers: path with query → (media type, body)."""
         self.ignores: dict[str, str] = {}
         """Metric name → reason for which it is left out of events."""
+        self.takes_columns = True
+        self.in_columns = 0
+        """Events that came as columns."""
         self.lock = threading.RLock()
         self.server = _Server(("127.0.0.1", port), _handler(self))
         self.port = int(self.server.server_address[1])
@@ -111,7 +128,14 @@ def _handler(fake: FakeIngest) -> type[BaseHTTPRequestHandler]:
                 self.reply(401, {"code": "bad_token", "detail": "no such token"})
                 return
             document = json.loads(body)
+            columns = self.headers.get("Content-Type") == EPOCHS_TYPE
+            if columns and not fake.takes_columns:
+                self.reply(415, {"code": "unsupported_media_type"})
+                return
+            if columns:
+                document = spelled_out(document)
             with fake.lock:
+                fake.in_columns += len(document) if columns else 0
                 count = len(document) if isinstance(document, list) else 1
                 fake.requests.append((self.path, count))
                 fake.headers.append({name.lower(): value for name, value in self.headers.items()})

@@ -1,0 +1,55 @@
+"""Many epochs of one job as one envelope and columns: a fifth of the bytes, and one pass of the JSON encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ._envelope import Envelope, Sealed, SealedEpoch, to_json
+from ._queue import STARTS, STARTS_AND_ENDS
+
+
+def apart(events: Sequence[Sealed], positions: list[int], least: int) -> list[tuple[list[int], bool]]:
+    """The positions in parts, each with whether it can travel as columns: at least `least` epochs of one job.
+
+    Ends come last and starts before any columns; the service takes everything else in any order.
+    """
+    by_job: dict[Envelope, list[int]] = {}
+    rest: list[int] = []
+    ends: list[int] = []
+    for position in positions:
+        event = events[position]
+        if isinstance(event, SealedEpoch):
+            by_job.setdefault(event.envelope, []).append(position)
+        elif event.event_type in STARTS_AND_ENDS and event.event_type not in STARTS:
+            ends.append(position)
+        else:
+            rest.append(position)
+    parts: list[tuple[list[int], bool]] = []
+    for of_job in by_job.values():
+        if len(of_job) >= least:
+            parts.append((of_job, True))
+        else:
+            rest += of_job
+    if not parts:
+        return [(positions, False)]
+    return [*([(sorted(rest), False)] if rest else []), *parts, *([(ends, False)] if ends else [])]
+
+
+def body_of(events: Sequence[Sealed]) -> bytes:
+    """The body of epochs of one job."""
+    epochs = [event for event in events if isinstance(event, SealedEpoch)]
+    names: dict[str, None] = {}
+    for event in epochs:
+        names.update(dict.fromkeys(event.data))
+    names.pop("epoch")
+    envelope = epochs[0].envelope
+    columns = to_json(
+        {
+            "event_ids": [event.event_id for event in epochs],
+            "timestamps": [event.timestamp for event in epochs],
+            "epochs": [event.data["epoch"] for event in epochs],
+            "series": {name: [event.data.get(name) for event in epochs] for name in names},
+        }
+    )
+    head = envelope.head.replace(',"event_type":"job_epoch"', "", 1)
+    return f"{{{head},{envelope.tail},{columns[1:]}".encode()

@@ -1,0 +1,89 @@
+import type { CopyRows } from '../db/copy.ts'
+import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
+import { type PayloadTemplate, splitPayload, templateOf } from '../domain/events/index.ts'
+import type { Checked } from './envelope.ts'
+
+/** Templates of batches that this server knows of; about 500 bytes each. */
+const MAX_KNOWN = 10_000
+
+/** A template that may not be stored yet. */
+export interface NewTemplate extends PayloadTemplate {
+  batchKey: number
+}
+
+/**
+ * The templates that the payloads of this server's events had lately (domain/events/payload.ts). The first event of a
+ * template keeps its text: only what comes again is worth one.
+ */
+export interface TemplateCache {
+  /**
+   * Packs the payload of an event, if others of its batch had the same template.
+   * @param fresh takes the template if it may not be stored yet
+   */
+  pack(batchKey: number, checked: Checked, fresh: Map<string, NewTemplate>): Buffer | undefined
+  /** To be called once the group that writes them is committed. */
+  remember(templates: readonly NewTemplate[]): void
+}
+
+interface Known extends NewTemplate {
+  /** Committed by this server. */
+  stored: boolean
+}
+
+export function createTemplateCache(most = MAX_KNOWN): TemplateCache {
+  /** By batch and template, the one that was seen first comes first. null: seen once. */
+  const known = new Map<string, Known | null>()
+  return {
+    pack(batchKey, { event, eventId, at, json }, fresh) {
+      if (event.event_type !== 'job_epoch' && event.event_type !== 'resource_snapshot') return undefined
+      const split = splitPayload(json, { eventId, timestamp: event.timestamp, at })
+      if (split === undefined) return undefined
+      const name = `${batchKey} ${split.template}`
+      let found = known.get(name)
+      if (found === undefined) {
+        if (known.size >= most) for (const oldest of take(known.keys(), most / 4)) known.delete(oldest)
+        known.set(name, null)
+        return undefined
+      }
+      if (found === null) {
+        found = { ...templateOf(split.template), batchKey, stored: false }
+        known.set(name, found)
+      }
+      if (!found.stored) fresh.set(name, found)
+      return Buffer.concat([found.hash, split.numbers])
+    },
+    remember(templates) {
+      for (const template of templates) (template as Known).stored = true
+    },
+  }
+}
+
+function take(keys: Iterable<string>, count: number): string[] {
+  const taken: string[] = []
+  for (const key of keys) {
+    if (taken.length >= count) break
+    taken.push(key)
+  }
+  return taken
+}
+
+/** Another server, or this one before it was told of its commit, may have stored the same. */
+export const storeTemplates = (templates: readonly NewTemplate[]): SqlFragment => sqlFragment`
+  insert into payload_templates (batch_key, hash, template, epoch_at)
+  select batch_key, decode(hash, 'hex'), template, epoch_at
+  from json_to_recordset(${JSON.stringify(templates.map(row))}::text::json)
+    as x (batch_key bigint, hash text, template text, epoch_at int)
+  on conflict do nothing`
+
+const row = ({ batchKey, hash, template, epochAt }: NewTemplate) => ({
+  batch_key: batchKey,
+  hash: hash.toString('hex'),
+  template,
+  epoch_at: epochAt,
+})
+
+/** The two columns of an event's payload, in a row to copy. */
+export function putPayload(rows: CopyRows, json: string, packed: Buffer | undefined): void {
+  if (packed === undefined) rows.string(json).null()
+  else rows.null().bytes(packed)
+}
