@@ -108,7 +108,7 @@ export function epochColumns({ value, suspect }: Body): EpochColumns {
         const found = { names: model.series?.names as readonly string[], values }
         return {
           ...model,
-          // Of a job_epoch's data everything but the epoch is told by its series.
+          // What else the data of a job_epoch hold, its series have.
           event: { ...model.event, event_id: id, timestamp, data: { epoch } } as Event,
           eventId,
           json,
