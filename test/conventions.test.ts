@@ -179,6 +179,12 @@ test('links between the pages of docs lead to files that there are', () => {
   expect(broken).toEqual([])
 })
 
+test('code in a page of the documentation begins and ends on lines of its own', () => {
+  const pages = ['README.md', ...filesUnder('docs', 'bench', 'python').filter((path) => path.endsWith('.md'))]
+  expect(linesWith(pages, /\S.*```/)).toEqual([])
+  expect(pages.filter((path) => linesWith([path], /```/).length % 2 === 1)).toEqual([])
+})
+
 /** Words that docs/glossary.md and plain sentences do without, each with what to write instead. */
 const ODD_WORDS: Record<string, string> = {
   'whoever|whatever|whatsoever|whence|hence|thereof|lest':

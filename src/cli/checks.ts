@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { type Config, openRegistrationWarning } from '../config.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { openSql } from '../db/sql.ts'
+import { codeOf, messageOf } from '../thrown.ts'
 import { sendTestMail } from '../workers/test-mail.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
 import { failureLine } from './failure.ts'
@@ -44,7 +45,7 @@ function* checkDisk({ databaseUrl, dataDir }: Config): Generator<Finding> {
   } catch (error) {
     yield failure(
       'disk',
-      `the data folder ${folder} cannot be used (${(error as NodeJS.ErrnoException).code})`,
+      `the data folder ${folder} cannot be used (${codeOf(error)})`,
       'Make it writable for this user, or set SVC_DATA_DIR to another folder.',
     )
   }
@@ -148,7 +149,7 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
     found.push(
       failure(
         'database',
-        failureLine(error, config.databaseUrl) ?? (error as Error).message,
+        failureLine(error, config.databaseUrl) ?? messageOf(error),
         config.databaseUrl === undefined
           ? `PostgreSQL's own messages are in ${resolve(config.dataDir)}/data/log.`
           : 'Try the same address with psql from this machine.',
@@ -168,7 +169,7 @@ async function checkMail(config: Config, to: string | undefined): Promise<Findin
       ? ok('mail', `${host} accepts the sign-in; svc doctor --mail EMAIL also sends a mail`)
       : ok('mail', `${host} took a test mail to ${to}: ${response ?? ''}`)
   } catch (error) {
-    return failure('mail', `${host}: ${(error as Error).message}`, 'See SVC_SMTP_URL and SVC_SMTP_FROM.')
+    return failure('mail', `${host}: ${messageOf(error)}`, 'See SVC_SMTP_URL and SVC_SMTP_FROM.')
   }
 }
 

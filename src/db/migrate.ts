@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { codeOf, messageOf } from '../thrown.ts'
 import type { Db, Sql, Tx } from './sql.ts'
 
 /** The advisory lock that Prisma Migrate itself takes, so that its CLI and a starting server exclude each other. */
@@ -95,10 +96,6 @@ function busy(error: Error): typeof BUSY {
   throw error
 }
 
-const codeOf = (error: unknown): unknown =>
-  error instanceof Error && 'code' in error ? error.code : undefined
-
-/** The index that the one statement of this migration builds beside running writers; undefined for any other. */
 function concurrentIndex(script: string): string | undefined {
   const statement = script.replace(/--.*$/gm, '').trim()
   return CONCURRENT_INDEX.exec(statement)?.[1]
@@ -135,7 +132,7 @@ async function buildIndex(
   } catch (error) {
     // A server of an earlier release that starts now waits for the lock with a snapshot, for which the build waits.
     if (codeOf(error) === DEADLOCK) return false
-    throw new Error(`migration ${name} failed: ${(error as Error).message}`, { cause: error })
+    throw new Error(`migration ${name} failed: ${messageOf(error)}`, { cause: error })
   } finally {
     clearInterval(shown)
     await connection`/* migrate.unlock */ select pg_advisory_unlock(${MIGRATION_LOCK})`.catch(() => {})
@@ -260,7 +257,7 @@ async function apply(tx: Tx, name: string, script: string) {
   try {
     await tx.unsafe(script) // without parameters: the simple protocol, which takes a whole file
   } catch (error) {
-    throw new Error(`migration ${name} failed and was undone: ${(error as Error).message}`, { cause: error })
+    throw new Error(`migration ${name} failed and was undone: ${messageOf(error)}`, { cause: error })
   }
   if ((await transactionId(tx)) !== transaction)
     throw new Error(`migration ${name} ends its transaction: take BEGIN, COMMIT and ROLLBACK out of it`)

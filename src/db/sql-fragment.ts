@@ -1,3 +1,4 @@
+import { itemAt } from '../checked.ts'
 import type { Db, Fragment } from './sql.ts'
 
 /**
@@ -21,7 +22,7 @@ export function sqlFragment(
   if (!given.some((value) => typeof value === 'object')) return { words, values: given.map(String) }
   const all: string[] = []
   const values: string[] = []
-  let open = words[0] as string
+  let open = itemAt(words, 0)
   for (const [i, value] of given.entries()) {
     const inner: SqlFragment =
       typeof value === 'object' ? value : { words: PARAMETER, values: [String(value)] }

@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { codeOf, messageOf } from '../thrown.ts'
 import { instantFromPostgres } from './instant.ts'
 
 export type Sql = postgres.Sql<{ bigint: number }>
@@ -141,7 +142,7 @@ const PG_LOST = /^(Connection terminated|Client has encountered a connection err
 /** Prisma has a code of its own, and says the database's in its words. */
 const isPrismaTimeout = (error: unknown): boolean =>
   /\b57014\b|canceling statement due to statement timeout/.test(
-    `${(error as Error).message} ${JSON.stringify((error as { meta?: unknown }).meta ?? '')}`,
+    `${messageOf(error)} ${JSON.stringify((error as { meta?: unknown }).meta ?? '')}`,
   )
 
 /** What an error of the database means to a caller. */
@@ -152,7 +153,7 @@ export type DatabaseFault = 'away' | 'retry' | 'timeout' | 'bad_value' | 'other'
  * serialization: run it again), `timeout` (the statement took longer than it may), `bad_value` (classes 22, 23 and 54: the values of one event), else `other`.
  */
 export function databaseFault(error: unknown): DatabaseFault {
-  const code = (error as { code?: unknown } | null)?.code
+  const code = codeOf(error)
   if (typeof code !== 'string')
     return PG_LOST.test(String((error as Error | null)?.message)) ? 'away' : 'other'
   if (AWAY.has(code) || POSTGRES_AWAY.test(code)) return 'away'

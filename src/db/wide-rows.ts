@@ -1,4 +1,5 @@
 import type postgres from 'postgres'
+import { itemAt } from '../checked.ts'
 
 /**
  * The rows of a query of twenty columns or more. postgres.js makes a row by adding one column after another to an empty
@@ -21,7 +22,7 @@ export async function wideRows<Row extends object>(
   for (let n = 0; n < rows.length; n++) {
     const values = rows[n] as unknown[]
     const row = { ...none }
-    for (let i = 0; i < names.length; i++) row[names[i] as string] = values[i]
+    for (let i = 0; i < names.length; i++) row[itemAt(names, i)] = values[i]
     rows[n] = row
   }
   return rows as Row[]

@@ -1,3 +1,4 @@
+import { itemAt } from '../checked.ts'
 import type { Db } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
 import { type Caller, isAdmin, type Known } from './caller.ts'
@@ -258,7 +259,7 @@ async function findBatches(
 ): Promise<BatchAccess[]> {
   const ids = batchIds.filter(isStorable)
   // A single id as an equality: for an array PostgreSQL would plan every time, which costs more than the read.
-  const isId = ids.length === 1 ? db`= ${ids[0] as string}` : db`= any (${ids}::text[])`
+  const isId = ids.length === 1 ? db`= ${itemAt(ids, 0)}` : db`= any (${ids}::text[])`
   const rows = await db<BatchRow[]>`/* access.batches */
     select b.key, b.id, b.project_key, p.slug, b.owner_id, b.status, b.stop_requested_at is not null stop_requested,
       b.deleted_at is not null deleted, p.visibility, p.owner_id project_owner_id, m.role

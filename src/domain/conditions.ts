@@ -1,4 +1,5 @@
 import type { Fragment } from 'postgres'
+import { itemAt } from '../checked.ts'
 import type { Db } from '../db/sql.ts'
 
 /** ByteWriter of a `where` that lists share. */
@@ -20,17 +21,17 @@ export const some = (db: Db, conditions: readonly Fragment[]): Fragment =>
 /** A condition that the column has one of these values, as an equality where there is one: it keeps an index's order. */
 export const oneOf = (db: Db, column: Fragment, values: string[]): Fragment =>
   values.length === 1
-    ? db`${column} = ${values[0] as string}`
+    ? db`${column} = ${itemAt(values, 0)}`
     : db`${column} in (${commaList(db, values, (v) => db`${v}`)})`
 
 /** The same without regard to case, and in the first 200 characters, for columns indexed by `filter_text(column)`. */
 export const oneOfAnyCase = (db: Db, column: Fragment, values: string[]): Fragment =>
   values.length === 1
-    ? db`filter_text(${column}) = filter_text(${values[0] as string})`
+    ? db`filter_text(${column}) = filter_text(${itemAt(values, 0)})`
     : db`filter_text(${column}) in (${commaList(db, values, (v) => db`filter_text(${v})`)})`
 
 const commaList = (db: Db, values: string[], one: (value: string) => Fragment): Fragment =>
-  values.slice(1).reduce((list, v) => db`${list}, ${one(v)}`, one(values[0] as string))
+  values.slice(1).reduce((list, v) => db`${list}, ${one(v)}`, one(itemAt(values, 0)))
 
 /** The text as a LIKE pattern that means itself. */
 export const escapeLike = (text: string): string => text.replace(/[\\%_]/g, '\\$&')

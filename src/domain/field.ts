@@ -125,9 +125,10 @@ export function viewsOf<F extends Fields, Given extends readonly [row: object, .
   names: readonly (keyof F & string)[] = Object.keys(fields),
 ): (...given: Given) => ViewOf<F> {
   const values = names.map((name): [string, MakeValue<Given>] => {
-    const { column } = fields[name] as Field
+    const column = fields[name]?.column
     return column === undefined
-      ? [name, (derived as Record<string, MakeValue<Given>>)[name] as MakeValue<Given>]
+      ? // It has one for each field without a column, by its type.
+        [name, (derived as Record<string, MakeValue<Given>>)[name] as MakeValue<Given>]
       : [name, (...[row]: Given) => row[column as keyof typeof row]]
   })
   // V8 makes a hash table of an object that got its twentieth field one by one; a copy keeps its shape (db/wide-rows.ts).

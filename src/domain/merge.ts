@@ -21,16 +21,12 @@ export function mergeFields<V>(
   stamp: string,
 ): Merged<V> {
   if (merged === null) return { values: bare(values), stamp }
-  const result: Merged<V> = {
-    values: bare(merged.values),
-    stamp: merged.stamp,
-    stamps: bare(merged.stamps ?? {}),
-  }
-  const stamps = result.stamps as Record<string, string>
-  for (const name of Object.keys(values)) {
+  const stamps = bare(merged.stamps ?? {})
+  const result: Merged<V> = { values: bare(merged.values), stamp: merged.stamp, stamps }
+  for (const [name, value] of Object.entries(values)) {
     const known = Object.hasOwn(merged.values, name) ? (stamps[name] ?? merged.stamp) : ''
     if (stamp > known) {
-      result.values[name] = values[name] as V
+      result.values[name] = value
       stamps[name] = stamp
     }
   }
@@ -40,8 +36,7 @@ export function mergeFields<V>(
 /** A copy without a prototype, so that `__proto__` is a name like any other. */
 function bare<V>(values: Record<string, V>): Record<string, V> {
   const copy: Record<string, V> = Object.create(null)
-  for (const name of Object.keys(values)) copy[name] = values[name] as V
-  return copy
+  return Object.assign(copy, values)
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { itemAt } from '../checked.ts'
 import type { BatchCan } from '../domain/access.ts'
 import type { BatchScope } from '../domain/batches/index.ts'
 import {
@@ -186,7 +187,7 @@ export async function batchPages(context: Context, scope: BatchScope, args: Batc
       pages.set(row.parent, of)
     }
     of.rows.push(row)
-    of.nodes.push(nodes[i] as BatchNode)
+    of.nodes.push(itemAt(nodes, i))
   }
   let counted: Promise<Map<number, number>> | undefined
   return ('each' in scope ? scope.each : [0]).map((parent) => {

@@ -1,4 +1,5 @@
 import type { GraphQLResolveInfo } from 'graphql'
+import { itemAt } from '../checked.ts'
 import { sortCursor } from '../domain/cursors.ts'
 import { graphqlName } from '../domain/field.ts'
 import {
@@ -126,7 +127,10 @@ function selectionOf(info: GraphQLResolveInfo): JobSelection {
   return { parts: JOB_PARTS.filter((part) => parts.has(part)), fields }
 }
 
-const partOf = (name: JobField): JobPart | undefined => (jobFields[name] as { part?: JobPart }).part
+const partOf = (name: JobField): JobPart | undefined => {
+  const field = jobFields[name]
+  return 'part' in field ? field.part : undefined
+}
 
 /** The parts of the row that fields beside the table's need; those that are not here need all. */
 const PARTS_OF_OTHERS: Record<string, readonly JobPart[]> = {
@@ -159,7 +163,7 @@ async function readPages(
       pages.set(row.parent, page)
     }
     page.rows.push(row)
-    page.nodes.push(nodes[i] as JobNode)
+    page.nodes.push(itemAt(nodes, i))
   }
   let counted: Promise<Map<number, number>> | undefined
   return (parent, total) => {

@@ -1,3 +1,4 @@
+import { itemAt } from '../checked.ts'
 import { visibleBatches } from '../domain/access.ts'
 import { type BatchRow, type BatchView, readBatches } from '../domain/batches/index.ts'
 import { ANONYMOUS } from '../domain/caller.ts'
@@ -42,7 +43,7 @@ export interface Share {
 
 export async function batchNodes(context: Context, rows: readonly BatchRow[]): Promise<BatchNode[]> {
   const views = await presentBatches(context.db, context.caller, rows, context.clock)
-  return rows.map((row, i) => ({ row, view: views[i] as BatchView, share: null }))
+  return rows.map((row, i) => ({ row, view: itemAt(views, i), share: null }))
 }
 
 /** @param fields the fields that their views need; all without it, as what is hidden in an anonymous share needs */
@@ -55,7 +56,7 @@ export async function jobNodes(
   const views = await viewsOfJobs(context.db, rows, context.clock, fields)
   return rows.map((row, i) => {
     const share = shareOf(row)
-    const view = views[i] as JobView
+    const view = itemAt(views, i)
     return new JobNode(row, share?.anonymous === true ? anonymizeJob(view, share.text) : view, share)
   })
 }

@@ -1,5 +1,6 @@
 import type { OutputType } from '@pothos/core'
 import { z } from 'zod'
+import { itemAt } from '../checked.ts'
 import { builder } from './builder.ts'
 
 /**
@@ -85,7 +86,7 @@ export function pageOf<Row, Node>(
   const { first, cursorOf } = options
   const shown = Math.min(rows.length, first)
   const edges = new Array<Edge<Node>>(shown)
-  for (let i = 0; i < shown; i++) edges[i] = new LazyEdge(nodes[i] as Node, rows[i] as Row, cursorOf)
+  for (let i = 0; i < shown; i++) edges[i] = new LazyEdge(itemAt(nodes, i), rows[i] as Row, cursorOf)
   return {
     edges,
     pageInfo: {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { itemAt } from '../checked.ts'
 import { cursorOf } from '../domain/cursors.ts'
 import { countLogLines, type LogLine, type LogStream, readLogLines } from '../domain/logs/index.ts'
 import type { Steps } from '../domain/metrics/index.ts'
@@ -160,7 +161,7 @@ async function resources(context: Context, batchKey: number, args: ResourceArgs)
   })
   return series.map(({ jobId, key, steps, values, timestamps }: ResourceSeries) => {
     const shown = drawn(context, steps as Steps, values, { ...args, range })
-    const times = shown.positions ? Array.from(shown.positions, (i) => timestamps[i] as string) : timestamps
+    const times = shown.positions ? Array.from(shown.positions, (i) => itemAt(timestamps, i)) : timestamps
     return { job: jobId, key, ...shown, timestamps: times }
   })
 }

@@ -3,8 +3,10 @@ import cookie from '@fastify/cookie'
 import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { jsonSchemaTransform, serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
+import { itemAt } from '../checked.ts'
 import { Problem } from '../problem.ts'
 import type { Services } from '../services.ts'
+import { codeOf } from '../thrown.ts'
 import { invitationRoutes } from './account/invitations.ts'
 import { sessionRoutes } from './account/sessions.ts'
 import { tokenRoutes } from './account/tokens.ts'
@@ -215,7 +217,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
  * with the same codes as a lost connection to the database, is no fault of the service.
  */
 const clientDisconnected = (error: unknown, { raw }: FastifyRequest, reply: FastifyReply): boolean =>
-  CONNECTION_LOST.has(String((error as { code?: unknown } | null)?.code)) &&
+  CONNECTION_LOST.has(String(codeOf(error))) &&
   (raw.errored === error || raw.socket.destroyed || reply.raw.destroyed)
 const CONNECTION_LOST = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
 
@@ -223,7 +225,7 @@ const CONNECTION_LOST = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EP
 function hasManyHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] as string
+    const name = itemAt(rawHeaders, i)
     if (name.length === 4 && name.toLowerCase() === 'host') hosts++
   }
   return hosts > 1

@@ -1,3 +1,4 @@
+import { entryOf } from '../checked.ts'
 import type { EventType } from '../domain/events/index.ts'
 import type { Change, IdRange } from '../stream/change.ts'
 import type { Folded } from './fold.ts'
@@ -33,7 +34,7 @@ export function changesOf(
   if (noticed.length > 0) changes.push({ channel: 'dashboard', type: 'batches', keys: noticed })
 
   const { epochs, lines, snapshots } = rangesOf(admitted)
-  const batchKeyOf = (id: string): number => keys.get(id) as number
+  const batchKeyOf = (id: string): number => entryOf(keys, id)
   for (const [id, ids] of epochs) {
     changes.push({ channel: `metrics:${id}`, type: 'epochs', batchKey: batchKeyOf(id), ids })
   }

@@ -1,5 +1,6 @@
+import { entryOf } from '../checked.ts'
 import type { Tx } from '../db/sql.ts'
-import { createBatches, type LoadedBatch } from '../domain/batches/index.ts'
+import { createBatches } from '../domain/batches/index.ts'
 import { createJobs, type JobState, newJob } from '../domain/jobs/index.ts'
 import { createProjects } from '../domain/projects/index.ts'
 import type { Item } from './outcome.ts'
@@ -41,7 +42,7 @@ async function ensureProjects(tx: Tx, admitted: Item[], state: GroupState): Prom
       key,
       slug,
       visibility: 'private' as const,
-      ownerId: wanted.get(slug) as string,
+      ownerId: entryOf(wanted, slug),
       roles: new Map(),
       rules: [],
     }
@@ -63,7 +64,7 @@ async function ensureBatches(
     if (state.batches.has(id) || wanted.has(id)) continue
     wanted.set(id, {
       id,
-      projectKey: projectKeys.get(source.project) as number,
+      projectKey: entryOf(projectKeys, source.project),
       ownerId: sender.id,
       firstSeenAt: checked.at,
     })
@@ -79,7 +80,7 @@ async function ensureJobs(tx: Tx, admitted: Item[], state: GroupState): Promise<
   for (const { checked } of admitted) {
     const { batch_id: batchId, job_id: jobId } = checked.event
     if (typeof jobId !== 'string' || state.jobs.get(batchId)?.has(jobId)) continue
-    const job = newJob((state.batches.get(batchId) as LoadedBatch).state.key, jobId, checked.at)
+    const job = newJob(entryOf(state.batches, batchId).state.key, jobId, checked.at)
     put(state.jobs, batchId, job)
     made.push(job)
   }

@@ -1,10 +1,10 @@
+import { entryOf } from '../checked.ts'
 import type { Tx } from '../db/sql.ts'
 import type { StartedBatch } from '../domain/agents/index.ts'
 import {
   applyToBatch,
   type BatchState,
   createSenderTally,
-  type LoadedBatch,
   type SenderCounts,
   type SentConflict,
   statusOf,
@@ -68,7 +68,7 @@ export async function foldGroup(
     const { event, at } = checked
     const dbId = state.ids.next()
     checked.dbId = dbId
-    const { state: batch, ownerId } = state.batches.get(event.batch_id) as LoadedBatch
+    const { state: batch, ownerId } = entryOf(state.batches, event.batch_id)
     const byOwner = sender.id === ownerId
     let inBatch = touched.get(batch)
     if (inBatch === undefined) {

@@ -1,7 +1,9 @@
+import { itemAt } from '../checked.ts'
 import type { Pipeline } from '../db/pipeline.ts'
 import { databaseFault } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
 import { commit, type Writer } from '../stream/commit.ts'
+import { codeOf } from '../thrown.ts'
 import type { AdmissionRules } from './admit.ts'
 import { applyGroup } from './apply.ts'
 import { createIngestCache } from './cache.ts'
@@ -167,7 +169,7 @@ export function createGroupCommit(
         return outcomes
       } catch (error) {
         const fault = databaseFault(error)
-        const repeated = (error as { code?: string }).code === '23505'
+        const repeated = codeOf(error) === '23505'
         if ((fault === 'retry' || repeated) && attempt < MAX_ATTEMPTS) continue
         if (fault === 'bad_value' && !repeated) {
           if (items.length === 1) return [{ problem: refusedByDatabase(error) }]
@@ -182,7 +184,7 @@ export function createGroupCommit(
   return {
     waiting: queue.waiting,
     submit(items) {
-      const userId = (items[0] as Item).sender.id
+      const userId = itemAt(items, 0).sender.id
       const size = items.reduce((sum, i) => sum + i.checked.json.length, 0)
       if (characters.refuses(userId, size) || events.refuses(userId, items.length)) {
         return Promise.reject(new Problem('overloaded', { retryAfterS: 1 }))

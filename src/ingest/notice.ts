@@ -1,4 +1,5 @@
-import { type LoadedBatch, STOP_REASON } from '../domain/batches/index.ts'
+import { entryOf } from '../checked.ts'
+import { STOP_REASON } from '../domain/batches/index.ts'
 import { type Detail, firingKey, type Happening, type Trigger } from '../domain/notifications/index.ts'
 import type { Folded } from './fold.ts'
 import type { Item } from './outcome.ts'
@@ -21,7 +22,7 @@ export function happeningsOf(
   for (const one of crossed) byEvent.set(one.key, [...(byEvent.get(one.key) ?? []), one])
   for (const { checked } of admitted) {
     const { event } = checked
-    const { state } = groupState.batches.get(event.batch_id) as LoadedBatch
+    const { state } = entryOf(groupState.batches, event.batch_id)
     const key = firingKey(state.key, checked.eventId)
     const crossings = byEvent.get(key)
     if (crossings !== undefined) happenings.push(...crossings)

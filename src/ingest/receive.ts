@@ -1,3 +1,4 @@
+import { itemAt } from '../checked.ts'
 import { Problem } from '../problem.ts'
 import { textsOfObjects } from './elements.ts'
 import { type Body, type Checked, checkEvent, parseBody } from './envelope.ts'
@@ -98,7 +99,7 @@ async function submitAll(
   // All of them came with one token: once it holds no more, the request is refused, not its events.
   for (const o of outcomes) if ('problem' in o && o.problem.code === 'unauthenticated') throw o.problem
   let next = 0
-  const all = checked.map((c) => (c instanceof Problem ? { problem: c } : (outcomes[next++] as Outcome)))
+  const all = checked.map((c) => (c instanceof Problem ? { problem: c } : itemAt(outcomes, next++)))
   for (const outcome of all) count(receiver, outcome)
   return all
 }

@@ -1,3 +1,4 @@
+import { itemAt } from '../checked.ts'
 import type { Fragment, Tx } from '../db/sql.ts'
 import { fragment } from '../db/sql-fragment.ts'
 import { type LoadedBatch, lockBatches } from '../domain/batches/index.ts'
@@ -127,13 +128,13 @@ export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCac
     ),
     projects: bySlug,
     read: {
-      projects: found.projects.map(({ version }, i) => ({ access: projects[i] as ProjectAccess, version })),
+      projects: found.projects.map(({ version }, i) => ({ access: itemAt(projects, i), version })),
       senders,
     },
     projectsByKey: new Map(projects.map((p) => [p.key, p])),
     projectsByName: new Map(
       found.projects.flatMap(({ name_key }, i) =>
-        name_key === null ? [] : [[name_key, projects[i] as ProjectAccess]],
+        name_key === null ? [] : [[name_key, itemAt(projects, i)]],
       ),
     ),
     owned,

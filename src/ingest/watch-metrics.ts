@@ -1,5 +1,5 @@
+import { entryOf, itemAt } from '../checked.ts'
 import type { Tx } from '../db/sql.ts'
-import type { LoadedBatch } from '../domain/batches/index.ts'
 import { writeNumber } from '../domain/events/index.ts'
 import type { JobState } from '../domain/jobs/index.ts'
 import type { EpochRow } from '../domain/metrics/index.ts'
@@ -42,16 +42,16 @@ export function createMetricWatch(groupState: GroupState): MetricWatch | undefin
 
   return {
     before(job, checked, row) {
-      const { state } = groupState.batches.get(checked.event.batch_id) as LoadedBatch
+      const { state } = entryOf(groupState.batches, checked.event.batch_id)
       const rules = (watched.get(state.projectKey) ?? [])
         .filter((rule) => checked.series?.names.includes(keyOf(rule)) === true)
         .map((rule) => ({ rule, before: standingOf(job, keyOf(rule), row) }))
       return rules.length === 0 ? undefined : { job, checked, rules }
     },
     after({ job, checked, rules }, row) {
-      const { state } = groupState.batches.get(checked.event.batch_id) as LoadedBatch
+      const { state } = entryOf(groupState.batches, checked.event.batch_id)
       for (const { rule, before } of rules) {
-        const series = job.progress.numbers.get(keyOf(rule)) as number
+        const series = entryOf(job.progress.numbers, keyOf(rule))
         const value = row.vals[series]
         if (value === undefined || (before.value !== undefined && Object.is(before.value, value))) continue
         const happening: Happening = {
@@ -87,6 +87,6 @@ function standingOf({ progress }: JobState, key: string, row: EpochRow | undefin
     last:
       series === undefined || epoch === undefined || epoch === Number.NEGATIVE_INFINITY
         ? undefined
-        : { epoch, value: progress.lastValue[series] as number },
+        : { epoch, value: itemAt(progress.lastValue, series) },
   }
 }

@@ -39,7 +39,7 @@ export const changesOfChannels = (
 ): Promise<LoggedChange[]> =>
   sql<LoggedChange[]>`/* changes.of_channels */
     select ${columns(sql, 'c')}
-    from unnest(${channels as string[]}::text[]) as wanted (channel)
+    from unnest(${channels}::text[]) as wanted (channel)
     cross join lateral (
       select * from changes one
       where one.channel = wanted.channel and one.seq > ${range.after} and one.seq <= ${range.upTo}

@@ -1,3 +1,4 @@
+import { lastOf } from '../checked.ts'
 import { type Frame, resetFrame } from './frame.ts'
 import { changesOfChannels, type LoggedChange, logBounds } from './log.ts'
 import type { ChangeMessages, Following, MessageFactory } from './payloads.ts'
@@ -125,7 +126,7 @@ export function createSubscription<V>(
       }
       checked = true
       rows = page
-      readTo = page.length < ROWS ? upTo : (page.at(-1) as LoggedChange).seq
+      readTo = page.length < ROWS ? upTo : lastOf(page).seq
     }
     const slice = rows.slice(0, Math.max(1, Math.min(MAX_FRAMES, Math.floor(MAX_BYTES / averageSize))))
     const messages = slice.length === 0 ? [] : await gate(() => factory.messagesOf(slice))
@@ -134,7 +135,7 @@ export function createSubscription<V>(
       const frame = changeMessages === null ? undefined : frameOf(changeMessages)
       if (frame !== undefined) enqueue(frame)
     }
-    tail = rows.length === 0 ? readTo : (slice.at(-1) as LoggedChange).seq
+    tail = rows.length === 0 ? readTo : lastOf(slice).seq
   }
 
   function close(): void {

@@ -7,6 +7,7 @@ import { issueToken, pendingMail, releaseMail, reserveMail, returnToken } from '
 import { pendingInvitation } from '../domain/invitations/index.ts'
 import type { EmailMessage } from '../domain/notifications/index.ts'
 import { commit, type Writer } from '../stream/commit.ts'
+import { messageOf } from '../thrown.ts'
 import { confirmationEmail, invitationEmail } from './account-emails.ts'
 import { addressIn, composeMail, homeOf } from './outgoing.ts'
 import { MailRejected, MailUnconfirmed, openSmtp } from './smtp.ts'
@@ -43,7 +44,7 @@ export function createAccountMailTask({ config, port, sql, writer, now, log }: S
       await session.hand({ from, to, bytes }, async () => {})
       session.close()
     } catch (error) {
-      const about = { to, why: (error as Error).message }
+      const about = { to, why: messageOf(error) }
       if (error instanceof MailUnconfirmed || (error instanceof MailRejected && error.permanent)) {
         log.warn(about, 'a mail about an account was refused, or its answer was lost: it is not sent again')
         return

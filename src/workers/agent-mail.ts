@@ -4,6 +4,7 @@ import type { Config } from '../config.ts'
 import type { Sql } from '../db/sql.ts'
 import { isMailable } from '../domain/addresses/index.ts'
 import { type AgentMail, ownerOfAgent } from '../domain/agents/index.ts'
+import { messageOf } from '../thrown.ts'
 import { addressIn, composeMail } from './outgoing.ts'
 import { MailRejected, MailUnconfirmed, openSmtp } from './smtp.ts'
 
@@ -58,7 +59,7 @@ export function createAgentMailTask({ config, sql, now, log }: Services): Task {
       session.close()
     } catch (error) {
       const final = error instanceof MailUnconfirmed || (error instanceof MailRejected && error.permanent)
-      log.warn({ to: email, why: (error as Error).message }, 'the mail about an agent could not be sent')
+      log.warn({ to: email, why: messageOf(error) }, 'the mail about an agent could not be sent')
       if (!final) throw error
     }
   }

@@ -17,6 +17,7 @@ import {
   writeDigest,
 } from '../domain/notifications/index.ts'
 import { commit, type Writer } from '../stream/commit.ts'
+import { messageOf } from '../thrown.ts'
 import { addressIn, composeMail, homeOf } from './outgoing.ts'
 import { MailRejected, MailUnconfirmed, openSmtp } from './smtp.ts'
 
@@ -94,7 +95,7 @@ async function sendDigest(
     await write((tx) =>
       endDigest(tx, addressKey, firings, lost ? 'unknown' : refused ? 'refused' : 'waiting'),
     )
-    log.warn({ ...about, why: (error as Error).message }, 'a digest of held mail could not be sent')
+    log.warn({ ...about, why: messageOf(error) }, 'a digest of held mail could not be sent')
   }
 }
 

@@ -19,6 +19,7 @@ import {
 } from '../domain/notifications/index.ts'
 import type { Change } from '../stream/change.ts'
 import { commit, type Writer } from '../stream/commit.ts'
+import { errorOf } from '../thrown.ts'
 import { addressIn, composeMail, homeOf } from './outgoing.ts'
 import { MailRejected, MailUnconfirmed, openSmtp, type SmtpSession } from './smtp.ts'
 
@@ -124,7 +125,7 @@ export function createMailTask(services: Services): Task {
         await writeStep(facts, (tx) => markEnded(tx, mail, 'sent', null, now()))
       } catch (error) {
         session = undefined
-        if (!(await settle(facts, mail, error as Error))) failures.push(error as Error)
+        if (!(await settle(facts, mail, errorOf(error)))) failures.push(errorOf(error))
       }
     }
     session?.close()

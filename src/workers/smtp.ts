@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { parseConnectionUrl } from 'nodemailer/lib/shared'
 import SMTPConnection, { type SMTPConnectionAuth } from 'nodemailer/lib/smtp-connection'
+import { errorOf } from '../thrown.ts'
 
 /** The server did not take the mail, and said so, or was never given it. `permanent`: it never will. */
 export class MailRejected extends Error {
@@ -63,7 +64,7 @@ export async function openSmtp(url: string): Promise<SmtpSession> {
       await step((done) => connection.login(auth as SMTPConnectionAuth, done))
   } catch (error) {
     connection.close()
-    throw new MailRejected(error as Error, false)
+    throw new MailRejected(errorOf(error), false)
   }
 
   return {
@@ -89,10 +90,10 @@ export async function openSmtp(url: string): Promise<SmtpSession> {
         connection.close()
         await beginning?.catch(() => {})
         const { responseCode, command } = error as SmtpError
-        if (handed && responseCode === undefined) throw new MailUnconfirmed(error as Error)
+        if (handed && responseCode === undefined) throw new MailUnconfirmed(errorOf(error))
         const aboutTheMail = handed || command === 'RCPT TO'
         throw new MailRejected(
-          error as Error,
+          errorOf(error),
           aboutTheMail && responseCode !== undefined && responseCode >= 500,
         )
       }

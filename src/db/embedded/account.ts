@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { messageOf } from '../../thrown.ts'
 
 const exec = promisify(execFile)
 const NAME = 'postgres'
@@ -51,7 +52,7 @@ export async function unprivilegedAccount(): Promise<Account> {
     const second = await lookUp() // another start may have created it meanwhile
     if (second) return second
     throw new Error(
-      `PostgreSQL does not run as root, and no unprivileged account could be created (${(error as Error).message.trim()}). ` +
+      `PostgreSQL does not run as root, and no unprivileged account could be created (${messageOf(error).trim()}). ` +
         `Start as an ordinary user, create an account named ${NAME}, or set SVC_DATABASE_URL.`,
     )
   }

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
+import { codeOf } from '../../thrown.ts'
 import { type Account, runAs } from './account.ts'
 
 export interface Binaries {
@@ -90,7 +91,7 @@ function linkOnce(source: string, link: string) {
   try {
     if (!existsSync(link)) symlinkSync(relative(dirname(link), source), link)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error // another start made it meanwhile
+    if (codeOf(error) !== 'EEXIST') throw error // another start made it meanwhile
   }
 }
 

@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { codeOf } from '../../thrown.ts'
 import { type Account, runAs } from './account.ts'
 import type { Binaries } from './binaries.ts'
 import { type DatabaseHome, dataFolder, hasCluster } from './home.ts'
@@ -111,7 +112,7 @@ function setAsideIncomplete(home: string, log: (message: string) => void) {
     renameSync(data, aside)
     log(`${data} held no whole database; it is now ${aside}`)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error // another start moved it
+    if (codeOf(error) !== 'ENOENT') throw error // another start moved it
   }
 }
 

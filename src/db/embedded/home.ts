@@ -10,6 +10,7 @@ import {
   statSync,
 } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { codeOf, messageOf } from '../../thrown.ts'
 import { type Account, canEnter, isRoot, unprivilegedAccount } from './account.ts'
 
 export interface DatabaseHome {
@@ -60,7 +61,7 @@ function makeFolder(folder: string): string {
     mkdirSync(folder, { recursive: true, mode: 0o755 })
     return realpathSync(folder)
   } catch (error) {
-    const why = unwritable(resolve(folder, '..')) ?? (error as Error).message
+    const why = unwritable(resolve(folder, '..')) ?? messageOf(error)
     throw new Error(`the data folder ${folder} cannot be created: ${why}. SVC_DATA_DIR can name another one`)
   }
 }
@@ -73,7 +74,7 @@ function unwritable(folder: string): string | undefined {
     accessSync(folder, constants.W_OK | constants.X_OK)
     return statSync(folder).isDirectory() ? undefined : `${folder} is not a folder`
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EROFS'
+    return codeOf(error) === 'EROFS'
       ? `${folder} is on a file system that is mounted read-only`
       : `${folder} is not writable for this user`
   }

@@ -1,6 +1,7 @@
 import { linkSync, readFileSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { codeOf } from '../../thrown.ts'
 import { currentFolder, findProcess, listProcesses } from './processes.ts'
 
 /**
@@ -49,7 +50,7 @@ export function removeStale(data: string, text: string) {
     renameSync(pidFile(data), aside)
     if (readFileSync(aside, 'utf8') !== text) linkSync(aside, pidFile(data))
   } catch (error) {
-    if (!['ENOENT', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    if (!['ENOENT', 'EEXIST'].includes(codeOf(error) ?? '')) throw error
   } finally {
     rmSync(aside, { force: true })
   }
@@ -107,6 +108,6 @@ function signal(pid: number, name: NodeJS.Signals) {
   try {
     process.kill(pid, name)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    if (codeOf(error) !== 'ESRCH') throw error
   }
 }

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { codeOf } from '../../thrown.ts'
 import { isRoot } from './account.ts'
 
 /** A process as this machine knows it. `started` and `name` are '' where the system does not say. */
@@ -86,6 +87,6 @@ function answersSignals(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    return codeOf(error) === 'EPERM'
   }
 }

@@ -32,9 +32,9 @@ export async function commandsOf(
       case when u.id is null then null else jsonb_build_object('id', u.id, 'name', u.name) end requested_by,
       c.created_at, c.acked_at, c.finished_at
     from (
-      select c.batch_key of_batch, c.id from agent_commands c where c.batch_key = any (${batchKeys as number[]}::bigint[])
+      select c.batch_key of_batch, c.id from agent_commands c where c.batch_key = any (${batchKeys}::bigint[])
       union
-      select l.batch_key, l.command_id from command_batches l where l.batch_key = any (${batchKeys as number[]}::bigint[])) x
+      select l.batch_key, l.command_id from command_batches l where l.batch_key = any (${batchKeys}::bigint[])) x
     join agent_commands c on c.id = x.id
     join batches b on b.key = c.batch_key
     join agents a on a.id = c.agent_id

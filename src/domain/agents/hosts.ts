@@ -132,7 +132,7 @@ export async function readHost(db: Db, caller: Known, id: string): Promise<HostR
 export async function hostsByKey(db: Db, keys: readonly number[]): Promise<HostRow[]> {
   if (keys.length === 0) return []
   return db<HostRow[]>`/* hosts.by_key */
-    select ${columns(db)} from agents a join users u on u.id = a.user_id where a.key = any (${keys as number[]}::bigint[])`
+    select ${columns(db)} from agents a join users u on u.id = a.user_id where a.key = any (${keys}::bigint[])`
 }
 
 /** The agent that would run a batch again. */
@@ -159,7 +159,7 @@ export async function hostsOfBatches(
     select b.key, a.id, a.hostname, a.last_seen_at, a.version, jsonb_array_length(a.running) running,
       a.last_seen_at > ${onlineSince(now)}::timestamptz as online
     from batches b join agents a on a.user_id = b.owner_id and a.hostname = b.host
-    where b.key = any ((select ${batchKeys as number[]}::bigint[])::bigint[]) and a.revoked_at is null`
+    where b.key = any ((select ${batchKeys}::bigint[])::bigint[]) and a.revoked_at is null`
   return new Map(rows.map(({ key, ...host }) => [key, host]))
 }
 

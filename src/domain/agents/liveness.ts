@@ -1,3 +1,4 @@
+import { itemAt } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import { type Clock, canEvaluate, isStalled, sinceMs } from '../liveness.ts'
 import { ONLINE_MS } from './agent.ts'
@@ -132,9 +133,9 @@ export async function livenessOf(
   clock: Clock,
 ): Promise<Map<number, Evaluation>> {
   if (batchKeys.length === 0) return new Map()
-  const keys = batchKeys as number[]
+  const keys = batchKeys
   // A single key as an equality: PostgreSQL assumes that an array has ten items and, in large tables, would plan every time.
-  const isKey = keys.length === 1 ? db`= ${keys[0] as number}` : db`= any (${keys}::bigint[])`
+  const isKey = keys.length === 1 ? db`= ${itemAt(keys, 0)}` : db`= any (${keys}::bigint[])`
   const [rows, paces] = await Promise.all([
     db<
       {

@@ -77,7 +77,7 @@ export async function requestRerun(
   const [made] = await tx<{ id: string }[]>`/* commands.queue_rerun */
     insert into agent_commands (id, agent_id, kind, batch_key, command, cwd, env, overridden, jobs, requested_by, authorized_by, created_at)
     select id, ${target.agent_id}, 'rerun', ${batch.key}, ${command}, ${cwd},
-      ${JSON.stringify(env)}::text::jsonb || jsonb_build_object('SVC_CMD_ID', id), ${overridden as string[]}::text[], ${jobs},
+      ${JSON.stringify(env)}::text::jsonb || jsonb_build_object('SVC_CMD_ID', id), ${overridden}::text[], ${jobs},
       ${actor.user.id}, ${wish.command === undefined ? 'record' : 'owner_words'}, ${at}
     from gen_random_uuid() id
     returning id`

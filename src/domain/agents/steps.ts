@@ -61,11 +61,11 @@ export async function commandChanges(db: Db, commandIds: readonly string[]): Pro
   if (commandIds.length === 0) return []
   const rows = await db<{ key: number; id: string }[]>`/* commands.batches_of */
     select distinct b.key, b.id from (
-      select batch_key from agent_commands where id = any (${commandIds as string[]}::uuid[])
+      select batch_key from agent_commands where id = any (${commandIds}::uuid[])
       union all
       select l.batch_key from command_batches l join agent_commands c
         on l.command_id in (c.id, c.target_id)
-      where c.id = any (${commandIds as string[]}::uuid[])) x
+      where c.id = any (${commandIds}::uuid[])) x
     join batches b on b.key = x.batch_key order by b.key`
   return rows.map(({ key, id }) => ({ channel: `batch:${id}`, type: 'commands', batchKey: key, keys: [] }))
 }

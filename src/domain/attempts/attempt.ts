@@ -1,3 +1,4 @@
+import { itemAt } from '../../checked.ts'
 /**
  * What belongs to which attempt of a job. Every job_start begins one; an event belongs to the attempt whose start is the
  * latest not after it, those before the first start to the first. Pure, and a function of the set of events: neither
@@ -30,13 +31,13 @@ export function attemptsIn<M extends Mark>(marks: readonly M[]): Bounds<M>[] {
   let place = 0
   for (const end of sorted) {
     if (end.kind === 'start') continue
-    while (place + 1 < starts.length && (starts[place + 1] as M).at <= end.at) place++
+    while (place + 1 < starts.length && itemAt(starts, place + 1).at <= end.at) place++
     ends[place]?.push(end)
   }
   // On a coarse clock an attempt ends in the very moment in which the next one starts. An end then belongs to the one
   // that starts, as the job's status has it, unless that one is seen to end later.
   for (let i = starts.length - 1; i > 0; i--) {
-    const { at } = starts[i] as M
+    const { at } = itemAt(starts, i)
     const mine = ends[i] as M[]
     if (!mine.some((end) => end.at > at)) continue
     ends[i - 1]?.push(...mine.filter((end) => end.at === at))

@@ -1,3 +1,4 @@
+import { entryOf } from '../../checked.ts'
 import { canonicalInstant } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
@@ -63,7 +64,7 @@ export async function pointsOf(
       const { data } = JSON.parse(payload) as { data: Record<string, unknown> & { epoch: number } }
       const { series } = seriesOf(data)
       for (const [i, name] of series.names.entries())
-        if (kept.has(name)) put(name, data.epoch, series.values[i] as number)
+        if (kept.has(name)) put(name, data.epoch, series.values[i] ?? Number.NaN)
     }
   }
   let complete = true
@@ -88,7 +89,7 @@ const byKey = (a: Series, b: Series): number => (a.key < b.key ? -1 : a.key > b.
 
 function seriesFrom(jobId: string, key: string, column: ReadonlyMap<number, number>): Series {
   const steps = Int32Array.from(column.keys()).sort()
-  return { jobId, key, steps, values: Float64Array.from(steps, (step) => column.get(step) as number) }
+  return { jobId, key, steps, values: Float64Array.from(steps, (step) => entryOf(column, step)) }
 }
 
 /**

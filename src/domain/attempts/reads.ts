@@ -1,3 +1,4 @@
+import { entryOf, itemAt, lastOf } from '../../checked.ts'
 import { canonicalInstant, showInstant } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
 import { STOP_REASON } from '../batches/index.ts'
@@ -59,11 +60,11 @@ interface MarkRow {
   purged: boolean
 }
 
-const KINDS: Record<number, Mark['kind']> = {
-  [eventTypeCode('job_start')]: 'start',
-  [eventTypeCode('job_done')]: 'done',
-  [eventTypeCode('job_failed')]: 'failed',
-}
+const KINDS = new Map<number, Mark['kind']>([
+  [eventTypeCode('job_start'), 'start'],
+  [eventTypeCode('job_done'), 'done'],
+  [eventTypeCode('job_failed'), 'failed'],
+])
 
 /** The latest attempts of these jobs with their starts and ends. */
 async function boundsOf(
@@ -84,7 +85,7 @@ async function boundsOf(
     const list = marks.get(row.job_key) ?? []
     marks.set(row.job_key, list)
     list.push({
-      kind: KINDS[row.type] as Mark['kind'],
+      kind: entryOf(KINDS, row.type),
       at: canonicalInstant(row.ts),
       eventId: row.event_id,
       reason: row.reason,
@@ -119,18 +120,18 @@ async function epochsOf(
 ): Promise<Map<number, EpochsRow>> {
   const rows = await db<EpochsRow[]>`/* attempts.epochs */
     with told as materialized (
-      select width_bucket(e.ts, ${starts as string[]}::text[]::timestamptz[]) place, e.db_id, e.ts,
+      select width_bucket(e.ts, ${starts}::text[]::timestamptz[]) place, e.db_id, e.ts,
         ${payloadEpoch(db)} epoch
       from events e ${withTemplate(db)}
       where e.batch_key = ${job.batch_key} and e.job_key = ${job.key} and e.type in (${typeCodes(db, 'job_epoch')}) and e.ts >= ${since}::timestamptz
-        and e.ts < ${starts.at(-1) as string}::timestamptz),
+        and e.ts < ${lastOf(starts)}::timestamptz),
     standing as materialized (select epoch, db_id, ts, stamps from epochs where job_key = ${job.key}),
     known as (
       select place, epoch from told where epoch is not null
       union
-      select width_bucket(ts, ${starts as string[]}::text[]::timestamptz[]), epoch from standing
+      select width_bucket(ts, ${starts}::text[]::timestamptz[]), epoch from standing
       union
-      select width_bucket(left(s.stamp ->> 1, 27)::timestamptz, ${starts as string[]}::text[]::timestamptz[]), epoch
+      select width_bucket(left(s.stamp ->> 1, 27)::timestamptz, ${starts}::text[]::timestamptz[]), epoch
       from standing, jsonb_array_elements(stamps) as s (stamp)
       where exists (select from told where epoch is null)),
     latest as (select place, epoch::bigint epoch, max(place) over (partition by epoch) > place superseded from known),
@@ -162,7 +163,7 @@ async function allOf(
   const starts = attempts.map(({ start }) => start.at)
   // Events before the first start belong to the first attempt, unless that is not among those told of.
   const whole = last.n === attempts.length
-  const first = starts[0] as string
+  const first = itemAt(starts, 0)
   const epochs = await epochsOf(
     db,
     job,

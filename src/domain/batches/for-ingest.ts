@@ -1,3 +1,4 @@
+import { entryOf } from '../../checked.ts'
 import { canonicalInstant } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
@@ -154,7 +155,7 @@ export async function createBatches(tx: Tx, wanted: NewBatch[]): Promise<LoadedB
       version: '',
       ownVersion: '',
       state: {
-        key: keys.get(b.id) as number,
+        key: entryOf(keys, b.id),
         id: b.id,
         projectKey: b.projectKey,
         stopRequested: false,

@@ -1,3 +1,4 @@
+import { itemAt } from '../../checked.ts'
 import { type Incoming, madeAt, type Receipt } from '../events/index.ts'
 
 /**
@@ -46,7 +47,7 @@ export const provesLife = (incoming: Incoming, at: string): boolean => incoming.
 export function clockSkewS(skews: readonly number[]): number | null {
   if (skews.length === 0) return null
   const sorted = skews.toSorted((a, b) => a - b)
-  return Math.round((sorted[(sorted.length - 1) >> 1] as number) * 1000) / 1000
+  return Math.round(itemAt(sorted, (sorted.length - 1) >> 1) * 1000) / 1000
 }
 
 /**

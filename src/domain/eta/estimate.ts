@@ -1,3 +1,4 @@
+import { itemAt } from '../../checked.ts'
 import { randomFrom } from '../random.ts'
 
 /**
@@ -127,7 +128,7 @@ export function estimate(facts: BatchFacts): Estimates {
       while (free.length < slots) free.push(0)
       const heap = makeHeap(free)
       for (let n = 0; n < pending; n++) {
-        const end = (heap[0] as number) + pause + whole.draw(random) * shared
+        const end = (heap[0] ?? Number.NaN) + pause + whole.draw(random) * shared
         if (end > last) last = end
         replaceLeast(heap, end)
       }
@@ -227,7 +228,7 @@ function paceOf({ first, middle, recent }: RunningJob): Pace | null {
     Math.max(1, b.at - a.at) / Math.max(1, b.epoch - a.epoch)
   const deltas: number[] = []
   for (let i = 1; i < recent.length; i++) {
-    const [a, b] = [recent[i - 1] as EpochTime, recent[i] as EpochTime]
+    const [a, b] = [itemAt(recent, i - 1), itemAt(recent, i)]
     deltas.push(Math.max(0, b.at - a.at) / Math.max(1, b.epoch - a.epoch))
   }
   const n = deltas.length
@@ -298,14 +299,14 @@ function weighDurations(ended: EndedJob[]): Weighted {
 
 function weighted(values: number[], weights: number[]): Weighted {
   const sum = weights.reduce((a, b) => a + b, 0)
-  const mean = values.reduce((total, v, i) => total + v * (weights[i] as number), 0) / Math.max(sum, 1e-9)
+  const mean = values.reduce((total, v, i) => total + v * (weights[i] ?? Number.NaN), 0) / Math.max(sum, 1e-9)
   return { values, weights, mean }
 }
 
 const only = ({ values, weights }: Weighted, keep: (value: number) => boolean): Weighted =>
   weighted(
     values.filter(keep),
-    weights.filter((_, i) => keep(values[i] as number)),
+    weights.filter((_, i) => keep(values[i] ?? Number.NaN)),
   )
 
 /** A job that has not started: as long as those that ended, and as those that run seem to become. */
@@ -318,8 +319,8 @@ function wholeJob(
 ): { draw: (random: () => number) => number; sigma: number } | null {
   const known = ended.map((job, i) => ({
     startedAt: job.startedAt,
-    value: durations.values[i] as number,
-    weight: durations.weights[i] as number,
+    value: durations.values[i] ?? Number.NaN,
+    weight: durations.weights[i] ?? Number.NaN,
   }))
   for (const { job, rest } of running) {
     if (rest === null || rest.basis === 'jobs') continue
@@ -335,7 +336,7 @@ function wholeJob(
   const weights = known.map((k) => k.weight)
   const all = weighted(values, weights)
   const sum = weights.reduce((a, b) => a + b, 0)
-  const variance = values.reduce((t, v, i) => t + (weights[i] as number) * (v - all.mean) ** 2, 0) / sum
+  const variance = values.reduce((t, v, i) => t + (weights[i] ?? Number.NaN) * (v - all.mean) ** 2, 0) / sum
   const n = values.length
   // Few durations say little of how much they differ, so one of a quarter is mixed in.
   const relative = Math.sqrt(((variance / Math.max(1, all.mean) ** 2) * (n - 1) + 0.25 ** 2) / n)
@@ -400,7 +401,7 @@ function basisOf(rests: Rest[], whole: unknown, durations: Weighted): { nSamples
 
 function summarise(values: number[], { nSamples, basis }: { nSamples: number; basis: EtaBasis }): Eta {
   const sorted = values.toSorted((a, b) => a - b)
-  const at = (p: number): number => sorted[Math.round(p * (sorted.length - 1))] as number
+  const at = (p: number): number => sorted[Math.round(p * (sorted.length - 1))] ?? Number.NaN
   return { etaMs: at(0.5), lowMs: at(0.1), highMs: at(0.9), nSamples, basis }
 }
 
@@ -410,10 +411,10 @@ const spread = (random: () => number): number => Math.exp(0.1 * gaussian(random)
 function pick({ values, weights }: Weighted, random: () => number): number {
   let left = random() * weights.reduce((a, b) => a + b, 0)
   for (let i = 0; i < values.length; i++) {
-    left -= weights[i] as number
-    if (left <= 0) return values[i] as number
+    left -= weights[i] ?? Number.NaN
+    if (left <= 0) return values[i] ?? Number.NaN
   }
-  return values.at(-1) as number
+  return values.at(-1) ?? Number.NaN
 }
 
 const average = (values: number[]): number => values.reduce((a, b) => a + b, 0) / Math.max(1, values.length)
@@ -423,7 +424,7 @@ function deviation(values: number[]): number {
 }
 function median(values: number[]): number | null {
   const sorted = values.toSorted((a, b) => a - b)
-  return sorted.length === 0 ? null : (sorted[sorted.length >> 1] as number)
+  return sorted.length === 0 ? null : (sorted[sorted.length >> 1] ?? Number.NaN)
 }
 function chunksOf(values: number[], size: number): number[][] {
   const chunks: number[][] = []
@@ -443,9 +444,9 @@ function replaceLeast(heap: number[], value: number): void {
   for (;;) {
     let child = 2 * i + 1
     if (child >= heap.length) break
-    if (child + 1 < heap.length && (heap[child + 1] as number) < (heap[child] as number)) child++
-    if ((heap[child] as number) >= value) break
-    heap[i] = heap[child] as number
+    if (child + 1 < heap.length && (heap[child + 1] ?? Number.NaN) < (heap[child] ?? Number.NaN)) child++
+    if ((heap[child] ?? Number.NaN) >= value) break
+    heap[i] = heap[child] ?? Number.NaN
     i = child
   }
   heap[i] = value

@@ -1,3 +1,4 @@
+import { entryOf } from '../../checked.ts'
 import { canonicalInstant } from '../../db/instant.ts'
 import type { Db, Fragment } from '../../db/sql.ts'
 import type { Event, EventType } from './schema.ts'
@@ -71,7 +72,7 @@ export const EVENT_TYPES = [
 ] as const satisfies readonly EventType[]
 
 const CODES = new Map<EventType, number>(EVENT_TYPES.map((type, code) => [type, code]))
-export const eventTypeCode = (type: EventType): number => CODES.get(type) as number
+export const eventTypeCode = (type: EventType): number => entryOf(CODES, type)
 
 /** The codes of these types for `e.type in (…)`, written into the statement: partial indexes name them as well. */
 export const typeCodes = (db: Db, ...types: EventType[]): Fragment =>

@@ -1,3 +1,4 @@
+import { itemAt } from '../../checked.ts'
 import { numberOf } from '../numbers.ts'
 
 export const MAX_NAME = 128
@@ -32,8 +33,8 @@ export function seriesOf(data: Record<string, unknown>): { series: SeriesValues;
 export function seriesThat({ names, values }: SeriesValues, keeps: (name: string) => boolean): SeriesValues {
   const kept = names.flatMap((name, i) => (keeps(name) ? [i] : []))
   return {
-    names: shared(kept.map((i) => names[i] as string)),
-    values: kept.map((i) => values[i] as number),
+    names: shared(kept.map((i) => itemAt(names, i))),
+    values: kept.map((i) => values[i] ?? Number.NaN),
   }
 }
 
@@ -68,7 +69,7 @@ function collect(fields: Record<string, unknown>, prefix: string, into: Found): 
 }
 
 function lastOfEachName({ names, values }: Found): Pick<Found, 'names' | 'values'> {
-  const byName = new Map(names.map((name, i) => [name, values[i] as number]))
+  const byName = new Map(names.map((name, i) => [name, values[i] ?? Number.NaN]))
   return byName.size === names.length
     ? { names, values }
     : { names: [...byName.keys()], values: [...byName.values()] }

@@ -38,7 +38,7 @@ export function createByteWriter(): ByteWriter {
     wholeNumbers(numbers) {
       for (let i = 0; i < numbers.length; i++) {
         if (i > 0) buffer[at++] = COMMA
-        at = writeWhole(buffer, at, numbers[i] as number)
+        at = writeWhole(buffer, at, numbers[i] ?? Number.NaN)
       }
     },
     numbers(numbers) {

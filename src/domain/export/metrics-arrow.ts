@@ -83,7 +83,7 @@ export async function* metricsArrow(
       rows.keys.fill(name, from, from + count)
       rows.steps.set(steps.subarray(at, at + count), from)
       rows.values.set(values.subarray(at, at + count), from)
-      for (let i = 0; i < count; i++) rows.times[from + i] = BigInt(times[at + i] as number)
+      for (let i = 0; i < count; i++) rows.times[from + i] = BigInt(times[at + i] ?? Number.NaN)
       rows.length += count
       at += count
       if (rows.length === ROWS) yield flush()

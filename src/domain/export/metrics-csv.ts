@@ -26,7 +26,7 @@ export async function* metricsCsv(series: AsyncIterable<TimedSeries>): AsyncGene
       let text = ''
       for (const [i, value] of written.entries()) {
         const at = from + i
-        text += `${prefix}${steps[at]},${value},${texts[at] ?? timeText(times[at] as number)}\r\n`
+        text += `${prefix}${steps[at]},${value},${texts[at] ?? timeText(times[at] ?? Number.NaN)}\r\n`
       }
       writer.text(text)
       if (writer.full) yield writer.take()

@@ -44,8 +44,8 @@ export async function updateEpisodes(
     as f (kind text, subject bigint, batch bigint, since timestamptz, reason text)`
   const within =
     'batches' in scope
-      ? tx`v.batch_key = any (${scope.batches as number[]}::bigint[])`
-      : tx`v.kind = 'agent_offline' and v.subject_key = any (${scope.agents as number[]}::bigint[])`
+      ? tx`v.batch_key = any (${scope.batches}::bigint[])`
+      : tx`v.kind = 'agent_offline' and v.subject_key = any (${scope.agents}::bigint[])`
   const cleared = await tx<
     { kind: EpisodeKind; subject: number; batch: number | null }[]
   >`/* verdicts.clear */

@@ -36,7 +36,7 @@ export async function watchAgents(
 ): Promise<{ result: WatchResult; changes: Change[] }> {
   const agents = await tx<AgentRow[]>`/* watch.lock_agents */
     select key, id, user_id, hostname, last_seen_at, revoked_at from agents
-    where key = any (${keys as number[]}::bigint[]) order by key for update`
+    where key = any (${keys}::bigint[]) order by key for update`
   const away = agents.filter((agent) =>
     isAway({ lastSeenAt: agent.last_seen_at, revokedAt: agent.revoked_at }, clock),
   )

@@ -120,11 +120,11 @@ export async function watchBatches(
     select b.key, b.id, b.project_key, p.slug, b.host, b.status, b.deleted_at is not null deleted, s.last_seen_at,
       s.last_live_at, s.last_received_at, s.gpu_first_at, s.gpu_last_at, s.gpu_busy_at, s.gpu_low_samples
     from batches b join batch_progress s on s.batch_key = b.key join projects p on p.key = b.project_key
-    where b.key = any (${keys as number[]}::bigint[]) order by b.key for no key update of s, b`
+    where b.key = any (${keys}::bigint[]) order by b.key for no key update of s, b`
   const jobs = await tx<JobRow[]>`/* watch.jobs */
     select j.key, j.batch_key, j.id, j.status, j.started_at, g.gpu_first_at, g.gpu_last_at, g.gpu_busy_at, g.gpu_low_samples
     from jobs j join job_progress g on g.job_key = j.key
-    where j.batch_key = any (${keys as number[]}::bigint[]) and j.status = 'running'`
+    where j.batch_key = any (${keys}::bigint[]) and j.status = 'running'`
   const liveness = await livenessOf(tx, keys, clock)
   const evaluated = batches
     .filter((batch) => !batch.deleted)

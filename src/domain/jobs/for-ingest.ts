@@ -1,3 +1,4 @@
+import { entryOf } from '../../checked.ts'
 import { canonicalInstant } from '../../db/instant.ts'
 import type { Fragment, Tx } from '../../db/sql.ts'
 import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
@@ -103,7 +104,7 @@ export async function createJobs(tx: Tx, jobs: JobState[]): Promise<void> {
       select key, batch_key, started_at, started_at from made)
     select key, batch_key, id from made`
   const keys = new Map(rows.map((row) => [`${row.batch_key} ${row.id}`, row.key]))
-  for (const job of jobs) job.key = keys.get(`${job.batchKey} ${job.id}`) as number
+  for (const job of jobs) job.key = entryOf(keys, `${job.batchKey} ${job.id}`)
 }
 
 const STARTED = sentBy(jobFields, 'job_start')

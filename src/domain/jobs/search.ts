@@ -1,4 +1,5 @@
 import type { Fragment } from 'postgres'
+import { entryOf } from '../../checked.ts'
 import { type Db, withCustomPlan } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
 import { type BatchAccess, visibleBatches, visibleProjectKeys } from '../access.ts'
@@ -149,7 +150,7 @@ export async function findJobs(
       return batch === undefined ? [] : [{ batchKey: batch.key, id }]
     }),
   )
-  return rows.map((job) => ({ job, batch: byId.get(job.batch_id) as BatchAccess }))
+  return rows.map((job) => ({ job, batch: entryOf(byId, job.batch_id) }))
 }
 
 /** The jobs of these names that there are, in no order. Whether the caller may see them was asked before. */

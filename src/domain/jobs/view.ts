@@ -1,3 +1,4 @@
+import { itemAt } from '../../checked.ts'
 import { elapsedS } from '../batches/index.ts'
 import { writeNumber } from '../events/index.ts'
 import { type Derived, viewsOf } from '../field.ts'
@@ -64,7 +65,7 @@ function latestOf(row: JobRow): JobView['latest'] {
   const latest: JobView['latest'] = { epoch: row.max_epoch }
   const [names, values] = row.last_values
   for (let n = 0; n < names.length; n++) {
-    const name = names[n] as string
+    const name = itemAt(names, n)
     const value = values[n] ?? null
     // `__proto__` is a series like any other. Not by an object without a prototype: V8 makes each of them a hash table.
     if (name === '__proto__') Object.defineProperty(latest, name, { value, enumerable: true })

@@ -1,3 +1,4 @@
+import { itemAt } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import { fragment } from '../../db/sql-fragment.ts'
 import { type ProjectFacts, userMay, type Visibility } from '../access.ts'
@@ -96,7 +97,7 @@ async function memberships(db: Db, pairs: (string | number)[][]): Promise<Map<st
     { user_id: string; project_key: number; role: 'member' | 'viewer' }[]
   >`/* live.members */
     select m.user_id, m.project_key, m.role
-    from unnest(${wanted.map((pair) => pair[0] as string)}::uuid[], ${wanted.map((pair) => Number(pair[1]))}::int[])
+    from unnest(${wanted.map((pair) => itemAt(pair, 0))}::uuid[], ${wanted.map((pair) => Number(pair[1]))}::int[])
       as w (user_id, project_key)
     join project_members m on m.user_id = w.user_id and m.project_key = w.project_key`
   return new Map(rows.map((row) => [`${row.user_id} ${row.project_key}`, row.role]))

@@ -1,3 +1,4 @@
+import { itemAt } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import type { LoggedChange } from '../../stream/log.ts'
 import type { ChangePayloads, Payload, PayloadLoaders } from '../../stream/payloads.ts'
@@ -55,7 +56,7 @@ async function findBatches(db: Db, clock: Clock, keys: number[]): Promise<Map<nu
   const views = await viewsOfBatches(db, ANONYMOUS, rows, clock)
   return new Map(
     rows.map((row, i) => {
-      const view = views[i] as BatchView
+      const view = itemAt(views, i)
       return [row.key, { row, view, json: JSON.stringify(withoutCan(view)) }]
     }),
   )
@@ -75,7 +76,7 @@ async function findJobs(
   const views = await viewsOfJobs(db, rows, clock)
   return new Map(
     rows.map((row, i) => {
-      const view = views[i] as JobView
+      const view = itemAt(views, i)
       return [row.key, { view, json: JSON.stringify(view) }]
     }),
   )

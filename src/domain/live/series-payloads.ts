@@ -1,3 +1,4 @@
+import { itemAt } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import type { LoggedChange } from '../../stream/log.ts'
 import type { ChangePayloads } from '../../stream/payloads.ts'
@@ -94,7 +95,7 @@ export async function loadEpochs(
     // Without a prototype, so that `__proto__` is a series like any other.
     const values: PayloadPoint['values'] = Object.create(null)
     for (const [i, value] of row.vals.entries()) {
-      if (value !== null) values[row.series[i] as string] = writeNumber(value)
+      if (value !== null) values[itemAt(row.series, i)] = writeNumber(value)
     }
     const { job_id, job_key, epoch, timestamp } = row
     return { job_id, job_key: String(job_key), epoch, timestamp, values }

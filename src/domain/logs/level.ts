@@ -10,7 +10,7 @@ const RANKS: Record<string, number> = {
 
 /** Severity of a level; words that are not known rank as info (contract §1). Compared lower-case. */
 export const levelRank = (level: string): number =>
-  Object.hasOwn(RANKS, level) ? (RANKS[level] as number) : 20
+  Object.hasOwn(RANKS, level) ? (RANKS[level] ?? Number.NaN) : 20
 
 /** Whether the word has a severity of its own. */
 export const isKnownLevel = (level: string): boolean => Object.hasOwn(RANKS, level)

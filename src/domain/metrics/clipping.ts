@@ -32,11 +32,11 @@ export function createPercentiles(): Percentiles {
     add(values) {
       const words = new Uint32Array(values.buffer, values.byteOffset, values.length * 2)
       for (let i = 0; i < values.length; i++) {
-        const value = values[i] as number
+        const value = values[i] ?? Number.NaN
         if (value - value !== 0) continue
         // Zero has two signs, which are one height.
-        const bin = value === 0 ? 0 : (words[2 * i + HIGH_WORD] as number) >>> SHIFT
-        counts[bin] = (counts[bin] as number) + 1
+        const bin = value === 0 ? 0 : (words[2 * i + HIGH_WORD] ?? Number.NaN) >>> SHIFT
+        counts[bin] = (counts[bin] ?? Number.NaN) + 1
         finite++
         if (value < least) least = value
         if (value > greatest) greatest = value
@@ -68,7 +68,7 @@ function skip(
   let hidden = 0
   for (let n = 0; ; n++) {
     const bin = at(n)
-    const here = counts[bin] as number
+    const here = counts[bin] ?? Number.NaN
     if (hidden + here > allowed) return { bin, hidden }
     hidden += here
   }

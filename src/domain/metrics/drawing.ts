@@ -105,7 +105,7 @@ export function drawSeries(
 
 function inSeconds(ms: Float64Array): Float64Array {
   const seconds = new Float64Array(ms.length)
-  for (let i = 0; i < ms.length; i++) seconds[i] = (ms[i] as number) / 1000
+  for (let i = 0; i < ms.length; i++) seconds[i] = (ms[i] ?? Number.NaN) / 1000
   return seconds
 }
 
@@ -115,7 +115,10 @@ const milli = (place: number, scale: number): number => Math.round(place * scale
 /** The order of increasing times, of equal ones as they come; undefined when they are in order. */
 function orderOf(times: Float64Array): Uint32Array | undefined {
   let sorted = true
-  for (let i = 1; i < times.length && sorted; i++) sorted = (times[i] as number) >= (times[i - 1] as number)
+  for (let i = 1; i < times.length && sorted; i++)
+    sorted = (times[i] ?? Number.NaN) >= (times[i - 1] ?? Number.NaN)
   if (sorted) return undefined
-  return Uint32Array.from(times.keys()).sort((a, b) => (times[a] as number) - (times[b] as number) || a - b)
+  return Uint32Array.from(times.keys()).sort(
+    (a, b) => (times[a] ?? Number.NaN) - (times[b] ?? Number.NaN) || a - b,
+  )
 }

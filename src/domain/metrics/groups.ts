@@ -99,8 +99,8 @@ async function axisOf(
     for await (const series of readJobSeries(db, scope, { ...options, timesAlone: true })) {
       const drawn = drawSeries(series, { ...query, points: undefined, smooth: undefined })
       if (drawn?.times === undefined) continue
-      first = Math.min(first, drawn.times[0] as number)
-      last = Math.max(last, drawn.times.at(-1) as number)
+      first = Math.min(first, drawn.times[0] ?? Number.NaN)
+      last = Math.max(last, drawn.times.at(-1) ?? Number.NaN)
     }
   } else {
     const bounds = await epochBounds(db, scope, query)
@@ -160,20 +160,20 @@ function gather(into: Gathered, drawn: DrawnSeries, { bucketOf }: GroupGrid): vo
   into.totalPoints += drawn.totalPoints
   into.nonFinite += drawn.nonFinite
   for (let i = 0; i < values.length; i++) {
-    const x = axis[i] as number
+    const x = axis[i] ?? Number.NaN
     const bucket = bucketOf(x)
-    if (x < (starts[bucket] as number)) starts[bucket] = x
-    if (x > (ends[bucket] as number)) ends[bucket] = x
-    const value = values[i] as number
+    if (x < (starts[bucket] ?? Number.NaN)) starts[bucket] = x
+    if (x > (ends[bucket] ?? Number.NaN)) ends[bucket] = x
+    const value = values[i] ?? Number.NaN
     if (value - value !== 0) continue
-    const count = (n[bucket] as number) + 1
+    const count = (n[bucket] ?? Number.NaN) + 1
     n[bucket] = count
-    const off = value - (mean[bucket] as number)
-    const middle = (mean[bucket] as number) + off / count
+    const off = value - (mean[bucket] ?? Number.NaN)
+    const middle = (mean[bucket] ?? Number.NaN) + off / count
     mean[bucket] = middle
-    squares[bucket] = (squares[bucket] as number) + off * (value - middle)
-    if (value < (min[bucket] as number)) min[bucket] = value
-    if (value > (max[bucket] as number)) max[bucket] = value
+    squares[bucket] = (squares[bucket] ?? Number.NaN) + off * (value - middle)
+    if (value < (min[bucket] ?? Number.NaN)) min[bucket] = value
+    if (value > (max[bucket] ?? Number.NaN)) max[bucket] = value
   }
 }
 
@@ -181,13 +181,15 @@ function gather(into: Gathered, drawn: DrawnSeries, { bucketOf }: GroupGrid): vo
 function closed({ squares, ...all }: Gathered): Group {
   const kept = Uint32Array.from(all.starts.keys()).filter((i) => all.ends[i] !== Number.NEGATIVE_INFINITY)
   const pick = (column: Float64Array, empty?: number): Float64Array =>
-    Float64Array.from(kept, (i) => (all.n[i] === 0 && empty !== undefined ? empty : (column[i] as number)))
+    Float64Array.from(kept, (i) =>
+      all.n[i] === 0 && empty !== undefined ? empty : (column[i] ?? Number.NaN),
+    )
   return {
     ...all,
     starts: pick(all.starts),
     ends: pick(all.ends),
     mean: pick(all.mean, Number.NaN),
-    std: Float64Array.from(kept, (i) => Math.sqrt((squares[i] as number) / (all.n[i] as number))),
+    std: Float64Array.from(kept, (i) => Math.sqrt((squares[i] ?? Number.NaN) / (all.n[i] ?? Number.NaN))),
     min: pick(all.min, Number.NaN),
     max: pick(all.max, Number.NaN),
     n: pick(all.n),

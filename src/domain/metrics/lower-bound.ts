@@ -4,7 +4,7 @@ export function lowerBound(axis: Int32Array | Float64Array, x: number): number {
   let high = axis.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if ((axis[middle] as number) < x) low = middle + 1
+    if ((axis[middle] ?? Number.NaN) < x) low = middle + 1
     else high = middle
   }
   return low

@@ -73,8 +73,8 @@ export function sample<S extends Steps>(
   const perBucket = (nonFinite === 0 && !yLog ? 4 : 7) + (beside === undefined ? 0 : 2)
   const grid: Grid = {
     buckets: Math.max(1, Math.floor(points / perBucket)),
-    from: sampling.from ?? (steps[0] as number),
-    to: sampling.to ?? (steps[totalPoints - 1] as number),
+    from: sampling.from ?? steps[0] ?? Number.NaN,
+    to: sampling.to ?? steps[totalPoints - 1] ?? Number.NaN,
     xLog,
     yLog,
   }
@@ -94,7 +94,7 @@ export function sample<S extends Steps>(
 /** The values at these positions. A loop: `TypedArray.from` with a function is ten times slower. */
 export function pick<A extends Int32Array | Float64Array>(column: A, positions: Uint32Array): A {
   const picked = new (column.constructor as new (length: number) => A)(positions.length)
-  for (let i = 0; i < positions.length; i++) picked[i] = column[positions[i] as number] as number
+  for (let i = 0; i < positions.length; i++) picked[i] = column[positions[i] ?? Number.NaN] ?? Number.NaN
   return picked
 }
 
@@ -118,10 +118,10 @@ export function m4(
   while (i < n) {
     let end: number
     if (xLog) {
-      bucket = Math.max(bucket + 1, Math.floor(Math.log((steps[i] as number) / from) / widths))
+      bucket = Math.max(bucket + 1, Math.floor(Math.log((steps[i] ?? Number.NaN) / from) / widths))
       end = bucket >= buckets - 1 ? Number.POSITIVE_INFINITY : from * Math.exp((bucket + 1) * widths)
     } else {
-      bucket = Math.floor((((steps[i] as number) - from) * buckets) / span)
+      bucket = Math.floor((((steps[i] ?? Number.NaN) - from) * buckets) / span)
       end = from + Math.ceil(((bucket + 1) * span) / buckets)
     }
     const first = i
@@ -133,7 +133,7 @@ export function m4(
     let up = -1
     let down = -1
     do {
-      const value = values[i] as number
+      const value = values[i] ?? Number.NaN
       if (value - value === 0 && value > floor) {
         if (value < min || least < 0) {
           min = value
@@ -149,7 +149,7 @@ export function m4(
         if (down < 0) down = i
       } else if (nan < 0) nan = i
       i++
-    } while (i < n && (steps[i] as number) < end)
+    } while (i < n && (steps[i] ?? Number.NaN) < end)
     const begun = count
     if (extremesOnly) {
       if (least >= 0) kept[count++] = Math.min(least, greatest)
@@ -190,7 +190,7 @@ function union(a: Uint32Array, b: Uint32Array): Uint32Array {
 export function countNonFinite(values: Float64Array): number {
   // A product with 0 is NaN for what is not finite: one pass without branches settles nearly every series.
   let probe = 0
-  for (let i = 0; i < values.length; i++) probe += (values[i] as number) * 0
+  for (let i = 0; i < values.length; i++) probe += (values[i] ?? Number.NaN) * 0
   if (probe === 0) return 0
   let count = 0
   for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) count++

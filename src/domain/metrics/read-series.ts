@@ -202,7 +202,7 @@ async function* readSlices(
         const cost = (): number => job.epochs * (timed && wanted.at(-1)?.job !== job ? 2 : 1)
         if (wanted.length > 0 && points + cost() > most.points) yield await read()
         points += cost()
-        wanted.push({ job, name, no: query.timesAlone ? TIMES : (job.numbers[i] as number) })
+        wanted.push({ job, name, no: query.timesAlone ? TIMES : (job.numbers[i] ?? Number.NaN) })
       }
     }
   }
@@ -261,7 +261,7 @@ export function timesAt(steps: Int32Array, times: Column): Float64Array {
   let at = 0
   for (let i = 0; i < steps.length; i++) {
     while (times.steps[at] !== steps[i]) at++
-    result[i] = times.values[at] as number
+    result[i] = times.values[at] ?? Number.NaN
   }
   return result
 }

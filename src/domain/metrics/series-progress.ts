@@ -129,8 +129,8 @@ export function foldEpoch(
     const vals: (number | undefined)[] = []
     const numbers = seriesNumbers(progress, names)
     for (let i = 0; i < names.length; i++) {
-      const n = numbers[i] as number
-      const value = values[i] as number
+      const n = numbers[i] ?? Number.NaN
+      const value = values[i] ?? Number.NaN
       vals[n] = value
       note(progress, n, event.epoch, value)
     }
@@ -152,7 +152,7 @@ export function foldEpoch(
   }
   for (const [i, name] of names.entries()) {
     const n = seriesNumber(progress, name)
-    const value = values[i] as number
+    const value = values[i] ?? Number.NaN
     const known = row.stamps.get(name)
     if (known !== undefined && event.stamp <= known) continue
     // The replaced value may have been the least or greatest, so both are recomputed after the write.
@@ -172,14 +172,14 @@ export function foldEpoch(
 }
 
 function note(progress: SeriesProgress, n: number, epoch: number, value: number): void {
-  if (epoch >= (progress.lastEpoch[n] as number)) {
+  if (epoch >= (progress.lastEpoch[n] ?? Number.NaN)) {
     progress.lastEpoch[n] = epoch
     progress.lastValue[n] = value
   }
   if (!Number.isFinite(value)) return
   const { min, max } = progress
-  const isLeast = !(value >= (min[n] as number))
-  const isGreatest = !(value <= (max[n] as number))
+  const isLeast = !(value >= (min[n] ?? Number.NaN))
+  const isGreatest = !(value <= (max[n] ?? Number.NaN))
   if (isLeast) min[n] = value
   if (isGreatest) max[n] = value
   if (isLeast || isGreatest) progress.changed.bounds = true

@@ -23,7 +23,7 @@ export function smoothed(values: Float64Array, weight: number): Smoothed {
   let mean = 0
   let mass = 0
   for (let i = 0; i < values.length; i++) {
-    const value = values[i] as number
+    const value = values[i] ?? Number.NaN
     if (value - value !== 0) {
       out[i] = Number.NaN
       continue

@@ -1,3 +1,4 @@
+import { entryOf, itemAt } from '../../checked.ts'
 import type { Tx } from '../../db/sql.ts'
 import { type Condition, type EnabledRule, meets } from './rule.ts'
 
@@ -51,7 +52,7 @@ export async function findCrossings<S extends SetValue>(tx: Tx, sets: readonly S
     }
     const around: Neighbours = isNewest(set)
       ? { previous: set.before.last, next: undefined }
-      : closest(set, known, stored.get(set) as Neighbours)
+      : closest(set, known, entryOf(stored, set))
     if (begins(set, around)) {
       const here = { epoch: set.epoch, value: set.after }
       crossings.push([set, meets(set.rule.condition as Condition, set.after) ? here : (around.next ?? here)])
@@ -113,7 +114,7 @@ async function loadNeighbours(tx: Tx, sets: SetValue[]): Promise<Map<SetValue, N
     epoch === null || value === null ? undefined : { epoch, value }
   return new Map(
     sets.map((set, i) => {
-      const row = rows[i] as (typeof rows)[number]
+      const row = itemAt(rows, i)
       return [
         set,
         { previous: point(row.previous_epoch, row.previous), next: point(row.next_epoch, row.next) },

@@ -1,3 +1,4 @@
+import { itemAt } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import type { Condition, Detail, Trigger } from './rule.ts'
 
@@ -150,6 +151,6 @@ function lossesOf(row: { series: string[]; last_epoch: number[]; last_value: num
   const names = known.length > 0 ? known : row.series.filter((name) => /loss$/i.test(name)).slice(0, 2)
   return names.map((name) => {
     const n = row.series.indexOf(name)
-    return { name, epoch: row.last_epoch[n] as number, value: row.last_value[n] as number }
+    return { name, epoch: itemAt(row.last_epoch, n), value: itemAt(row.last_value, n) }
   })
 }

@@ -1,3 +1,4 @@
+import { entryOf } from '../../checked.ts'
 import { instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import type { EnabledRule, Happening } from './rule.ts'
@@ -94,7 +95,7 @@ async function recordFirings(tx: Tx, matches: Match[], now: Date): Promise<Fired
   return fired
     .filter((row) => row.outcome === 'mail')
     .toSorted((a, b) => a.id - b.id)
-    .map((row) => ({ id: row.id, rule: rules.get(row.rule_id) as LockedRule }))
+    .map((row) => ({ id: row.id, rule: entryOf(rules, row.rule_id) }))
 }
 
 /** Lets through what no cooldown holds back, and hands it to the worker. */

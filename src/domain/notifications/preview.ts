@@ -1,6 +1,7 @@
 import { instantOf } from '../../db/instant.ts'
 import { type Db, type Fragment, type Sql, transaction } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
+import { codeOf } from '../../thrown.ts'
 import { STOP_REASON } from '../batches/index.ts'
 import { eventTypeCode, typeCodes } from '../events/index.ts'
 import type { Condition, Trigger } from './rule.ts'
@@ -28,7 +29,7 @@ export async function previewRule(
       select t.at from (${timesOf(tx, projectKey, rule, since)}) t
       where t.at >= ${since}::timestamptz and t.at <= ${instantOf(now)}::timestamptz order by t.at`
   }).catch((error) => {
-    if ((error as { code?: string }).code !== '57014') throw error
+    if (codeOf(error) !== '57014') throw error
     throw new Problem('unavailable', { detail: 'There are too many events to count in time', cause: error })
   })
   return {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { itemAt } from '../../checked.ts'
 import { instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
@@ -37,7 +38,7 @@ export async function createRule(
     returning id`
   const id = row?.id as string
   await audit(tx, actor, 'rule.created', slug, { rule: id, trigger: fields.trigger }, now)
-  return (await listRules(tx, project.key, { limit: 1, after: undefined, id }))[0] as Rule
+  return itemAt(await listRules(tx, project.key, { limit: 1, after: undefined, id }), 0)
 }
 
 /**
@@ -74,7 +75,7 @@ export async function updateRule(
     { rule: id, fields: Object.keys(change), enabled: wanted.enabled },
     now,
   )
-  return (await listRules(tx, project.key, { limit: 1, after: undefined, id }))[0] as Rule
+  return itemAt(await listRules(tx, project.key, { limit: 1, after: undefined, id }), 0)
 }
 
 /** @throws Problem rule_not_found, forbidden */

@@ -117,7 +117,7 @@ export async function eventRange(
 ): Promise<{ first: number; last: number } | null> {
   // The sums keep the planner from looking for the least along all db_ids.
   const [row] = await db<{ first: number | null; last: number | null }[]>`/* retention.event_range */
-    select min(db_id + 0) as first, max(db_id + 0) as last from events where batch_key = any (${batchKeys as number[]}::bigint[])`
+    select min(db_id + 0) as first, max(db_id + 0) as last from events where batch_key = any (${batchKeys}::bigint[])`
   return row === undefined || row.first === null || row.last === null
     ? null
     : { first: row.first, last: row.last }
@@ -132,14 +132,14 @@ export async function purgePayloads(
 ): Promise<number> {
   const { count } = await tx`/* retention.purge_payloads */
     update events set payload = null, packed = null
-    where db_id >= ${from} and db_id < ${to} and batch_key = any (${batchKeys as number[]}::bigint[])
+    where db_id >= ${from} and db_id < ${to} and batch_key = any (${batchKeys}::bigint[])
       and (payload is not null or packed is not null)`
   return count
 }
 
 /** The last step: what the batches' own rows say goes; their ids stay. */
 export async function forgetBatches(tx: Tx, batchKeys: readonly number[], now: string): Promise<void> {
-  const keys = batchKeys as number[]
+  const keys = batchKeys
   await tx`/* retention.forget_shares */ delete from shares where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_templates */ delete from payload_templates where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_conflicts */ delete from start_conflicts where batch_key = any (${keys}::bigint[])`

@@ -19,14 +19,14 @@ export const lockBindings = (tx: Tx, tokenIds: readonly string[]): Promise<Token
     from tokens t
     join agent_commands c on c.id = t.command_id
     join batches b on b.key = c.batch_key
-    where t.id = any (${tokenIds as string[]}::uuid[])
+    where t.id = any (${tokenIds}::uuid[])
     order by t.id for update of t`
 
 /** The tokens of these commands' processes end with the commands. */
 export async function revokeTokensOf(tx: Tx, commandIds: readonly string[], now: Date): Promise<void> {
   await tx`/* tokens.end_of_commands */
     update tokens set revoked_at = ${now.toISOString()}
-    where command_id = any (${commandIds as string[]}::uuid[]) and revoked_at is null`
+    where command_id = any (${commandIds}::uuid[]) and revoked_at is null`
 }
 
 /** Binds tokens to the batches that they have begun to report. */

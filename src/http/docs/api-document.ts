@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import { itemAt } from '../../checked.ts'
 import { PROBLEMS, type ProblemCode } from '../../problem.ts'
 import { EVERYWHERE, refusalsOf } from '../server/refusals.ts'
 import type { ApiDocument, Operation, Schema } from './openapi-parts.ts'
@@ -80,7 +81,7 @@ function tidyBody({ requestBody }: Operation): void {
   const something = media?.schema.anyOf?.filter((one) => one.type !== 'null')
   if (requestBody === undefined || media === undefined || something?.length !== 1) return
   requestBody.required = false
-  media.schema = something[0] as Schema
+  media.schema = itemAt(something, 0)
 }
 
 function addRefusals(operation: Operation, codes: readonly ProblemCode[]): void {

@@ -2,20 +2,21 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { entryOf } from '../../checked.ts'
 import { Problem } from '../../problem.ts'
 
 /** Where `npm run build:docs` puts the site (scripts/docs.mjs): the same place seen from dist/ and from the sources. */
 const BUILT = join(import.meta.dirname, '../../../dist/docs')
 
-const TYPES: Record<string, string> = {
-  '.html': 'text/html; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.json': 'application/json; charset=utf-8',
-  '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-  '.woff2': 'font/woff2',
-}
+const TYPES = new Map([
+  ['.html', 'text/html; charset=utf-8'],
+  ['.css', 'text/css; charset=utf-8'],
+  ['.js', 'text/javascript; charset=utf-8'],
+  ['.json', 'application/json; charset=utf-8'],
+  ['.svg', 'image/svg+xml'],
+  ['.png', 'image/png'],
+  ['.woff2', 'font/woff2'],
+])
 /** A path below the site without dots that lead elsewhere, nor hidden files. */
 const NAME = /^(?!\.)[\w.-]+(\/(?!\.)[\w.-]+)*$/
 
@@ -29,7 +30,7 @@ export function documentationRoutes(app: FastifyInstance, folder: string = BUILT
   app.get('/docs', hidden, (_request, reply) => reply.redirect('docs/', 308))
   app.get<{ Params: { '*': string } }>('/docs/*', hidden, async (request, reply) => {
     const path = request.params['*'] === '' ? 'index.html' : request.params['*']
-    const file = extname(path) in TYPES ? path : `${path}.html`
+    const file = TYPES.has(extname(path)) ? path : `${path}.html`
     if (!NAME.test(file)) throw new Problem('not_found')
     const bytes = await readFile(join(folder, file)).catch(async (cause) => {
       throw new Problem('not_found', await whyMissing(folder, cause))
@@ -38,7 +39,7 @@ export function documentationRoutes(app: FastifyInstance, folder: string = BUILT
     // The same address shows the next version after an upgrade.
     reply.headers({ 'cache-control': 'no-cache', etag })
     if (request.headers['if-none-match']?.includes(etag)) return reply.code(304).send()
-    return reply.type(TYPES[extname(file)] as string).send(bytes)
+    return reply.type(entryOf(TYPES, extname(file))).send(bytes)
   })
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { entryOf } from '../../checked.ts'
 import { eventSchema } from '../../domain/events/index.ts'
 import {
   ACCEPT_POST,
@@ -15,6 +16,7 @@ import {
 } from '../../ingest/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
+import { errorOf } from '../../thrown.ts'
 import { isEpochs } from '../server/body.ts'
 import { countForUser } from '../server/load.ts'
 
@@ -70,13 +72,13 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
         }
         admit(request, known)
       } catch (error) {
-        done(error as Error)
+        done(errorOf(error))
         return
       }
       done()
     },
   }
-  const senderOf = (request: FastifyRequest): Sender => senders.get(request) as Sender
+  const senderOf = (request: FastifyRequest): Sender => entryOf(senders, request)
 
   app.post<{ Body: Buffer | undefined }>(
     '/api/events',

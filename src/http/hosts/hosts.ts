@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { itemAt } from '../../checked.ts'
 import { requireReader } from '../../domain/access.ts'
 import {
   batchesOnHost,
@@ -108,7 +109,7 @@ export function hostRoutes(app: FastifyInstance, services: Services): void {
             key: one.key,
             steps: [...shown.steps],
             timestamps: shown.positions
-              ? Array.from(shown.positions, (i) => one.timestamps[i] as string)
+              ? Array.from(shown.positions, (i) => itemAt(one.timestamps, i))
               : one.timestamps,
             values: Array.from(shown.values, writeNumber),
             total_points: shown.totalPoints,

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { itemAt } from '../../checked.ts'
 import { visibleBatch } from '../../domain/access.ts'
 import { LOG_STREAMS, readLogLines } from '../../domain/logs/index.ts'
 import { sample } from '../../domain/metrics/index.ts'
@@ -98,7 +99,7 @@ export function seriesRoutes(app: FastifyInstance, services: Services): void {
         for (const { jobId, key, steps, values, timestamps } of series) {
           const shown = sample(steps, values, query.points, query)
           const times = shown.positions
-            ? Array.from(shown.positions, (i) => timestamps[i] as string)
+            ? Array.from(shown.positions, (i) => itemAt(timestamps, i))
             : timestamps
           yield { jobId, key, ...shown, timestamps: times }
         }

@@ -3,6 +3,7 @@ import { gunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { EPOCHS_TYPE } from '../../ingest/index.ts'
 import { Problem } from '../../problem.ts'
+import { codeOf } from '../../thrown.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -83,7 +84,7 @@ async function decode(wire: Buffer, encoding: string, maxOutputLength: number): 
   try {
     return await unzip(wire, { maxOutputLength })
   } catch (error) {
-    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw new Problem('body_too_large')
+    if (codeOf(error) === 'ERR_BUFFER_TOO_LARGE') throw new Problem('body_too_large')
     throw new Problem('invalid_body', { detail: 'The body is not valid gzip' })
   }
 }
