@@ -10,7 +10,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, Page } from '@playwright/test'
 import { openSql } from '../src/db/sql.ts'
-import { openBrowser } from '../test/kit/browser.ts'
+import { launchBrowser } from '../test/kit/browser.ts'
 import { coreFiles, sizeOfFiles } from './kit/bundle.ts'
 import { openListeners } from './kit/listeners.ts'
 import { percentile } from './kit/load.ts'
@@ -49,7 +49,7 @@ export async function benchPage(): Promise<Figure[]> {
   const database = await startDatabase()
   const server = await startServer(database.url)
   const sql = openSql(database.url, { name: 'bench', max: 2 })
-  const browser = await openBrowser()
+  const browser = await launchBrowser()
   try {
     await seedManyBatches(sql, BATCHES)
     for (const { jobs, epochs } of CHARTS) await fillBatch(sql, `chart-${jobs}`, jobs, epochs)

@@ -16,7 +16,7 @@ import { fillNameKeys } from './domain/projects/index.ts'
 import { createContext } from './graphql/context.ts'
 import { createGraphql } from './graphql/handlers.ts'
 import { schemaPage } from './graphql/page.ts'
-import { buildSchema } from './graphql/schema.ts'
+import { servedSchemas } from './graphql/schema.ts'
 import { createSse, type Following, type SseTimes } from './graphql/sse.ts'
 import { isSubscription } from './graphql/sse-sources.ts'
 import { buildServer } from './http/server.ts'
@@ -178,7 +178,7 @@ export async function startApp(
     ring = live.ring
     const graph = openGraph(url, { max: 5, readTimeoutS: config.timeouts.read })
     closers.push(() => graph.close())
-    const schema = buildSchema()
+    const { schema, executable } = servedSchemas()
     const dashboardCache = createDashboardCache()
     const contextFor = (caller: Caller, following: Following) =>
       createContext({
@@ -219,7 +219,7 @@ export async function startApp(
     closers.push(() => drain(server))
     const graphql = createGraphql({
       schema,
-      executable: buildSchema(),
+      executable,
       contextFor: (caller) => contextFor(caller, live),
       log,
     })

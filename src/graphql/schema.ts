@@ -21,6 +21,13 @@ import './updates.ts'
 /** The schema of the service, from all the files of types. */
 export const buildSchema = (): GraphQLSchema => hideUndeclaredFields(builder.toSchema())
 
+/** The two schemas that servers use. They hold nothing of a server, so all servers of a process share them. */
+let served: { schema: GraphQLSchema; executable: GraphQLSchema } | undefined
+export const servedSchemas = (): NonNullable<typeof served> => {
+  served ??= { schema: buildSchema(), executable: buildSchema() }
+  return served
+}
+
 /** As schemas/graphql is checked in. */
 export const schemaText = (schema: GraphQLSchema): string =>
   `${printSchema(lexicographicSortSchema(schema))}\n`

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress } from 'node:zlib'
-import { type Browser, chromium } from '@playwright/test'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from '@playwright/test'
 
 /** What a browser without a desktop, perhaps run by root, must be told; and no word to the world outside. */
 const ARGUMENTS = [
@@ -32,8 +32,30 @@ const FONTS = `<?xml version="1.0"?>
 `
 const ROOT = join(import.meta.dirname, '../..')
 
-/** A real Chromium: the one installed, else the one that npm brought, so that tests download nothing. */
+let shared: Promise<Browser> | undefined
+
+/**
+ * A real Chromium. The files that one worker runs share it, since to start one takes longer than most tests; it ends with
+ * the worker. `close` closes what this file opened, each in a context of its own.
+ */
 export async function openBrowser(): Promise<Browser> {
+  shared ??= launchBrowser()
+  const browser = await shared
+  const contexts: BrowserContext[] = []
+  return Object.assign(Object.create(browser), {
+    newContext: async (options?: BrowserContextOptions) => {
+      const context = await browser.newContext(options)
+      contexts.push(context)
+      return context
+    },
+    close: async () => {
+      await Promise.all(contexts.map((context) => context.close()))
+    },
+  })
+}
+
+/** The one installed, else the one that npm brought, so that tests download nothing. */
+export async function launchBrowser(): Promise<Browser> {
   const installed = INSTALLED.find((path) => existsSync(path))
   const { executablePath, env } =
     installed === undefined ? await unpacked() : { executablePath: installed, env: {} }

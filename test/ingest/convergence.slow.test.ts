@@ -1,0 +1,3 @@
+import { testConvergence } from './convergence.ts'
+
+testConvergence({ runs: 400, seconds: 50 })
