@@ -22,6 +22,8 @@ const LEAVES = {
   problem: { layers: [], leaves: [] },
   'bounded-queue': { layers: [], leaves: ['problem'] },
   secrets: { layers: [], leaves: [] },
+  checked: { layers: [], leaves: [] },
+  thrown: { layers: [], leaves: [] },
   log: { layers: ['db'], leaves: ['config', 'secrets'] },
   // What app.ts passes to the transports: types (of graphql too, whose streams http serves), and what follows from them.
   services: { layers: ['graphql', 'ingest', 'domain', 'stream', 'db'], leaves: ['config', 'log'] },
@@ -54,7 +56,13 @@ const PACKAGES = {
 const layer = (name) => `^src/${name}/`
 const leaf = (name) => `^src/${name}\\.ts$`
 const place = (name) => (LAYERS[name] ? layer(name) : leaf(name))
-const allowed = (name, { layers, leaves }) => [place(name), ...layers.map(layer), ...leaves.map(leaf)]
+/** Every layer may use these: how values are checked, and what a caught one says. */
+const EVERYWHERE = ['checked', 'thrown']
+const allowed = (name, { layers, leaves }) => [
+  place(name),
+  ...layers.map(layer),
+  ...[...leaves, ...EVERYWHERE].map(leaf),
+]
 
 module.exports = {
   forbidden: [

@@ -2,7 +2,7 @@
  * What work costs beside much stored work: the same ingest and the same reads on a database with 10,000 batches,
  * 100,000 jobs, 50M epoch values and 20M log lines, and on one with a hundredth of the batches, in turn, in one run.
  * The aim: nothing grows past 1.3 times. CPU (server and PostgreSQL, from /proc) is the figure to trust on a
- * shared machine; p95 of the wall time stands beside it.
+ * shared machine; p95 of the wall time is beside it.
  *
  * GROWTH_HOME=folder keeps what was filled for the next run; without it less is filled, which the table says.
  * GROWTH_BATCHES sets how many batches.

@@ -1,9 +1,9 @@
 /**
  * The page in a real browser before the real server, against its aims in docs/performance.md: how soon a project of 10,000 batches and a batch
- * of 1,000 jobs can be worked with, how they scroll, how soon a chart of a million points stands, what happens while
+ * of 1,000 jobs can be worked with, how they scroll, how soon a chart of a million points is drawn, what happens while
  * rows arrive, how soon another user sees accepted events, and the size of each route. Every round is a browser
  * context of its own, so nothing is cached; medians of rounds are told. Browser and server share the machine's cores.
- * Beside frames stand those of a page that runs no scripts of ours: what this browser reaches on this machine.
+ * Beside them are the frames of a page that runs no scripts of ours: what this browser reaches on this machine.
  *
  * PAGE_SMALL=1 runs it with a tenth of the data and one round.
  */

@@ -28,7 +28,7 @@ const THEMES = ['light', 'dark'] as const
 interface Picture {
   name: string
   path: string
-  /** What must stand before it is taken, or be done. */
+  /** What must be shown or done before it is taken. */
   before?: (page: Page) => Promise<unknown>
   /** Without signing in. */
   visitor?: boolean

@@ -97,7 +97,7 @@ export const CONFIG_KEYS = {
   SVC_ENCRYPTION_KEY: key(
     z.string().min(32, 'must be at least 32 characters'),
     undefined,
-    'At least 32 random characters with which the secrets of authenticator apps are encrypted in the database. Without it they stand there as signing keys do. Keep it: without it those apps must be set up again.',
+    'At least 32 random characters with which the secrets of authenticator apps are encrypted in the database. Without it they are stored unencrypted, like signing keys. Keep it: without it those apps must be set up again.',
   ),
   SVC_PROJECT_AUTOCREATE: key(
     bool,

@@ -2,6 +2,7 @@ import { type LogFn, type Logger, pino } from 'pino'
 import type { Config } from './config.ts'
 import { databaseFault } from './db/sql.ts'
 import { passwordsIn, scrub } from './secrets.ts'
+import { codeOf, fieldOf, messageOf } from './thrown.ts'
 
 /** After so long without a fault the service checks whether the database works again. */
 const QUIET_MS = 2_000
@@ -46,9 +47,9 @@ export function createLog(
   /** The fault of a database that is away, in what is to be logged; other servers may be away as well. */
   function awayIn(what: unknown): unknown {
     if (typeof what !== 'object' || what === null) return undefined
-    const error = what instanceof Error ? what : (what as { err?: unknown }).err
+    const error = what instanceof Error ? what : fieldOf(what, 'err')
     for (let at = error; at instanceof Error; at = at.cause) {
-      const { port: itsPort, command } = at as Error & { port?: unknown; command?: unknown }
+      const [itsPort, command] = [fieldOf(at, 'port'), fieldOf(at, 'command')]
       const another = typeof command === 'string' || (typeof itsPort === 'number' && itsPort !== port)
       if (databaseFault(at) === 'away' && !another) return at
     }
@@ -73,7 +74,8 @@ export function createLog(
   )
 
   function note(fault: unknown): void {
-    const { code, message } = fault as { code?: string; message?: string }
+    const code = codeOf(fault)
+    const message = messageOf(fault)
     // This server ended its connections itself: a request whose client has gone may be at work when it stops.
     if (code === 'CONNECTION_ENDED') return
     counts.faults++

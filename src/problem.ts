@@ -1,3 +1,4 @@
+import { keysOf } from './checked.ts'
 /**
  * Where a refusal is met, if not at single routes, which http/server/refusals.ts names.
  *
@@ -149,8 +150,7 @@ export const PROBLEMS = {
 } as const satisfies Record<string, readonly [status: number, title: string, answeredBy?: AnsweredBy]>
 
 export type ProblemCode = keyof typeof PROBLEMS
-// The keys of a table that is `as const` are all that it has.
-export const PROBLEM_CODES = Object.keys(PROBLEMS) as ProblemCode[]
+export const PROBLEM_CODES: ProblemCode[] = keysOf(PROBLEMS)
 
 /** One fault of the input: `path` in dotted form, such as `data.epoch`. */
 export interface FieldError {

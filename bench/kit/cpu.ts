@@ -11,7 +11,7 @@ interface Stat {
 function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name stands in parentheses and may hold anything; what follows is fixed.
+    // The name is in parentheses and may hold anything; what follows is fixed.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     // utime, stime, and the same of children that ended.
     const ticks = [11, 12, 13, 14].reduce((sum, i) => sum + Number(fields[i]), 0)

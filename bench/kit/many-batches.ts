@@ -1,6 +1,6 @@
 import type { Sql } from '../../src/db/sql.ts'
 
-/** Who stands around the many batches: a member of three of the twenty projects, and an administrator. */
+/** Who sees the many batches: a member of three of the twenty projects, and an administrator. */
 export interface Crowd {
   member: string
   admin: string

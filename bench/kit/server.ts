@@ -37,7 +37,7 @@ export async function startDatabase(
     pid: postgres.pid,
     stop: async () => {
       await postgres.stop()
-      // Run as root, the data may stand apart from the home that was wanted.
+      // Run as root, the data may be outside the requested home.
       await rm(postgres.home, { recursive: true, force: true })
       await rm(home, { recursive: true, force: true })
     },

@@ -1,4 +1,5 @@
 import { ConfigError } from '../config.ts'
+import { codeOf, fieldOf } from '../thrown.ts'
 
 /** Faults of connecting and of signing in (PostgreSQL's classes 08, 28 and 3D), by the code of the error. */
 const UNREACHABLE =
@@ -11,10 +12,8 @@ const UNREACHABLE =
  */
 export function failureLine(error: unknown, databaseUrl: string | undefined): string | undefined {
   if (!(error instanceof Error)) return undefined
-  const { code, syscall, address, port } = error as NodeJS.ErrnoException & {
-    address?: string
-    port?: number
-  }
+  const code = codeOf(error)
+  const [syscall, address, port] = ['syscall', 'address', 'port'].map((name) => fieldOf(error, name))
   if (syscall === 'listen' || syscall === 'getaddrinfo' || syscall === 'bind') {
     const place = port === undefined ? `${address ?? 'SVC_HOST'}` : `${address} port ${port}`
     if (code === 'EADDRINUSE')

@@ -103,8 +103,7 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
   return program
 }
 
-const allOf = (command: Command): Command[] =>
-  command.commands.flatMap((below) => [below as Command, ...allOf(below as Command)])
+const allOf = (command: Command): Command[] => command.commands.flatMap((below) => [below, ...allOf(below)])
 
 /** Commands that were made apart do not take over how errors are shown. */
 function inherit(command: Command, program: Command): void {
@@ -113,7 +112,7 @@ function inherit(command: Command, program: Command): void {
 }
 
 const path = (command: Command): string =>
-  command.parent === null ? command.name() : `${path(command.parent as Command)} ${command.name()}`
+  command.parent === null ? command.name() : `${path(command.parent)} ${command.name()}`
 
 function seconds(text: string): number {
   if (!/^\d+$/.test(text)) throw new ConfigError('SVC_DEMO_LIVE_S is not valid: must be a whole number')

@@ -1,5 +1,6 @@
 import { connect as connectTls } from 'node:tls'
 import type { Config } from '../config.ts'
+import { codeOf, errorOf, fieldOf } from '../thrown.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
 
 const DAY_MS = 86_400_000
@@ -72,10 +73,9 @@ async function checkAnswer(publicUrl: string): Promise<Finding> {
       )
     return ok('public URL', `${publicUrl} leads to a service that is ready`)
   } catch (error) {
-    const { cause } = error as { cause?: Error & { code?: string } }
     return failure(
       'public URL',
-      `${publicUrl} does not answer from here (${cause?.code ?? (error as Error).name})`,
+      `${publicUrl} does not answer from here (${codeOf(fieldOf(error, 'cause')) ?? errorOf(error).name})`,
       'Start the service and its proxy. From behind some routers the public address cannot be reached: try another machine.',
     )
   }

@@ -161,7 +161,7 @@ const MESSAGE_HEAD = 5
 const FLOAT8 = 701
 const TWO_32 = 2 ** 32
 const Y2000_MS = Date.UTC(2000, 0, 1)
-/** Where they stand in a canonical instant, after the milliseconds. */
+/** Their place in a canonical instant, after the milliseconds. */
 const MICROSECONDS = 'yyyy-mm-ddThh:mm:ss.mmm'.length
 const UUID_CHARACTERS = 36
 const DASH = '-'.charCodeAt(0)

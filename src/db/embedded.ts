@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fieldOf, messageOf } from '../thrown.ts'
 import { type Account, runAs } from './embedded/account.ts'
 import { type Binaries, prepareBinaries } from './embedded/binaries.ts'
 import { ensureCluster } from './embedded/cluster.ts'
@@ -176,11 +177,11 @@ async function launch(place: Place): Promise<{ message: string; passing: boolean
     return null
   } catch (error) {
     const said = serverOutput(data, before)
-    const { stderr = '', message } = error as Error & { stderr?: string }
+    const stderr = String(fieldOf(error, 'stderr') ?? '')
     if (stderr.includes('did not start in time')) return null // it is recovering; the proof waits for that
     const lost = /lock file "?postmaster\.pid"? already exists|shared memory block .* still in use/.test(said)
     const passing = lost || inspectPostmaster(data).state === 'running' || !(await isFree(port))
-    return { message: `PostgreSQL did not start: ${(said || stderr || message).trim()}`, passing }
+    return { message: `PostgreSQL did not start: ${(said || stderr || messageOf(error)).trim()}`, passing }
   }
 }
 

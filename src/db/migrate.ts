@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { required } from '../checked.ts'
 import { codeOf, messageOf } from '../thrown.ts'
 import type { Db, Sql, Tx } from './sql.ts'
 
@@ -124,8 +125,8 @@ async function buildIndex(
     if (applied.some((row) => row.migration_name === name)) return false
     log(`migration ${name}: building index ${index} while other servers go on`)
     const [self] = await connection<{ pid: number }[]>`/* migrate.pid */ select pg_backend_pid() as pid`
-    shown = setInterval(() => void logProgress(sql, (self as { pid: number }).pid, name, log), PROGRESS_MS)
-    await connection.unsafe(dropIfInvalid(index as string))
+    shown = setInterval(() => void logProgress(sql, required(self).pid, name, log), PROGRESS_MS)
+    await connection.unsafe(dropIfInvalid(required(index)))
     await connection.unsafe(script)
     await record(connection, name, script)
     return true

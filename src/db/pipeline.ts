@@ -1,4 +1,5 @@
 import { Client, type Connection } from 'pg'
+import { fieldOf } from '../thrown.ts'
 import type { CopyRows } from './copy.ts'
 
 /**
@@ -111,7 +112,7 @@ export function openPipeline(
       } catch (error) {
         // Some of them may not have been reached; what was prepared stays so, under a name that is not used again.
         for (const name of fresh) prepared.delete(name)
-        throw (error as { severity?: string }).severity === undefined ? closed(error) : error
+        throw fieldOf(error, 'severity') === undefined ? closed(error) : error
       } finally {
         underWay--
       }

@@ -1,5 +1,5 @@
 import postgres from 'postgres'
-import { codeOf, messageOf } from '../thrown.ts'
+import { codeOf, fieldOf, messageOf } from '../thrown.ts'
 import { instantFromPostgres } from './instant.ts'
 
 export type Sql = postgres.Sql<{ bigint: number }>
@@ -111,7 +111,8 @@ export async function transaction<T>(sql: Sql, work: (tx: Tx) => Promise<T>): Pr
 
 /** Whether the error says that its connection is closed, or is about to be by the server. */
 function isConnectionLost(error: unknown): boolean {
-  const { code, severity } = error as { code?: string; severity?: string }
+  const code = codeOf(error)
+  const severity = fieldOf(error, 'severity')
   if (severity === 'FATAL' || severity === 'PANIC') return true
   return code === 'CONNECTION_CLOSED' || code === 'ECONNRESET' || code === 'EPIPE' || code === 'ETIMEDOUT'
 }
@@ -142,7 +143,7 @@ const PG_LOST = /^(Connection terminated|Client has encountered a connection err
 /** Prisma has a code of its own, and says the database's in its words. */
 const isPrismaTimeout = (error: unknown): boolean =>
   /\b57014\b|canceling statement due to statement timeout/.test(
-    `${messageOf(error)} ${JSON.stringify((error as { meta?: unknown }).meta ?? '')}`,
+    `${messageOf(error)} ${JSON.stringify(fieldOf(error, 'meta') ?? '')}`,
   )
 
 /** What an error of the database means to a caller. */
@@ -154,8 +155,7 @@ export type DatabaseFault = 'away' | 'retry' | 'timeout' | 'bad_value' | 'other'
  */
 export function databaseFault(error: unknown): DatabaseFault {
   const code = codeOf(error)
-  if (typeof code !== 'string')
-    return PG_LOST.test(String((error as Error | null)?.message)) ? 'away' : 'other'
+  if (typeof code !== 'string') return PG_LOST.test(messageOf(error)) ? 'away' : 'other'
   if (AWAY.has(code) || POSTGRES_AWAY.test(code)) return 'away'
   if (code === '40P01' || code === '40001') return 'retry'
   if (code === '57014' || isPrismaTimeout(error)) return 'timeout'

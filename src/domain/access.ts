@@ -1,4 +1,4 @@
-import { itemAt } from '../checked.ts'
+import { itemAt, keysOf } from '../checked.ts'
 import type { Db } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
 import { type Caller, isAdmin, type Known } from './caller.ts'
@@ -49,8 +49,8 @@ const TABLE: Record<Right, readonly Relation[]> = {
 /** The most that a kind of credential allows, independent of its owner's rights (contract §3). */
 const CREDENTIALS: Record<'anonymous' | Known['via'], readonly Right[]> = {
   anonymous: ['read'],
-  cookie: Object.keys(TABLE) as Right[],
-  session: Object.keys(TABLE) as Right[],
+  cookie: keysOf(TABLE),
+  session: keysOf(TABLE),
   read: ['read', 'know_members', 'know_commands'],
   reporter: ['send_events'],
   agent: ['send_events'],
@@ -237,6 +237,10 @@ export async function visibleBatches(
   return findBatches(db, caller, batchIds, options)
 }
 
+/** Seeing is the user's right here; what the credential may do was settled before (`requireReader`). */
+export const seesProject = (caller: Caller, facts: ProjectFacts): boolean =>
+  userMay('read', whoIs(caller), facts)
+
 interface BatchRow {
   key: number
   id: string
@@ -271,8 +275,7 @@ async function findBatches(
   for (const row of rows) {
     if (row.deleted && options.deleted !== true) continue
     const facts = { visibility: row.visibility, ownerId: row.project_owner_id, role: row.role }
-    // Seeing is the user's right here; what the credential may do was settled before.
-    if (!userMay('read', whoIs(caller), facts)) continue
+    if (!seesProject(caller, facts)) continue
     const may = (right: Right) => callerMay(right, caller, facts, row.owner_id)
     found.push({
       key: row.key,

@@ -2,7 +2,7 @@ import type { Fragment } from 'postgres'
 import type { Db } from '../db/sql.ts'
 import { numberOf } from './numbers.ts'
 
-/** Conditions on fields that users name: parameters and metrics, which stand in JSON columns or come from series. */
+/** Conditions on fields that users name: parameters and metrics, which are in JSON columns or come from series. */
 
 export type Operator = 'lt' | 'le' | 'eq' | 'ne' | 'ge' | 'gt'
 
@@ -50,7 +50,7 @@ export interface Field {
 
 /**
  * A field of a JSON column, by its name or, where there is none of that name, by its path: `opt/lr`. Numbers that JSON
- * cannot write stand there as the words for them.
+ * cannot write are there as the words for them.
  */
 export function fieldOf(
   db: Db,

@@ -16,30 +16,40 @@ import { type JobField, type JobRow, type JobView, jobView, jobViewOf } from './
 import { type Clock, isStalled } from './liveness.ts'
 import { publicBatch, publicJob } from './shares/index.ts'
 
+/** The fields of a batch that other modules know: each of them is a read. */
+export const LOOKED_UP = ['host_id', 'eta_s', 'progress'] as const
+export type LookedUp = (typeof LOOKED_UP)[number]
+
 /** The batches of these rows as the caller is shown them, in their order; without an account the public fields alone. */
 export async function presentBatches(
   db: Db,
   caller: Caller,
   rows: readonly BatchRow[],
   clock: Clock,
+  lookedUp: readonly LookedUp[] = LOOKED_UP,
 ): Promise<BatchView[]> {
-  const views = await viewsOfBatches(db, caller, rows, clock)
+  const views = await viewsOfBatches(db, caller, rows, clock, lookedUp)
   return caller.kind === 'anonymous' ? views.map(publicBatch) : views
 }
 
-/** The same with every field, for callers that redact by themselves. Data from several modules is looked up once for all. */
+/**
+ * The same with every field, for callers that redact by themselves. Data from several modules is looked up once for all.
+ * @param lookedUp the fields of other modules that are wanted; the others are null
+ */
 export async function viewsOfBatches(
   db: Db,
   caller: Caller,
   rows: readonly BatchRow[],
   clock: Clock,
+  lookedUp: readonly LookedUp[] = LOOKED_UP,
 ): Promise<BatchView[]> {
+  const of = (field: LookedUp) => (lookedUp.includes(field) ? rows : [])
   const [etas, progress, hosts] = await Promise.all([
-    etasOfBatches(db, rows, clock),
-    progressOf(db, rows),
+    etasOfBatches(db, of('eta_s'), clock),
+    progressOf(db, of('progress')),
     hostsOfBatches(
       db,
-      rows.map((row) => row.key),
+      of('host_id').map((row) => row.key),
       clock.now,
     ),
   ])

@@ -79,7 +79,7 @@ builder.objectFields(JobType, (t) => ({
   attemptMetrics: t.field({
     type: PointsType,
     nullable: true,
-    // Events are looked through, which stand among those of other jobs.
+    // Events are scanned, which are stored among those of other jobs.
     complexity: { field: 2_500, multiplier: 1 },
     description: 'What its `n`th attempt reported; null when it has no such attempt',
     args: {

@@ -1,3 +1,4 @@
+import type { GraphQLResolveInfo } from 'graphql'
 import { z } from 'zod'
 import { itemAt } from '../checked.ts'
 import type { BatchCan } from '../domain/access.ts'
@@ -11,8 +12,9 @@ import {
   searchBatches,
 } from '../domain/batches/index.ts'
 import { sortCursor } from '../domain/cursors.ts'
+import { graphqlName } from '../domain/field.ts'
 import { positionOf } from '../domain/keyset-pages.ts'
-import { presentColumns } from '../domain/present.ts'
+import { LOOKED_UP, type LookedUp, presentColumns } from '../domain/present.ts'
 import {
   type BatchFilterValue,
   type BatchOrderValue,
@@ -32,6 +34,7 @@ import { type BatchNode, batchesById, batchNodes } from './nodes.ts'
 import { connectionType, DEFAULT_PAGE_SIZE, firstArgument, MAX_PAGE_SIZE, pageOf } from './paging.ts'
 import { PersonType } from './person.ts'
 import { ProjectType } from './project.ts'
+import { selectedFields } from './selected-fields.ts'
 import { EpochRange, keysArg, MetricType, metricsOfBatches, Sampling } from './series.ts'
 
 const SlotsType = builder.objectRef<BatchView['slots']>('Slots')
@@ -169,8 +172,19 @@ export interface BatchArgs {
   orderBy?: BatchOrderValue | null | undefined
 }
 
+/** Which fields of other modules a query selects of the batches at a path below the field that is being resolved. */
+export function lookedUpIn(info: GraphQLResolveInfo, path: string[]): LookedUp[] {
+  const selected = selectedFields(info, path)
+  return LOOKED_UP.filter((name) => selected.has(graphqlName(name, batchFields[name]) ?? ''))
+}
+
 /** A page of batches for each project, or one for all: one statement, and one more if they are counted. */
-export async function batchPages(context: Context, scope: BatchScope, args: BatchArgs) {
+export async function batchPages(
+  context: Context,
+  scope: BatchScope,
+  args: BatchArgs,
+  info: GraphQLResolveInfo,
+) {
   const filter = batchFilter(args.filter)
   const order = batchOrder(args.orderBy)
   const cursors = sortCursor(JSON.stringify(['batches', 'each' in scope, order]))
@@ -178,7 +192,7 @@ export async function batchPages(context: Context, scope: BatchScope, args: Batc
   const page = { limit: args.first + 1, after }
   const rows =
     args.first === 0 ? [] : await searchBatches(context.db, context.caller, scope, filter, order, page)
-  const nodes = await batchNodes(context, rows)
+  const nodes = await batchNodes(context, rows, lookedUpIn(info, ['edges', 'node']))
   const pages = new Map<number, { rows: FoundBatch[]; nodes: BatchNode[] }>()
   for (const [i, row] of rows.entries()) {
     let of = pages.get(row.parent)

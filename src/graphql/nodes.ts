@@ -1,6 +1,5 @@
 import { itemAt } from '../checked.ts'
-import { visibleBatches } from '../domain/access.ts'
-import { type BatchRow, type BatchView, readBatches } from '../domain/batches/index.ts'
+import { type BatchRow, type BatchView, readBatches, readVisibleBatches } from '../domain/batches/index.ts'
 import { ANONYMOUS } from '../domain/caller.ts'
 import {
   findJobs,
@@ -10,7 +9,7 @@ import {
   type JobView,
   jobsNamed,
 } from '../domain/jobs/index.ts'
-import { presentBatches, viewsOfJobs } from '../domain/present.ts'
+import { type LookedUp, presentBatches, viewsOfJobs } from '../domain/present.ts'
 import { anonymizeBatch, anonymizeJob, openShare, sharedView } from '../domain/shares/index.ts'
 import type { Context } from './context.ts'
 
@@ -41,8 +40,13 @@ export interface Share {
   text: <T>(value: T) => T
 }
 
-export async function batchNodes(context: Context, rows: readonly BatchRow[]): Promise<BatchNode[]> {
-  const views = await presentBatches(context.db, context.caller, rows, context.clock)
+/** @param lookedUp the fields of other modules that the query selects; all without it */
+export async function batchNodes(
+  context: Context,
+  rows: readonly BatchRow[],
+  lookedUp?: readonly LookedUp[],
+): Promise<BatchNode[]> {
+  const views = await presentBatches(context.db, context.caller, rows, context.clock, lookedUp)
   return rows.map((row, i) => ({ row, view: itemAt(views, i), share: null }))
 }
 
@@ -62,11 +66,13 @@ export async function jobNodes(
 }
 
 /** Those of these batches that the caller sees; null for the others. */
-export async function batchesById(context: Context, ids: readonly string[]): Promise<(BatchNode | null)[]> {
-  const seen = await visibleBatches(context.db, context.caller, [...ids])
-  const keys = seen.map((batch) => batch.key)
-  const rows = keys.length === 0 ? [] : await readBatches(context.db, context.caller, keys)
-  const byId = new Map((await batchNodes(context, rows)).map((node) => [node.view.id, node]))
+export async function batchesById(
+  context: Context,
+  ids: readonly string[],
+  lookedUp?: readonly LookedUp[],
+): Promise<(BatchNode | null)[]> {
+  const rows = await readVisibleBatches(context.db, context.caller, ids)
+  const byId = new Map((await batchNodes(context, rows, lookedUp)).map((node) => [node.view.id, node]))
   return ids.map((id) => byId.get(id) ?? null)
 }
 

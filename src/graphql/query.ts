@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { visibleBatches, visibleProjectKeys } from '../domain/access.ts'
 import { storablePart } from '../domain/storable-text.ts'
-import { BatchConnection, BatchType, batchPages, seenOf } from './batch.ts'
+import { BatchConnection, BatchType, batchPages, lookedUpIn, seenOf } from './batch.ts'
 import { BatchFilterInput, BatchOrderInput } from './batch-filters.ts'
 import { builder } from './builder.ts'
 import { connectionCost, LOOKUP } from './costs.ts'
@@ -59,12 +59,12 @@ builder.queryFields((t) => ({
       filter: t.arg({ type: BatchFilterInput }),
       orderBy: t.arg({ type: BatchOrderInput, description: 'Newest first without it' }),
     },
-    resolve: async (_root, args, context) => {
+    resolve: async (_root, args, context, info) => {
       const together =
         (args.filter?.project ?? []).length === 0
           ? await context.visibleProjects()
           : await visibleProjectKeys(context.db, context.caller, args.filter?.project ?? [])
-      const [page] = await batchPages(context, { together }, args)
+      const [page] = await batchPages(context, { together }, args, info)
       return page as Connection<never>
     },
   }),
@@ -74,7 +74,8 @@ builder.queryFields((t) => ({
     description: 'Null when there is none of that batch_id or you do not see it',
     complexity: LOOKUP,
     args: { id: t.arg.id({ required: true }) },
-    resolve: async (_root, { id }, context) => (await batchesById(context, [id]))[0] ?? null,
+    resolve: async (_root, { id }, context, info) =>
+      (await batchesById(context, [id], lookedUpIn(info, [])))[0] ?? null,
   }),
   jobs: t.field({
     type: JobConnection,
@@ -141,9 +142,9 @@ builder.prismaObjectFields(ProjectType, (t) => ({
       filter: t.arg({ type: BatchFilterInput, description: '`project` says nothing here' }),
       orderBy: t.arg({ type: BatchOrderInput }),
     },
-    load: async (keys: number[], context, args) => {
+    load: async (keys: number[], context, args, info) => {
       const seen = await seenOf(context, keys)
-      const pages = await batchPages(context, { each: seen }, args)
+      const pages = await batchPages(context, { each: seen }, args, info)
       return keys.map((key) => pages[seen.indexOf(key)] ?? null)
     },
     resolve: ({ key }) => key,

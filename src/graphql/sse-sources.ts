@@ -8,6 +8,7 @@ import {
   validate,
 } from 'graphql'
 import type { Response } from 'graphql-sse'
+import { isRecord } from '../checked.ts'
 import type { Frame } from '../stream/frame.ts'
 import type { Subscription } from '../stream/subscription.ts'
 import { costError } from './limits.ts'
@@ -22,7 +23,7 @@ export interface FrameResult extends ExecutionResult {
   frame: Frame
 }
 
-/** The subscription's frames as they are: the bytes of a frame stand for its result. */
+/** The subscription's frames, unchanged: the bytes of a frame are its result. */
 export const framesOf = (subscription: Subscription): AsyncIterableIterator<FrameResult> =>
   resultsOf(subscription, async () => ({}))
 
@@ -86,7 +87,7 @@ export function readOperation(
   context: object,
 ): Operation {
   const { query, operationName } = params
-  const variables = (params.variables ?? {}) as Record<string, unknown>
+  const variables = isRecord(params.variables) ? params.variables : {}
   try {
     const document = parse(String(query), { maxTokens: MAX_TOKENS })
     const name = typeof operationName === 'string' ? operationName : undefined

@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { GraphQLSchema } from 'graphql'
 import { createHandler } from 'graphql-sse'
 import type { Logger } from 'pino'
+import { required } from '../checked.ts'
 import type { Caller } from '../domain/caller.ts'
 import type { Live } from '../domain/live/index.ts'
 import type { Frame } from '../stream/frame.ts'
@@ -102,7 +103,7 @@ export function createSse(options: {
 
   /** Executes for the stream whose context it is. */
   const operationOf = (stream: Stream) => {
-    const { caller, following } = stream.operation as NonNullable<Stream['operation']>
+    const { caller, following } = required(stream.operation)
     return { caller, contextFor: () => contextFor(caller, following) }
   }
 

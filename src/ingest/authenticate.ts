@@ -1,3 +1,4 @@
+import { required } from '../checked.ts'
 import type { Sql } from '../db/sql.ts'
 import { findToken, touchToken } from '../domain/tokens/index.ts'
 import { Problem } from '../problem.ts'
@@ -60,7 +61,7 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
       sender.then(
         (known) => {
           if (found.size >= MAX_CACHED) found.clear()
-          found.set(authorization as string, { sender: known, until: clock + CACHED_MS })
+          found.set(required(authorization), { sender: known, until: clock + CACHED_MS })
         },
         () => cache.delete(text),
       )

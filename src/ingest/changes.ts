@@ -18,7 +18,7 @@ export function changesOf(
   const noticed: number[] = []
   const keys = new Map<string, number>()
   for (const [batch, { jobs }] of folded.touched) {
-    const project = state.projectsByKey.get(batch.projectKey)?.slug as string
+    const project = entryOf(state.projectsByKey, batch.projectKey).slug
     keys.set(batch.id, batch.key)
     const changed = new Set([...jobs.keys()].map((job) => job.key))
     for (const { batchKey, key } of ended) if (batchKey === batch.key) changed.add(key)

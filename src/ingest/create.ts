@@ -12,7 +12,7 @@ export class ConcurrentCreate extends Error {
 }
 
 /**
- * Projects, batches and jobs that the events name and that do not stand yet: a placeholder each, which the start
+ * Projects, batches and jobs that the events name and that do not exist yet: a placeholder each, which the start
  * event fills in, whenever it comes (contract §1).
  * @returns the jobs that are new
  */

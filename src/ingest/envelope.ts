@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { isRecord } from '../checked.ts'
 import { canonicalInstant } from '../db/instant.ts'
 import { accepts, type Event, eventSchema, type Incoming, seriesOf } from '../domain/events/index.ts'
 import { stampOf } from '../domain/merge.ts'
@@ -50,10 +51,10 @@ export function checkEvent(
   value: unknown,
   { text, suspect, reception }: { text?: string | undefined; suspect: boolean; reception: ReceiptClock },
 ): Checked | Problem {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     return new Problem('invalid_envelope', { errors: [{ path: '', message: 'must be an object' }] })
   }
-  const version = (value as { schema_version?: unknown }).schema_version
+  const version = value.schema_version
   if (typeof version === 'string' && version !== '1.1') {
     return new Problem('unsupported_schema_version', { detail: 'schema_version must be "1.1"' })
   }

@@ -129,7 +129,7 @@ export async function foldGroup(
 }
 
 const jobIn = (state: GroupState, batchId: string, jobId: string): JobState =>
-  state.jobs.get(batchId)?.get(jobId) as JobState
+  entryOf(entryOf(state.jobs, batchId), jobId)
 
 /** Gives the named jobs their status, and the batch its counts of them. */
 function settleStatuses(batch: BatchState, { over, jobs }: Touched): void {
@@ -145,7 +145,7 @@ function settleStatuses(batch: BatchState, { over, jobs }: Touched): void {
 
 /**
  * Folds the job_epoch events. An epoch past the highest that the job had is new, as is one that was seen to be jumped
- * over; only for the others is the standing row asked for.
+ * over; only for the others the stored row is read.
  */
 async function foldEpochs(
   tx: Tx,

@@ -1,4 +1,4 @@
-import { entryOf } from '../checked.ts'
+import { entryOf, isRecord } from '../checked.ts'
 import { STOP_REASON } from '../domain/batches/index.ts'
 import { type Detail, firingKey, type Happening, type Trigger } from '../domain/notifications/index.ts'
 import type { Folded } from './fold.ts'
@@ -76,8 +76,8 @@ const MAX_TEXT = 10_000
 
 /** What a run calls out with a log line: `data.alert`, `{title, text?}`; undefined for anything else. */
 function alertOf(alert: unknown): Detail | undefined {
-  if (typeof alert !== 'object' || alert === null) return undefined
-  const { title, text } = alert as { title?: unknown; text?: unknown }
+  if (!isRecord(alert)) return undefined
+  const { title, text } = alert
   if (typeof title !== 'string' || title === '') return undefined
   return {
     alert: title.slice(0, MAX_TITLE).toWellFormed(),

@@ -17,7 +17,7 @@ import { blocksFor, type IdSupply, idBlocks, identityKey, identityOf, storedEven
 import type { Item } from './outcome.ts'
 import type { TemplateCache } from './templates.ts'
 
-/** What the group's transaction found standing, locked. Grows by what the group creates. */
+/** What the group's transaction found in the database, locked. Grows by what the group creates. */
 export interface GroupState {
   /** The tokens that still hold: one may have been revoked since its request came in. */
   tokens: Set<string>
@@ -25,7 +25,7 @@ export interface GroupState {
   stored: Map<string, number>
   projects: Map<string, ProjectAccess>
   projectsByKey: Map<number, ProjectAccess>
-  /** By what their names look like (`projectNameKey`), where events name a project that does not stand. */
+  /** By what their names look like (`projectNameKey`), where events name a project that does not exist. */
   projectsByName: Map<string, ProjectAccess>
   /** How many projects the senders of such events own. */
   owned: Map<string, number>

@@ -1,4 +1,4 @@
-import { entryOf, itemAt } from '../checked.ts'
+import { entryOf, itemAt, required } from '../checked.ts'
 import type { Tx } from '../db/sql.ts'
 import { writeNumber } from '../domain/events/index.ts'
 import type { JobState } from '../domain/jobs/index.ts'
@@ -14,7 +14,7 @@ import {
 import type { Item } from './outcome.ts'
 import type { GroupState } from './state.ts'
 
-/** What rules watch for in one event, and how it stood before. */
+/** What rules watch for in one event, and its value before. */
 interface Seen {
   job: JobState
   checked: Item['checked']
@@ -77,7 +77,7 @@ export function createMetricWatch(groupState: GroupState): MetricWatch | undefin
   }
 }
 
-const keyOf = (rule: EnabledRule): string => rule.condition?.key as string
+const keyOf = (rule: EnabledRule): string => required(rule.condition).key
 
 function standingOf({ progress }: JobState, key: string, row: EpochRow | undefined): Before {
   const series = progress.numbers.get(key)

@@ -19,7 +19,7 @@ export interface Tail {
 
 /**
  * Follows the change log, once for the whole process. The bell (listen.ts) only says when to look, and a poll
- * stands behind it; what there is to see, and in which order, is said by the log alone. It looks at the rows below the
+ * backs it up; the log alone says what changed, and in which order. It looks at the rows below the
  * least number that a writer announced (announcements.ts), so nothing can appear below what was seen. A writer that
  * takes long to commit delays what comes after it.
  *

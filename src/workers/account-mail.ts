@@ -23,7 +23,7 @@ interface Services {
 }
 
 /**
- * The task `account_mail` of graphile-worker: links that confirm addresses, and invitations. A token stands in
+ * The task `account_mail` of graphile-worker: links that confirm addresses, and invitations. A token is in
  * its mail alone; the database holds its hash, and neither goes to the log. Throws when the server did not take a mail,
  * and graphile-worker repeats it with growing pauses.
  */

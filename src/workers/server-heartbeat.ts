@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { WorkerEvents } from 'graphile-worker'
 import type { Logger } from 'pino'
+import { required } from '../checked.ts'
 import { type Db, type Fragment, openSql, type Sql, transaction } from '../db/sql.ts'
 import { type Loop, startLoop } from './loop.ts'
 
@@ -105,7 +106,7 @@ async function holdLock(sql: Sql, number: number, now: () => Date): Promise<numb
   const [row] = await sql<{ number: number }[]>`/* presence.enter */
     insert into servers (started_at, seen_at, announces)
     values (${now().toISOString()}, clock_timestamp(), true) returning number`
-  const own = row?.number as number
+  const own = required(row).number
   await sql`/* presence.lock */ select pg_advisory_lock(${SERVER_LOCKS}::int4, ${own}::int4)`
   await transaction(sql, async (tx) => {
     // In turn: of two that start at once, the second finds the first.

@@ -133,7 +133,7 @@ test('nodes of one kind are read together', async () => {
   expect(data.nodes[19]).toMatchObject({ id: 'large-19' })
   // Of batches with many jobs it is not asked how far each job is.
   const names = statements.map(nameOf).filter((name) => name !== 'eta.progress')
-  for (const once of ['access.batches', 'batches.read', 'jobs.search']) {
+  for (const once of ['batches.read_visible', 'jobs.search']) {
     expect(names.filter((name) => name === once)).toHaveLength(1)
   }
   expect(names.length).toBeLessThanOrEqual(10)

@@ -5,6 +5,7 @@ import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
+import { codeOf, fieldOf } from '../../thrown.ts'
 import { type Lines, readLines, rowsIn } from './lines.ts'
 
 /**
@@ -206,9 +207,9 @@ const altered = (file: string): Error =>
 
 /** What gunzip and the file system say, in a sentence. */
 function faultOf(file: string, error: unknown): unknown {
-  const { code = '' } = error as NodeJS.ErrnoException
+  const code = codeOf(error) ?? ''
   if (/^(Z_|ERR_STREAM_PREMATURE_CLOSE)/.test(code) || error instanceof SyntaxError) return altered(file)
-  if (/^E[A-Z]+$/.test(code) && (error as NodeJS.ErrnoException).syscall !== undefined)
+  if (/^E[A-Z]+$/.test(code) && fieldOf(error, 'syscall') !== undefined)
     return new Error(`${file} cannot be read (${code})`)
   return error
 }

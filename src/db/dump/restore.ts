@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Client } from 'pg'
+import { codeOf } from '../../thrown.ts'
 import { CREATE_MIGRATIONS_TABLE, migrationScripts, withoutConcurrency } from '../migrate.ts'
 import { migrationsOf, withConnection } from './connection.ts'
 import { copyIn } from './copy.ts'
@@ -116,7 +117,7 @@ async function beginWithTables(client: Client, names: readonly string[]): Promis
       await client.query('/* restore.patient */ set local lock_timeout = 0')
       return tables
     } catch (error) {
-      const { code } = error as { code?: string }
+      const code = codeOf(error)
       if (code === '55P03')
         throw new Error('a server is using the database and did not let go of it; stop it, and try again')
       if (code !== '40P01' || attempt === MAX_ATTEMPTS) throw error

@@ -1,4 +1,5 @@
 import type { Client } from 'pg'
+import { itemAt } from '../../checked.ts'
 import type { DumpedTable } from './file.ts'
 
 /** What the migrations of a release make, by the names in their scripts. */
@@ -12,7 +13,7 @@ export interface SchemaObjects {
 export function schemaObjectsOf(scripts: readonly string[]): SchemaObjects {
   const text = scripts.join('\n').replace(/--.*$/gm, '')
   const names = (pattern: RegExp): string[] => [
-    ...new Set([...text.matchAll(pattern)].map(([, name]) => name as string)),
+    ...new Set([...text.matchAll(pattern)].map((found) => itemAt(found, 1))),
   ]
   return {
     tables: names(/\bcreate\s+(?:unlogged\s+)?table\s+if\s+not\s+exists\s+(\w+)\s*\(/gi),

@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { codeOf } from '../../thrown.ts'
+import { codeOf, fieldOf, messageOf } from '../../thrown.ts'
 import { type Account, runAs } from './account.ts'
 import type { Binaries } from './binaries.ts'
 import { type DatabaseHome, dataFolder, hasCluster } from './home.ts'
@@ -75,8 +75,8 @@ async function createCluster({ path: home, account }: DatabaseHome, binaries: Bi
     syncFolder(home)
   } catch (error) {
     if (hasCluster(home)) return // another start was first
-    const { stderr = '', message } = error as Error & { stderr?: string }
-    const why = stderr.trim() || message
+    const stderr = String(fieldOf(error, 'stderr') ?? '')
+    const why = stderr.trim() || messageOf(error)
     if (/No space left on device|ENOSPC/.test(why)) throw new Error(noSpace(home))
     throw new Error(`the database could not be created in ${home}: ${why}`)
   } finally {

@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs'
 import postgres from 'postgres'
+import { codeOf, messageOf } from '../../thrown.ts'
 
 /** What must be on so that a 200 means stored. */
 const DURABLE = ['fsync', 'synchronous_commit', 'full_page_writes'] as const
@@ -28,20 +29,20 @@ export async function askServer(url: string, data: string): Promise<Answer> {
       throw new Error(`the server that answered for ${data} keeps its data in ${actual}`)
     return { state: 'ready', unsafe: DURABLE.filter((name) => settings.get(name) !== 'on') }
   } catch (error) {
-    return readFailure(error as Error & { code?: string }, data)
+    return readFailure(error, data)
   } finally {
     await sql.end({ timeout: 0 }).catch(() => {})
   }
 }
 
-function readFailure(error: Error & { code?: string }, data: string): Answer {
-  const code = error.code ?? ''
+function readFailure(error: unknown, data: string): Answer {
+  const code = codeOf(error) ?? ''
   if (code === '57P03' || code === '57P01' || code === '53300') return { state: 'starting' }
   if (code.startsWith('28'))
     throw new Error(
-      `the PostgreSQL of ${data} refuses the password that is kept beside its data: ${error.message}`,
+      `the PostgreSQL of ${data} refuses the password that is kept beside its data: ${messageOf(error)}`,
     )
-  if (/^[A-Z_]+$/.test(code)) return { state: 'unreachable', reason: error.message || code }
+  if (/^[A-Z_]+$/.test(code)) return { state: 'unreachable', reason: messageOf(error) || code }
   throw error
 }
 

@@ -38,10 +38,10 @@ export function attemptsIn<M extends Mark>(marks: readonly M[]): Bounds<M>[] {
   // that starts, as the job's status has it, unless that one is seen to end later.
   for (let i = starts.length - 1; i > 0; i--) {
     const { at } = itemAt(starts, i)
-    const mine = ends[i] as M[]
+    const mine = itemAt(ends, i)
     if (!mine.some((end) => end.at > at)) continue
     ends[i - 1]?.push(...mine.filter((end) => end.at === at))
     ends[i] = mine.filter((end) => end.at > at)
   }
-  return starts.map((start, i) => ({ start, end: (ends[i] as M[]).toSorted(inOrder).at(-1) ?? null }))
+  return starts.map((start, i) => ({ start, end: itemAt(ends, i).toSorted(inOrder).at(-1) ?? null }))
 }

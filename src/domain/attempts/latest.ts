@@ -1,3 +1,4 @@
+import { required } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import { elapsedS } from '../batches/index.ts'
 import { numberOf, typeCodes, writeNumber } from '../events/index.ts'
@@ -78,7 +79,7 @@ export async function latestAttempts(
 
 function view(job: AttemptedJob, row: Row, now: Date): Attempt {
   const again = row.starts > 1
-  const startedAt = again ? (row.last_start as string) : job.started_at
+  const startedAt = again ? required(row.last_start) : job.started_at
   // What the job says of its length and of its last event may be an earlier attempt's word.
   const said = again ? numberOf(row.reported) : (job.reported_s ?? undefined)
   const lastSeenAt = again ? (job.ended_at ?? job.last_seen_at) : job.last_seen_at

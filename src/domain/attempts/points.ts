@@ -94,7 +94,7 @@ function seriesFrom(jobId: string, key: string, column: ReadonlyMap<number, numb
 
 /**
  * The current values that this attempt reported. They are kept even if raw events were purged.
- * @returns the db_ids of the events that stand whole
+ * @returns the db_ids of the events whose values are all stored
  */
 async function currentValues(
   db: Db,

@@ -108,7 +108,7 @@ interface EpochsRow {
 }
 
 /**
- * Which epochs each attempt reported. The last one's stand in the epochs; for those before it the raw events are
+ * Which epochs each attempt reported. Those of the last one are in the table of epochs; for those before it the raw events are
  * looked through that were stored, and happened, before the last start: by the job's own times, so that the block ranges
  * of other times are not opened. Purged events are replaced, as far as possible, by what the tables still contain.
  */

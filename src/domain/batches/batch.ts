@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isRecord } from '../../checked.ts'
 import { type Event, type Incoming, numberOf } from '../events/index.ts'
 import { type Merged, mergeFields } from '../merge.ts'
 import { type GpuEvidence, noticeGpu } from '../resources/index.ts'
@@ -231,7 +232,7 @@ export function statusOf(batch: Pick<BatchState, 'ending' | 'closing' | 'stopReq
 
 /** The batch_start's time, else the earliest seen. */
 export const startedAt = (batch: BatchState): string =>
-  (batch.start?.values.started_at as string) ?? batch.firstSeenAt
+  text(batch.start?.values.started_at) ?? batch.firstSeenAt
 
 /** When its end event was made; of one that was closed without, its last sign of life (contract §10 "Lost"). */
 export function endedAt({ ending, closing, lastSeenAt }: BatchState): string | null {
@@ -244,10 +245,7 @@ export const failureReasonOf = ({ ending, closing }: BatchState): string | null 
   ending !== null && ending.outcome !== 'running' ? (ending.reason ?? null) : (closing?.reason ?? null)
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-const record = (value: unknown): Record<string, unknown> | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined
+const record = (value: unknown): Record<string, unknown> | undefined => (isRecord(value) ? value : undefined)
 
 const isFromHost = ({ start }: BatchState, { source }: Event): boolean =>
   source.host === undefined || start?.values.host === undefined || source.host === start.values.host

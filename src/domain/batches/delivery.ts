@@ -1,3 +1,4 @@
+import { keysOf } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import type { BatchStatus, JobStatus } from './batch.ts'
 import { type Delivery, type DeliveryState, missingOf, receiptOf } from './receipt.ts'
@@ -105,8 +106,7 @@ const concern = ({ missing, reported, final }: SenderDelivery): number => {
 
 function countsOf(reports: readonly Partial<Delivery>[]): Delivery {
   const total: Delivery = { produced: 0, accepted: 0, duplicate: 0, spilled: 0, dropped: 0, rejected: 0 }
-  for (const report of reports)
-    for (const name of Object.keys(total) as (keyof Delivery)[]) total[name] += report[name] ?? 0
+  for (const report of reports) for (const name of keysOf(total)) total[name] += report[name] ?? 0
   return total
 }
 

@@ -43,7 +43,7 @@ export {
   saveBatchSummaries,
 } from './for-ingest.ts'
 export type { Process } from './process.ts'
-export { type BatchFilter, EVERY_BATCH, readBatches } from './reads.ts'
+export { type BatchFilter, EVERY_BATCH, readBatches, readVisibleBatches } from './reads.ts'
 export { clockSkewS, correctionMs, eventSkews } from './receipts.ts'
 export {
   BATCH_COLUMNS,

@@ -1,3 +1,4 @@
+import { isRecord } from '../../checked.ts'
 /** The process that reports a batch: no other process of any host has the same three. */
 export interface Process {
   pid: number
@@ -7,7 +8,7 @@ export interface Process {
 
 /** `data.process` of a batch_start, when it is whole. */
 export function processIn(data: Record<string, unknown>): Process | null {
-  const { pid, start_time, boot_id } = (data.process ?? {}) as Record<string, unknown>
+  const { pid, start_time, boot_id } = isRecord(data.process) ? data.process : {}
   const isWord = (value: unknown): value is string =>
     typeof value === 'string' && value.length > 0 && value.length <= 128
   const isPid = typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0

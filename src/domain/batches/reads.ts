@@ -1,9 +1,12 @@
 import type { Fragment } from 'postgres'
+import { itemAt } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
+import { requireReader, seesProject } from '../access.ts'
 import { type Caller, isAdmin } from '../caller.ts'
 import { escapeLike, every, oneOf, oneOfAnyCase, some } from '../conditions.ts'
 import { columnsOf } from '../field.ts'
+import { isStorable } from '../storable-text.ts'
 import type { BatchStatus } from './batch.ts'
 import { batchFields } from './batch-fields.ts'
 import { type FieldCondition, meets } from './fields.ts'
@@ -24,7 +27,7 @@ export interface BatchFilter {
   archived: boolean[]
   /** Text in the id, name, group, experiment type, command, notes or tags. */
   q: string[]
-  /** The deleted ones that the caller may restore, instead of those that stand. */
+  /** The deleted ones that the caller may restore, instead of the others. */
   deleted: boolean
   /** Ids as they are written. */
   id?: string[]
@@ -111,6 +114,24 @@ export async function readBatches(db: Db, caller: Caller, keys: number[]): Promi
   return wideRows(db<BatchRow[]>`/* batches.read */
     select ${batchColumns(db)} from batches b ${batchJoins(db, caller)}
     where b.key = any ((select ${keys}::bigint[])::bigint[])`)
+}
+
+/** Those of these batches that the caller sees, in no order: their rights and what they hold in one statement. */
+export async function readVisibleBatches(
+  db: Db,
+  caller: Caller,
+  batchIds: readonly string[],
+): Promise<BatchRow[]> {
+  requireReader(caller)
+  const ids = batchIds.filter(isStorable)
+  // A single id as an equality: for an array PostgreSQL would plan every time, which costs more than the read.
+  const isId = ids.length === 1 ? db`= ${itemAt(ids, 0)}` : db`= any (${ids}::text[])`
+  const rows = await wideRows(db<BatchRow[]>`/* batches.read_visible */
+    select ${batchColumns(db)} from batches b ${batchJoins(db, caller)}
+    where b.id ${isId} and b.purged_at is null and b.deleted_at is null`)
+  return rows.filter(({ visibility, project_owner_id: ownerId, role }) =>
+    seesProject(caller, { visibility, ownerId, role }),
+  )
 }
 
 /** A `BatchRow`, of `b` with `batchJoins`. */

@@ -1,3 +1,4 @@
+import { isRecord } from '../../checked.ts'
 /** The reporter's own count of its events (goals: delivery receipt). */
 export interface Delivery {
   produced: number
@@ -27,7 +28,8 @@ export interface SentCounts {
  */
 export function deliveryIn(data: Record<string, unknown>): SentCounts | undefined {
   const final = data.delivery !== undefined
-  const sent = (final ? data.delivery : data.delivery_so_far) as Record<string, unknown> | null | undefined
+  const counts = final ? data.delivery : data.delivery_so_far
+  const sent = isRecord(counts) ? counts : undefined
   const count = (name: keyof Delivery): number => {
     const value = sent?.[name]
     if (value === undefined && name !== 'produced') return 0

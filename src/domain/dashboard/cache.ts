@@ -48,14 +48,14 @@ export function createDashboardCache(): DashboardCache {
     // Read first: what commits after it is in the log after it, and is read again the next time.
     const newest = await newestCompleteChange(db)
     const bounds = await logBounds(db)
-    const isWhole =
-      seq !== undefined && (bounds === null ? seq === 0 : bounds.first <= seq + 1 && seq <= bounds.last)
-    if (!isWhole) {
+    const isWhole = (seq: number) =>
+      bounds === null ? seq === 0 : bounds.first <= seq + 1 && seq <= bounds.last
+    if (seq === undefined || !isWhole(seq)) {
       known.clear()
       await read(db, null)
       seq = newest
-    } else if (newest > (seq as number)) {
-      await read(db, await changedBatches(db, seq as number, newest))
+    } else if (newest > seq) {
+      await read(db, await changedBatches(db, seq, newest))
       seq = newest
     }
     await sum(db, now)

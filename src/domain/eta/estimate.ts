@@ -86,9 +86,7 @@ const HALF_LIFE = 10
 export function estimate(facts: BatchFacts): Estimates {
   const random = randomFrom(1)
   const ended = facts.ended.toSorted((a, b) => a.startedAt - b.startedAt)
-  const usualEnd = median(
-    ended.filter((j) => j.completed && j.lastEpoch !== null).map((j) => j.lastEpoch as number),
-  )
+  const usualEnd = median(ended.flatMap((j) => (j.completed && j.lastEpoch !== null ? [j.lastEpoch] : [])))
   const durations = weighDurations(ended)
   const present = facts.running.filter((job) => !isGone(job, facts.now, durations))
   const running = (present.length > 0 ? present : facts.running).map((job) => ({
@@ -114,8 +112,8 @@ export function estimate(facts: BatchFacts): Estimates {
   const pending = Math.max(0, (facts.nTotal ?? 0) - facts.nStarted)
   const whole = pending === 0 ? null : wholeJob(ended, durations, running, facts.now, pending)
   const rests = running.map((r) => r.rest)
-  if (rests.some((rest) => rest === null) || (pending > 0 && whole === null)) return { batch: null, jobs }
-  const known = rests as Rest[]
+  const known = rests.filter((rest) => rest !== null)
+  if (known.length < rests.length || (pending > 0 && whole === null)) return { batch: null, jobs }
   const slots = slotsOf(facts, ended)
   const pause = pending === 0 ? 0 : pauseOf(facts, ended)
   const count = Math.max(15, Math.min(DRAWS, Math.floor(MAX_STEPS / (pending + known.length + 1))))

@@ -181,7 +181,7 @@ function runningJob(row: RunningRow): RunningJob {
     planned: row.planned === null ? null : plannedEpochs(row.planned),
     first: time(row.first_epoch, row.first_at),
     middle: time(row.middle_epoch, row.middle_at),
-    recent: (row.recent_epochs ?? []).map((epoch, i) => ({ epoch, at: row.recent_times?.[i] as number })),
+    recent: (row.recent_epochs ?? []).map((epoch, i) => ({ epoch, at: row.recent_times?.[i] ?? Number.NaN })),
   }
 }
 

@@ -8,7 +8,7 @@ import { type Event, type EventType, eventJsonSchema, isRealInstant } from './sc
 const validators = compile()
 
 function compile(): Map<unknown, ValidateFunction> {
-  // Formats stand beside a pattern that says the same; `required` inside anyOf is intended.
+  // Each format has a pattern beside it that means the same; `required` inside anyOf is intended.
   const ajv = new Ajv({ strict: false, validateFormats: false })
   const { anyOf } = eventJsonSchema() as { anyOf: { properties: { event_type: { const: EventType } } }[] }
   return new Map(anyOf.map((schema) => [schema.properties.event_type.const, ajv.compile(schema)]))

@@ -1,4 +1,4 @@
-import { itemAt } from '../../checked.ts'
+import { isRecord, itemAt } from '../../checked.ts'
 import { numberOf } from '../numbers.ts'
 
 export const MAX_NAME = 128
@@ -61,9 +61,9 @@ function collect(fields: Record<string, unknown>, prefix: string, into: Found): 
         into.names.push(name)
         into.values.push(number)
       }
-    } else if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    } else if (isRecord(value)) {
       into.nested = true
-      collect(value as Record<string, unknown>, `${prefix}${field}/`, into)
+      collect(value, `${prefix}${field}/`, into)
     }
   }
 }
@@ -81,7 +81,7 @@ const lately: (readonly string[])[] = []
 
 function shared(names: readonly string[]): readonly string[] {
   let at = 0
-  while (at < lately.length && !isSame(lately[at] as readonly string[], names)) at++
+  while (at < lately.length && !isSame(itemAt(lately, at), names)) at++
   const known = lately[at] ?? names
   if (at === 0 && lately.length > 0) return known
   lately.splice(at, 1)

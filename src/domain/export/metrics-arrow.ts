@@ -27,7 +27,7 @@ export interface Names {
 
 /**
  * The full history in long form as an Arrow IPC stream: job_id and key (dictionaries), step (int32), value (float64)
- * and timestamp (milliseconds, UTC). The dictionaries stand at the beginning, because readers differ in what they make
+ * and timestamp (milliseconds, UTC). The dictionaries come first, because readers differ in what they make
  * of later additions; a job or key that came up after the export began is not part of it.
  */
 export async function* metricsArrow(

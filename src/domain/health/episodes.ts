@@ -11,12 +11,12 @@ export interface Finding extends Mark {
 }
 
 export interface EpisodeChanges {
-  /** Findings that were not standing. */
+  /** Findings without an open episode. */
   opened: (Finding & {
     /** An episode that was never judged before: there may be mail. Else it is one that a pause had cleared. */
     fresh: boolean
   })[]
-  /** Subjects of those that stood and hold no more. */
+  /** Subjects whose episode has ended. */
   cleared: { kind: EpisodeKind; subjectKey: number; batchKey: number | null }[]
 }
 
@@ -24,7 +24,7 @@ export interface EpisodeChanges {
 export type Scope = { batches: readonly number[] } | { agents: readonly number[] }
 
 /**
- * Makes the standing verdicts of these subjects those that were found. The subjects must be locked, so that of two
+ * Opens and closes episodes of these subjects until they match the findings. The subjects must be locked, so that of two
  * watchers the second finds what the first did.
  */
 export async function updateEpisodes(

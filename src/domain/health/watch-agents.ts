@@ -9,7 +9,7 @@ import { countOf, type WatchResult } from './watch.ts'
 /** A project is notified about an agent if it got batches from it within this time. */
 const CONCERNED = '7 days'
 
-/** The agents whose standing verdict may differ from how they are. */
+/** The agents whose open episode may differ from their state. */
 export async function agentsDue(db: Db, clock: Clock): Promise<number[]> {
   const rows = await db<{ key: number }[]>`/* watch.agents_due */
     select a.key from agents a

@@ -1,3 +1,4 @@
+import { required } from '../../checked.ts'
 import { canonicalInstant } from '../../db/instant.ts'
 import type { Db, Fragment, Tx } from '../../db/sql.ts'
 import type { Change } from '../../stream/change.ts'
@@ -18,7 +19,7 @@ export interface WatchResult {
 }
 
 /**
- * The batches whose marks may differ from the standing verdicts: a broad question to the indexes, which `watchBatches`
+ * The batches whose marks may differ from the open episodes: a broad question to the indexes, which `watchBatches`
  * answers by the rule itself.
  */
 export async function batchesDue(db: Db, clock: Clock): Promise<number[]> {
@@ -194,7 +195,7 @@ function findingsOf(batchKey: number, { stalled, idle }: Marks): Finding[] {
 }
 
 function happeningOf(finding: Finding, batches: readonly BatchRow[], clock: Clock): Happening {
-  const batch = batches.find(({ key }) => key === finding.batchKey) as BatchRow
+  const batch = required(batches.find(({ key }) => key === finding.batchKey))
   const idle = finding.kind === 'job_idle'
   return {
     trigger: idle ? 'job_idle' : 'batch_stalled',

@@ -49,7 +49,7 @@ export type JobParents =
 export type FoundJob = JobRow & SortColumns & { parent: number }
 
 /**
- * A page of jobs for each parent, in one statement; rows of one parent stand together, in order.
+ * A page of jobs for each parent, in one statement; rows of one parent are together, in order.
  * @param parts what is read of them; the columns of the others are missing from the rows
  */
 export async function searchJobs(

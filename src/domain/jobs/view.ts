@@ -1,4 +1,4 @@
-import { itemAt } from '../../checked.ts'
+import { itemAt, keysOf } from '../../checked.ts'
 import { elapsedS } from '../batches/index.ts'
 import { writeNumber } from '../events/index.ts'
 import { type Derived, viewsOf } from '../field.ts'
@@ -88,7 +88,7 @@ const derived: Derived<typeof jobFields, Given> = {
 export const jobView: (...given: Given) => JobView = viewsOf(jobFields, derived)
 
 export type JobField = keyof typeof jobFields & string
-export const JOB_FIELDS = Object.keys(jobFields) as readonly JobField[]
+export const JOB_FIELDS: readonly JobField[] = keysOf(jobFields)
 
 /** Makes the views of jobs with these fields alone: a row needs only what they are made of. */
 export const jobViewOf = (fields: readonly JobField[]): ((...given: Given) => Partial<JobView>) =>

@@ -40,14 +40,13 @@ export async function loadCommands(
   const payloads = new Map<number, { owner: string; others: string }>()
   for (const key of keys) {
     const owner = batches.get(key)?.row.owner_id ?? null
-    const [forOwner, forOthers] = await Promise.all(
-      [owner, null].map(async (userId) => {
-        const commands = await commandsOf(db, [key], { userId }, now)
-        const timeline = await timelineOf(db, key, { userId }, now)
-        return JSON.stringify({ commands: commands.get(key) ?? [], timeline })
-      }),
-    )
-    payloads.set(key, { owner: forOwner as string, others: forOthers as string })
+    const payloadFor = async (userId: string | null) => {
+      const commands = await commandsOf(db, [key], { userId }, now)
+      const timeline = await timelineOf(db, key, { userId }, now)
+      return JSON.stringify({ commands: commands.get(key) ?? [], timeline })
+    }
+    const [forOwner, forOthers] = await Promise.all([payloadFor(owner), payloadFor(null)])
+    payloads.set(key, { owner: forOwner, others: forOthers })
   }
   return changes.map(({ batchKey }) => {
     const row = batchKey === null ? undefined : batches.get(batchKey)?.row

@@ -44,7 +44,7 @@ export async function readLogLines(db: Db, batchKey: number, query: LogQuery): P
   return fromEnd ? lines.toReversed() : [...lines]
 }
 
-/** How many lines match, wherever they stand. */
+/** How many lines match, on all pages. */
 export async function countLogLines(
   db: Db,
   batchKey: number,

@@ -1,3 +1,4 @@
+import { required } from '../../checked.ts'
 import { lowerBound } from './lower-bound.ts'
 import { pick, type Sampled, sample } from './m4.ts'
 import type { Series } from './read-series.ts'
@@ -58,7 +59,7 @@ export function drawSeries(
   let times: Float64Array | undefined
   const scale = needsTimes(drawing) ? 1000 : 1
   if (scale === 1000) {
-    times = series.times as Float64Array
+    times = required(series.times)
     const zero = drawing.x === 'relative' ? (series.startedAt ?? times[0] ?? 0) : 0
     if (zero !== 0) times = times.map((ms) => ms - zero)
     const order = orderOf(times)

@@ -1,3 +1,4 @@
+import { required } from '../../checked.ts'
 import { CopyRows } from '../../db/copy.ts'
 import { canonicalInstant } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
@@ -5,7 +6,7 @@ import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import { stampOf } from '../merge.ts'
 import type { EpochRow } from './series-progress.ts'
 
-/** Rows of these (job, epoch) pairs that stand already, with what merging needs. */
+/** Stored rows of these (job, epoch) pairs, with what merging needs. */
 export async function loadEpochs(tx: Tx, jobKeys: number[], epochs: number[]): Promise<EpochRow[]> {
   const rows = await tx<
     {
@@ -73,7 +74,7 @@ export async function mergeEpochs(tx: Tx, rows: readonly EpochRow[]): Promise<vo
     ts: r.at,
     db_id: r.dbId,
     vals: literal(r.vals),
-    stamps: [...(r.stamps as Map<string, string>)],
+    stamps: [...required(r.stamps)],
   }))
   await tx`/* epochs.merge */
     insert into epochs as e (job_key, epoch, ts, db_id, vals, stamps)

@@ -38,7 +38,7 @@ export interface Sampled<S extends Steps = Steps> {
   sampled: boolean
   /** How many of all points are NaN or infinite. */
   nonFinite: number
-  /** Where the points stood among all; undefined when all are there. */
+  /** The places of the points among all; undefined when all are there. */
   positions: Uint32Array | undefined
 }
 

@@ -1,3 +1,4 @@
+import { required } from '../../checked.ts'
 import type { Db, Fragment } from '../../db/sql.ts'
 import {
   type Column,
@@ -73,7 +74,7 @@ export async function* readTimedSeries(
 ): AsyncGenerator<TimedSeries> {
   for await (const series of readJobSeries(db, batchKey, { ...query, timed: true })) {
     const { jobId, key, steps, values } = series
-    yield { jobId, key, steps, values, times: series.times as Float64Array }
+    yield { jobId, key, steps, values, times: required(series.times) }
   }
 }
 

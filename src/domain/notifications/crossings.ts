@@ -1,12 +1,12 @@
-import { entryOf, itemAt } from '../../checked.ts'
+import { entryOf, itemAt, required } from '../../checked.ts'
 import type { Tx } from '../../db/sql.ts'
-import { type Condition, type EnabledRule, meets } from './rule.ts'
+import { type EnabledRule, meets } from './rule.ts'
 
 /** A series of a job before an epoch was folded in. */
 export interface Before {
   /** The highest epoch that had the series, and its value there; undefined before the first. */
   last: { epoch: number; value: number } | undefined
-  /** What stood at the epoch itself; undefined when nothing did. */
+  /** The value at the epoch itself; undefined if there was none. */
   value: number | undefined
 }
 
@@ -55,7 +55,7 @@ export async function findCrossings<S extends SetValue>(tx: Tx, sets: readonly S
       : closest(set, known, entryOf(stored, set))
     if (begins(set, around)) {
       const here = { epoch: set.epoch, value: set.after }
-      crossings.push([set, meets(set.rule.condition as Condition, set.after) ? here : (around.next ?? here)])
+      crossings.push([set, meets(required(set.rule.condition), set.after) ? here : (around.next ?? here)])
     }
     known.set(set.epoch, set.after)
   }
@@ -66,7 +66,7 @@ export async function findCrossings<S extends SetValue>(tx: Tx, sets: readonly S
 const isNewest = ({ epoch, before: { last } }: SetValue): boolean => last === undefined || epoch > last.epoch
 
 function begins({ rule, before, after }: SetValue, { previous, next }: Neighbours): boolean {
-  const condition = rule.condition as Condition
+  const condition = required(rule.condition)
   const met = (value: number | undefined): boolean => value !== undefined && meets(condition, value)
   if (met(before.value) === met(after)) {
     // Something where nothing was, that does not meet the condition: it may cut a run in two.
@@ -75,7 +75,7 @@ function begins({ rule, before, after }: SetValue, { previous, next }: Neighbour
   return met(after) ? !met(previous?.value) && !met(next?.value) : met(previous?.value) && met(next?.value)
 }
 
-/** The nearest values on both sides, of the rows that stand and of what the group set already. */
+/** The nearest values on both sides, of the stored rows and of what the group already set. */
 function closest(set: SetValue, group: Map<number, number>, { previous, next }: Neighbours): Neighbours {
   const around: Neighbours = { previous, next }
   for (const [epoch, value] of group) {

@@ -1,3 +1,4 @@
+import { required } from '../../checked.ts'
 import { instantOf } from '../../db/instant.ts'
 import { type Db, type Fragment, type Sql, transaction } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
@@ -72,7 +73,7 @@ function timesOf(
     case 'job_failed':
       return ends(db, batches, trigger)
     case 'metric':
-      return crossings(db, batches, since, condition as Condition)
+      return crossings(db, batches, since, required(condition))
     case 'batch_stalled':
     case 'job_idle':
       return silences(db, batches, trigger)

@@ -1,3 +1,4 @@
+import { required } from '../../checked.ts'
 import { type Numeric, numberOf } from '../events/index.ts'
 
 /** What a rule may watch for (contract §7). Pure: no I/O in this file. */
@@ -33,7 +34,7 @@ export interface EnabledRule {
 /** Does a value of the series meet the condition? NaN is neither below nor above anything. */
 export function meets({ op, value }: Condition, point: number): boolean {
   if (op === 'is_nan') return Number.isNaN(point)
-  const bound = value as number
+  const bound = required(value)
   switch (op) {
     case '<':
       return point < bound

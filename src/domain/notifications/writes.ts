@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { itemAt } from '../../checked.ts'
+import { itemAt, required } from '../../checked.ts'
 import { instantOf } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
@@ -36,7 +36,7 @@ export async function createRule(
     values (${project.key}, ${fields.name}, ${fields.trigger}, ${conditionJson(fields)}::text::jsonb,
       ${fields.recipients}::text[], ${fields.enabled}, ${fields.cooldown_s}, ${instantOf(now)})
     returning id`
-  const id = row?.id as string
+  const { id } = required(row)
   await audit(tx, actor, 'rule.created', slug, { rule: id, trigger: fields.trigger }, now)
   return itemAt(await listRules(tx, project.key, { limit: 1, after: undefined, id }), 0)
 }
@@ -96,7 +96,7 @@ export async function testRule(tx: Tx, actor: Known, id: string, now: Date): Pro
   const [row] = await tx<{ id: number }[]>`/* notifications.record_test */
     insert into notification_firings (rule_id, event_key, happened_at, fired_at, outcome)
     values (${id}, ${`test:${randomUUID()}`}, ${at}, ${at}, 'mail') returning id`
-  await enqueue(tx, [row?.id as number])
+  await enqueue(tx, [required(row).id])
   await audit(tx, actor, 'rule.tested', project.slug, { rule: id }, now)
   return rule
 }

@@ -4,6 +4,7 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server'
+import { isRecord } from '../../checked.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import type { Known } from '../caller.ts'
@@ -161,8 +162,7 @@ async function find(db: Db, credentialId: string): Promise<Stored | undefined> {
 function challengeIn(clientDataJSON: string): string {
   try {
     const data: unknown = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString('utf8'))
-    const { challenge } = data as { challenge?: unknown }
-    if (typeof challenge === 'string') return challenge
+    if (isRecord(data) && typeof data.challenge === 'string') return data.challenge
   } catch {
     // Not JSON: no challenge of ours.
   }

@@ -60,7 +60,7 @@ export async function rangesDue(db: Db, cutoffs: Cutoffs, sizes: RangeSizes): Pr
   return rows.map((row) => row.number)
 }
 
-/** The events of a slice that have their payload, with the page that they stand on; `due` says which go. */
+/** The events of a slice that have their payload, with the page that they are on; `due` says which are removed. */
 const slice = (db: Db, from: number, to: number, cutoffs: Cutoffs, limit: Fragment): Fragment => db`
   select e.db_id, e.batch_key, e.ts, e.type = ${LINE} as line, (e.ctid::text::point)[0] as page,
     coalesce(e.ts < case when e.type = ${LINE} then ${cutoffs.lines}::timestamptz else ${cutoffs.payloads}::timestamptz end, false) as due

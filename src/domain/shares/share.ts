@@ -27,8 +27,8 @@ const isPath = (word: string): boolean => /[\\/]/.test(word) || word.startsWith(
 /** Hides who ran it, where, and every path (contract §4 "Shares"), wherever a text of theirs may say so. */
 export function anonymizeBatch(batch: BatchView): { batch: BatchView; text: <T>(value: T) => T } {
   const names = [batch.user, batch.host, batch.env_snapshot?.hostname, batch.owner?.name]
-    .filter((name) => typeof name === 'string' && name.length > 1)
-    .map((name) => (name as string).replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    .filter((name): name is string => typeof name === 'string' && name.length > 1)
+    .map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
   const who =
     names.length === 0
       ? null

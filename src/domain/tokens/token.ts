@@ -1,10 +1,11 @@
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { keysOf } from '../../checked.ts'
 
 /** What a token may do is in its prefix, for people; what counts is the row. */
 const PREFIXES = { reporter: 'em_live_', read: 'em_read_', agent: 'ag_live_' } as const
 export type TokenKind = keyof typeof PREFIXES
-const KINDS = Object.keys(PREFIXES) as TokenKind[]
+const KINDS = keysOf(PREFIXES)
 /** What people make for themselves; an agent's token comes from its registration. */
 export const TOKEN_SCOPES = ['reporter', 'read'] as const satisfies readonly TokenKind[]
 export type TokenScope = (typeof TOKEN_SCOPES)[number]

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { itemAt } from '../../checked.ts'
 import {
   BATCH_STATES,
   type BatchField,
@@ -37,7 +38,7 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
   ) {
     if (columns.length === 0) return items
     const values = await presentColumns(sql, rows, columns, clockOf(services))
-    return items.map((item, i) => ({ ...item, columns: values.get(rows[i]?.key as number) ?? {} }))
+    return items.map((item, i) => ({ ...item, columns: values.get(itemAt(rows, i).key) ?? {} }))
   }
   routes.get(
     '/api/batches',
@@ -65,7 +66,7 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
           deleted: z
             .enum(['true', 'false'])
             .default('false')
-            .describe('The deleted batches that you may restore, instead of those that stand'),
+            .describe('The deleted batches that you may restore, instead of the others'),
           id: words('Id of a batch, exactly'),
           where: conditionsQuery,
           sort: sortQuery,

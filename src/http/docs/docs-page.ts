@@ -72,7 +72,7 @@ token, a read token or the JWT of a session; pages of this address may use the s
 <p>A list answers <code>{"items": […], "next_cursor": …}</code>; hand <code>next_cursor</code> back as
 <code>cursor</code> until it is null. Unknown query parameters are refused.</p>
 <p>A refusal is an <a href="#${shapeAnchor('Problem')}"><code>application/problem+json</code></a> with a stable
-<code>code</code>. Any route may answer ${codes}; the others stand with their route.</p>`
+<code>code</code>. Any route may answer ${codes}; the others are listed with their route.</p>`
 }
 
 function section({ method: name, path, operation, anchor }: Entry): string {

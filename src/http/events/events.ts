@@ -145,7 +145,7 @@ function factsOf({ headers }: FastifyRequest): RequestFacts {
 
 /** As everywhere in REST (contract "General rules"): there is nothing to ask for here. */
 function refuseQuery(query: unknown): void {
-  const errors = Object.keys(query as object).map((path) => ({ path, message: 'is not known here' }))
+  const errors = Object.keys(query ?? {}).map((path) => ({ path, message: 'is not known here' }))
   if (errors.length > 0) throw new Problem('invalid_query', { errors })
 }
 

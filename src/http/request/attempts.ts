@@ -1,3 +1,4 @@
+import { required } from '../../checked.ts'
 import { Problem, type ProblemCode } from '../../problem.ts'
 import { networkOf } from '../server/network-of.ts'
 
@@ -48,7 +49,7 @@ function refuseOverLimit({ most, windowMs, code, taken }: Limit, key: string, no
   const recent = (taken.get(key) ?? []).filter((at) => at > now - windowMs)
   taken.delete(key)
   taken.set(key, recent)
-  if (taken.size > MAX_KEYS) taken.delete(taken.keys().next().value as string)
+  if (taken.size > MAX_KEYS) taken.delete(required(taken.keys().next().value))
   const oldest = recent[0]
   if (recent.length < most || oldest === undefined) return
   const retryAfterS = Math.max(1, Math.ceil((oldest + windowMs - now) / 1000))

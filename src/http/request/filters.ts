@@ -5,7 +5,7 @@ import { type Cursor, sortCursor } from '../../domain/cursors.ts'
 import { readComparison } from '../../domain/json-field.ts'
 import type { SortPosition } from '../../domain/keyset-pages.ts'
 
-/** Text that may stand in a filter: what no stored value can hold is refused rather than found nowhere. */
+/** Text that a filter accepts. A text that no stored value can hold is refused; otherwise the answer would be empty. */
 export const filterText = z
   .string()
   .regex(/^[^\p{Cc}\p{Cs}]{1,512}$/u, 'must be 1 to 512 characters without control characters')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { instantText } from '../../domain/instant-text.ts'
 import { PASSWORD, type User } from '../../domain/users/index.ts'
 
-/** Shapes that several routes share, as they stand on the wire. */
+/** Shapes that several routes share, as they are sent. */
 export const nothing = z.strictObject({})
 /** The body of an action without input: none (null to the framework), or an empty object. */
 export const noInput = nothing.nullish()

@@ -28,11 +28,11 @@ const wish = z.object({
 export function mailRoutes(app: FastifyInstance, { sql, writer, now }: Services): void {
   app.register(async (scope) => {
     scope.addContentTypeParser(FORM, { parseAs: 'string' }, (_request, body, done) => {
-      done(null, Object.fromEntries(new URLSearchParams(body as string)))
+      done(null, Object.fromEntries(new URLSearchParams(String(body))))
     })
     // Mail programs may send it in either form.
     scope.addContentTypeParser('multipart/form-data', { parseAs: 'string' }, (_request, body, done) => {
-      const oneClick = /name="?List-Unsubscribe"?\s+One-Click/i.test(body as string)
+      const oneClick = /name="?List-Unsubscribe"?\s+One-Click/i.test(String(body))
       done(null, oneClick ? { 'List-Unsubscribe': 'One-Click' } : {})
     })
     const routes = scope.withTypeProvider<ZodTypeProvider>()

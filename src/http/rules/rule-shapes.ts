@@ -12,7 +12,7 @@ import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
 import * as shapes from '../request/shapes.ts'
 
-/** Rules as they stand on the wire (contract §7), and what comes in as the domain has it. */
+/** Rules as they are sent (contract §7), and requests in the form that the domain takes. */
 export const trigger = z.enum(TRIGGERS)
 export const condition = z.strictObject({
   key: z

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Claimed } from '../../domain/identities/index.ts'
 import type { DiscoveredEndpoints, GivenEndpoints, ProviderConfig } from '../../oauth-config.ts'
 import { Problem, type ProblemCode } from '../../problem.ts'
+import { codeOf, fieldOf, messageOf } from '../../thrown.ts'
 import * as shapes from '../request/shapes.ts'
 
 /** How long a provider may take for one answer. */
@@ -246,9 +247,9 @@ function refusalOf(error: unknown): Problem {
 function isAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof TypeError) return error.message === 'fetch failed'
-  const { code, cause } = error as client.ClientError
+  const code = codeOf(error)
   if (code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT') return true
-  return cause instanceof Response && cause.status >= 500
+  return error.cause instanceof Response && error.cause.status >= 500
 }
 
 /**
@@ -256,13 +257,14 @@ function isAway(error: unknown): boolean {
  * codes and tokens in them; its messages are fixed sentences.
  */
 function withoutSecrets(error: unknown): Error {
-  const { message, code, error: word, cause } = error as Error & { code?: unknown; error?: unknown }
-  const below = (cause as { code?: unknown } | undefined)?.code
   const challenge =
     error instanceof client.WWWAuthenticateChallengeError ? error.cause[0]?.parameters.error : undefined
-  const details = [code, word, below, challenge].filter(
-    (one) => typeof one === 'string' && /^\w{1,64}$/.test(one),
-  )
-  const text = error instanceof z.ZodError ? 'the answer has not the shape it should have' : message
+  const details = [
+    fieldOf(error, 'code'),
+    fieldOf(error, 'error'),
+    codeOf(fieldOf(error, 'cause')),
+    challenge,
+  ].filter((one) => typeof one === 'string' && /^\w{1,64}$/.test(one))
+  const text = error instanceof z.ZodError ? 'the answer has not the shape it should have' : messageOf(error)
   return new Error([text, ...new Set(details)].join(', '))
 }

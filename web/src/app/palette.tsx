@@ -94,7 +94,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** The value once it has stood for a moment. */
+/** The value once it has not changed for a moment. */
 function useLate(value: string): string {
   const [late, setLate] = useState(value)
   useEffect(() => {

@@ -5,7 +5,7 @@ import { queryClient } from '../lib/query-client.ts'
 import { readReturn } from '../pages/sign-in/search.ts'
 
 /**
- * What a page reads of its address is what `read` took from it, and nothing else: the router lays it over what stood
+ * What a page reads of its address is what `read` took from it, and nothing else: the router lays it over what was
  * there, so what was refused is laid over too.
  */
 export const only =

@@ -16,7 +16,7 @@ import { TopBar } from './top-bar.tsx'
 
 const loadPalette = () => import('./palette.tsx').then((file) => file.Palette)
 
-/** Rail, top bar, page. Signing in and shared pages stand alone. */
+/** Rail, top bar, page. Sign-in and shared pages have neither. */
 export function Shell() {
   const path = useRouterState({ select: (state) => state.location.pathname })
   const alone = useMatches({

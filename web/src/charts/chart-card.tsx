@@ -214,7 +214,7 @@ export function ChartCard(
   )
 }
 
-/** Curves in the order of the jobs; groups stand by themselves. */
+/** Curves in the order of the jobs; groups come alone. */
 const shownOf = (lines: ReadonlyMap<string, Line>, jobs: readonly string[]): Line[] => {
   const all = [...lines.values()]
   return all.some((line) => line.band) ? all : jobs.flatMap((job) => lines.get(job) ?? [])

@@ -5,7 +5,7 @@ import type { JobStore } from '../lib/live/batches.ts'
 
 /** What jobs can be put together by, as the service calls it, and what their groups are called. */
 
-/** Fields of a job that can stand in place of a param. */
+/** Fields of a job that can be used like a parameter. */
 const FIELDS: Record<string, (job: Job) => unknown> = {
   batch: (job) => job.batch_id,
   status: (job) => job.status,

@@ -34,7 +34,7 @@ export interface ChartView {
   onY?: (name: string, range: [number, number] | undefined) => void
   /** One curve for all jobs that have it in common; `nameOf` says what a group's curve is called. */
   group?: { by: string; band: BandKind; nameOf: (value: string | null) => string } | undefined
-  /** Charts that stand first. */
+  /** Charts that come first. */
   kept?: ReadonlySet<string> | undefined
   onKeep?: (name: string) => void
 }

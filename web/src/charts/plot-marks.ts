@@ -2,7 +2,7 @@ import type uPlot from 'uplot'
 import type { Line } from '../lib/charts/line.ts'
 
 /**
- * Values without a height stand on the axis at their epoch: NaN as a cross at the foot, minus infinity as a triangle
+ * Values without a height are drawn on the axis at their epoch: NaN as a cross at the foot, minus infinity as a triangle
  * that points down there, infinity as one that points up at the head.
  */
 export function markNonFinite(u: uPlot, lines: readonly Line[], colour: (name: string) => string): void {
@@ -17,9 +17,9 @@ export function markNonFinite(u: uPlot, lines: readonly Line[], colour: (name: s
     ctx.fillStyle = colour(name)
     ctx.strokeStyle = colour(name)
     for (let i = 0; i < values.length; i++) {
-      const value = values[i] as number
+      const value = values[i] ?? Number.NaN
       if (Number.isFinite(value)) continue
-      const x = u.valToPos(steps[i] as number, 'x', true)
+      const x = u.valToPos(steps[i] ?? Number.NaN, 'x', true)
       if (!(x >= bbox.left && x <= bbox.left + bbox.width)) continue
       ctx.beginPath()
       if (Number.isNaN(value)) {

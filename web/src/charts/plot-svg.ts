@@ -1,6 +1,7 @@
 import type uPlot from 'uplot'
 import { type BandKind, columnsOf } from '../lib/charts/columns.ts'
 import type { Line } from '../lib/charts/line.ts'
+import { itemAt } from '../lib/checked.ts'
 import { number } from '../lib/words.ts'
 import { placeOf, type XKind } from './plot-axes.ts'
 
@@ -34,7 +35,7 @@ export function svgOf(u: uPlot, lines: readonly Line[], look: Look): string {
     let path = ''
     let pen = false
     steps.forEach((step, i) => {
-      const value = values[i] as number
+      const value = values[i] ?? Number.NaN
       // One point beyond either end, so that the curve leaves the plot as it does on the page.
       const seen = (steps[i + 1] ?? step) >= from && (steps[i - 1] ?? step) <= to
       if (!drawable(value) || !seen) pen = false
@@ -50,28 +51,28 @@ export function svgOf(u: uPlot, lines: readonly Line[], look: Look): string {
     `<path d="${pathOf(curve)}" fill="none" stroke="${look.colour(name)}" stroke-width="${look.width}" stroke-opacity="${opacity}" stroke-linejoin="round"/>`
   const body: string[] = []
   high.forEach((upper, i) => {
-    const lower = low[i] as Curve
+    const lower = itemAt(low, i)
     const back = { steps: lower.steps.toReversed(), values: lower.values.toReversed() }
     const there = upper.steps.flatMap((step, k) =>
-      drawable(upper.values[k] as number) ? [[step, upper.values[k]]] : [],
+      drawable(upper.values[k] ?? Number.NaN) ? [[step, upper.values[k]]] : [],
     )
     const again = back.steps.flatMap((step, k) =>
-      drawable(back.values[k] as number) ? [[step, back.values[k]]] : [],
+      drawable(back.values[k] ?? Number.NaN) ? [[step, back.values[k]]] : [],
     )
     const points = [...there, ...again].map(
       ([step, value]) => `${round(x(step as number))},${round(y(value as number))}`,
     )
     body.push(
-      `<polygon points="${points.join(' ')}" fill="${look.colour((lines[i] as Line).name)}" fill-opacity="0.18"/>`,
+      `<polygon points="${points.join(' ')}" fill="${look.colour(itemAt(lines, i).name)}" fill-opacity="0.18"/>`,
     )
   })
   for (const [i, line] of lines.entries())
-    body.push(stroke(raw[i] as Curve, line.name, means.length > 0 ? 0.25 : 1))
-  for (const [i, curve] of means.entries()) body.push(stroke(curve, (lines[i] as Line).name, 1))
+    body.push(stroke(itemAt(raw, i), line.name, means.length > 0 ? 0.25 : 1))
+  for (const [i, curve] of means.entries()) body.push(stroke(curve, itemAt(lines, i).name, 1))
   for (const { name, steps, values } of lines) {
     values.forEach((value, i) => {
       if (Number.isFinite(value)) return
-      const at = round(x(steps[i] as number))
+      const at = round(x(steps[i] ?? Number.NaN))
       const [sign, place] = Number.isNaN(value) ? ['×', height] : value > 0 ? ['▲', 12] : ['▼', height]
       body.push(
         `<text x="${at}" y="${top + place - 2}" text-anchor="middle" fill="${look.colour(name)}">${sign}</text>`,

@@ -141,7 +141,7 @@ function move(element: HTMLElement, x: number, y: number): void {
 
 /** With a mean both are told; of a group its spread, and over how many values. */
 function rowText({ line, i, value }: Row): string {
-  const raw = line.values[i] as number
+  const raw = line.values[i] ?? Number.NaN
   if (line.band) return `${number(value)} ± ${number(line.band.std[i])} (n ${line.band.n[i]})`
   return line.mean && !Object.is(raw, value) ? `${number(value)} (${number(raw)})` : number(value)
 }
@@ -153,7 +153,7 @@ function nearestRow(u: uPlot, rows: readonly Row[], left: number, top: number): 
     const y = Number.isFinite(row.value) ? u.valToPos(row.value, 'y') : Number.NaN
     const far = Number.isNaN(y)
       ? 1e9
-      : Math.abs(y - top) + Math.abs(u.valToPos(row.line.steps[row.i] as number, 'x') - left) / 2
+      : Math.abs(y - top) + Math.abs(u.valToPos(row.line.steps[row.i] ?? Number.NaN, 'x') - left) / 2
     if (far < least) {
       best = row
       least = far

@@ -3,6 +3,7 @@ import { align } from '../lib/charts/align.ts'
 import type { ColourOf } from '../lib/charts/colours.ts'
 import { type BandKind, columnsOf } from '../lib/charts/columns.ts'
 import { type Line, lowerBound } from '../lib/charts/line.ts'
+import { itemAt } from '../lib/checked.ts'
 import type { Theme } from '../lib/theme.ts'
 import { number } from '../lib/words.ts'
 import { CHART_FONT, isClock, type XKind, xAxisOf } from './plot-axes.ts'
@@ -75,7 +76,7 @@ function aboveZero(line: Line): Line {
 
 /** Over several decades the lines between the tens would fill the plot. */
 const tens = (_: uPlot, splits: number[]): (number | null)[] => {
-  const decades = Math.log10((splits.at(-1) as number) / (splits[0] as number))
+  const decades = Math.log10((splits.at(-1) ?? Number.NaN) / (splits[0] ?? Number.NaN))
   return decades < 3 ? splits : splits.map((at) => (Math.abs(Math.log10(at) % 1) < 1e-9 ? at : null))
 }
 
@@ -175,12 +176,12 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
       series: [
         {},
         ...lines.map((line) => curve(line, faded ? 'raw' : 'whole')),
-        ...first.means.map((_, i) => curve(lines[i] as Line, 'whole')),
-        ...[...first.high, ...first.low].map((_, i) => curve(lines[i % n] as Line, 'edge')),
+        ...first.means.map((_, i) => curve(itemAt(lines, i), 'whole')),
+        ...[...first.high, ...first.low].map((_, i) => curve(itemAt(lines, i % n), 'edge')),
       ],
       bands: first.high.map((_, i) => {
         const at = 1 + n + first.means.length + i
-        return { series: [at, at + n], fill: `${colour((lines[i] as Line).name)}2e` }
+        return { series: [at, at + n], fill: `${colour(itemAt(lines, i).name)}2e` }
       }),
       hooks: {
         setSelect: [

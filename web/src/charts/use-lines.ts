@@ -60,7 +60,7 @@ export function useLines(wish: Wish, width: number) {
       }
       return lines
     },
-    // Curves of another axis, or groups, would stand in wrong places.
+    // Curves of another axis, or groups, would be in wrong places.
     placeholderData: (before, query) =>
       JSON.stringify(query?.queryKey.slice(-1)) === JSON.stringify([axis]) ? before : undefined,
     staleTime: Number.POSITIVE_INFINITY,

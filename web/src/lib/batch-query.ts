@@ -12,7 +12,7 @@ export interface TableFilter extends BatchFilter {
 }
 export interface ParsedQuery {
   filter: TableFilter
-  /** The words of the query as they stand in it. */
+  /** The words of the query as they were typed. */
   words: string[]
   /** What could not be understood, and why. */
   problems: string[]

@@ -1,5 +1,6 @@
+import { itemAt } from './checked.ts'
 /**
- * How well `wanted` is found in `text`: its letters in order, the better the closer they stand and the more of them begin
+ * How well `wanted` is found in `text`: its letters in order, the better the closer they are and the more of them begin
  * a word. 0: not at all.
  */
 export function fuzzy(text: string, wanted: string): number {
@@ -19,7 +20,7 @@ export function fuzzy(text: string, wanted: string): number {
   return score
 }
 
-const startsWord = (text: string, at: number): boolean => at === 0 || /[^a-z0-9]/.test(text[at - 1] as string)
+const startsWord = (text: string, at: number): boolean => at === 0 || /[^a-z0-9]/.test(itemAt(text, at - 1))
 
 /** The best of them first. */
 export function bestFuzzy<T>(

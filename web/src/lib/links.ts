@@ -52,7 +52,7 @@ export const links = {
     linkOptions({ to: '/compare', search: readCompareSearch({ ...search, batches: [...batches] }) }),
 }
 
-/** The same as texts, for rows whose links stand by the hundred (ui/row-links.ts). */
+/** The same as texts, for pages with hundreds of rows (ui/row-links.ts). */
 export const hrefs = {
   batch: (batchId: string) => `/b/${encodeURIComponent(batchId)}`,
   job: (batchId: string, jobId: string) => `/b/${encodeURIComponent(batchId)}/j/${encodeURIComponent(jobId)}`,

@@ -1,3 +1,4 @@
+import { itemAt } from './checked.ts'
 /** Python's tracebacks, and failures that have the same cause. */
 export interface Frame {
   file: string
@@ -14,7 +15,7 @@ export function frameOf(line: string): Frame | null {
   const found = FRAME.exec(line)
   return found === null
     ? null
-    : { file: found[1] as string, line: Number(found[2]), call: (found[3] ?? '').replace('<module>', '') }
+    : { file: itemAt(found, 1), line: Number(found[2]), call: (found[3] ?? '').replace('<module>', '') }
 }
 export const isInstalled = ({ file }: Frame): boolean => INSTALLED.test(file)
 

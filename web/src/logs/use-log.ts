@@ -17,7 +17,7 @@ export interface LogFilter {
   stream?: 'stdout' | 'stderr' | undefined
   q?: string | undefined
   job?: string | undefined
-  /** The db_id of a line to stand at. */
+  /** The db_id of a line to scroll to. */
   line?: number | undefined
 }
 

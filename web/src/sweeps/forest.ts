@@ -87,26 +87,26 @@ function grow(
     let error = 0
     for (const row of out) {
       const value = predict(tree, bins, row)
-      error += (value - (y[row] as number)) ** 2
-      sums[row] = (sums[row] as number) + value
-      counts[row] = (counts[row] as number) + 1
+      error += (value - (y[row] ?? Number.NaN)) ** 2
+      sums[row] = (sums[row] ?? Number.NaN) + value
+      counts[row] = (counts[row] ?? Number.NaN) + 1
     }
     for (const c of new Set(tree.column)) {
       if (c < 0) continue
       const other = shuffled(out, random)
       let worse = 0
       for (let i = 0; i < out.length; i++) {
-        const row = out[i] as number
-        worse += (predict(tree, bins, row, c, other[i] as number) - (y[row] as number)) ** 2
+        const row = out[i] ?? Number.NaN
+        worse += (predict(tree, bins, row, c, other[i] ?? Number.NaN) - (y[row] ?? Number.NaN)) ** 2
       }
-      growth[c] = (growth[c] as number) + (worse - error) / out.length / (variance || 1) / TREES
+      growth[c] = (growth[c] ?? Number.NaN) + (worse - error) / out.length / (variance || 1) / TREES
     }
   }
   let error = 0
   let seen = 0
   for (let i = 0; i < n; i++) {
     if (counts[i] === 0) continue
-    error += ((sums[i] as number) / (counts[i] as number) - (y[i] as number)) ** 2
+    error += ((sums[i] ?? Number.NaN) / (counts[i] ?? Number.NaN) - (y[i] ?? Number.NaN)) ** 2
     seen++
   }
   return { r2: seen === 0 || variance === 0 ? 0 : 1 - error / seen / variance, growth }
@@ -132,7 +132,7 @@ function plant(
   }
   const split = (node: number, from: number, to: number, depth: number): void => {
     let total = 0
-    for (let i = from; i < to; i++) total += y[rows[i] as number] as number
+    for (let i = from; i < to; i++) total += y[rows[i] ?? Number.NaN] ?? Number.NaN
     const size = to - from
     tree.value[node] = total / size
     if (depth === MAX_DEPTH || size < 2 * MIN_LEAF) return
@@ -143,21 +143,23 @@ function plant(
       sum.fill(0)
       count.fill(0)
       for (let i = from; i < to; i++) {
-        const row = rows[i] as number
-        const bin = mine[row] as number
-        sum[bin] = (sum[bin] as number) + (y[row] as number)
-        count[bin] = (count[bin] as number) + 1
+        const row = rows[i] ?? Number.NaN
+        const bin = mine[row] ?? Number.NaN
+        sum[bin] = (sum[bin] ?? Number.NaN) + (y[row] ?? Number.NaN)
+        count[bin] = (count[bin] ?? Number.NaN) + 1
       }
       const order = BIN_ORDER.filter((bin) => count[bin] !== 0)
       // Of categories, those with the least means go left: no other division is better.
       if (columns[c]?.categories)
         order.sort(
-          (a, b) => (sum[a] as number) / (count[a] as number) - (sum[b] as number) / (count[b] as number),
+          (a, b) =>
+            (sum[a] ?? Number.NaN) / (count[a] ?? Number.NaN) -
+            (sum[b] ?? Number.NaN) / (count[b] ?? Number.NaN),
         )
       let [leftSum, leftCount, left] = [0, 0, 0]
       for (const bin of order.slice(0, -1)) {
-        leftSum += sum[bin] as number
-        leftCount += count[bin] as number
+        leftSum += sum[bin] ?? Number.NaN
+        leftCount += count[bin] ?? Number.NaN
         left |= 1 << bin
         const rightCount = size - leftCount
         if (leftCount < MIN_LEAF || rightCount < MIN_LEAF) continue
@@ -169,9 +171,9 @@ function plant(
     const mine = bins[at] as Uint8Array
     let middle = from
     for (let i = from; i < to; i++) {
-      const row = rows[i] as number
-      if (((mask >>> (mine[row] as number)) & 1) === 0) continue
-      rows[i] = rows[middle] as number
+      const row = rows[i] ?? Number.NaN
+      if (((mask >>> (mine[row] ?? Number.NaN)) & 1) === 0) continue
+      rows[i] = rows[middle] ?? Number.NaN
       rows[middle++] = row
     }
     tree.column[node] = at
@@ -196,11 +198,11 @@ function predict(
   other = row,
 ): number {
   let node = 0
-  for (let c = column[0] as number; c >= 0; c = column[node] as number) {
-    const bin = (bins[c] as Uint8Array)[c === changed ? other : row] as number
-    node = (child[node] as number) + (((left[node] as number) >>> bin) & 1 ? 0 : 1)
+  for (let c = column[0] ?? Number.NaN; c >= 0; c = column[node] ?? Number.NaN) {
+    const bin = (bins[c] as Uint8Array)[c === changed ? other : row] ?? Number.NaN
+    node = (child[node] ?? Number.NaN) + (((left[node] ?? Number.NaN) >>> bin) & 1 ? 0 : 1)
   }
-  return value[node] as number
+  return value[node] ?? Number.NaN
 }
 
 /** Numbers into bins of as many rows each; categories have one each, those past the last share it. */
@@ -221,14 +223,14 @@ function binned({ values, categories }: Column): Uint8Array {
       ? [...distinct]
       : Array.from(
           { length: parts },
-          (_, i) => sorted[Math.ceil(((i + 1) * sorted.length) / parts) - 1] as number,
+          (_, i) => sorted[Math.ceil(((i + 1) * sorted.length) / parts) - 1] ?? Number.NaN,
         )
   return Uint8Array.from(values, (value) => {
     if (Number.isNaN(value)) return 0
     let [low, high] = [0, ends.length - 1]
     while (low < high) {
       const middle = (low + high) >> 1
-      if ((ends[middle] as number) < value) low = middle + 1
+      if ((ends[middle] ?? Number.NaN) < value) low = middle + 1
       else high = middle
     }
     return low + 1
@@ -237,12 +239,14 @@ function binned({ values, categories }: Column): Uint8Array {
 
 /** Places in the order of the values, from 0; equal values share the mean of theirs. */
 function ranks(values: Float64Array): Float64Array {
-  const order = Int32Array.from(values.keys()).sort((a, b) => (values[a] as number) - (values[b] as number))
+  const order = Int32Array.from(values.keys()).sort(
+    (a, b) => (values[a] ?? Number.NaN) - (values[b] ?? Number.NaN),
+  )
   const found = new Float64Array(values.length)
   for (let from = 0; from < order.length; ) {
     let to = from + 1
-    while (to < order.length && values[order[to] as number] === values[order[from] as number]) to++
-    for (let i = from; i < to; i++) found[order[i] as number] = (from + to - 1) / 2
+    while (to < order.length && values[order[to] ?? Number.NaN] === values[order[from] ?? Number.NaN]) to++
+    for (let i = from; i < to; i++) found[order[i] ?? Number.NaN] = (from + to - 1) / 2
     from = to
   }
   return found
@@ -250,12 +254,12 @@ function ranks(values: Float64Array): Float64Array {
 
 function spearman(values: Float64Array, target: Float64Array): number | null {
   const rows = [...values.keys()].filter((i) => !Number.isNaN(values[i]))
-  const x = ranks(Float64Array.from(rows, (i) => values[i] as number))
-  const y = ranks(Float64Array.from(rows, (i) => target[i] as number))
+  const x = ranks(Float64Array.from(rows, (i) => values[i] ?? Number.NaN))
+  const y = ranks(Float64Array.from(rows, (i) => target[i] ?? Number.NaN))
   const middle = (rows.length - 1) / 2
   let [xy, xx, yy] = [0, 0, 0]
   for (let i = 0; i < rows.length; i++) {
-    const [a, b] = [(x[i] as number) - middle, (y[i] as number) - middle]
+    const [a, b] = [(x[i] ?? Number.NaN) - middle, (y[i] ?? Number.NaN) - middle]
     xy += a * b
     xx += a * a
     yy += b * b
@@ -272,8 +276,8 @@ function shuffled(rows: Int32Array, random: () => number): Int32Array {
   const next = rows.slice()
   for (let i = next.length - 1; i > 0; i--) {
     const j = Math.floor(random() * (i + 1))
-    const kept = next[i] as number
-    next[i] = next[j] as number
+    const kept = next[i] ?? Number.NaN
+    next[i] = next[j] ?? Number.NaN
     next[j] = kept
   }
   return next

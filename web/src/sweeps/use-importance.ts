@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 import type { Compared } from '../charts/compared-jobs.ts'
+import { itemAt } from '../lib/checked.ts'
 import { type Axis, differs } from '../pages/compare/axes.ts'
 import type { Importance } from './forest.ts'
 import type { ImportanceAnswer, ImportanceRequest } from './importance.worker.ts'
@@ -50,7 +51,7 @@ export function useImportance(
         if (data.id !== asked.current.id) return
         const known = parameters.map((axis, i) => ({
           axis,
-          ...(data.found.columns[i] as Importance['columns'][number]),
+          ...itemAt(data.found.columns, i),
         }))
         setFound({
           metric: metric.id,

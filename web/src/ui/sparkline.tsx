@@ -1,3 +1,4 @@
+import { lastOf } from '../lib/checked.ts'
 /** A curve without axes; the newest point is marked. */
 export function Sparkline({
   values,
@@ -20,7 +21,7 @@ export function Sparkline({
   return (
     <svg viewBox={`0 0 ${W} ${H}`} className="h-6 w-24 shrink-0" role="img" aria-label={label}>
       <polyline points={points} fill="none" stroke={colour} strokeWidth="1.5" strokeLinejoin="round" />
-      <circle cx={x(finite.length - 1)} cy={y(finite.at(-1) as number)} r="2" fill={colour} />
+      <circle cx={x(finite.length - 1)} cy={y(lastOf(finite))} r="2" fill={colour} />
     </svg>
   )
 }

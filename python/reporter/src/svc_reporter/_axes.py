@@ -32,7 +32,7 @@ class Metric:
 
 
 class Axes:
-    """Counts steps, and knows which metrics stand at the value of another one."""
+    """Counts steps, and knows which metrics have another one as their step."""
 
     def __init__(self, complain: Callable[[str, str], None]) -> None:
         self._complain = complain
@@ -40,7 +40,7 @@ class Axes:
         self._last_of: dict[str, float] = {}
         self._at = -1
         self._simple: set[str] = set()
-        """Names of metrics that stand at the main step under their own name."""
+        """Names of metrics that use the main step."""
         self._lock = threading.RLock()
 
     def define(self, metric: Metric) -> None:

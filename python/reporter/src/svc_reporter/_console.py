@@ -178,7 +178,7 @@ class _Stream:
         self._heard = heard
         self._line = ""
         self._drawn = ""
-        """What stood on the line before it was drawn over."""
+        """The text of the line before it was drawn over."""
         self._sent_at = time.monotonic()
         self._write = stream.write
         self._own: Callable[[Any], Any] | None = self._make()

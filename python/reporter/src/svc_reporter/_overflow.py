@@ -110,7 +110,7 @@ class Overflow:
         left = self._keeper.spill(sealed, why)
         self._queue.disk_is_full = bool(left)
         if left:
-            # Newest first, so that they stand in their order again.
+            # Newest first, which restores their order.
             self._queue.spillover.extendleft(reversed(origins[len(origins) - len(left) :]))
 
     def _run(self) -> None:

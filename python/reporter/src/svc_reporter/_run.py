@@ -27,7 +27,7 @@ from ._shield import shield
 from ._summary import Summary
 
 _CONFIG_LIMIT = 150 * 1024
-"""Bytes of JSON: the start of the batch has 256 KiB, and environment and command stand in it as well."""
+"""Bytes of JSON: the start of the batch has 256 KiB, which environment and command are part of."""
 _LINES_BEFORE_JOB = 200
 """Lines that wait for the first job; with the next one the run's own job begins."""
 _DIFF_TIMEOUT_S = 2.0
@@ -139,7 +139,7 @@ class Run:
         self._reporter.check_stop_here()
 
     def define_metric(self, name: str, step: str | None = None, goal: str | None = None) -> None:
-        """Metrics that `name` matches (`val/*`) stand at the value that the metric `step` has when they are logged.
+        """Metrics that `name` matches (`val/*`) use the value of the metric `step` as their step.
 
         `goal` is `min` or `max`: which value is the best one. Say it before the first `log`: the page then names the
         axis of these metrics after `step`.

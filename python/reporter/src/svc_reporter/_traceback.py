@@ -21,7 +21,7 @@ _CONTEXT = 3
 def full_trace(error: BaseException, trace: TracebackType | None = None) -> str | None:
     """The traceback of `error` with its causes, as Python prints it, without secrets; None when it cannot be made.
 
-    Below it stand the lines around the innermost call in a file of the user's own, which is neither the standard
+    Below it are the lines around the innermost call in a file of the user's own, which is neither the standard
     library's nor an installed package's: the place that is most often the one to mend.
     """
     try:

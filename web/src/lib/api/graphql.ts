@@ -3,7 +3,7 @@ import { markBy } from '../live/stream.ts'
 import { post, Refusal } from './request.ts'
 
 /**
- * Reads through GraphQL. Documents stand in .graphql files beside the code that asks; `npm run generate` types them
+ * Reads through GraphQL. Documents are in .graphql files beside the code that asks; `npm run generate` types them
  * against the schema, as `…Document` of __generated__/graphql.ts.
  * @throws Refusal: the first error refuses the whole
  */

@@ -1,4 +1,5 @@
 import { HostDocument, type HostRowFragment, MoreHostsDocument } from '../../__generated__/graphql.ts'
+import { itemAt } from '../checked.ts'
 import type { SeriesSource } from './batches.ts'
 import { nextOf, nodesOf, notFound, query, queryWithCursor, unknown } from './graphql.ts'
 import { homePart } from './home-parts.ts'
@@ -48,7 +49,7 @@ export function hostResourcesOf(id: string): SeriesSource {
       const answer = get<{ series: HostSeries[] }>(`${at(id)}/resources`, { points, from, to })
       one = { at: Date.now(), answer: answer.then(({ series }) => series) }
       asked.set(name, one)
-      if (asked.size > 8) asked.delete([...asked.keys()][0] as string)
+      if (asked.size > 8) asked.delete(itemAt([...asked.keys()], 0))
     }
     const wanted = keys && new Set(keys)
     return (await one.answer)

@@ -37,7 +37,7 @@ export function align(
       for (let i = 0; i < steps.length; i++) {
         // Points at one moment share its place: the last of them is drawn.
         while (x[at] !== steps[i]) at++
-        column[at] = shown(values[i] as number)
+        column[at] = shown(values[i] ?? Number.NaN)
       }
       return column
     })
@@ -45,18 +45,18 @@ export function align(
   }
   // On a logarithmic axis the pixels are equally wide in the logarithm.
   const [there, back] = xLog ? [Math.log, Math.exp] : [(place: number) => place, (place: number) => place]
-  const first = there(x[0] as number)
-  const width = (there(x.at(-1) as number) - first) / pixels || 1
+  const first = there(x[0] ?? Number.NaN)
+  const width = (there(x.at(-1) ?? Number.NaN) - first) / pixels || 1
   const grid = Array.from({ length: pixels * 4 }, (_, i) => back(first + ((i + 0.5) / 4) * width))
   const columns = curves.map(({ steps, values }) => {
     const column: Column = new Array(grid.length)
     let bucket = -1
     let slot = 0
     for (let i = 0; i < steps.length; i++) {
-      const now = Math.min(pixels - 1, Math.floor((there(steps[i] as number) - first) / width))
+      const now = Math.min(pixels - 1, Math.floor((there(steps[i] ?? Number.NaN) - first) / width))
       slot = now === bucket ? Math.min(3, slot + 1) : 0
       bucket = now
-      column[now * 4 + slot] = shown(values[i] as number)
+      column[now * 4 + slot] = shown(values[i] ?? Number.NaN)
     }
     return column
   })

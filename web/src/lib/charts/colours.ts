@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { itemAt } from '../checked.ts'
 import type { Theme } from '../theme.ts'
 
 /**
@@ -47,13 +48,13 @@ export type ColourOf = (name: string, theme: Theme) => string
 
 /** Of the palette, as many as there are to choose from. */
 export const COLOURS = LIGHT.length
-export const colourAt = (place: number, theme: Theme): string => paletteOf(theme)[place] as string
+export const colourAt = (place: number, theme: Theme): string => itemAt(paletteOf(theme), place)
 
 /** The same name has the same colour on every page, in every share, in both themes. */
 export const colourOf: ColourOf = (name, theme) => colourAt(chosen()[jobOf(name)] ?? placeOf(name), theme)
 
 /**
- * As `colourOf`, but of names that stand side by side no two share a colour while there are unused ones. The names come
+ * As `colourOf`, but of names that are shown together no two share a colour while there are unused ones. The names come
  * in the order in which their jobs started, so one that is added takes no colour from those before it.
  */
 export function coloursAmong(names: () => readonly string[]): ColourOf {
@@ -80,7 +81,7 @@ export function coloursAmong(names: () => readonly string[]): ColourOf {
   }
 }
 
-/** Where jobs of several batches stand together, a name is `batch / job`: its job has one colour everywhere. */
+/** Where jobs of several batches are shown together, a name is `batch / job`: its job has one colour everywhere. */
 function jobOf(name: string): string {
   const cut = name.lastIndexOf(' / ')
   return cut < 0 ? name : name.slice(cut + 3)

@@ -55,7 +55,7 @@ export const lineOf = (series: Series, weight = 0): Line => ({
 /** A group's point is in the middle of its bucket. */
 export const lineOfGroup = (group: SeriesGroup, name: string): Line => ({
   name,
-  steps: group.steps.map((step, i) => (step + (group.ends[i] as number)) / 2),
+  steps: group.steps.map((step, i) => (step + (group.ends[i] ?? Number.NaN)) / 2),
   values: group.mean.map(Number),
   total: group.total_points,
   sampled: false,
@@ -80,7 +80,7 @@ export function addPoint(line: Line, { x, epoch }: Arrived, value: Numeric): boo
   const y = Number(value)
   const last = line.steps.length - 1
   const known = line.epochs === undefined || epoch === undefined ? -1 : line.epochs.lastIndexOf(epoch)
-  if (known < 0 && (last < 0 || x > (line.steps[last] as number))) {
+  if (known < 0 && (last < 0 || x > (line.steps[last] ?? Number.NaN))) {
     line.steps.push(x)
     line.values.push(y)
     if (epoch !== undefined) line.epochs?.push(epoch)
@@ -91,7 +91,7 @@ export function addPoint(line: Line, { x, epoch }: Arrived, value: Numeric): boo
   }
   const at = known < 0 ? lowerBound(line.steps, x) : known
   if (known >= 0 || line.steps[at] === x) {
-    const before = line.values[at] as number
+    const before = line.values[at] ?? Number.NaN
     if (Object.is(before, y)) return false
     line.values[at] = y
     line.nonFinite += Number(!Number.isFinite(y)) - Number(!Number.isFinite(before))
@@ -144,7 +144,7 @@ export function lowerBound(steps: readonly number[], x: number): number {
   let high = steps.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if ((steps[middle] as number) < x) low = middle + 1
+    if ((steps[middle] ?? Number.NaN) < x) low = middle + 1
     else high = middle
   }
   return low
@@ -157,10 +157,10 @@ export function lowerBound(steps: readonly number[], x: number): number {
 export function pointAt(steps: readonly number[], x: number, reach: number): number {
   const at = nearest(steps, x)
   if (at < 0) return -1
-  const here = steps[at] as number
+  const here = steps[at] ?? Number.NaN
   const away = Math.abs(here - x)
   if (away <= reach) return at
-  const inside = x > (steps[0] as number) && x < (steps.at(-1) as number)
+  const inside = x > (steps[0] ?? Number.NaN) && x < (steps.at(-1) ?? Number.NaN)
   if (inside) return at
   const beside = steps[at === 0 ? 1 : at - 1]
   return beside !== undefined && away <= Math.abs(here - beside) / 2 ? at : -1
@@ -171,5 +171,5 @@ export function nearest(steps: readonly number[], x: number): number {
   const at = lowerBound(steps, x)
   if (at >= steps.length) return steps.length - 1
   if (at === 0) return 0
-  return x - (steps[at - 1] as number) <= (steps[at] as number) - x ? at - 1 : at
+  return x - (steps[at - 1] ?? Number.NaN) <= (steps[at] ?? Number.NaN) - x ? at - 1 : at
 }

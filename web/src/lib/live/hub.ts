@@ -58,7 +58,7 @@ interface Connection {
   open: boolean
 }
 interface Stream {
-  /** Of one channel alone, because it may not stand beside others or was refused. */
+  /** Of one channel alone, because the server refuses it beside others, or refused it. */
   solo: boolean
   channels: Set<string>
   current: Connection | null

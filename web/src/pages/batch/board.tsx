@@ -1,5 +1,6 @@
 import { memo, useCallback, useMemo, useRef, useSyncExternalStore } from 'react'
 import type { Batch, Job, Status } from '../../lib/api/types.ts'
+import { itemAt } from '../../lib/checked.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import type { Focus } from '../../lib/live/focus.ts'
 import { useIds } from '../../lib/live/row-store.ts'
@@ -96,7 +97,7 @@ export function Board(props: {
   )
 }
 
-/** How many cells stand in one row. */
+/** The number of cells in a row. */
 function rowOf(box: HTMLElement | null): number {
   const all = [...(box?.children ?? [])] as HTMLElement[]
   const next = all.findIndex((cell) => cell.offsetTop > (all[0]?.offsetTop ?? 0))
@@ -113,7 +114,7 @@ function Counts({ store }: { store: JobStore }) {
     return ORDER.map((status) => counts.get(status) ?? 0).join()
   })
   return said.split(',').map((n, i) => {
-    const status = ORDER[i] as Status
+    const status = itemAt(ORDER, i)
     return n === '0' ? null : (
       <span key={status} className="inline-flex items-center gap-1">
         <StatusShape status={status} /> {count(Number(n))} {status}

@@ -76,7 +76,7 @@ export function BatchEnvironment() {
   )
 }
 
-/** What the run says of itself, key by key; groups within stand under `group/key`. */
+/** What the run says of itself, key by key; nested groups are under `group/key`. */
 function Fields(props: {
   title: string
   fields: Record<string, unknown> | null | undefined

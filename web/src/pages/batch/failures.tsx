@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import type { Job } from '../../lib/api/types.ts'
+import { itemAt } from '../../lib/checked.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { errorOf, type FailureGroup, groupFailures, placeText } from '../../lib/traceback.ts'
@@ -62,7 +63,7 @@ function Group({
   open: boolean
 }) {
   const [open, setOpen] = useState(first)
-  const job = group.jobs[0] as Job
+  const job = itemAt(group.jobs, 0)
   return (
     <div data-failure className="rounded-md border border-line border-l-3 border-l-failed bg-bg">
       <button
@@ -87,7 +88,7 @@ function Group({
 
 function Opened({ group, batchId }: { group: FailureGroup<Job>; batchId: string }) {
   const { log, shared } = useBatchContext()
-  const job = group.jobs[0] as Job
+  const job = itemAt(group.jobs, 0)
   return (
     <div className="flex flex-col gap-2 border-t border-line p-2">
       {job.traceback ? (

@@ -27,8 +27,8 @@ export function IdleStretches(props: {
   })
   const series = (read.data ?? []).filter((one) => one.steps.length > 1)
   if (series.length === 0) return null
-  const first = Math.min(...series.map((one) => one.steps[0] as number))
-  const last = Math.max(...series.map((one) => one.steps.at(-1) as number))
+  const first = Math.min(...series.map((one) => one.steps[0] ?? Number.NaN))
+  const last = Math.max(...series.map((one) => one.steps.at(-1) ?? Number.NaN))
   const rows = series
     .map((one) => ({ one, idle: idleOf(one) }))
     .map((row) => ({ ...row, total: row.idle.reduce((sum, [a, b]) => sum + b - a, 0) }))
@@ -44,7 +44,7 @@ export function IdleStretches(props: {
       <ul className="flex flex-col gap-1">
         {rows.slice(0, MAX_ROWS).map(({ one, idle, total }) => {
           const name = `${one.key === 'gpu_util_pct' ? 'all GPUs' : `GPU ${one.key.split('/')[1]}`}${one.job_id ? `, ${one.job_id}` : ''}`
-          const span = (one.steps.at(-1) as number) - (one.steps[0] as number)
+          const span = (one.steps.at(-1) ?? Number.NaN) - (one.steps[0] ?? Number.NaN)
           return (
             <li
               key={`${one.job_id} ${one.key}`}
@@ -56,7 +56,7 @@ export function IdleStretches(props: {
               <span className="relative block h-3 rounded-sm bg-hover">
                 <span
                   className="absolute inset-y-0 rounded-sm bg-completed"
-                  style={place(one.steps[0] as number, one.steps.at(-1) as number, first, last)}
+                  style={place(one.steps[0] ?? Number.NaN, one.steps.at(-1) ?? Number.NaN, first, last)}
                 />
                 {idle.map(([a, b]) => (
                   <button
@@ -102,8 +102,8 @@ function idleOf({ steps, values }: Series): [number, number][] {
   }
   for (let i = 0; i < steps.length; i++) {
     if (Number(values[i]) < IDLE_PCT) {
-      from ??= steps[i] as number
-      to = steps[i] as number
+      from ??= steps[i] ?? Number.NaN
+      to = steps[i] ?? Number.NaN
     } else close()
   }
   close()

@@ -43,7 +43,7 @@ export function BatchJobs() {
 }
 
 const STATES: readonly Status[] = ['running', 'completed', 'failed', 'stopped', 'lost']
-/** Jobs whose curves stand beside the table. */
+/** Jobs whose curves are beside the table. */
 const MAX_CURVES = 20
 
 /** The planned jobs as a board, every job with its numbers, and the watched curve of those that are listed. */
@@ -106,7 +106,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
   const beside = watched !== undefined && curves.length > 0
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-3 p-3">
-      {/* The curves stand beside board and table where there is room, and stay in sight while the table scrolls. */}
+      {/* The curves are beside board and table where there is room, and stay in sight while the table scrolls. */}
       <div
         className={
           beside

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo } from 'react'
 import { fetchHosts, fetchLoad, type Host } from '../../lib/api/hosts.ts'
 import { errorText } from '../../lib/api/request.ts'
+import { lastOf } from '../../lib/checked.ts'
 import { links } from '../../lib/links.ts'
 import { createRowStore, useIds, useRow } from '../../lib/live/row-store.ts'
 import { useChannel } from '../../lib/live/stream.ts'
@@ -131,7 +132,7 @@ function Load({ id }: { id: string }) {
     refetchInterval: 60_000,
   })
   if (!data) return <span className="text-muted">{data === null ? 'none told' : ''}</span>
-  const last = data.values.at(-1) as number
+  const last = lastOf(data.values)
   return (
     <span className="flex items-center gap-2">
       <Sparkline

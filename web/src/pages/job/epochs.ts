@@ -22,7 +22,7 @@ export function timesOfEpoch(
 ): [from: number, to: number] | undefined {
   const at = epochs.findIndex((one) => one >= epoch)
   if (at < 0) return undefined
-  const from = at === 0 ? Number.NEGATIVE_INFINITY : (times[at - 1] as number) + 1
-  const to = at === epochs.length - 1 ? Number.POSITIVE_INFINITY : (times[at] as number) + 1
+  const from = at === 0 ? Number.NEGATIVE_INFINITY : (times[at - 1] ?? Number.NaN) + 1
+  const to = at === epochs.length - 1 ? Number.POSITIVE_INFINITY : (times[at] ?? Number.NaN) + 1
   return [from, to]
 }

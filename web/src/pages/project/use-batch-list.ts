@@ -30,7 +30,7 @@ export interface BatchList {
   fields: FieldStore
   /** New ones that wait to be shown, so that nothing moves under the cursor. */
   fresh: number
-  /** Rows that stand elsewhere by now, or no longer belong here. */
+  /** Rows that have moved, or no longer match. */
   moved: number
   /** Shows what is new and puts every row in its place. */
   settle: () => void

@@ -1,6 +1,6 @@
 /**
- * What stands in the addresses of signing in, and of the account page that links lead back to. Pages read it by these
- * functions as well: the router puts what `validateSearch` answers beside what stood there, and takes nothing away.
+ * The parameters in the addresses of sign-in, and of the account page that links lead back to. Pages read it by these
+ * functions as well: the router puts what `validateSearch` answers beside the former ones, and removes none.
  */
 export interface ReturnSearch {
   return_to?: string
