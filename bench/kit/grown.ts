@@ -154,13 +154,13 @@ function epochsOf(from: number, to: number): string {
   const jobs = (to - from) * JOBS
   return `
     with stored as (
-      insert into epochs (job_key, epoch, ts, db_id, vals)
-      select key, e, started_at + e * interval '15 seconds', ${from * EVENTS + 1} + e * ${jobs} + nth,
+      insert into epochs (batch_key, job_key, epoch, ts, db_id, vals)
+      select batch_key, key, e, started_at + e * interval '15 seconds', ${from * EVENTS + 1} + e * ${jobs} + nth,
         array[2 * exp(-e / 40.0) + random() / 10, 2 * exp(-e / 40.0) + random() / 5, 3e-4, 1 - exp(-e / 40.0), 900 + random()]
       from generate_series(0, ${EPOCHS - 1}) e, grown_jobs order by e, nth
       returning *)
     insert into events (db_id, event_id, batch_key, job_key, type, ts, payload)
-    select e.db_id, uuidv7(e.ts - now()), batch_key, key, 4, e.ts, ${eventOf(
+    select e.db_id, uuidv7(e.ts - now()), e.batch_key, key, 4, e.ts, ${eventOf(
       'job_epoch',
       'e.ts',
       `'"epoch":' || e.epoch || ',"train_loss":' || e.vals[1] || ',"val_loss":' || e.vals[2]

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { required } from '../checked.ts'
 import { codeOf, messageOf } from '../thrown.ts'
+import { type Outside, outsideTransaction } from './migration-script.ts'
 import type { Db, Sql, Tx } from './sql.ts'
 
 /** The advisory lock that Prisma Migrate itself takes, so that its CLI and a starting server exclude each other. */
@@ -25,8 +26,9 @@ interface Applied {
  * Applies the migrations of `dir` (Prisma's layout: `<name>/migration.sql`, in order of name) that the database does
  * not have, as `prisma migrate deploy` would, and returns their names. Each runs in one transaction together with its
  * row in `_prisma_migrations`: one that fails leaves no trace and is tried again at the next start. A migration whose
- * one statement is CREATE INDEX CONCURRENTLY runs outside a transaction: other servers go on writing, and an index that
- * was left half-built is built again. No migration waits for a lock on a table for over a second, because everybody
+ * one statement is CREATE INDEX CONCURRENTLY, or a DO that commits, runs outside a transaction: other servers go on
+ * writing; an index that was left half-built is built again, and a DO that was cut off keeps the steps that it
+ * committed. No migration waits for a lock on a table for over a second, because everybody
  * else would wait behind it: it is tried again instead. Two servers may call this at once; each migration is applied by
  * one of them. Rejects when a migration fails, and when the database is newer than `dir`.
  */
@@ -51,7 +53,7 @@ export async function migrate(
       await sleep(TURN_PAUSE_MS)
     } else if (step === BUSY) {
       await sleep(BUSY_PAUSE_MS)
-    } else if (step.index === undefined || (await buildIndex(sql, step, options.log))) {
+    } else if (step.outside === undefined || (await runOutside(sql, step, step.outside, options.log))) {
       options.log(`applied migration ${step.name}`)
       done.push(step.name)
     }
@@ -61,8 +63,8 @@ export async function migrate(
 interface Step {
   name: string
   script: string
-  /** The index that is still to be built, outside a transaction. */
-  index: string | undefined
+  /** What is still to be done, outside a transaction. */
+  outside: Outside | undefined
 }
 
 /** Applies the next migration in this transaction, unless it has to run outside of one; undefined when none is left. */
@@ -80,9 +82,9 @@ async function nextStep(
   const name = names.find((one) => !applied.some((row) => row.migration_name === one))
   if (name === undefined) return undefined
   const script = await readScript(dir, name)
-  const index = concurrentIndex(script)
-  if (index === undefined) await apply(tx, name, script)
-  return { name, script, index }
+  const outside = outsideTransaction(script)
+  if (outside === undefined) await apply(tx, name, script)
+  return { name, script, outside }
 }
 
 /** Another server holds the lock on migrations. */
@@ -97,23 +99,15 @@ function busy(error: Error): typeof BUSY {
   throw error
 }
 
-function concurrentIndex(script: string): string | undefined {
-  const statement = script.replace(/--.*$/gm, '').trim()
-  return CONCURRENT_INDEX.exec(statement)?.[1]
-}
-const CONCURRENT_INDEX = /^create\s+(?:unique\s+)?index\s+concurrently\s+if\s+not\s+exists\s+(\w+)\s[^;]*;?$/i
-
-/** The same migration within a transaction, for a database that is not in use yet. */
-export const withoutConcurrency = (script: string): string =>
-  concurrentIndex(script) === undefined ? script : script.replace(/\bindex\s+concurrently\b/i, 'index')
 
 /**
- * Builds the index on a connection of its own, without a transaction, and records the migration.
+ * Runs the migration on a connection of its own, without a transaction, and records it.
  * @returns false when another server did it meanwhile
  */
-async function buildIndex(
+async function runOutside(
   sql: Sql,
-  { name, script, index }: Step,
+  { name, script }: Step,
+  outside: Outside,
   log: (message: string) => void,
 ): Promise<boolean> {
   const connection = await sql.reserve()
@@ -123,15 +117,17 @@ async function buildIndex(
     while (!(await tryLock(connection, 'pg_try_advisory_lock'))) await sleep(TURN_PAUSE_MS)
     const applied = await appliedMigrations(connection)
     if (applied.some((row) => row.migration_name === name)) return false
-    log(`migration ${name}: building index ${index} while other servers go on`)
+    const what = outside === 'steps' ? 'changing rows in steps' : `building index ${outside.index}`
+    log(`migration ${name}: ${what} while other servers go on`)
     const [self] = await connection<{ pid: number }[]>`/* migrate.pid */ select pg_backend_pid() as pid`
     shown = setInterval(() => void logProgress(sql, required(self).pid, name, log), PROGRESS_MS)
-    await connection.unsafe(dropIfInvalid(required(index)))
+    if (outside !== 'steps') await connection.unsafe(dropIfInvalid(outside.index))
     await connection.unsafe(script)
     await record(connection, name, script)
     return true
   } catch (error) {
-    // A server of an earlier release that starts now waits for the lock with a snapshot, for which the build waits.
+    // A server of an earlier release that starts now waits for the lock with a snapshot, for which the build waits; and a
+    // step may meet a writer that holds what it wants. Both are tried again.
     if (codeOf(error) === DEADLOCK) return false
     throw new Error(`migration ${name} failed: ${messageOf(error)}`, { cause: error })
   } finally {
@@ -139,6 +135,7 @@ async function buildIndex(
     await connection`/* migrate.unlock */ select pg_advisory_unlock(${MIGRATION_LOCK})`.catch(() => {})
     await connection`/* migrate.index_limits */ reset statement_timeout`.catch(() => {})
     await connection`/* migrate.index_lock_limit */ reset lock_timeout`.catch(() => {})
+    await connection`/* migrate.own_name */ reset application_name`.catch(() => {})
     connection.release()
   }
 }
@@ -149,6 +146,9 @@ const dropIfInvalid = (index: string): string => `/* migrate.drop_invalid */ do 
     drop index ${index};
   end if; end $$`
 
+/** What a migration in steps calls itself, before how far it is: for this log, and for who looks at pg_stat_activity. */
+const STEPS_NAME = 'svc migration: '
+
 async function logProgress(
   sql: Sql,
   pid: number,
@@ -158,7 +158,10 @@ async function logProgress(
   const [row] = await sql<{ phase: string; part: number | null }[]>`/* migrate.progress */
     select phase, round(100.0 * coalesce(nullif(tuples_done, 0), blocks_done)
       / nullif(coalesce(nullif(tuples_total, 0), blocks_total), 0))::int as part
-    from pg_stat_progress_create_index where pid = ${pid}`.catch(() => [])
+    from pg_stat_progress_create_index where pid = ${pid}
+    union all
+    select substr(application_name, length(${STEPS_NAME}) + 1), null
+    from pg_stat_activity where pid = ${pid} and application_name like ${`${STEPS_NAME}%`}`.catch(() => [])
   if (row) log(`migration ${name}: ${row.phase}${row.part === null ? '' : `, ${row.part} %`}`)
 }
 

@@ -9,6 +9,11 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>
 /** Anything a read may run on: the pool or a transaction. */
 export type Db = Sql | Tx
 
+const distributed = new WeakSet<Db>()
+/** Says of a pool, and so of its transactions, that its telemetry tables are distributed by batch (cluster.ts). */
+export const markDistributed = (db: Db): void => void distributed.add(db)
+export const isDistributed = (db: Db): boolean => distributed.has(db)
+
 /**
  * Opens a pool of connections. `bigint` columns come back as numbers: every id of this service stays far below
  * 2^53 (they are counters), and JSON has no other integers. `timestamptz` columns come back as text (instant.ts).
@@ -99,6 +104,7 @@ export function withCustomPlan<Rows extends readonly postgres.MaybeRow[]>(
  */
 export async function transaction<T>(sql: Sql, work: (tx: Tx) => Promise<T>): Promise<T> {
   const result = await sql.begin(async (tx) => {
+    if (isDistributed(sql)) markDistributed(tx)
     try {
       return { value: await work(tx) }
     } catch (error) {

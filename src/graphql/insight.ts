@@ -153,7 +153,7 @@ builder.objectFields(JobType, (t) => ({
     type: EpochTimesType,
     complexity: { field: 250, multiplier: 1 },
     description: 'When its epochs were, to place log lines among them; of more than 5,000 every so manyth',
-    resolve: ({ row }, _args, { db }) => epochTimesOf(db, row.key),
+    resolve: ({ row }, _args, { db }) => epochTimesOf(db, row),
   }),
   eta: t.field({
     type: EtaType,

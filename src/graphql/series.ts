@@ -241,6 +241,6 @@ export async function metricsOfBatches(
   const sources = await seriesSources(context.db, batchKeys, jobs ?? undefined)
   const found = await metricsOfJobs(context, sources, keys, drawing)
   const byBatch = new Map<number, Metric[]>(batchKeys.map((key) => [key, []]))
-  for (const source of sources) byBatch.get(source.batchKey)?.push(...(found.get(source.key) ?? []))
+  for (const source of sources) byBatch.get(source.batch_key)?.push(...(found.get(source.key) ?? []))
   return batchKeys.map((key) => byBatch.get(key) ?? [])
 }

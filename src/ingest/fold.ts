@@ -12,7 +12,7 @@ import {
 import type { SeriesValues } from '../domain/events/index.ts'
 import { applyToJob, type JobState, jobStatusOf } from '../domain/jobs/index.ts'
 import { type NewLogLine, streamOf } from '../domain/logs/index.ts'
-import { type EpochRow, foldEpoch, loadEpochs, mayExist } from '../domain/metrics/index.ts'
+import { type EpochPlace, type EpochRow, foldEpoch, loadEpochs, mayExist } from '../domain/metrics/index.ts'
 import type { Happening } from '../domain/notifications/index.ts'
 import type { NewSnapshot } from '../domain/resources/index.ts'
 import type { Claim } from './claim.ts'
@@ -153,13 +153,13 @@ async function foldEpochs(
   state: GroupState,
 ): Promise<Pick<Folded, 'epochs' | 'crossed'>> {
   const events: { job: JobState; epoch: number; checked: Item['checked'] }[] = []
-  const asked: { key: number; epoch: number }[] = []
+  const asked: EpochPlace[] = []
   for (const { checked } of admitted) {
     const { event } = checked
     if (event.event_type !== 'job_epoch') continue
     const job = jobIn(state, event.batch_id, event.job_id)
     const { epoch } = event.data
-    if (mayExist(job.progress, epoch)) asked.push({ key: job.key, epoch })
+    if (mayExist(job.progress, epoch)) asked.push({ batchKey: job.batchKey, jobKey: job.key, epoch })
     events.push({ job, epoch, checked })
   }
   if (events.length === 0) return { epochs: { alone: [], merged: [] }, crossed: [] }
@@ -173,12 +173,7 @@ async function foldEpochs(
     ofJob.set(row.epoch, row)
   }
   if (asked.length > 0) {
-    for (const row of await loadEpochs(
-      tx,
-      asked.map((a) => a.key),
-      asked.map((a) => a.epoch),
-    ))
-      put(row)
+    for (const row of await loadEpochs(tx, asked)) put(row)
   }
   const watch = createMetricWatch(state)
   const written = new Set<EpochRow>()
@@ -186,7 +181,7 @@ async function foldEpochs(
     const { at, dbId, stamp, series } = checked
     const standingRow = rows.get(job.key)?.get(epoch)
     const seen = watch?.before(job, checked, standingRow)
-    const row = foldEpoch(job.progress, job.key, standingRow, {
+    const row = foldEpoch(job.progress, { batchKey: job.batchKey, jobKey: job.key }, standingRow, {
       epoch,
       at,
       dbId,

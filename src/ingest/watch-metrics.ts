@@ -63,7 +63,16 @@ export function createMetricWatch(groupState: GroupState): MetricWatch | undefin
           at: checked.at,
           ruleId: rule.id,
         }
-        sets.push({ rule, jobKey: job.key, series, epoch: row.epoch, before, after: value, happening })
+        sets.push({
+          rule,
+          batchKey: state.key,
+          jobKey: job.key,
+          series,
+          epoch: row.epoch,
+          before,
+          after: value,
+          happening,
+        })
       }
     },
     async crossed(tx) {

@@ -36,9 +36,9 @@ export async function writeGroup(tx: Tx, folded: Folded): Promise<EndedJob[]> {
   const { text, values } = writeTogether(folded)
   await tx.unsafe(text, values, { prepare: true })
   if (epochs.merged.length > 0) await mergeEpochs(tx, epochs.merged)
-  const replaced = jobs.filter((j) => j.progress.changed.extremes).map((j) => j.key)
+  const replaced = jobs.filter((j) => j.progress.changed.extremes).map(placeOf)
   if (replaced.length > 0) await recountExtremes(tx, replaced)
-  const unpacked = jobs.filter((j) => j.progress.changed.chunks).map((j) => j.key)
+  const unpacked = jobs.filter((j) => j.progress.changed.chunks).map(placeOf)
   if (unpacked.length > 0) await dropChunks(tx, unpacked)
 
   const flipped = batches.filter((batch) => touched.get(batch)?.over !== touched.get(batch)?.wasOver)
@@ -50,6 +50,8 @@ export async function writeGroup(tx: Tx, folded: Folded): Promise<EndedJob[]> {
   }
   return settled.jobs
 }
+
+const placeOf = ({ batchKey, key }: JobState) => ({ batchKey, jobKey: key })
 
 const jobsOf = (touched: Folded['touched']): JobState[] =>
   [...touched.values()].flatMap((t) => [...t.jobs.keys()])

@@ -19,7 +19,7 @@ test('of an epoch that stands it is never said that it does not', () => {
       const standing = new Set(numbers.slice(0, before))
       if (standing.size > 0) progress.maxEpoch = Math.max(...standing)
       for (const epoch of numbers) {
-        if (!standing.has(epoch)) foldEpoch(progress, 1, undefined, event(epoch))
+        if (!standing.has(epoch)) foldEpoch(progress, { batchKey: 1, jobKey: 1 }, undefined, event(epoch))
         standing.add(epoch)
         for (const stood of standing) expect(mayExist(progress, stood)).toBe(true)
       }
@@ -29,14 +29,14 @@ test('of an epoch that stands it is never said that it does not', () => {
 
 test('what a later epoch jumped over is known to be missing, until it comes', () => {
   const progress = newProgress()
-  for (const epoch of [3, 10, 6]) foldEpoch(progress, 1, undefined, event(epoch))
+  for (const epoch of [3, 10, 6]) foldEpoch(progress, { batchKey: 1, jobKey: 1 }, undefined, event(epoch))
   const missing = Array.from({ length: 13 }, (_, i) => i).filter((epoch) => !mayExist(progress, epoch))
   expect(missing).toEqual([0, 1, 2, 4, 5, 7, 8, 9, 11, 12])
 })
 
 test('of a job that was read from the database only what came since is known', () => {
   const progress = Object.assign(newProgress(), { maxEpoch: 10 })
-  foldEpoch(progress, 1, undefined, event(13))
+  foldEpoch(progress, { batchKey: 1, jobKey: 1 }, undefined, event(13))
   expect([9, 10, 11, 12, 13].map((epoch) => mayExist(progress, epoch))).toEqual([
     true,
     true,

@@ -72,7 +72,16 @@ const epochs = fc
     { minLength: 1, maxLength: 20 },
   )
   .map((some) =>
-    some.map((one, i): EpochRow => ({ ...one, jobKey: i + 1, dbId: i + 1, stamp: '', stamps: null })),
+    some.map(
+      (one, i): EpochRow => ({
+        ...one,
+        batchKey: i + 1,
+        jobKey: i + 1,
+        dbId: i + 1,
+        stamp: '',
+        stamps: null,
+      }),
+    ),
   )
 
 async function expectBothWays(

@@ -1,4 +1,5 @@
 import { itemAt } from '../../checked.ts'
+import { byBatch } from '../../db/by-batch.ts'
 import type { Db } from '../../db/sql.ts'
 import { type Clock, canEvaluate, isStalled, sinceMs } from '../liveness.ts'
 import { ONLINE_MS } from './agent.ts'
@@ -126,6 +127,32 @@ function latePaces({ paces, aliveAt, lastSeenAt }: BatchEvidence, clock: Clock):
   return late
 }
 
+/** The paces of the running jobs of these batches, where they have enough epochs to tell one. */
+async function pacesIn(db: Db, keys: number[]): Promise<(Pace & { batchKey: number })[]> {
+  const jobs = await db<{ batchKey: number; key: number; id: string }[]>`/* agents.running_jobs */
+    select j.batch_key "batchKey", j.key, j.id from jobs j join batches b on b.key = j.batch_key
+    where j.batch_key = any (${keys}::bigint[]) and j.status = 'running' and b.status = 'running'`
+  const idOf = new Map(jobs.map((job) => [job.key, job.id]))
+  const paces = await byBatch(
+    db,
+    jobs,
+    (own, batch) => db<
+      { batchKey: number; jobKey: number; usualS: number; lastAt: string }[]
+    >`/* agents.paces */
+      select u.batch_key "batchKey", u.job_key "jobKey", e.usual_s "usualS", e.last_at "lastAt"
+      from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.key)}::bigint[]) as u (batch_key, job_key)
+      cross join lateral (
+        select max(g.ts) last_at, percentile_cont(0.5) within group (order by g.gap) usual_s, count(g.gap) gaps
+        from (
+          select ts, extract(epoch from ts - lag(ts) over (order by epoch))::float8 gap
+          from (
+            select epoch, ts from epochs where batch_key = ${batch} and job_key = u.job_key
+            order by epoch desc limit 21) newest) g) e
+      where e.gaps >= 3`,
+  )
+  return paces.map(({ jobKey, ...pace }) => ({ ...pace, jobId: idOf.get(jobKey) as string }))
+}
+
 /** By batch key, the verdict on each of these batches. */
 export async function livenessOf(
   db: Db,
@@ -166,21 +193,10 @@ export async function livenessOf(
       left join agent_commands c on c.id = l.command_id
       left join agents a on a.id = c.agent_id
       where b.key ${isKey}`,
-    db<{ batch_key: number; job_id: string; usual_s: number; last_at: string }[]>`/* agents.paces */
-      select j.batch_key, j.id job_id, e.usual_s, e.last_at
-      from jobs j join batches b on b.key = j.batch_key
-      cross join lateral (
-        select max(g.ts) last_at, percentile_cont(0.5) within group (order by g.gap) usual_s, count(g.gap) gaps
-        from (
-          select ts, extract(epoch from ts - lag(ts) over (order by epoch))::float8 gap
-          from (select epoch, ts from epochs where job_key = j.key order by epoch desc limit 21) newest) g) e
-      where j.batch_key = any (${keys}::bigint[]) and j.status = 'running' and b.status = 'running' and e.gaps >= 3`,
+    pacesIn(db, keys),
   ])
   const pacesOf = new Map<number, Pace[]>()
-  for (const { batch_key, job_id, usual_s, last_at } of paces) {
-    const pace = { jobId: job_id, usualS: usual_s, lastAt: last_at }
-    pacesOf.set(batch_key, [...(pacesOf.get(batch_key) ?? []), pace])
-  }
+  for (const { batchKey, ...pace } of paces) pacesOf.set(batchKey, [...(pacesOf.get(batchKey) ?? []), pace])
   return new Map(
     rows.map((row) => {
       const process: ProcessEvidence | null =

@@ -1,4 +1,5 @@
 import { required } from '../../checked.ts'
+import { byBatch } from '../../db/by-batch.ts'
 import type { Db } from '../../db/sql.ts'
 import { elapsedS } from '../batches/index.ts'
 import { numberOf, typeCodes, writeNumber } from '../events/index.ts'
@@ -34,7 +35,6 @@ interface Row {
   job_key: number
   starts: number
   last_start: string | null
-  first_seen_at: string
   epochs: number | null
   first_epoch: number | null
   last_epoch: number | null
@@ -50,29 +50,41 @@ export async function latestAttempts(
   jobs: readonly AttemptedJob[],
   now: Date,
 ): Promise<Map<number, Latest>> {
-  const rows = await db<Row[]>`/* attempts.latest */
-    select p.job_key, m.starts, m.last_start, p.first_seen_at, x.epochs, coalesce(x.first, f.epoch) first_epoch, x.last last_epoch,
+  const places = jobs.map((job) => ({ batchKey: job.batch_key, jobKey: job.key }))
+  const [seen, rows] = await Promise.all([
+    db<{ job_key: number; first_seen_at: string }[]>`/* attempts.first_seen */
+      select job_key, first_seen_at from job_progress where job_key = any (${jobs.map((job) => job.key)}::bigint[])`,
+    byBatch(
+      db,
+      places,
+      (own, batch) => db<Row[]>`/* attempts.latest */
+    select u.job_key, m.starts, m.last_start, x.epochs, coalesce(x.first, f.epoch) first_epoch, x.last last_epoch,
       r.reported
-    from unnest(${jobs.map(({ key }) => key)}::bigint[]) as u (job_key)
-    join job_progress p on p.job_key = u.job_key
+    from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[]) as u (batch_key, job_key)
     cross join lateral (
-      select count(*) starts, max(e.ts) last_start from events e where e.job_key = u.job_key and e.type in (${typeCodes(db, 'job_start')})) m
+      select count(*) starts, max(e.ts) last_start from events e
+      where e.batch_key = ${batch} and e.job_key = u.job_key and e.type in (${typeCodes(db, 'job_start')})) m
     left join lateral (
       select count(*) epochs, min(e.epoch) first, max(e.epoch) last from epochs e
-      where m.starts > 1 and e.job_key = u.job_key and e.ts >= m.last_start) x on m.starts > 1
+      where m.starts > 1 and e.batch_key = ${batch} and e.job_key = u.job_key and e.ts >= m.last_start) x on m.starts > 1
     left join lateral (
-      select e.epoch from epochs e where m.starts <= 1 and e.job_key = u.job_key order by e.epoch limit 1) f on true
+      select e.epoch from epochs e where m.starts <= 1 and e.batch_key = ${batch} and e.job_key = u.job_key order by e.epoch limit 1) f on true
     left join lateral (
       select e.payload::json #> '{data,elapsed_s}' reported from events e
-      where m.starts > 1 and e.job_key = u.job_key and e.type in (${typeCodes(db, 'job_done', 'job_failed')}) and e.ts >= m.last_start
-      order by e.ts desc, e.event_id desc limit 1) r on true`
+      where m.starts > 1 and e.batch_key = ${batch} and e.job_key = u.job_key
+        and e.type in (${typeCodes(db, 'job_done', 'job_failed')}) and e.ts >= m.last_start
+      order by e.ts desc, e.event_id desc limit 1) r on true`,
+    ),
+  ])
   const byKey = new Map(rows.map((row) => [row.job_key, row]))
+  const firstSeen = new Map(seen.map((row) => [row.job_key, row.first_seen_at]))
   return new Map(
     jobs.flatMap((job): [number, Latest][] => {
       const row = byKey.get(job.key)
-      return row === undefined
+      const firstSeenAt = firstSeen.get(job.key)
+      return row === undefined || firstSeenAt === undefined
         ? []
-        : [[job.key, { attempt: view(job, row, now), firstSeenAt: row.first_seen_at }]]
+        : [[job.key, { attempt: view(job, row, now), firstSeenAt }]]
     }),
   )
 }

@@ -107,7 +107,8 @@ async function currentValues(
   const rows = db<
     { epoch: number; ts: string; db_id: number; vals: (number | null)[]; stamps: [string, string][] | null }[]
   >`/* attempts.standing */
-    select epoch, ts, db_id, vals, stamps from epochs where job_key = ${job.key} order by epoch`
+    select epoch, ts, db_id, vals, stamps from epochs
+    where batch_key = ${job.batch_key} and job_key = ${job.key} order by epoch`
   const whole = new Set<number>()
   for await (const page of rows.cursor(PAGE_SIZE)) {
     for (const { epoch, ts, db_id, vals, stamps } of page) {

@@ -1,4 +1,5 @@
 import { entryOf, itemAt, lastOf } from '../../checked.ts'
+import { byBatch } from '../../db/by-batch.ts'
 import { canonicalInstant, showInstant } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
 import { STOP_REASON } from '../batches/index.ts'
@@ -69,17 +70,22 @@ const KINDS = new Map<number, Mark['kind']>([
 /** The latest attempts of these jobs with their starts and ends. */
 async function boundsOf(
   db: Db,
-  jobs: readonly Pick<AttemptedJob, 'key'>[],
+  jobs: readonly Pick<AttemptedJob, 'key' | 'batch_key'>[],
 ): Promise<Map<number, Bounds<ReportedMark>[]>> {
-  if (jobs.length === 0) return new Map()
-  const rows = await db<MarkRow[]>`/* attempts.marks */
+  const places = jobs.map((job) => ({ batchKey: job.batch_key, jobKey: job.key }))
+  const rows = await byBatch(
+    db,
+    places,
+    (own, batch) => db<MarkRow[]>`/* attempts.marks */
     select e.job_key, e.type, e.ts, e.event_id, e.payload::json #>> '{data,reason}' reason,
       e.payload::json #> '{data,elapsed_s}' elapsed, e.payload is null purged
-    from unnest(${jobs.map(({ key }) => key)}::bigint[]) as u (job_key)
+    from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[]) as u (batch_key, job_key)
     cross join lateral (
       select min(s.ts) ts from (
-        select ts from events where job_key = u.job_key and type in (${typeCodes(db, 'job_start')}) order by ts desc limit ${MAX_ATTEMPTS}) s) first
-    join events e on e.job_key = u.job_key and e.type in (${typeCodes(db, 'job_start', 'job_done', 'job_failed')}) and e.ts >= first.ts`
+        select ts from events where batch_key = ${batch} and job_key = u.job_key and type in (${typeCodes(db, 'job_start')}) order by ts desc limit ${MAX_ATTEMPTS}) s) first
+    join events e on e.batch_key = ${batch} and e.job_key = u.job_key
+      and e.type in (${typeCodes(db, 'job_start', 'job_done', 'job_failed')}) and e.ts >= first.ts`,
+  )
   const marks = new Map<number, ReportedMark[]>()
   for (const row of rows) {
     const list = marks.get(row.job_key) ?? []
@@ -125,7 +131,7 @@ async function epochsOf(
       from events e ${withTemplate(db)}
       where e.batch_key = ${job.batch_key} and e.job_key = ${job.key} and e.type in (${typeCodes(db, 'job_epoch')}) and e.ts >= ${since}::timestamptz
         and e.ts < ${lastOf(starts)}::timestamptz),
-    standing as materialized (select epoch, db_id, ts, stamps from epochs where job_key = ${job.key}),
+    standing as materialized (select epoch, db_id, ts, stamps from epochs where batch_key = ${job.batch_key} and job_key = ${job.key}),
     known as (
       select place, epoch from told where epoch is not null
       union

@@ -158,15 +158,22 @@ export async function deliveryOfJobs(
   batchKey: number,
   page: { limit: number; after: number | undefined },
 ): Promise<JobDelivery[]> {
-  const rows = await db<
-    (Omit<JobDelivery, 'said_epochs' | 'every' | 'missing' | 'steady' | 'gaps'> & { said: unknown })[]
+  const stored = await db<
+    (Omit<JobDelivery, 'first_epoch' | 'said_epochs' | 'every' | 'missing' | 'steady' | 'gaps'> & {
+      said: unknown
+    })[]
   >`/* batches.delivery_of_jobs */
     select j.id job_id, j.key, j.status, p.epochs, p.max_epoch last_epoch,
-      (select min(e.epoch) from epochs e where e.job_key = j.key) first_epoch,
       j.final_fields -> 'values' -> 'train_epochs' said
     from jobs j join job_progress p on p.job_key = j.key
     where j.batch_key = ${batchKey} ${page.after === undefined ? db`` : db`and j.key > ${page.after}`}
     order by j.key limit ${page.limit}`
+  const firsts = await db<{ job_key: number; epoch: number }[]>`/* batches.first_epochs */
+    select u.job_key, e.epoch from unnest(${stored.map(({ key }) => key)}::bigint[]) as u (job_key)
+    cross join lateral (
+      select epoch from epochs where batch_key = ${batchKey} and job_key = u.job_key order by epoch limit 1) e`
+  const firstOf = new Map(firsts.map((first) => [first.job_key, first.epoch]))
+  const rows = stored.map((row) => ({ ...row, first_epoch: firstOf.get(row.key) ?? null }))
   const spanOf = (row: (typeof rows)[number]): number =>
     row.first_epoch === null || row.last_epoch === null ? 0 : row.last_epoch - row.first_epoch + 1
   const uneven = rows.filter((row) => spanOf(row) > row.epochs).map(({ key }) => key)
@@ -175,7 +182,7 @@ export async function deliveryOfJobs(
     const found = await db<Gaps[]>`/* batches.missing_epochs */
       with steps as (
         select job_key, epoch, epoch::bigint - lag(epoch) over of_job step, lead(epoch) over of_job - epoch::bigint next_step
-        from epochs where job_key = any (${uneven}::bigint[]) window of_job as (partition by job_key order by epoch)),
+        from epochs where batch_key = ${batchKey} and job_key = any (${uneven}::bigint[]) window of_job as (partition by job_key order by epoch)),
       usual as (
         select job_key, mode() within group (order by step) every from steps where step is not null group by job_key)
       select u.job_key, u.every,

@@ -1,3 +1,4 @@
+import { byBatch } from '../../db/by-batch.ts'
 import type { Db } from '../../db/sql.ts'
 import { IDLE_BELOW_PCT } from '../resources/index.ts'
 
@@ -13,13 +14,19 @@ export interface GpuSeconds {
  * come in.
  */
 export async function sumSnapshots(db: Db, batchKeys: number[], now: Date): Promise<Map<number, GpuSeconds>> {
-  const rows = await db<{ key: number; used: number; idle: number }[]>`/* gpu_hours.sum */
+  const ends = await db<{ batchKey: number; endedAt: string | null }[]>`/* gpu_hours.ends */
+    select key "batchKey", ended_at "endedAt" from batches where key = any (${batchKeys}::bigint[])`
+  const rows = await byBatch(
+    db,
+    ends,
+    (own, batch) => db<{ key: number; used: number; idle: number }[]>`/* gpu_hours.sum */
     with seen as (
       select s.batch_key, s.job_key, s.ts, s.gpu_util_pct, s.gpus,
         extract(epoch from lead(s.ts) over stream - s.ts)::float8 gap,
-        extract(epoch from coalesce(b.ended_at, ${now.toISOString()}::timestamptz) - s.ts)::float8 open_end
-      from resource_snapshots s join batches b on b.key = s.batch_key
-      where s.batch_key = any (${batchKeys}::bigint[]) and (s.gpu_util_pct is not null or s.gpus is not null)
+        extract(epoch from coalesce(u.ended_at, ${now.toISOString()}::timestamptz) - s.ts)::float8 open_end
+      from unnest(${own.map((end) => end.batchKey)}::bigint[], ${own.map((end) => end.endedAt)}::timestamptz[]) as u (batch_key, ended_at)
+      join resource_snapshots s on s.batch_key = ${batch}
+      where (s.gpu_util_pct is not null or s.gpus is not null)
       window stream as (partition by s.batch_key, s.job_key order by s.ts, s.db_id)),
     usual as (
       select batch_key, job_key,
@@ -35,6 +42,7 @@ export async function sumSnapshots(db: Db, batchKeys: number[], now: Date): Prom
       left join lateral jsonb_array_elements(l.gpus) as g (gpu) on true)
     select batch_key key, coalesce(sum(seconds) filter (where util >= ${IDLE_BELOW_PCT}), 0) used,
       coalesce(sum(seconds) filter (where util < ${IDLE_BELOW_PCT}), 0) idle
-    from single where util <> 'NaN' group by batch_key`
+    from single where util <> 'NaN' group by batch_key`,
+  )
   return new Map(rows.map(({ key, used, idle }) => [key, { used, idle }]))
 }

@@ -1,3 +1,4 @@
+import { byBatch } from '../../db/by-batch.ts'
 import { instantOf } from '../../db/instant.ts'
 import type { Db } from '../../db/sql.ts'
 import { aliveAt, correctionMs, eventSkews } from '../batches/index.ts'
@@ -94,6 +95,11 @@ interface RunningRow {
   last_seen: number
   epochs: number
   planned: Record<string, unknown> | null
+  max_epoch: number | null
+}
+/** Of a running job. */
+interface EpochsRow {
+  job_key: number
   first_epoch: number | null
   first_at: number | null
   middle_epoch: number | null
@@ -121,21 +127,12 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
       where b.key = any (${keys}::bigint[]) and b.status = 'running'`,
     db<RunningRow[]>`/* eta.running */
       select j.batch_key, j.key, ${ms('j.started_at')} started, ${ms('p.last_seen_at')} last_seen, p.epochs,
-        (select jsonb_object_agg(n, j.params -> n) from unnest(${[...PLANNED_PARAMS]}::text[]) n where j.params ? n) planned,
-        f.epoch first_epoch, ${ms('f.ts')} first_at, m.epoch middle_epoch, ${ms('m.ts')} middle_at,
-        r.epochs recent_epochs, r.times recent_times
+        (select jsonb_object_agg(n, j.params -> n) from unnest(${[...PLANNED_PARAMS]}::text[]) n where j.params ? n) planned, p.max_epoch
       from batches b
       cross join lateral (
         select * from jobs where batch_key = b.key and status = 'running'
         order by started_at desc, key desc limit ${MAX_RUNNING}) j
       join job_progress p on p.job_key = j.key
-      left join lateral (select epoch, ts from epochs where job_key = j.key order by epoch limit 1) f on true
-      left join lateral (
-        select epoch, ts from epochs
-        where job_key = j.key and epoch >= f.epoch + (p.max_epoch::bigint - f.epoch) / 2 order by epoch limit 1) m on true
-      left join lateral (
-        select array_agg(epoch order by epoch) epochs, array_agg(${ms('ts')} order by epoch) times
-        from (select epoch, ts from epochs where job_key = j.key order by epoch desc limit ${RECENT_EPOCHS}) e) r on true
       where b.key = any (${keys}::bigint[]) and b.status = 'running'`,
     db<EndedRow[]>`/* eta.ended */
       select j.batch_key, ${ms('j.started_at')} started, ${ms('j.ended_at')} ended, p.max_epoch last_epoch,
@@ -147,6 +144,28 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
       join job_progress p on p.job_key = j.key
       where b.key = any (${keys}::bigint[]) and b.status = 'running'`,
   ])
+  const places = running.map((row) => ({ batchKey: row.batch_key, jobKey: row.key, last: row.max_epoch }))
+  const epochs = await byBatch(
+    db,
+    places,
+    (own, batch) => db<EpochsRow[]>`/* eta.epochs */
+      select u.job_key, f.epoch first_epoch, ${ms('f.ts')} first_at, m.epoch middle_epoch, ${ms('m.ts')} middle_at,
+        r.epochs recent_epochs, r.times recent_times
+      from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[],
+        ${own.map((job) => job.last)}::int[]) as u (batch_key, job_key, last)
+      left join lateral (
+        select epoch, ts from epochs where batch_key = ${batch} and job_key = u.job_key order by epoch limit 1) f on true
+      left join lateral (
+        select epoch, ts from epochs
+        where batch_key = ${batch} and job_key = u.job_key and epoch >= f.epoch + (u.last::bigint - f.epoch) / 2
+        order by epoch limit 1) m on true
+      left join lateral (
+        select array_agg(epoch order by epoch) epochs, array_agg(${ms('ts')} order by epoch) times
+        from (
+          select epoch, ts from epochs where batch_key = ${batch} and job_key = u.job_key
+          order by epoch desc limit ${RECENT_EPOCHS}) e) r on true`,
+  )
+  const epochsOf = new Map(epochs.map((row) => [row.job_key, row]))
   const facts = new Map<number, BatchFacts>()
   for (const b of batches) {
     if (isStalled({ status: 'running', aliveAt: aliveAt(b) }, clock)) continue
@@ -162,7 +181,7 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
       ended: [],
     })
   }
-  for (const row of running) facts.get(row.batch_key)?.running.push(runningJob(row))
+  for (const row of running) facts.get(row.batch_key)?.running.push(runningJob(row, epochsOf.get(row.key)))
   for (const { batch_key, started, ended: endedAt, last_epoch, completed } of ended) {
     const job: EndedJob = { startedAt: started, endedAt, lastEpoch: last_epoch, completed }
     facts.get(batch_key)?.ended.push(job)
@@ -170,18 +189,18 @@ async function loadFacts(db: Db, keys: number[], clock: Clock): Promise<Map<numb
   return facts
 }
 
-function runningJob(row: RunningRow): RunningJob {
-  const time = (epoch: number | null, at: number | null) =>
-    epoch === null || at === null ? null : { epoch, at }
+function runningJob(row: RunningRow, told: EpochsRow | undefined): RunningJob {
+  const time = (epoch: number | null | undefined, at: number | null | undefined) =>
+    epoch == null || at == null ? null : { epoch, at }
   return {
     key: row.key,
     startedAt: row.started,
     lastSeenAt: row.last_seen,
     epochs: row.epochs,
     planned: row.planned === null ? null : plannedEpochs(row.planned),
-    first: time(row.first_epoch, row.first_at),
-    middle: time(row.middle_epoch, row.middle_at),
-    recent: (row.recent_epochs ?? []).map((epoch, i) => ({ epoch, at: row.recent_times?.[i] ?? Number.NaN })),
+    first: time(told?.first_epoch, told?.first_at),
+    middle: time(told?.middle_epoch, told?.middle_at),
+    recent: (told?.recent_epochs ?? []).map((epoch, i) => ({ epoch, at: told?.recent_times?.[i] ?? Number.NaN })),
   }
 }
 

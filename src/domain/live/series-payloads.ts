@@ -1,4 +1,5 @@
 import { itemAt } from '../../checked.ts'
+import { byBatch } from '../../db/by-batch.ts'
 import type { Db } from '../../db/sql.ts'
 import type { LoggedChange } from '../../stream/log.ts'
 import type { ChangePayloads } from '../../stream/payloads.ts'
@@ -38,11 +39,45 @@ export interface PayloadSnapshot {
   gpus: unknown
 }
 
-/** The changes as rows (n, batch_key, first_id, last_id) to join with; n is the position. */
-const wanted = (db: Db, changes: readonly LoggedChange[]) => db`
-  unnest(${changes.map((_, i) => i)}::int[], ${changes.map((c) => c.batchKey ?? 0)}::bigint[],
-    ${changes.map((c) => c.firstId ?? 0)}::bigint[], ${changes.map((c) => c.lastId ?? -1)}::bigint[])
-  as w (n, batch_key, first_id, last_id)`
+interface WantedRows {
+  /** The position of the change. */
+  n: number
+  batchKey: number
+  first: number
+  last: number
+}
+
+const wantedBy = (changes: readonly LoggedChange[]): WantedRows[] =>
+  changes.map((c, n) => ({ n, batchKey: c.batchKey ?? 0, first: c.firstId ?? 0, last: c.lastId ?? -1 }))
+
+/** What is wanted as rows `u` to join with. */
+const unnested = (db: Db, wanted: readonly WantedRows[]) => db`
+  unnest(${wanted.map((w) => w.n)}::int[], ${wanted.map((w) => w.batchKey)}::bigint[],
+    ${wanted.map((w) => w.first)}::bigint[], ${wanted.map((w) => w.last)}::bigint[])
+  as u (n, batch_key, first_id, last_id)`
+
+interface NamedJob {
+  id: string
+  series: string[]
+}
+
+/** The jobs that these rows name, by key: read after the rows, so that every series of a row is among the job's. */
+async function jobsOf(
+  db: Db,
+  rows: readonly { job_key: number | null }[],
+  withSeries: boolean,
+): Promise<Map<number, NamedJob>> {
+  const keys = [...new Set(rows.flatMap((row) => row.job_key ?? []))]
+  if (keys.length === 0) return new Map()
+  const jobs = await db<(NamedJob & { key: number })[]>`/* live.jobs */
+    select j.key, j.id, ${withSeries ? db`(select series from job_progress p where p.job_key = j.key)` : db`'{}'::text[]`} series
+    from jobs j where j.key = any (${keys}::bigint[])`
+  return new Map(jobs.map((job) => [job.key, job]))
+}
+
+/** In the order in which they arrived. */
+const byArrival = (a: { n: number; db_id: number }, b: { n: number; db_id: number }): number =>
+  a.n - b.n || a.db_id - b.db_id
 
 /** A message per change, with the rows that are its own; none where there are none (any more). */
 function payloadsOfRows<Row extends { n: number }, Item>(
@@ -68,37 +103,40 @@ export async function loadEpochs(
   db: Db,
   changes: readonly LoggedChange[],
 ): Promise<(ChangePayloads<unknown> | null)[]> {
-  const rows = await db<
-    {
-      n: number
-      job_key: number
-      job_id: string
-      epoch: number
-      timestamp: string
-      series: string[]
-      vals: (number | null)[]
-    }[]
-  >`/* live.epochs */
-    select w.n, e.job_key, j.id job_id, e.epoch, e.ts timestamp, p.series, e.vals
-    from ${wanted(db, changes)}
-    cross join lateral (
-      select e.job_key, ${payloadEpoch(db)} epoch, min(e.db_id) db_id
-      from events e ${withTemplate(db)}
-      where e.db_id between w.first_id and w.last_id and e.batch_key = w.batch_key
-        and e.type = ${eventTypeCode('job_epoch')} and (e.payload is not null or e.packed is not null)
-      group by 1, 2) s
-    join epochs e on e.job_key = s.job_key and e.epoch = s.epoch
-    join jobs j on j.key = e.job_key
-    join job_progress p on p.job_key = e.job_key
-    order by w.n, s.db_id`
-  return payloadsOfRows(changes, rows, 'points', (row): PayloadPoint => {
+  const rows = await byBatch(
+    db,
+    wantedBy(changes),
+    (own, batch) => db<
+      {
+        n: number
+        db_id: number
+        job_key: number
+        epoch: number
+        timestamp: string
+        vals: (number | null)[]
+      }[]
+    >`/* live.epochs */
+      select u.n, s.db_id, e.job_key, e.epoch, e.ts timestamp, e.vals
+      from ${unnested(db, own)}
+      cross join lateral (
+        select e.job_key, ${payloadEpoch(db)} epoch, min(e.db_id) db_id
+        from events e ${withTemplate(db)}
+        where e.db_id between u.first_id and u.last_id and e.batch_key = ${batch}
+          and e.type = ${eventTypeCode('job_epoch')} and (e.payload is not null or e.packed is not null)
+        group by 1, 2) s
+      join epochs e on e.batch_key = ${batch} and e.job_key = s.job_key and e.epoch = s.epoch`,
+  )
+  const jobs = await jobsOf(db, rows, true)
+  const known = rows.filter((row) => jobs.has(row.job_key)).sort(byArrival)
+  return payloadsOfRows(changes, known, 'points', (row): PayloadPoint => {
+    const { id, series } = jobs.get(row.job_key) as NamedJob
     // Without a prototype, so that `__proto__` is a series like any other.
     const values: PayloadPoint['values'] = Object.create(null)
     for (const [i, value] of row.vals.entries()) {
-      if (value !== null) values[itemAt(row.series, i)] = writeNumber(value)
+      if (value !== null) values[itemAt(series, i)] = writeNumber(value)
     }
-    const { job_id, job_key, epoch, timestamp } = row
-    return { job_id, job_key: String(job_key), epoch, timestamp, values }
+    const { job_key, epoch, timestamp } = row
+    return { job_id: id, job_key: String(job_key), epoch, timestamp, values }
   })
 }
 
@@ -107,13 +145,20 @@ export async function loadLines(
   db: Db,
   changes: readonly LoggedChange[],
 ): Promise<(ChangePayloads<unknown> | null)[]> {
-  const rows = await db<({ n: number } & PayloadLine)[]>`/* live.lines */
-    select w.n, l.db_id, l.ts timestamp, j.id job_id, l.level, l.stream, l.line
-    from ${wanted(db, changes)}
-    join log_lines l on l.batch_key = w.batch_key and l.db_id between w.first_id and w.last_id
-    join jobs j on j.key = l.job_key
-    order by w.n, l.db_id`
-  return payloadsOfRows(changes, rows, 'lines', ({ n: _, ...line }): PayloadLine => line)
+  const rows = await byBatch(
+    db,
+    wantedBy(changes),
+    (own, batch) => db<({ n: number; job_key: number } & Omit<PayloadLine, 'job_id'>)[]>`/* live.lines */
+      select u.n, l.db_id, l.ts timestamp, l.job_key, l.level, l.stream, l.line
+      from ${unnested(db, own)}
+      join log_lines l on l.batch_key = ${batch} and l.db_id between u.first_id and u.last_id`,
+  )
+  const jobs = await jobsOf(db, rows, false)
+  const known = rows.filter((row) => jobs.has(row.job_key)).sort(byArrival)
+  return payloadsOfRows(changes, known, 'lines', (row): PayloadLine => {
+    const { db_id, timestamp, level, stream, line } = row
+    return { db_id, timestamp, job_id: (jobs.get(row.job_key) as NamedJob).id, level, stream, line }
+  })
 }
 
 const COLUMNS = ['gpu_util_pct', 'gpu_mem_mb', 'cpu_util_pct', 'ram_mb', 'disk_free_mb'] as const
@@ -123,29 +168,33 @@ export async function loadSnapshots(
   db: Db,
   changes: readonly LoggedChange[],
 ): Promise<(ChangePayloads<unknown> | null)[]> {
-  const rows = await db<
-    ({
-      n: number
-      db_id: number
-      timestamp: string
-      job_id: string | null
-      gpus: unknown
-      extra: Record<string, string> | null
-    } & Record<(typeof COLUMNS)[number], number | null>)[]
-  >`/* live.snapshots */
-    select w.n, r.db_id, r.ts timestamp, j.id job_id, r.gpu_util_pct, r.gpu_mem_mb, r.cpu_util_pct, r.ram_mb,
-      r.disk_free_mb, r.gpus, r.extra
-    from ${wanted(db, changes)}
-    join events v on v.db_id between w.first_id and w.last_id and v.batch_key = w.batch_key
-      and v.type = ${eventTypeCode('resource_snapshot')}
-    join resource_snapshots r on r.batch_key = v.batch_key and r.ts = v.ts and r.db_id = v.db_id
-    left join jobs j on j.key = r.job_key
-    order by w.n, r.db_id`
-  return payloadsOfRows(changes, rows, 'snapshots', (row): PayloadSnapshot => {
+  const rows = await byBatch(
+    db,
+    wantedBy(changes),
+    (own, batch) => db<
+      ({
+        n: number
+        db_id: number
+        timestamp: string
+        job_key: number | null
+        gpus: unknown
+        extra: Record<string, string> | null
+      } & Record<(typeof COLUMNS)[number], number | null>)[]
+    >`/* live.snapshots */
+      select u.n, r.db_id, r.ts timestamp, r.job_key, r.gpu_util_pct, r.gpu_mem_mb, r.cpu_util_pct, r.ram_mb,
+        r.disk_free_mb, r.gpus, r.extra
+      from ${unnested(db, own)}
+      join events v on v.db_id between u.first_id and u.last_id and v.batch_key = ${batch}
+        and v.type = ${eventTypeCode('resource_snapshot')}
+      join resource_snapshots r on r.batch_key = ${batch} and r.ts = v.ts and r.db_id = v.db_id`,
+  )
+  const jobs = await jobsOf(db, rows, false)
+  return payloadsOfRows(changes, rows.sort(byArrival), 'snapshots', (row): PayloadSnapshot => {
     const values: PayloadSnapshot['values'] = Object.create(null)
     for (const name of COLUMNS) if (row[name] !== null) values[name] = writeNumber(row[name])
     for (const [name, value] of Object.entries(row.extra ?? {})) values[name] = writeNumber(Number(value))
-    const { db_id, timestamp, job_id, gpus } = row
+    const { db_id, timestamp, job_key, gpus } = row
+    const job_id = job_key === null ? null : (jobs.get(job_key)?.id ?? null)
     return { db_id, timestamp, job_id, values, gpus }
   })
 }

@@ -9,10 +9,11 @@ export interface EpochTimes {
 /** Told at most; of more epochs every so manyth and the last, so a line is placed to within that many. */
 const MOST = 5_000
 
-export async function epochTimesOf(db: Db, jobKey: number): Promise<EpochTimes> {
+export async function epochTimesOf(db: Db, job: { key: number; batch_key: number }): Promise<EpochTimes> {
   const rows = await db<{ epoch: number; ts: string }[]>`/* log_lines.epoch_times */
     select epoch, ts from (
-      select epoch, ts, row_number() over (order by epoch) n, count(*) over () total from epochs where job_key = ${jobKey}) e
+      select epoch, ts, row_number() over (order by epoch) n, count(*) over () total from epochs
+      where batch_key = ${job.batch_key} and job_key = ${job.key}) e
     where (total - n) % ceil(total::numeric / ${MOST})::bigint = 0
     order by epoch`
   return { epochs: rows.map((row) => row.epoch), times: rows.map((row) => row.ts) }

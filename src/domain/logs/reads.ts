@@ -33,15 +33,41 @@ export interface LogLine {
 export async function readLogLines(db: Db, batchKey: number, query: LogQuery): Promise<LogLine[]> {
   const { after, before, limit } = query
   const fromEnd = query.tail === true || (before !== undefined && after === undefined)
-  const lines = await db<LogLine[]>`/* log_lines.list */
-    select l.db_id "dbId", l.ts "timestamp", j.id "jobId", l.level, l.stream, l.line
-    from log_lines l join jobs j on j.key = l.job_key
-    where ${matching(db, batchKey, query)}
+  const jobKey = await jobKeyOf(db, batchKey, query.jobId)
+  if (jobKey === null) return []
+  const lines = await db<(Omit<LogLine, 'jobId'> & { jobKey: number })[]>`/* log_lines.list */
+    select l.db_id "dbId", l.ts "timestamp", l.job_key "jobKey", l.level, l.stream, l.line
+    from log_lines l
+    where ${matching(db, batchKey, jobKey, query)}
       ${after === undefined ? db`` : db`and l.db_id > ${after}`}
       ${before === undefined ? db`` : db`and l.db_id < ${before}`}
     order by l.db_id ${fromEnd ? db`desc` : db``}
     limit ${limit}`
-  return fromEnd ? lines.toReversed() : [...lines]
+  const ids = await jobIdsOf(db, [...new Set(lines.map((line) => line.jobKey))])
+  const known = lines.flatMap(({ jobKey: key, ...line }) => {
+    const jobId = ids.get(key)
+    return jobId === undefined ? [] : [{ ...line, jobId }]
+  })
+  return fromEnd ? known.reverse() : known
+}
+
+/** The key of the job that is asked for; undefined where any is, null where there is no such job. */
+async function jobKeyOf(
+  db: Db,
+  batchKey: number,
+  jobId: string | undefined,
+): Promise<number | null | undefined> {
+  if (jobId === undefined) return undefined
+  const [job] = await db<{ key: number }[]>`/* log_lines.job */
+    select key from jobs where batch_key = ${batchKey} and id = ${jobId}`
+  return job?.key ?? null
+}
+
+async function jobIdsOf(db: Db, keys: number[]): Promise<Map<number, string>> {
+  if (keys.length === 0) return new Map()
+  const jobs = await db<{ key: number; id: string }[]>`/* log_lines.jobs */
+    select key, id from jobs where key = any (${keys}::bigint[])`
+  return new Map(jobs.map(({ key, id }) => [key, id]))
 }
 
 /** How many lines match, on all pages. */
@@ -50,19 +76,22 @@ export async function countLogLines(
   batchKey: number,
   query: Pick<LogQuery, 'jobId' | 'level' | 'streams' | 'q'>,
 ): Promise<number> {
+  const jobKey = await jobKeyOf(db, batchKey, query.jobId)
+  if (jobKey === null) return 0
   const [row] = await db<{ n: number }[]>`/* log_lines.count */
-    select count(*)::int n from log_lines l where ${matching(db, batchKey, query)}`
+    select count(*)::int n from log_lines l where ${matching(db, batchKey, jobKey, query)}`
   return row?.n ?? 0
 }
 
 function matching(
   db: Db,
   batchKey: number,
-  { jobId, q, streams, ...query }: Pick<LogQuery, 'jobId' | 'level' | 'streams' | 'q'>,
+  jobKey: number | undefined,
+  { q, streams, ...query }: Pick<LogQuery, 'level' | 'streams' | 'q'>,
 ) {
   const level = query.level?.toLowerCase()
   return db`l.batch_key = ${batchKey}
-    ${jobId === undefined ? db`` : db`and l.job_key = (select key from jobs where batch_key = ${batchKey} and id = ${jobId})`}
+    ${jobKey === undefined ? db`` : db`and l.job_key = ${jobKey}`}
     ${level === undefined ? db`` : isKnownLevel(level) ? db`and l.rank >= ${levelRank(level)}` : db`and l.level = ${level}`}
     ${streams === undefined || streams.length === 0 ? db`` : db`and l.stream = any (${[...streams]}::text[])`}
     ${q === undefined ? db`` : db`and strpos(lower(l.line), lower(${q})) > 0`}`

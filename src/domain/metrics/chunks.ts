@@ -1,6 +1,7 @@
 import { endianness } from 'node:os'
 import type { Readable } from 'node:stream'
-import type { Db } from '../../db/sql.ts'
+import { groupByBatch } from '../../db/by-batch.ts'
+import { type Db, isDistributed } from '../../db/sql.ts'
 import { lowerBound } from './lower-bound.ts'
 
 /**
@@ -11,6 +12,7 @@ import { lowerBound } from './lower-bound.ts'
 
 /** One series of one job; `no` is its number in the job's dictionary, `TIMES` the times of its epochs. */
 export interface Wanted {
+  batchKey: number
   jobKey: number
   no: number
 }
@@ -75,16 +77,20 @@ export async function readColumns(
 ): Promise<Map<string, Column>> {
   if (wanted.length === 0) return new Map()
   const parts = new Map<string, ChunkColumn[]>()
-  // COPY takes no parameters: every text below is made of whole numbers alone.
-  const stream = await db
-    .unsafe(`/* metrics.read */ copy (${statement(wanted, range)}) to stdout (format binary)`)
-    .readable()
-  await readTuples(stream, (jobKey, no, column) => {
-    const name = columnName(jobKey, no)
-    const list = parts.get(name)
-    if (list === undefined) parts.set(name, [column])
-    else list.push(column)
-  })
+  const read = async (batch: string, own: readonly Wanted[]): Promise<void> => {
+    // COPY takes no parameters: every text below is made of whole numbers alone.
+    const stream = await db
+      .unsafe(`/* metrics.read */ copy (${statement(batch, own, range)}) to stdout (format binary)`)
+      .readable()
+    await readTuples(stream, (jobKey, no, column) => {
+      const name = columnName(jobKey, no)
+      const list = parts.get(name)
+      if (list === undefined) parts.set(name, [column])
+      else list.push(column)
+    })
+  }
+  if (!isDistributed(db)) await read('w.batch_key', wanted)
+  else for (const [batchKey, own] of groupByBatch(wanted)) await read(integer(batchKey), own)
   const columns = new Map<string, Column>()
   for (const [name, list] of parts) {
     const column = clip(join(list, buffer), range)
@@ -100,21 +106,28 @@ const integer = (value: number): string => {
   return String(value)
 }
 
-function statement(wanted: readonly Wanted[], { from, to }: EpochRange): string {
+/** @param batch what the tables' `batch_key` is compared with, as `byBatch` has it */
+function statement(batch: string, wanted: readonly Wanted[], { from, to }: EpochRange): string {
+  const batchKeys = `'{${wanted.map((w) => integer(w.batchKey)).join()}}'::bigint[]`
   const jobKeys = `'{${wanted.map((w) => integer(w.jobKey)).join()}}'::bigint[]`
   const numbers = `'{${wanted.map((w) => integer(w.no)).join()}}'::int[]`
   const within = (last: string, first: string): string =>
     (from === undefined ? '' : ` and ${last} >= ${integer(from)}`) +
     (to === undefined ? '' : ` and ${first} <= ${integer(to)}`)
-  // The laterals keep the planner to index scans, one series after the other in the order of its epochs.
+  // The laterals keep the planner to index scans, one series after the other in the order of its epochs. Up to where a
+  // job is packed is what its chunks of times reach (packing.ts): every epoch has one.
   return `/* series.read */
     with w as materialized (
-      select w.job_key, w.no, coalesce(p.packed_to, -2147483649) packed_to, p.max_epoch
-      from unnest(${jobKeys}, ${numbers}) as w (job_key, no) join job_progress p on p.job_key = w.job_key)
+      select w.batch_key, w.job_key, w.no, coalesce(p.last_epoch, -2147483649) packed_to
+      from unnest(${batchKeys}, ${jobKeys}, ${numbers}) as w (batch_key, job_key, no)
+      left join lateral (
+        select last_epoch from metric_chunks
+        where batch_key = ${batch} and job_key = w.job_key and series_no = ${TIMES}
+        order by first_epoch desc limit 1) p on true)
     select w.job_key, w.no, c.first_epoch, c.steps, c.vals
     from w cross join lateral (
       select first_epoch, steps, vals from metric_chunks c
-      where c.job_key = w.job_key and c.series_no = w.no${within('c.last_epoch', 'c.first_epoch')}
+      where c.batch_key = ${batch} and c.job_key = w.job_key and c.series_no = w.no${within('c.last_epoch', 'c.first_epoch')}
       order by first_epoch) c
     where w.packed_to > -2147483649
     union all
@@ -123,10 +136,10 @@ function statement(wanted: readonly Wanted[], { from, to }: EpochRange): string 
       select min(epoch) first_epoch, string_agg(int4send(epoch), '') steps, string_agg(float8send(val), '') vals
       from (
         select epoch, case when w.no = ${TIMES} then floor(extract(epoch from ts) * 1000)::float8 else vals[w.no + 1] end val
-        from epochs e where e.job_key = w.job_key and e.epoch > w.packed_to${within('e.epoch', 'e.epoch')}
+        from epochs e where e.batch_key = ${batch} and e.job_key = w.job_key and e.epoch > w.packed_to${within('e.epoch', 'e.epoch')}
         order by epoch) e
       where val is not null) e
-    where w.max_epoch > w.packed_to and e.vals is not null`
+    where e.vals is not null`
 }
 
 interface ChunkColumn {

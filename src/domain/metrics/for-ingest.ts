@@ -1,4 +1,5 @@
 import { required } from '../../checked.ts'
+import { byBatch, groupByBatch } from '../../db/by-batch.ts'
 import { CopyRows } from '../../db/copy.ts'
 import { canonicalInstant } from '../../db/instant.ts'
 import type { Tx } from '../../db/sql.ts'
@@ -6,24 +7,35 @@ import { type SqlFragment, sqlFragment } from '../../db/sql-fragment.ts'
 import { stampOf } from '../merge.ts'
 import type { EpochRow } from './series-progress.ts'
 
-/** Stored rows of these (job, epoch) pairs, with what merging needs. */
-export async function loadEpochs(tx: Tx, jobKeys: number[], epochs: number[]): Promise<EpochRow[]> {
-  const rows = await tx<
-    {
-      job_key: number
-      epoch: number
-      ts: string
-      db_id: number
-      event_id: string
-      vals: (number | null)[]
-      stamps: [string, string][] | null
-    }[]
-  >`/* epochs.load */
-    select e.job_key, e.epoch, e.ts, e.db_id, v.event_id, e.vals, e.stamps
-    from (select distinct * from unnest(${jobKeys}::bigint[], ${epochs}::int[]) as u (job_key, epoch)) u
-    join epochs e on e.job_key = u.job_key and e.epoch = u.epoch
-    join events v on v.db_id = e.db_id`
+export type EpochPlace = Pick<EpochRow, 'batchKey' | 'jobKey' | 'epoch'>
+/** A job, and where its rows are. */
+export type JobPlace = Pick<EpochRow, 'batchKey' | 'jobKey'>
+
+/** The rows that stand there already, with what merging needs. */
+export async function loadEpochs(tx: Tx, places: readonly EpochPlace[]): Promise<EpochRow[]> {
+  const rows = await byBatch(
+    tx,
+    places,
+    (own, batch) => tx<
+      {
+        batch_key: number
+        job_key: number
+        epoch: number
+        ts: string
+        db_id: number
+        event_id: string
+        vals: (number | null)[]
+        stamps: [string, string][] | null
+      }[]
+    >`/* epochs.load */
+    select e.batch_key, e.job_key, e.epoch, e.ts, e.db_id, v.event_id, e.vals, e.stamps
+    from (select distinct * from unnest(${own.map((p) => p.batchKey)}::bigint[], ${own.map((p) => p.jobKey)}::bigint[],
+      ${own.map((p) => p.epoch)}::int[]) as u (batch_key, job_key, epoch)) u
+    join epochs e on e.batch_key = ${batch} and e.job_key = u.job_key and e.epoch = u.epoch
+    join events v on v.batch_key = ${batch} and v.db_id = e.db_id`,
+  )
   return rows.map((row) => ({
+    batchKey: row.batch_key,
     jobKey: row.job_key,
     epoch: row.epoch,
     at: canonicalInstant(row.ts),
@@ -42,33 +54,35 @@ const literal = (vals: readonly (number | undefined)[]): string => {
 
 /** Writes the epochs of one event alone (nearly all): new rows, each column one text split by newlines. */
 export const insertEpochs = (rows: readonly EpochRow[]): SqlFragment => sqlFragment`
-  insert into epochs (job_key, epoch, ts, db_id, vals)
-  select job_key::bigint, epoch::int, ts::timestamptz, db_id::bigint, vals::float8[]
+  insert into epochs (batch_key, job_key, epoch, ts, db_id, vals)
+  select batch_key::bigint, job_key::bigint, epoch::int, ts::timestamptz, db_id::bigint, vals::float8[]
   from rows from (
+    string_to_table(${rows.map((r) => r.batchKey).join('\n')}, chr(10)),
     string_to_table(${rows.map((r) => r.jobKey).join('\n')}, chr(10)),
     string_to_table(${rows.map((r) => r.epoch).join('\n')}, chr(10)),
     string_to_table(${rows.map((r) => r.at).join('\n')}, chr(10)),
     string_to_table(${rows.map((r) => r.dbId).join('\n')}, chr(10)),
     string_to_table(${rows.map((r) => literal(r.vals)).join('\n')}, chr(10))
-  ) as e (job_key, epoch, ts, db_id, vals)`
+  ) as e (batch_key, job_key, epoch, ts, db_id, vals)`
 
 /** The same rows for a trip to copy. */
 export function copyEpochs(rows: readonly EpochRow[]): CopyRows {
   const values = rows.reduce((sum, r) => sum + r.vals.length, 0)
   const copy = new CopyRows('epochs', EPOCH_COLUMNS, rows.length * EPOCH_BYTES + values * VALUE_BYTES)
-  for (const { jobKey, epoch, at, dbId, vals } of rows)
-    copy.row().int8(jobKey).int4(epoch).timestamptz(at).int8(dbId).float8s(vals)
+  for (const { batchKey, jobKey, epoch, at, dbId, vals } of rows)
+    copy.row().int8(batchKey).int8(jobKey).int4(epoch).timestamptz(at).int8(dbId).float8s(vals)
   return copy
 }
 
-const EPOCH_COLUMNS = ['job_key', 'epoch', 'ts', 'db_id', 'vals']
+const EPOCH_COLUMNS = ['batch_key', 'job_key', 'epoch', 'ts', 'db_id', 'vals']
 /** What a row takes beside its values, and what each of those. */
-const EPOCH_BYTES = 70
+const EPOCH_BYTES = 82
 const VALUE_BYTES = 12
 
 /** Writes epochs that several events were merged into: they carry their stamps and may replace stored values. */
 export async function mergeEpochs(tx: Tx, rows: readonly EpochRow[]): Promise<void> {
   const merged = rows.map((r) => ({
+    batch_key: r.batchKey,
     job_key: r.jobKey,
     epoch: r.epoch,
     ts: r.at,
@@ -77,36 +91,51 @@ export async function mergeEpochs(tx: Tx, rows: readonly EpochRow[]): Promise<vo
     stamps: [...required(r.stamps)],
   }))
   await tx`/* epochs.merge */
-    insert into epochs as e (job_key, epoch, ts, db_id, vals, stamps)
-    select job_key, epoch, ts, db_id, vals::float8[], stamps
+    insert into epochs as e (batch_key, job_key, epoch, ts, db_id, vals, stamps)
+    select batch_key, job_key, epoch, ts, db_id, vals::float8[], stamps
     from jsonb_to_recordset(${JSON.stringify(merged)}::text::jsonb)
-      as x (job_key bigint, epoch int, ts timestamptz, db_id bigint, vals text, stamps jsonb)
-    on conflict (job_key, epoch) do update
+      as x (batch_key bigint, job_key bigint, epoch int, ts timestamptz, db_id bigint, vals text, stamps jsonb)
+    on conflict (batch_key, job_key, epoch) do update
       set ts = excluded.ts, db_id = excluded.db_id, vals = excluded.vals, stamps = excluded.stamps`
 }
 
 /** Recomputes the least and greatest finite values of these jobs, after a merge replaced a value. */
-export async function recountExtremes(tx: Tx, jobKeys: number[]): Promise<void> {
-  await tx`/* epochs.recount_extremes */
-    with extremes as (
-      select e.job_key, u.n,
-        min(u.v) filter (where u.v not in ('NaN', 'Infinity', '-Infinity')) least,
-        max(u.v) filter (where u.v not in ('NaN', 'Infinity', '-Infinity')) greatest
-      from epochs e, unnest(e.vals) with ordinality as u (v, n)
-      where e.job_key = any (${jobKeys}::bigint[])
-      group by e.job_key, u.n),
-    arrays as (
+export async function recountExtremes(tx: Tx, jobs: readonly JobPlace[]): Promise<void> {
+  const extremes = await byBatch(
+    tx,
+    jobs,
+    (own, batch) => tx<
+      { job_key: number; n: number; least: number | null; greatest: number | null }[]
+    >`/* epochs.extremes */
+      select e.job_key, v.n,
+        min(v.v) filter (where v.v not in ('NaN', 'Infinity', '-Infinity')) least,
+        max(v.v) filter (where v.v not in ('NaN', 'Infinity', '-Infinity')) greatest
+      from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[]) as u (batch_key, job_key)
+      join epochs e on e.batch_key = ${batch} and e.job_key = u.job_key
+      cross join lateral unnest(e.vals) with ordinality as v (v, n)
+      group by e.job_key, v.n`,
+  )
+  const column = (value: (row: (typeof extremes)[number]) => number | null) => extremes.map(value)
+  await tx`/* epochs.save_extremes */
+    with arrays as (
       select p.job_key,
         array_agg(coalesce(x.least, 'NaN') order by s.n) least, array_agg(coalesce(x.greatest, 'NaN') order by s.n) greatest
       from job_progress p
       cross join lateral generate_subscripts(p.series, 1) as s (n)
-      left join extremes x on x.job_key = p.job_key and x.n = s.n
-      where p.job_key = any (${jobKeys}::bigint[])
+      left join unnest(
+        ${column((x) => x.job_key)}::bigint[], ${column((x) => x.n)}::bigint[], ${column((x) => x.least)}::float8[],
+        ${column((x) => x.greatest)}::float8[]) as x (job_key, n, least, greatest) on x.job_key = p.job_key and x.n = s.n
+      where p.job_key = any (${jobs.map((job) => job.jobKey)}::bigint[])
       group by p.job_key)
     update job_progress p set min_value = a.least, max_value = a.greatest from arrays a where a.job_key = p.job_key`
 }
 
 /** Drops the chunks of jobs whose packed epochs were changed; they are packed again when the job is quiet. */
-export async function dropChunks(tx: Tx, jobKeys: number[]): Promise<void> {
-  await tx`/* chunks.drop */ delete from metric_chunks where job_key = any (${jobKeys}::bigint[])`
+export async function dropChunks(tx: Tx, jobs: readonly JobPlace[]): Promise<void> {
+  await Promise.all(
+    [...groupByBatch(jobs)].map(
+      ([batchKey, own]) => tx`/* chunks.drop */
+        delete from metric_chunks where batch_key = ${batchKey} and job_key = any (${own.map((job) => job.jobKey)}::bigint[])`,
+    ),
+  )
 }

@@ -3,6 +3,7 @@ export { type Drawing, type DrawnSeries, drawSeries, needsTimes, rangeToRead, ty
 export {
   copyEpochs,
   dropChunks,
+  type EpochPlace,
   insertEpochs,
   loadEpochs,
   mergeEpochs,

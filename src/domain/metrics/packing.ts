@@ -1,3 +1,4 @@
+import { byBatch } from '../../db/by-batch.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { TIMES } from './chunks.ts'
 
@@ -27,12 +28,6 @@ export const PACKING_SIZES: PackingSizes = {
   runningKeeps: 64,
 }
 
-/** Over a row `p` of job_progress: do enough epochs of a running job wait? */
-const waiting = (db: Db, atLeast: number) => db`${atLeast} <= (
-  select count(*) from (
-    select from epochs e where e.job_key = p.job_key and e.epoch > coalesce(p.packed_to, -2147483649)
-    limit ${atLeast}) e)`
-
 export interface Packable {
   jobKey: number
   batchKey: number
@@ -41,20 +36,58 @@ export interface Packable {
 }
 
 /** Jobs with a key in the range that have something worth packing. */
-export function findPackable(
+export async function findPackable(
   db: Db,
   keys: { from: number; to: number },
   limit: number,
   sizes: PackingSizes = PACKING_SIZES,
 ): Promise<readonly Packable[]> {
-  return db<Packable[]>`/* packing.find */
-    select p.job_key "jobKey", p.batch_key "batchKey", p.packed_to is null unpacked
+  const found = await db<(Packable & Waiting)[]>`/* packing.find */
+    select p.job_key "jobKey", p.batch_key "batchKey", p.packed_to is null unpacked, p.packed_to "packedTo",
+      j.status = 'running' running
     from job_progress p join jobs j on j.key = p.job_key
     where p.job_key between ${keys.from} and ${keys.to} and p.epochs >= ${sizes.worthPacking}
       and p.max_epoch > coalesce(p.packed_to, -2147483649)
-      and (j.status <> 'running' or p.epochs >= ${sizes.runningWaits} and ${waiting(db, sizes.runningWaits)})
+      and (j.status <> 'running' or p.epochs >= ${sizes.runningWaits}
+        and p.max_epoch::bigint - coalesce(p.packed_to, -2147483649) >= ${sizes.runningWaits})
     order by p.batch_key, p.job_key
-    limit ${limit}`
+    limit ${limit * 4}`
+  const due = await worthPacking(db, found, sizes)
+  return found
+    .filter((job) => due.has(job.jobKey))
+    .slice(0, limit)
+    .map(({ jobKey, batchKey, unpacked }) => ({ jobKey, batchKey, unpacked }))
+}
+
+interface Waiting {
+  batchKey: number
+  jobKey: number
+  packedTo: number | null
+  running: boolean
+}
+
+/** Those of the jobs that are over, or have enough epochs that wait. */
+async function worthPacking(
+  db: Db,
+  jobs: readonly Waiting[],
+  sizes: PackingSizes,
+): Promise<ReadonlySet<number>> {
+  const over = jobs.filter((job) => !job.running).map((job) => job.jobKey)
+  const waiting = await byBatch(
+    db,
+    jobs.filter((job) => job.running),
+    (own, batch) => db<{ job_key: number }[]>`/* packing.waiting */
+      select u.job_key
+      from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[],
+        ${own.map((job) => job.packedTo)}::bigint[]) as u (batch_key, job_key, packed_to)
+      cross join lateral (
+        select count(*) n from (
+          select 1 from epochs
+          where batch_key = ${batch} and job_key = u.job_key and epoch > coalesce(u.packed_to, -2147483649)
+          limit ${sizes.runningWaits}) e) w
+      where w.n >= ${sizes.runningWaits}`,
+  )
+  return new Set([...over, ...waiting.map((job) => job.job_key)])
 }
 
 export async function newestJobKey(db: Db): Promise<number> {
@@ -63,13 +96,41 @@ export async function newestJobKey(db: Db): Promise<number> {
   return row?.newest ?? 0
 }
 
-interface Plan {
-  job_key: number
+interface Plan extends Waiting {
   series: number
-  running: boolean
-  packed_to: number | null
-  last_first: number | null
-  last_n: number | null
+  /** Its last chunk. */
+  lastFirst: number | null
+  lastN: number | null
+}
+
+async function planJobs(
+  tx: Tx,
+  batchKey: number,
+  jobKeys: readonly number[],
+  sizes: PackingSizes,
+): Promise<Plan[]> {
+  const jobs = await tx<(Waiting & { series: number })[]>`/* packing.plan */
+    select p.batch_key "batchKey", p.job_key "jobKey", cardinality(p.series) series, j.status = 'running' running,
+      p.packed_to "packedTo"
+    from job_progress p join jobs j on j.key = p.job_key
+    where p.batch_key = ${batchKey} and p.job_key = any (${[...jobKeys]}::bigint[])
+      and p.max_epoch > coalesce(p.packed_to, -2147483649)
+    order by p.job_key`
+  const due = await worthPacking(tx, jobs, sizes)
+  const packed = jobs.flatMap((job) => (job.packedTo === null ? [] : job.jobKey))
+  const lasts = await tx<{ job_key: number; first_epoch: number; n: number }[]>`/* packing.last_chunks */
+    select u.job_key, c.first_epoch, c.n from unnest(${packed}::bigint[]) as u (job_key)
+    cross join lateral (
+      select first_epoch, n from metric_chunks
+      where batch_key = ${batchKey} and job_key = u.job_key and series_no = ${TIMES}
+      order by first_epoch desc limit 1) c`
+  const lastOf = new Map(lasts.map((last) => [last.job_key, last]))
+  return jobs
+    .filter((job) => due.has(job.jobKey))
+    .map((job) => {
+      const last = lastOf.get(job.jobKey)
+      return { ...job, lastFirst: last?.first_epoch ?? null, lastN: last?.n ?? null }
+    })
 }
 
 /**
@@ -84,23 +145,12 @@ export async function packJobs(
 ): Promise<number[]> {
   // Written, not only locked: a server that has the batch's jobs in its cache must read them again.
   await tx`/* packing.lock */ update batch_progress set last_seen_at = last_seen_at where batch_key = ${batchKey}`
-  const plans = await tx<Plan[]>`/* packing.plan */
-    select p.job_key, cardinality(p.series) series, j.status = 'running' running, p.packed_to,
-      last.first_epoch last_first, last.n last_n
-    from job_progress p
-    join jobs j on j.key = p.job_key
-    left join lateral (
-      select c.first_epoch, c.n from metric_chunks c
-      where c.job_key = p.job_key and c.series_no = ${TIMES} and p.packed_to is not null
-      order by c.first_epoch desc limit 1) last on true
-    where p.batch_key = ${batchKey} and p.job_key = any (${[...jobKeys]}::bigint[])
-      and p.max_epoch > coalesce(p.packed_to, -2147483649) and (j.status <> 'running' or ${waiting(tx, sizes.runningWaits)})
-    order by p.job_key`
+  const plans = await planJobs(tx, batchKey, jobKeys, sizes)
   let left = sizes.mostValues
   const undone: number[] = []
   for (const plan of plans) {
     if (left <= 0) {
-      undone.push(plan.job_key)
+      undone.push(plan.jobKey)
       continue
     }
     const values = plan.series + 1
@@ -112,9 +162,9 @@ export async function packJobs(
       const { packed, packedTo } = await packChunk(tx, at, chunk, plan.running ? sizes.runningKeeps : 0)
       left -= Math.max(1, packed) * values
       full = packed === chunk
-      at = { ...at, packed_to: packedTo, last_first: null, last_n: null }
+      at = { ...at, packedTo, lastFirst: null, lastN: null }
     }
-    if (full) undone.push(plan.job_key)
+    if (full) undone.push(plan.jobKey)
   }
   return undone
 }
@@ -131,37 +181,42 @@ async function packChunk(
   chunk: number,
   keep: number,
 ): Promise<{ packed: number; packedTo: number | null }> {
-  const { job_key: jobKey, series, last_first: lastFirst, last_n: lastN } = plan
+  const { batchKey, jobKey, series, lastFirst, lastN } = plan
   const extend = lastFirst !== null && lastN !== null && lastN < chunk
-  const start = extend ? lastFirst : plan.packed_to === null ? -2_147_483_648 : plan.packed_to + 1
+  const start = extend ? lastFirst : plan.packedTo === null ? -2_147_483_648 : plan.packedTo + 1
   if (extend) {
-    await tx`/* packing.reopen */ delete from metric_chunks where job_key = ${jobKey} and first_epoch >= ${lastFirst}`
+    await tx`/* packing.reopen */
+      delete from metric_chunks where batch_key = ${batchKey} and job_key = ${jobKey} and first_epoch >= ${lastFirst}`
   }
-  const [done] = await tx<{ packed: number; packed_to: number | null }[]>`/* packing.pack */
+  const [picked] = await tx<{ packed: number; last: number | null }[]>`/* packing.pick */
     with ahead as materialized (
-      select epoch, ts, vals from epochs where job_key = ${jobKey} and epoch >= ${start}::bigint
-      order by epoch limit ${chunk + keep}),
-    picked as materialized (
-      select epoch, ts, vals from ahead limit greatest(0, least(${chunk}::bigint, (select count(*) from ahead) - ${keep}::bigint))),
-    made as (
-      insert into metric_chunks (job_key, series_no, first_epoch, last_epoch, n, steps, vals)
-      select ${jobKey}, s.no, m.first, m.last, m.n,
-        case when m.last::bigint - m.first > m.n - 1
-          then (select string_agg(int4send(epoch), ''::bytea) from picked where s.no = ${TIMES} or vals[s.no + 1] is not null)
-        end,
-        m.packed
-      from generate_series(${TIMES}::int, ${series - 1}::int) as s (no)
-      cross join lateral (
-        select min(epoch) as first, max(epoch) as last, count(*) as n, string_agg(float8send(val), ''::bytea) as packed
-        from (
-          select epoch,
-            case when s.no = ${TIMES} then floor(extract(epoch from ts) * 1000)::float8 else vals[s.no + 1] end as val
-          from picked) p
-        where val is not null) m
-      where m.n > 0),
-    noted as (
-      update job_progress set packed_to = (select max(epoch) from picked)
-      where job_key = ${jobKey} and exists (select from picked))
-    select count(*)::int packed, max(epoch) packed_to from picked`
-  return { packed: done?.packed ?? 0, packedTo: done?.packed_to ?? plan.packed_to }
+      select epoch from epochs where batch_key = ${batchKey} and job_key = ${jobKey} and epoch >= ${start}::bigint
+      order by epoch limit ${chunk + keep})
+    select count(*)::int packed, max(epoch) as last from (
+      select epoch from ahead order by epoch
+      limit greatest(0, least(${chunk}::bigint, (select count(*) from ahead) - ${keep}::bigint))) picked`
+  const { packed, last } = picked ?? { packed: 0, last: null }
+  if (last === null) return { packed: 0, packedTo: plan.packedTo }
+  await tx`/* packing.pack */
+    insert into metric_chunks (batch_key, job_key, series_no, first_epoch, last_epoch, n, steps, vals)
+    with picked as materialized (
+      select epoch, ts, vals from epochs
+      where batch_key = ${batchKey} and job_key = ${jobKey} and epoch between ${start}::bigint and ${last}
+      order by epoch)
+    select ${batchKey}::bigint, ${jobKey}::bigint, s.no, m.first, m.last, m.n,
+      case when m.last::bigint - m.first > m.n - 1
+        then (select string_agg(int4send(epoch), ''::bytea) from picked where s.no = ${TIMES} or vals[s.no + 1] is not null)
+      end,
+      m.packed
+    from generate_series(${TIMES}::int, ${series - 1}::int) as s (no)
+    cross join lateral (
+      select min(epoch) as first, max(epoch) as last, count(*) as n, string_agg(float8send(val), ''::bytea) as packed
+      from (
+        select epoch,
+          case when s.no = ${TIMES} then floor(extract(epoch from ts) * 1000)::float8 else vals[s.no + 1] end as val
+        from picked) p
+      where val is not null) m
+    where m.n > 0`
+  await tx`/* packing.note */ update job_progress set packed_to = ${last} where job_key = ${jobKey}`
+  return { packed, packedTo: last }
 }

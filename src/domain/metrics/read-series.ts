@@ -94,6 +94,7 @@ export async function* readJobSeries(db: Db, scope: Scope, options: ReadOptions)
 /** A job whose series are wanted, with its dictionary as it was read (`JobRow.series`). */
 export interface SeriesSource {
   key: number
+  batch_key: number
   id: string
   epochs: number
   series: readonly string[]
@@ -122,6 +123,7 @@ function plannedFrom(job: SeriesSource, keys: ReadonlySet<string> | undefined): 
   found.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
   return {
     key: job.key,
+    batchKey: job.batch_key,
     id: job.id,
     startedAt: Date.parse(job.started_at),
     group: null,
@@ -136,10 +138,10 @@ export function seriesSources(
   db: Db,
   batchKeys: readonly number[],
   jobs: readonly string[] | undefined,
-): Promise<readonly (SeriesSource & { batchKey: number })[]> {
+): Promise<readonly SeriesSource[]> {
   const ids = storable(jobs)
-  return db<(SeriesSource & { batchKey: number })[]>`/* series.sources */
-    select j.key, j.batch_key "batchKey", j.id, j.started_at, p.epochs, p.series
+  return db<SeriesSource[]>`/* series.sources */
+    select j.key, j.batch_key, j.id, j.started_at, p.epochs, p.series
     from jobs j join job_progress p on p.job_key = j.key
     where j.batch_key = any (${[...batchKeys]}::bigint[]) and (${ids}::text[] is null or j.id = any (${ids}::text[]))
     order by j.id, j.key`
@@ -147,6 +149,7 @@ export function seriesSources(
 
 interface PlannedJob {
   key: number
+  batchKey: number
   id: string
   startedAt: number
   group: string | null
@@ -189,9 +192,14 @@ async function* readSlices(
     const jobs = wanted
     wanted = []
     points = 0
-    const columns: Wanted[] = jobs.map(({ job, no }) => ({ jobKey: job.key, no }))
+    const columns: Wanted[] = jobs.map(({ job, no }) => ({
+      batchKey: job.batchKey,
+      jobKey: job.key,
+      no,
+    }))
     if (timed)
-      for (const jobKey of new Set(jobs.map(({ job }) => job.key))) columns.push({ jobKey, no: TIMES })
+      for (const { batchKey, key } of new Set(jobs.map(({ job }) => job)))
+        columns.push({ batchKey, jobKey: key, no: TIMES })
     most.buffer?.clear()
     return { jobs, columns: await readColumns(db, columns, query, most.buffer) }
   }
@@ -231,7 +239,7 @@ function planJobs(
   const keys = storable(query.keys)
   const jobs = storable(query.jobs)
   return db<PlannedJob[]>`/* series.plan */
-    select j.key, j.id, floor(extract(epoch from j.started_at) * 1000)::float8 "startedAt", p.epochs, s.names, s.numbers,
+    select j.key, j.batch_key "batchKey", j.id, floor(extract(epoch from j.started_at) * 1000)::float8 "startedAt", p.epochs, s.names, s.numbers,
       ${groupOf(db, query.groupBy)} "group"
     from jobs j
     join job_progress p on p.job_key = j.key

@@ -1,3 +1,4 @@
+import { byBatch } from '../../db/by-batch.ts'
 import type { Db, Fragment } from '../../db/sql.ts'
 import { isStorable } from '../storable-text.ts'
 import type { EpochRange } from './chunks.ts'
@@ -29,14 +30,26 @@ export async function epochBounds(
   query: SeriesQuery,
 ): Promise<{ first: number; last: number } | undefined> {
   const jobs = storable(query.jobs)
-  const [row] = await db<{ first: number | null; last: number | null }[]>`/* series.bounds */
-    select min(e.epoch) first, max(p.max_epoch) last
+  const lasts = await db<{ batchKey: number; jobKey: number; last: number }[]>`/* series.lasts */
+    select j.batch_key "batchKey", j.key "jobKey", p.max_epoch last
     from jobs j join job_progress p on p.job_key = j.key
-    cross join lateral (select epoch from epochs e where e.job_key = j.key order by epoch limit 1) e
-    where ${within(db, scope)} and (${jobs}::text[] is null or j.id = any (${jobs}::text[]))`
-  return row === undefined || row.first === null || row.last === null
-    ? undefined
-    : { first: row.first, last: row.last }
+    where ${within(db, scope)} and (${jobs}::text[] is null or j.id = any (${jobs}::text[])) and p.max_epoch is not null`
+  const firsts = await byBatch(
+    db,
+    lasts,
+    (own, batch) => db<{ first: number | null }[]>`/* series.firsts */
+      select min(e.epoch) first
+      from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[]) as u (batch_key, job_key)
+      cross join lateral (
+        select epoch from epochs where batch_key = ${batch} and job_key = u.job_key order by epoch limit 1) e`,
+  )
+  const known = firsts.flatMap(({ first }) => first ?? [])
+  if (known.length === 0) return undefined
+  const greatest = (a: number, b: number): number => Math.max(a, b)
+  return {
+    first: -known.map((n) => -n).reduce(greatest),
+    last: lasts.map(({ last }) => last).reduce(greatest),
+  }
 }
 
 /** The ids of the jobs and the names of the series that a query finds, without their points. */

@@ -28,6 +28,7 @@ export interface SeriesProgress {
 
 /** One row of `epochs`. `vals` has holes where the epoch lacks a series. */
 export interface EpochRow {
+  batchKey: number
   jobKey: number
   epoch: number
   /** Canonical instant, db_id and stamp of the latest event of this epoch. */
@@ -116,7 +117,7 @@ export interface EpochEvent {
  */
 export function foldEpoch(
   progress: SeriesProgress,
-  jobKey: number,
+  { batchKey, jobKey }: Pick<EpochRow, 'batchKey' | 'jobKey'>,
   row: EpochRow | undefined,
   event: EpochEvent,
 ): EpochRow | null {
@@ -135,6 +136,7 @@ export function foldEpoch(
       note(progress, n, event.epoch, value)
     }
     return {
+      batchKey,
       jobKey,
       epoch: event.epoch,
       at: event.at,

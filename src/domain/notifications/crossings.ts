@@ -1,4 +1,5 @@
 import { entryOf, itemAt, required } from '../../checked.ts'
+import { byBatch } from '../../db/by-batch.ts'
 import type { Tx } from '../../db/sql.ts'
 import { type EnabledRule, meets } from './rule.ts'
 
@@ -13,6 +14,7 @@ export interface Before {
 /** A value that one event set. */
 export interface SetValue {
   rule: EnabledRule
+  batchKey: number
   jobKey: number
   /** The number of the series in the job's dictionary. */
   series: number
@@ -89,36 +91,38 @@ function closest(set: SetValue, group: Map<number, number>, { previous, next }: 
 }
 
 async function loadNeighbours(tx: Tx, sets: SetValue[]): Promise<Map<SetValue, Neighbours>> {
-  const rows = await tx<
-    {
-      previous_epoch: number | null
-      previous: number | null
-      next_epoch: number | null
-      next: number | null
-    }[]
-  >`/* notifications.neighbours */
-    select p.epoch previous_epoch, p.value previous, q.epoch next_epoch, q.value next
+  const rows = await byBatch(
+    tx,
+    sets.map((set, n) => ({ ...set, n })),
+    (own, batch) => tx<
+      {
+        n: number
+        previous_epoch: number | null
+        previous: number | null
+        next_epoch: number | null
+        next: number | null
+      }[]
+    >`/* notifications.neighbours */
+    select u.n, p.epoch previous_epoch, p.value previous, q.epoch next_epoch, q.value next
     from unnest(
-      ${sets.map((s) => s.jobKey)}::bigint[], ${sets.map((s) => s.epoch)}::int[], ${sets.map((s) => s.series + 1)}::int[]
-    ) with ordinality as s (job_key, epoch, series, n)
+      ${own.map((s) => s.n)}::int[], ${own.map((s) => s.batchKey)}::bigint[], ${own.map((s) => s.jobKey)}::bigint[],
+      ${own.map((s) => s.epoch)}::int[], ${own.map((s) => s.series + 1)}::int[]
+    ) as u (n, batch_key, job_key, epoch, series)
     left join lateral (
-      select e.epoch, e.vals[s.series] as value from epochs e
-      where e.job_key = s.job_key and e.epoch < s.epoch and e.vals[s.series] is not null
+      select e.epoch, e.vals[u.series] as value from epochs e
+      where e.batch_key = ${batch} and e.job_key = u.job_key and e.epoch < u.epoch and e.vals[u.series] is not null
       order by e.epoch desc limit 1) p on true
     left join lateral (
-      select e.epoch, e.vals[s.series] as value from epochs e
-      where e.job_key = s.job_key and e.epoch > s.epoch and e.vals[s.series] is not null
-      order by e.epoch limit 1) q on true
-    order by s.n`
+      select e.epoch, e.vals[u.series] as value from epochs e
+      where e.batch_key = ${batch} and e.job_key = u.job_key and e.epoch > u.epoch and e.vals[u.series] is not null
+      order by e.epoch limit 1) q on true`,
+  )
   const point = (epoch: number | null, value: number | null): Point | undefined =>
     epoch === null || value === null ? undefined : { epoch, value }
   return new Map(
-    sets.map((set, i) => {
-      const row = itemAt(rows, i)
-      return [
-        set,
-        { previous: point(row.previous_epoch, row.previous), next: point(row.next_epoch, row.next) },
-      ]
-    }),
+    rows.map((row) => [
+      itemAt(sets, row.n),
+      { previous: point(row.previous_epoch, row.previous), next: point(row.next_epoch, row.next) },
+    ]),
   )
 }

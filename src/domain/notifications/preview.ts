@@ -1,4 +1,5 @@
 import { required } from '../../checked.ts'
+import { byBatch } from '../../db/by-batch.ts'
 import { instantOf } from '../../db/instant.ts'
 import { type Db, type Fragment, type Sql, transaction } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
@@ -26,16 +27,17 @@ export async function previewRule(
   const since = instantOf(new Date(now.getTime() - PREVIEW_DAYS * 86_400_000))
   const times = await transaction(sql, async (tx) => {
     await tx`/* notifications.preview_limit */ select set_config('statement_timeout', ${String(MAX_MS)}, true)`
-    return tx<{ at: string }[]>`/* notifications.preview */
-      select t.at from (${timesOf(tx, projectKey, rule, since)}) t
-      where t.at >= ${since}::timestamptz and t.at <= ${instantOf(now)}::timestamptz order by t.at`
+    const within = (times: Fragment): PromiseLike<Times> => tx<{ at: string }[]>`/* notifications.preview */
+      select t.at from (${times}) t
+      where t.at >= ${since}::timestamptz and t.at <= ${instantOf(now)}::timestamptz`
+    return timesOf(tx, projectKey, rule, since, within)
   }).catch((error) => {
     if (codeOf(error) !== '57014') throw error
     throw new Problem('unavailable', { detail: 'There are too many events to count in time', cause: error })
   })
   return {
     fired: countMails(
-      times.map(({ at }) => Date.parse(at)),
+      times.map(({ at }) => Date.parse(at)).sort((a, b) => a - b),
       rule.cooldown_s,
     ),
     since,
@@ -55,14 +57,19 @@ function countMails(times: number[], cooldownS: number): number {
   return fired
 }
 
-function timesOf(
+type Times = readonly { at: string }[]
+/** The times of a statement that are within the days of the preview. */
+type Within = (times: Fragment) => PromiseLike<Times>
+
+async function timesOf(
   db: Db,
   projectKey: number,
   { trigger, condition }: Pick<RuleFields, 'trigger' | 'condition'>,
   since: string,
-): Fragment {
+  within: Within,
+): Promise<Times> {
   // An agent concerns a project that it had batches from within a week (domain/health/watch-agents.ts).
-  const batches = db`
+  const batches: Fragment = db`
     select b.key, b.status, b.host, b.owner_id, b.stop_requested_at, g.last_seen_at
     from batches b join batch_progress g on g.batch_key = b.key
     where b.project_key = ${projectKey} and b.deleted_at is null and b.purged_at is null
@@ -71,40 +78,51 @@ function timesOf(
     case 'batch_done':
     case 'batch_failed':
     case 'job_failed':
-      return ends(db, batches, trigger)
+      return ends(db, batches, trigger, within)
     case 'metric':
-      return crossings(db, batches, since, required(condition))
+      return crossings(db, batches, since, required(condition), within)
     case 'batch_stalled':
     case 'job_idle':
-      return silences(db, batches, trigger)
+      return within(silences(db, batches, trigger))
     case 'alert':
-      return alerts(db, batches, since)
+      return alerts(db, batches, since, within)
     case 'agent_offline':
-      return absences(db, batches)
+      return within(absences(db, batches))
   }
 }
 
+const unnested = (db: Db, batches: readonly { batchKey: number }[]): Fragment =>
+  db`unnest(${batches.map((batch) => batch.batchKey)}::bigint[]) as u (batch_key)`
+
 /** As ingest notices them (src/ingest/notice.ts). */
-function ends(
+async function ends(
   db: Db,
   batches: Fragment,
   trigger: Trigger & ('batch_done' | 'batch_failed' | 'job_failed'),
-): Fragment {
+  within: Within,
+): Promise<Times> {
   const asked = db`(e.payload::json->'data'->>'reason') = ${STOP_REASON}`
-  const failure =
-    trigger === 'batch_done'
-      ? db`true`
-      : trigger === 'job_failed'
-        ? db`${asked} is not true`
-        : db`${asked} is not true and b.stop_requested_at is null`
-  return db`
-    select e.ts as at from (${batches}) b join events e on e.batch_key = b.key
-    where e.type in (${typeCodes(db, 'batch_done', 'batch_failed', 'job_failed')}) and e.type = ${eventTypeCode(trigger)} and ${failure}`
+  const failure = trigger === 'batch_done' ? db`true` : db`${asked} is not true`
+  const found = await db<{ batchKey: number }[]>`/* notifications.preview_batches */
+    select b.key "batchKey" from (${batches}) b
+    where ${trigger === 'batch_failed' ? db`b.stop_requested_at is null` : db`true`}`
+  return byBatch(db, found, (own, batch) => {
+    const times: Fragment = db`
+      select e.ts as at from ${unnested(db, own)} join events e on e.batch_key = ${batch}
+      where e.type in (${typeCodes(db, 'batch_done', 'batch_failed', 'job_failed')}) and e.type = ${eventTypeCode(trigger)} and ${failure}`
+    return within(times)
+  })
 }
 
 /** The first epoch of each run of epochs that meet the condition (crossings.ts). */
-function crossings(db: Db, batches: Fragment, since: string, { key, op, value = 0 }: Condition): Fragment {
-  const point = db`e.vals[w.n]`
+async function crossings(
+  db: Db,
+  batches: Fragment,
+  since: string,
+  { key, op, value = 0 }: Condition,
+  within: Within,
+): Promise<Times> {
+  const point = db`e.vals[u.n]`
   const met =
     op === 'is_nan'
       ? db`${point} = 'NaN'`
@@ -117,22 +135,39 @@ function crossings(db: Db, batches: Fragment, since: string, { key, op, value = 
             '>=': db`${point} >= ${value}::float8`,
           }[op]
         }`
-  return db`
-    select p.ts as at from (
-      select e.ts, (${met}) met, lag(${met}) over (partition by e.job_key order by e.epoch) before
-      from (
-        select p.job_key, array_position(p.series, ${key}) n
-        from (${batches}) b join job_progress p on p.batch_key = b.key
-        where p.last_seen_at >= ${since}::timestamptz and ${key} = any (p.series)) w
-      join epochs e on e.job_key = w.job_key and ${point} is not null) p
-    where p.met and p.before is not true`
+  const jobs = await db<{ batchKey: number; jobKey: number; n: number }[]>`/* notifications.preview_jobs */
+    select p.batch_key "batchKey", p.job_key "jobKey", array_position(p.series, ${key}) n
+    from (${batches}) b join job_progress p on p.batch_key = b.key
+    where p.last_seen_at >= ${since}::timestamptz and ${key} = any (p.series)`
+  return byBatch(db, jobs, (own, batch) => {
+    const times: Fragment = db`
+      select p.ts as at from (
+        select e.ts, (${met}) met, lag(${met}) over (partition by e.job_key order by e.epoch) before
+        from unnest(${own.map((job) => job.batchKey)}::bigint[], ${own.map((job) => job.jobKey)}::bigint[],
+          ${own.map((job) => job.n)}::int[]) as u (batch_key, job_key, n)
+        join epochs e on e.batch_key = ${batch} and e.job_key = u.job_key and ${point} is not null) p
+      where p.met and p.before is not true`
+    return within(times)
+  })
 }
 
 /** Log lines that carry an alert (src/ingest/notice.ts); retention purges them with all lines. */
-const alerts = (db: Db, batches: Fragment, since: string): Fragment => db`
-  select e.ts as at from (${batches}) b join events e on e.batch_key = b.key
-  where e.type = ${eventTypeCode('log_line')} and e.ts >= ${since}::timestamptz and e.payload like '%"alert"%'
-    and coalesce(e.payload::json #>> '{data,alert,title}', '') <> ''`
+async function alerts(
+  db: Db,
+  batches: Fragment,
+  since: string,
+  within: Within,
+): Promise<Times> {
+  const found = await db<{ batchKey: number }[]>`/* notifications.preview_alert_batches */
+    select b.key "batchKey" from (${batches}) b`
+  return byBatch(db, found, (own, batch) => {
+    const times: Fragment = db`
+      select e.ts as at from ${unnested(db, own)} join events e on e.batch_key = ${batch}
+      where e.type = ${eventTypeCode('log_line')} and e.ts >= ${since}::timestamptz and e.payload like '%"alert"%'
+        and coalesce(e.payload::json #>> '{data,alert,title}', '') <> ''`
+    return within(times)
+  })
+}
 
 /** What the watchers judged (domain/health); a rule mails once an episode. */
 function silences(db: Db, batches: Fragment, trigger: 'batch_stalled' | 'job_idle'): Fragment {

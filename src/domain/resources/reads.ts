@@ -27,7 +27,6 @@ export interface ResourceSeries {
 interface Row {
   ts: string
   job_key: number | null
-  job_id: string | null
   gpu_util_pct: number | null
   gpu_mem_mb: number | null
   cpu_util_pct: number | null
@@ -42,7 +41,6 @@ const ROWS_AT_ONCE = 2_000
 
 interface Growing {
   jobKey: number
-  jobId: string | null
   key: string
   steps: number[]
   values: number[]
@@ -68,7 +66,7 @@ export async function readResources(
     }
     let series = stream.get(key)
     if (series === undefined) {
-      series = { jobKey, jobId: row.job_id, key, steps: [], values: [], timestamps: [] }
+      series = { jobKey, key, steps: [], values: [], timestamps: [] }
       stream.set(key, series)
     }
     series.steps.push(Math.floor(Date.parse(row.ts) / 1000))
@@ -76,12 +74,16 @@ export async function readResources(
     series.timestamps.push(row.ts)
   }
   const ids = jobs?.filter(isStorable)
+  const only =
+    ids &&
+    (await db<{ key: number }[]>`/* resources.jobs */
+      select key from jobs where batch_key = ${batchKey} and id = any (${ids}::text[])`)
   const rows = db<Row[]>`/* resources.read */
-    select s.ts, s.job_key, j.id job_id, s.gpu_util_pct, s.gpu_mem_mb, s.cpu_util_pct, s.ram_mb, s.disk_free_mb,
+    select s.ts, s.job_key, s.gpu_util_pct, s.gpu_mem_mb, s.cpu_util_pct, s.ram_mb, s.disk_free_mb,
       s.gpus, s.extra
-    from resource_snapshots s left join jobs j on j.key = s.job_key
+    from resource_snapshots s
     where s.batch_key = ${batchKey}
-      ${ids === undefined ? db`` : db`and j.id = any (${ids}::text[])`}
+      ${only === undefined ? db`` : db`and s.job_key = any (${only.map((job) => job.key)}::bigint[])`}
       ${from === undefined ? db`` : db`and s.ts >= to_timestamp(${from})`}
       ${to === undefined ? db`` : db`and s.ts < to_timestamp(${to + 1})`}
     order by s.ts, s.db_id`
@@ -92,11 +94,15 @@ export async function readResources(
       for (const [position, gpu] of (row.gpus ?? []).entries()) addGpu(row, gpu, position, add)
     }
   }
+  const found = [...streams.keys()].filter((key) => key !== 0)
+  const named = await db<{ key: number; id: string }[]>`/* resources.job_ids */
+    select key, id from jobs where key = any (${found}::bigint[])`
+  const idOf = new Map(named.map((job) => [job.key, job.id]))
   return [...streams.values()]
     .flatMap((stream) => [...stream.values()])
     .sort((a, b) => a.jobKey - b.jobKey || (a.key < b.key ? -1 : 1))
-    .map(({ jobId, key, steps, values, timestamps }) => ({
-      jobId,
+    .map(({ jobKey, key, steps, values, timestamps }) => ({
+      jobId: idOf.get(jobKey) ?? null,
       key,
       steps: Float64Array.from(steps),
       values: Float64Array.from(values),

@@ -53,32 +53,31 @@ const STEPS_OF_BATCH: Step[] = [
     (
       await tx`/* retention.purge_lines */
         delete from log_lines l using (
-          select batch_key, db_id from log_lines where batch_key = ${batchKey} order by batch_key, db_id limit ${rows}) d
-        where l.batch_key = d.batch_key and l.db_id = d.db_id`
+          select db_id from log_lines where batch_key = ${batchKey} order by batch_key, db_id limit ${rows}) d
+        where l.batch_key = ${batchKey} and l.db_id = d.db_id`
     ).count,
   async (tx, batchKey, { rows }) =>
     (
       await tx`/* retention.purge_snapshots */
         delete from resource_snapshots r using (
-          select batch_key, ts, db_id from resource_snapshots where batch_key = ${batchKey}
+          select ts, db_id from resource_snapshots where batch_key = ${batchKey}
           order by batch_key, ts, db_id limit ${rows}) d
-        where r.batch_key = d.batch_key and r.ts = d.ts and r.db_id = d.db_id`
+        where r.batch_key = ${batchKey} and r.ts = d.ts and r.db_id = d.db_id`
     ).count,
   async (tx, batchKey, { rows }) =>
     (
       await tx`/* retention.purge_epochs */
         delete from epochs e using (
-          select e.job_key, e.epoch from job_progress g join epochs e on e.job_key = g.job_key
-          where g.batch_key = ${batchKey} limit ${rows}) d
-        where e.job_key = d.job_key and e.epoch = d.epoch`
+          select job_key, epoch from epochs where batch_key = ${batchKey} order by job_key, epoch limit ${rows}) d
+        where e.batch_key = ${batchKey} and e.job_key = d.job_key and e.epoch = d.epoch`
     ).count,
   async (tx, batchKey, { large }) =>
     (
       await tx`/* retention.purge_chunks */
         delete from metric_chunks c using (
-          select c.job_key, c.series_no, c.first_epoch from job_progress g join metric_chunks c on c.job_key = g.job_key
-          where g.batch_key = ${batchKey} limit ${large}) d
-        where c.job_key = d.job_key and c.series_no = d.series_no and c.first_epoch = d.first_epoch`
+          select job_key, series_no, first_epoch from metric_chunks where batch_key = ${batchKey}
+          order by job_key, series_no, first_epoch limit ${large}) d
+        where c.batch_key = ${batchKey} and c.job_key = d.job_key and c.series_no = d.series_no and c.first_epoch = d.first_epoch`
     ).count,
   async (tx, batchKey, { large }) => {
     // The packing of series holds this lock; what it wrote meanwhile is removed with its job.
@@ -87,7 +86,8 @@ const STEPS_OF_BATCH: Step[] = [
       delete from jobs j using (select key from jobs where batch_key = ${batchKey} order by batch_key, id limit ${large}) d
       where j.key = d.key returning j.key`
     const keys = jobs.map((job) => job.key)
-    await tx`/* retention.purge_late_chunks */ delete from metric_chunks where job_key = any (${keys}::bigint[])`
+    await tx`/* retention.purge_late_chunks */ 
+      delete from metric_chunks where batch_key = ${batchKey} and job_key = any (${keys}::bigint[])`
     return jobs.length
   },
 ]

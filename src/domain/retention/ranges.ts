@@ -48,13 +48,20 @@ export interface SweptSlice {
 
 const LINE = eventTypeCode('log_line')
 
+/** The stretch of the newest event; -1 before the first. */
+async function newestStretch(db: Db, sizes: RangeSizes): Promise<number> {
+  const [row] = await db<{ db_id: number }[]>`/* retention.newest */
+    select db_id from events order by db_id desc limit 1`
+  return row === undefined ? -1 : Math.floor(row.db_id / sizes.ids)
+}
+
 /** The numbers of the stretches that may hold something due, ascending. */
 export async function rangesDue(db: Db, cutoffs: Cutoffs, sizes: RangeSizes): Promise<number[]> {
+  const newest = await newestStretch(db, sizes)
   const rows = await db<{ number: number }[]>`/* retention.stretches_due */
-    with newest as (select coalesce((select db_id from events order by db_id desc limit 1), -1) / ${sizes.ids}::bigint as number)
-    select n.number from newest, generate_series(0, newest.number) n (number)
+    select n.number from generate_series(0, ${newest}::bigint) n (number)
     left join swept_stretches s on s.number = n.number
-    where s.number is null or n.number > newest.number - ${sizes.open}::int
+    where s.number is null or n.number > ${newest - sizes.open}::bigint
       or s.oldest_line < ${cutoffs.lines}::timestamptz or s.oldest_other < ${cutoffs.payloads}::timestamptz
     order by n.number`
   return rows.map((row) => row.number)
@@ -90,7 +97,7 @@ export async function sweepSlice(
     numbered as materialized (
       select s.*, due and row_number() over (partition by page, due order by db_id) <= coalesce(${perPage}::int, ${sizes.rows}::int) goes
       from slice s),
-    nulled as (update events e set payload = null, packed = null from numbered s where s.goes and e.db_id = s.db_id),
+    nulled as (update events e set payload = null, packed = null from numbered s where s.goes and e.batch_key = s.batch_key and e.db_id = s.db_id),
     lines as (delete from log_lines l using numbered s where s.goes and s.line and l.batch_key = s.batch_key and l.db_id = s.db_id)
     select count(*) seen, max(db_id) last, count(*) filter (where goes and line) lines,
       count(*) filter (where goes and not line) payloads, coalesce(bool_or(due and not goes), false) unfinished,
@@ -114,10 +121,10 @@ export async function noteSwept(
   left: { oldestLine: string | null; oldestOther: string | null },
   sizes: RangeSizes,
 ): Promise<void> {
+  if (stretch > (await newestStretch(tx, sizes)) - sizes.open) return
   await tx`/* retention.note_swept */
     insert into swept_stretches (number, oldest_line, oldest_other)
-    select ${stretch}, ${left.oldestLine}::timestamptz, ${left.oldestOther}::timestamptz
-    where ${stretch}::bigint <= (select db_id from events order by db_id desc limit 1) / ${sizes.ids}::bigint - ${sizes.open}::int
+    values (${stretch}, ${left.oldestLine}::timestamptz, ${left.oldestOther}::timestamptz)
     on conflict (number) do update set oldest_line = excluded.oldest_line, oldest_other = excluded.oldest_other`
 }
 
@@ -130,8 +137,11 @@ export async function countDue(
 ): Promise<{ project: string; lines: number; payloads: number }[]> {
   const from = stretch * sizes.ids
   return db<{ project: string; lines: number; payloads: number }[]>`/* retention.count_due */
-    select p.slug project, count(*) filter (where s.line) lines, count(*) filter (where not s.line) payloads
-    from (${slice(db, from, from + sizes.ids, cutoffs, db``)}) s
-    join batches b on b.key = s.batch_key join projects p on p.key = b.project_key
-    where s.due group by p.slug`
+    with due as materialized (
+      select s.batch_key, count(*) filter (where s.line) lines, count(*) filter (where not s.line) payloads
+      from (${slice(db, from, from + sizes.ids, cutoffs, db``)}) s
+      where s.due group by s.batch_key)
+    select p.slug project, sum(d.lines)::bigint lines, sum(d.payloads)::bigint payloads
+    from due d join batches b on b.key = d.batch_key join projects p on p.key = b.project_key
+    group by p.slug`
 }

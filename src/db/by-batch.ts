@@ -1,0 +1,32 @@
+import { type Db, type Fragment, isDistributed } from './sql.ts'
+
+/**
+ * Asks telemetry tables about rows of several batches. Over plain PostgreSQL that is one statement. Where the tables are
+ * distributed by batch (decision 0022) it is one for each batch: a statement that names one batch with a constant goes to
+ * one place, while one that joins with a list of them asks every place there is.
+ * @param work gets rows, which its statement is to unnest under the name `u`, and what to compare a table's `batch_key`
+ * with: `u.batch_key`, or the one batch that all of these rows belong to
+ * @returns what it gives for all of them
+ */
+export async function byBatch<Row extends { batchKey: number }, Result>(
+  db: Db,
+  rows: readonly Row[],
+  work: (rows: readonly Row[], batch: Fragment) => PromiseLike<readonly Result[]>,
+): Promise<Result[]> {
+  if (rows.length === 0) return []
+  if (!isDistributed(db)) return [...(await work(rows, db`u.batch_key`))]
+  const results = await Promise.all(
+    [...groupByBatch(rows)].map(([batchKey, own]) => work(own, db`${batchKey}::bigint`)),
+  )
+  return results.flat()
+}
+
+export function groupByBatch<Row extends { batchKey: number }>(rows: readonly Row[]): Map<number, Row[]> {
+  const groups = new Map<number, Row[]>()
+  for (const row of rows) {
+    const group = groups.get(row.batchKey)
+    if (group === undefined) groups.set(row.batchKey, [row])
+    else group.push(row)
+  }
+  return groups
+}
