@@ -131,7 +131,10 @@ test('migrations have a number each, can be run twice and drop nothing that hold
       // What 034 and 039 made for the time until the keys had changed, and keys that give way to those of 036 and 037.
       .replace(/drop trigger if exists (epochs|metric_chunks)_take_batch on \1;/, '')
       .replace(/drop constraint if exists (epochs|metric_chunks)_batch_known;/, '')
-      .replace(/drop constraint (epochs|metric_chunks|events)_pkey;(?=\s*alter table \1 add constraint \1_pkey primary key)/, '')
+      .replace(
+        /drop constraint (epochs|metric_chunks|events)_pkey;(?=\s*alter table \1 add constraint \1_pkey primary key)/,
+        '',
+      )
       // A constraint that is made anew at once, so that it lets more values through.
       .replace(
         /alter table (\w+) drop constraint if exists (\w+);\s*(?=alter table \1 add constraint \2\b)/gi,

@@ -152,12 +152,7 @@ async function crossings(
 }
 
 /** Log lines that carry an alert (src/ingest/notice.ts); retention purges them with all lines. */
-async function alerts(
-  db: Db,
-  batches: Fragment,
-  since: string,
-  within: Within,
-): Promise<Times> {
+async function alerts(db: Db, batches: Fragment, since: string, within: Within): Promise<Times> {
   const found = await db<{ batchKey: number }[]>`/* notifications.preview_alert_batches */
     select b.key "batchKey" from (${batches}) b`
   return byBatch(db, found, (own, batch) => {
