@@ -2,7 +2,7 @@ import { type Db, type Fragment, isDistributed } from './sql.ts'
 
 /**
  * Asks telemetry tables about rows of several batches. Over plain PostgreSQL that is one statement. Where the tables are
- * distributed by batch (decision 0022) it is one for each batch: a statement that names one batch with a constant goes to
+ * distributed by batch (decision 0023) it is one for each batch: a statement that names one batch with a constant goes to
  * one place, while one that joins with a list of them asks every place there is.
  * @param work gets rows, which its statement is to unnest under the name `u`, and what to compare a table's `batch_key`
  * with: `u.batch_key`, or the one batch that all of these rows belong to

@@ -10,7 +10,7 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>
 export type Db = Sql | Tx
 
 const distributed = new WeakSet<Db>()
-/** Says of a pool, and so of its transactions, that its telemetry tables are distributed by batch (cluster.ts). */
+/** Says of a pool, and so of its transactions, that its telemetry tables are distributed by batch (decision 0023). */
 export const markDistributed = (db: Db): void => void distributed.add(db)
 export const isDistributed = (db: Db): boolean => distributed.has(db)
 

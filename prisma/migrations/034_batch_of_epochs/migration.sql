@@ -1,5 +1,5 @@
 -- Every telemetry table names the batch of its rows, and its key begins with it, so that the tables can be distributed
--- by batch (docs/decisions/0022-keys-of-batches.md). 034 to 043 do that beside running servers: the column, which a
+-- by batch (docs/decisions/0023-keys-of-batches.md). 034 to 043 do that beside running servers: the column, which a
 -- trigger fills for servers of earlier releases (034); the rows that are there (035); the keys (036 to 038); the proof
 -- that no row lacks its batch (039, 040); the change of the primary keys (041 to 043).
 alter table epochs add column if not exists batch_key bigint;
