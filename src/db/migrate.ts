@@ -99,7 +99,6 @@ function busy(error: Error): typeof BUSY {
   throw error
 }
 
-
 /**
  * Runs the migration on a connection of its own, without a transaction, and records it.
  * @returns false when another server did it meanwhile

@@ -128,7 +128,7 @@ function latePaces({ paces, aliveAt, lastSeenAt }: BatchEvidence, clock: Clock):
 }
 
 /** The paces of the running jobs of these batches, where they have enough epochs to tell one. */
-async function pacesIn(db: Db, keys: number[]): Promise<(Pace & { batchKey: number })[]> {
+async function pacesIn(db: Db, keys: readonly number[]): Promise<(Pace & { batchKey: number })[]> {
   const jobs = await db<{ batchKey: number; key: number; id: string }[]>`/* agents.running_jobs */
     select j.batch_key "batchKey", j.key, j.id from jobs j join batches b on b.key = j.batch_key
     where j.batch_key = any (${keys}::bigint[]) and j.status = 'running' and b.status = 'running'`

@@ -200,7 +200,10 @@ function runningJob(row: RunningRow, told: EpochsRow | undefined): RunningJob {
     planned: row.planned === null ? null : plannedEpochs(row.planned),
     first: time(told?.first_epoch, told?.first_at),
     middle: time(told?.middle_epoch, told?.middle_at),
-    recent: (told?.recent_epochs ?? []).map((epoch, i) => ({ epoch, at: told?.recent_times?.[i] ?? Number.NaN })),
+    recent: (told?.recent_epochs ?? []).map((epoch, i) => ({
+      epoch,
+      at: told?.recent_times?.[i] ?? Number.NaN,
+    })),
   }
 }
 
