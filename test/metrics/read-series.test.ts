@@ -34,6 +34,12 @@ test.each(['unpacked', 'packed'])('an answer of any size leaves its connection u
   if (state === 'packed') {
     await door.send(makeEvent('job_done', { batch_id: 'long', timestamp: '2026-03-01T11:00:00Z' }))
     await createPacker({ sql: door.sql, writer: createWriter(door.sql) }).round()
+    const [largest] = await door.sql<{ bytes: number }[]>`
+      select max(pg_column_size(c.vals)) bytes from metric_chunks c
+      join job_progress p on p.job_key = c.job_key where p.batch_key = ${batchKey}`
+    expect(largest?.bytes, 'of 8,000 of a chunk whose values repeat their beginnings').toBeLessThan(5_000)
+    for await (const { steps, values } of readSeries(one, batchKey, {}))
+      expect([...values]).toEqual([...steps])
   }
   for (let to = 0; to < 6_000; to += 157) expect(await points(to)).toBe(to + 1)
 })
