@@ -38,17 +38,16 @@ def apart(events: Sequence[Sealed], positions: list[int], least: int) -> list[tu
 def body_of(events: Sequence[Sealed]) -> bytes:
     """The body of epochs of one job."""
     epochs = [event for event in events if isinstance(event, SealedEpoch)]
-    names: dict[str, None] = {}
-    for event in epochs:
-        names.update(dict.fromkeys(event.data))
-    names.pop("epoch")
+    data = [event.data for event in epochs]
+    shapes = dict.fromkeys(map(tuple, data))
+    names = dict.fromkeys(name for shape in shapes for name in shape if name != "epoch")
     envelope = epochs[0].envelope
     columns = to_json(
         {
             "event_ids": [event.event_id for event in epochs],
             "timestamps": [event.timestamp for event in epochs],
-            "epochs": [event.data["epoch"] for event in epochs],
-            "series": {name: [event.data.get(name) for event in epochs] for name in names},
+            "epochs": [one["epoch"] for one in data],
+            "series": {name: [one.get(name) for one in data] for name in names},
         }
     )
     head = envelope.head.replace(',"event_type":"job_epoch"', "", 1)

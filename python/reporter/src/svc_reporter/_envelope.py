@@ -19,6 +19,7 @@ SCHEMA_VERSION = "1.1"
 _CUT_LINE = 60_000
 """Characters kept of a log line that makes its event too large; at most 4 bytes each, under 256 KiB."""
 _NEEDED = ("experiment_type", "n_total", "n_total_jobs", "epoch", "line", "level", "model", "dataset", "reason")
+_NUMBERS = frozenset({float, int})
 _FREQUENT = ("job_epoch", "log_line")
 _MAX_TEMPLATES = 1_000
 _STEP_LIMIT = 2**31
@@ -68,7 +69,9 @@ class SealedEpoch(Sealed):
     __slots__ = ("_size", "data", "envelope", "timestamp")
 
     def __init__(self, event_id: str, timestamp: str, data: dict[str, Any], envelope: Envelope, size: int) -> None:
-        super().__init__(event_id, "job_epoch", b"")
+        self.event_id = event_id
+        self.event_type = "job_epoch"
+        self._line = b""
         self.timestamp = timestamp
         self.data = data
         self.envelope = envelope
@@ -244,7 +247,7 @@ def _fits_schema(event_type: str, data: dict[str, Any]) -> bool:
         epoch = data.get("epoch")
         if type(epoch) is not int or not -_STEP_LIMIT <= epoch < _STEP_LIMIT:
             return False
-        return all(type(value) is float or type(value) is int for value in data.values())
+        return _NUMBERS.issuperset(map(type, data.values()))
     line, level = data.get("line"), data.get("level")
     return type(line) is str and type(level) is str and 0 < len(level) <= _LEVEL_LIMIT
 
