@@ -3,8 +3,8 @@ import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
 import { type PayloadTemplate, splitPayload, templateOf } from '../domain/events/index.ts'
 import type { Checked } from './envelope.ts'
 
-/** Templates of batches that this server knows of; about 500 bytes each. */
-const MAX_KNOWN = 10_000
+/** Characters of the templates that this server knows of, of all batches; two bytes each at most. */
+const MAX_CHARACTERS = 4_000_000
 
 /** A template that may not be stored yet. */
 export interface NewTemplate extends PayloadTemplate {
@@ -30,9 +30,19 @@ interface Known extends NewTemplate {
   stored: boolean
 }
 
-export function createTemplateCache(most = MAX_KNOWN): TemplateCache {
+export function createTemplateCache(most = MAX_CHARACTERS): TemplateCache {
   /** By batch and template, the one that was seen first comes first. null: seen once. */
   const known = new Map<string, Known | null>()
+  let characters = 0
+  function add(name: string): void {
+    characters += name.length
+    known.set(name, null)
+    for (const oldest of known.keys()) {
+      if (characters <= most) break
+      known.delete(oldest)
+      characters -= oldest.length
+    }
+  }
   return {
     pack(batchKey, { event, eventId, at, json }, fresh) {
       if (event.event_type !== 'job_epoch' && event.event_type !== 'resource_snapshot') return undefined
@@ -41,8 +51,7 @@ export function createTemplateCache(most = MAX_KNOWN): TemplateCache {
       const name = `${batchKey} ${split.template}`
       let found = known.get(name)
       if (found === undefined) {
-        if (known.size >= most) for (const oldest of take(known.keys(), most / 4)) known.delete(oldest)
-        known.set(name, null)
+        add(name)
         return undefined
       }
       if (found === null) {
@@ -56,15 +65,6 @@ export function createTemplateCache(most = MAX_KNOWN): TemplateCache {
       for (const template of templates) (template as Known).stored = true
     },
   }
-}
-
-function take(keys: Iterable<string>, count: number): string[] {
-  const taken: string[] = []
-  for (const key of keys) {
-    if (taken.length >= count) break
-    taken.push(key)
-  }
-  return taken
 }
 
 /** Another server, or this one before it was told of its commit, may have stored the same. */

@@ -8,6 +8,8 @@ import {
   templateOf,
   withTemplate,
 } from '../../src/domain/events/index.ts'
+import type { Checked } from '../../src/ingest/envelope.ts'
+import { createTemplateCache } from '../../src/ingest/templates.ts'
 import { type Door, makeEvent, openDoor } from './sending.ts'
 
 // Events that share a template keep only their numbers (src/domain/events/payload.ts), and read as they were sent.
@@ -110,6 +112,19 @@ test('from the second event of its kind on, an event keeps its numbers; one at a
   }
   const [again] = (await door.sendAll([single[3]])).body.results
   expect(again).toMatchObject({ deduplicated: true })
+})
+
+test('a server that forgot a template stores it again, and keeps no more of them than it may', () => {
+  const cache = createTemplateCache(2_000)
+  const pack = (batch: number): boolean => {
+    const { event_id: eventId, timestamp } = epoch('forgotten', 1)
+    const event = { ...epoch('forgotten', 1), event_id: eventId, timestamp }
+    const checked = { event, eventId, at: canonicalInstant(timestamp), json: JSON.stringify(event) }
+    return cache.pack(batch, checked as unknown as Checked, new Map()) !== undefined
+  }
+  expect([pack(1), pack(1), pack(2), pack(2)]).toEqual([false, true, false, true])
+  for (let batch = 3; batch < 20; batch++) pack(batch)
+  expect([pack(19), pack(1), pack(1)]).toEqual([true, false, true])
 })
 
 test('an event whose time lies too far ahead says what it said', async () => {
