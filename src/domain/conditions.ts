@@ -2,7 +2,7 @@ import type { Fragment } from 'postgres'
 import { itemAt } from '../checked.ts'
 import type { Db } from '../db/sql.ts'
 
-/** ByteWriter of a `where` that lists share. */
+/** Parts of a `where` that lists share. */
 
 /**
  * The number as part of the statement. Of a limit that is a parameter PostgreSQL assumes a tenth of all rows: the more

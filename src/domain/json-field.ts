@@ -1,5 +1,6 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../db/sql.ts'
+import { some } from './conditions.ts'
 import { numberOf } from './numbers.ts'
 
 /** Conditions on fields that users name: parameters and metrics, which are in JSON columns or come from series. */
@@ -10,12 +11,15 @@ export type Operator = 'lt' | 'le' | 'eq' | 'ne' | 'ge' | 'gt'
  * One condition on one field, with a number or a text. A field that is missing, or is of the other kind, meets none.
  * NaN equals NaN here, because "which runs diverged?" is what one asks; it is neither below nor above anything.
  */
-export interface Comparison {
+export interface Comparison<Op = Operator> {
   key: string
-  op: Operator
+  op: Op
   number?: number | undefined
   text?: string | undefined
 }
+
+/** `has`: a text that holds this one, in any case; a number only if it is equal. */
+export type SearchOperator = Operator | 'has'
 
 const OPERATORS = { '<': 'lt', '<=': 'le', '=': 'eq', '!=': 'ne', '>=': 'ge', '>': 'gt' } as const
 const MAX_NAMED = 512
@@ -69,7 +73,12 @@ export function fieldOf(
   }
 }
 
-export function holds(db: Db, field: Field, { op, number, text }: Omit<Comparison, 'key'>): Fragment {
+export function holds(
+  db: Db,
+  field: Field,
+  { op, number, text }: Omit<Comparison<SearchOperator>, 'key'>,
+): Fragment {
+  if (op === 'has') return has(db, field, { number, text })
   if (text !== undefined) {
     if (field.text === undefined) return db`false`
     return db`coalesce((${field.text}) collate "C" ${operator(db, op)} ${text}, false)`
@@ -83,6 +92,15 @@ export function holds(db: Db, field: Field, { op, number, text }: Omit<Compariso
   return ordered
     ? db`coalesce((${field.number}) <> 'NaN' and ${compared}, false)`
     : db`coalesce(${compared}, false)`
+}
+
+function has(db: Db, field: Field, { number, text = '' }: Pick<Comparison, 'number' | 'text'>): Fragment {
+  const ways: Fragment[] = []
+  if (number !== undefined && field.number !== undefined)
+    ways.push(db`coalesce((${field.number}) = ${number}::float8, false)`)
+  if (field.text !== undefined)
+    ways.push(db`coalesce(strpos(lower(${field.text}), lower(${text})) > 0, false)`)
+  return ways.length === 0 ? db`false` : some(db, ways)
 }
 
 function operator(db: Db, op: Operator): Fragment {

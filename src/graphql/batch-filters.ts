@@ -5,13 +5,20 @@ import {
   type BatchFilter,
   type BatchOrder,
   type BatchStatus,
-  type FieldCondition,
-  readCondition,
   readField,
 } from '../domain/batches/index.ts'
 import { Problem } from '../problem.ts'
 import { builder } from './builder.ts'
-import { Direction, listed, type Words, word, words } from './filters.ts'
+import {
+  conditionsIn,
+  conditionTexts,
+  Direction,
+  listed,
+  WHERE_TEXT,
+  type Words,
+  word,
+  words,
+} from './filters.ts'
 
 /** What lists of batches may be asked for (contract §4, §6), as inputs, and as the domain takes it; as REST's. */
 
@@ -46,10 +53,7 @@ export const BatchFilterInput = builder
       q: t.stringList({
         description: 'Text in the id, name, group, experiment type, command, notes or tags',
       }),
-      where: t.stringList({
-        description:
-          'Conditions that a job of the batch meets, such as `lr<0.01` or `last.val_loss<=1`: a name, <, <=, =, !=, >= or >, and a number or a text; all of them together',
-      }),
+      where: t.stringList({ description: `Of a job of the batch. ${WHERE_TEXT}` }),
     }),
   })
   .validate(
@@ -67,7 +71,7 @@ export const BatchFilterInput = builder
       starred: marks,
       archived: marks,
       q: words,
-      where: z.array(word).max(50, 'at most 50 conditions').nullish(),
+      where: conditionTexts,
     }),
   )
 
@@ -96,13 +100,9 @@ export const batchFilter = (filter: BatchFilterValue | null | undefined): BatchF
   starred: listed(filter?.starred),
   archived: listed(filter?.archived),
   q: listed(filter?.q),
-  where: listed(filter?.where).map(conditionIn),
+  where: conditionsIn(filter?.where),
   deleted: false,
 })
-
-function conditionIn(text: string): FieldCondition {
-  return readCondition(text) ?? refuse('where', 'must be conditions such as lr<0.01 or last.val_loss<=1')
-}
 
 const FIELD = '`param.<name>`, `last.<series>`, `min.<series>` or `max.<series>`'
 

@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import type { JobStatus } from '../domain/batches/index.ts'
+import { type FieldCondition, type JobStatus, readCondition } from '../domain/batches/index.ts'
 import type { JobOrder, JobSearch } from '../domain/jobs/index.ts'
 import type { Comparison, Operator } from '../domain/json-field.ts'
 import { isStorable } from '../domain/storable-text.ts'
+import { Problem } from '../problem.ts'
 import { builder } from './builder.ts'
 
 /** What lists of jobs may be asked for (contract §6 "GraphQL"), as inputs, and as the domain takes it. */
@@ -73,6 +74,17 @@ export const ComparisonInput = builder
 
 const comparisons = z.array(z.unknown()).max(20, 'at most 20 comparisons').nullish()
 
+export const conditionTexts = z.array(word).max(50, 'at most 50 conditions').nullish()
+export const WHERE_TEXT =
+  'Conditions such as `lr<0.01`, `optimizer:sgd` or `last.val_loss<=1`: a name, `:` (holds the text), <, <=, =, !=, >= or >, and a number or a text; all of them together'
+export const conditionsIn = (texts: Words): FieldCondition[] =>
+  listed(texts).map((text) => {
+    const condition = readCondition(text)
+    if (condition !== null) return condition
+    const message = 'must be conditions such as lr<0.01 or last.val_loss<=1'
+    throw new Problem('invalid_query', { detail: `where ${message}`, errors: [{ path: 'where', message }] })
+  })
+
 export const JobFilterInput = builder
   .inputType('JobFilter', {
     description: 'Any of the words of a field, all comparisons, and all fields together.',
@@ -84,6 +96,7 @@ export const JobFilterInput = builder
       params: t.field({ type: [ComparisonInput] }),
       finalMetrics: t.field({ type: [ComparisonInput] }),
       latest: t.field({ type: [ComparisonInput] }),
+      where: t.stringList({ description: WHERE_TEXT }),
     }),
   })
   .validate(
@@ -95,6 +108,7 @@ export const JobFilterInput = builder
       params: comparisons,
       finalMetrics: comparisons,
       latest: comparisons,
+      where: conditionTexts,
     }) as z.ZodType<JobFilterValue>,
   )
 
@@ -112,6 +126,7 @@ export interface JobFilterValue {
   params?: readonly ComparisonValue[] | null | undefined
   finalMetrics?: readonly ComparisonValue[] | null | undefined
   latest?: readonly ComparisonValue[] | null | undefined
+  where?: Words
 }
 
 const compared = (list: readonly ComparisonValue[] | null | undefined): Comparison[] =>
@@ -130,6 +145,7 @@ export const jobSearch = (where: JobFilterValue | null | undefined, textless: bo
   params: compared(where?.params),
   finalMetrics: compared(where?.finalMetrics),
   latest: compared(where?.latest),
+  where: conditionsIn(where?.where),
   textless,
 })
 

@@ -39,6 +39,11 @@ builder.objectType(KnownFieldsType, {
     hosts: t.stringList({ resolve: ({ hosts }) => hosts }),
     owners: t.stringList({ resolve: ({ owners }) => owners }),
     tags: t.stringList({ resolve: ({ tags }) => tags }),
+    values: t.field({
+      type: 'JSON',
+      description: 'Values of parameters that are texts, by name; at most 20 of each',
+      resolve: ({ values }) => values,
+    }),
   }),
 })
 

@@ -210,6 +210,12 @@ describe('the list of jobs', () => {
     ['project=jobs&final_metrics=acc>0.9', []],
     ['project=jobs&latest=loss=NaN', ['a']],
     ['project=jobs&latest=loss<1', ['b']],
+    ['project=jobs&where=lr<0.1', ['b']],
+    ['project=jobs&where=opt/name:DA', ['a']],
+    ['project=jobs&where=acc>=0.9&where=final.acc>0', ['a']],
+    ['project=jobs&where=last.loss<1', ['b']],
+    ['project=jobs&where=max.loss<1', ['b']],
+    ['project=jobs&where=config.lr<1', []],
     ['batch=j1&latest=epoch>1&status=completed', ['a']],
   ])('under %s', async (query, ids) => {
     expect(await idsOf(query, stage.owner.token)).toEqual(ids)

@@ -110,6 +110,10 @@ describe('conditions on fields of the jobs', () => {
     ['max.val_loss>0.8', ['two']],
     ['param.val_loss<1', []],
     ['nothing=1', []],
+    ['model:TIN', ['nan', 'two', 'one']],
+    ['param.model:arg', ['two', 'one']],
+    ['lr:0.1', ['one']],
+    ['config.lr<1', []],
   ])('%s', async (condition, wanted) => {
     expect((await list(`where=${encodeURIComponent(condition)}`)).ids).toEqual(wanted)
   })
@@ -168,5 +172,6 @@ test('a project tells what it can be filtered by', async () => {
     hosts: ['box-a', 'box-b', 'box-c'],
     owners: ['batch-owner'],
     tags: ['tag-nan', 'tag-one', 'tag-two'],
+    values: { model: ['large', 'tiny'] },
   })
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { completeJobQuery, namesOf, parseJobQuery } from '../../web/src/lib/job-query.ts'
+import { jobNames, namesOf, parseJobQuery } from '../../web/src/lib/job-query.ts'
+import { complete, completions } from '../../web/src/lib/query.ts'
 
 type Job = Parameters<ReturnType<typeof parseJobQuery>['matches']>[0]
 const job = (id: string, status: string, params: object, latest: object = {}): Job =>
@@ -30,6 +31,8 @@ test.each([
   ['status:failed', ['b']],
   ['val_loss<0.3', ['a']],
   ['optimizer!=sgd', ['c']],
+  ['param.optimizer:SG', ['a', 'b']],
+  ['last.lr<1', []],
   ['optimizer=sgd lr>=0.1', ['b']],
   ['lr=1e-3', ['a']],
   ['model:"resnet 50" lr>0', ['a', 'b', 'c']],
@@ -52,9 +55,12 @@ test.each([
 })
 
 test('names and values are completed in place of the last word', () => {
-  expect(completeJobQuery('lr<1 opt', JOBS, NAMES)).toEqual(['lr<1 optimizer='])
-  expect(completeJobQuery('optimizer:', JOBS, NAMES)).toEqual(['optimizer:sgd', 'optimizer:adamw'])
-  expect(completeJobQuery('status:f', JOBS, NAMES)).toEqual(['status:failed'])
-  expect(completeJobQuery('model=r', JOBS, NAMES)).toEqual(['model="resnet 50"'])
-  expect(completeJobQuery('lr<1 ', JOBS, NAMES)).toEqual([])
+  const known = jobNames(JOBS, NAMES)
+  expect(completions('lr<1 opt', known)).toEqual(['optimizer:'])
+  expect(completions('val', known)).toEqual(['val_loss<'])
+  expect(completions('optimizer:', known)).toEqual(['optimizer:sgd', 'optimizer:adamw'])
+  expect(completions('status:f', known)).toEqual(['status:failed'])
+  expect(completions('model="res', known)).toEqual(['model="resnet 50"'])
+  expect(complete('lr<1 model="res', 'model="resnet 50"')).toBe('lr<1 model="resnet 50" ')
+  expect(complete('lr<1 opt', 'optimizer:')).toBe('lr<1 optimizer:')
 })

@@ -1,6 +1,7 @@
 import type { Browser } from '@playwright/test'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { complete, completions, matches, parseQuery, toggle, without } from '../../web/src/lib/batch-query.ts'
+import { batchNames, matches, parseQuery } from '../../web/src/lib/batch-query.ts'
+import { complete, completions, toggle, without } from '../../web/src/lib/query.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { buildPage } from './built-page.ts'
@@ -72,6 +73,15 @@ type Page = Awaited<ReturnType<typeof asAda>>['page']
 const order = (page: Page) => page.locator('[data-table] [data-open]').allTextContents()
 const shows = (page: Page, wanted: string[]) => expect.poll(() => order(page)).toEqual(wanted)
 
+const KNOWN = {
+  params: ['lr', 'lr_end', 'optimizer'],
+  series: ['val_loss'],
+  hosts: ['box7'],
+  owners: [],
+  tags: ['night'],
+  values: { optimizer: ['adamw', 'sgd'] },
+}
+
 test('a query is filters, conditions and plain words; what it cannot be is said', () => {
   expect(
     parseQuery('status:running lr<0.01 tag:"two words" best.val_loss<=0.3 best.acc>0.9 res net').filter,
@@ -81,13 +91,25 @@ test('a query is filters, conditions and plain words; what it cannot be is said'
     where: ['lr<0.01', 'min.val_loss<=0.3', 'max.acc>0.9'],
     q: ['res net'],
   })
-  expect(parseQuery('model="wide net"').filter).toEqual({ where: ['model=wide net'] })
+  expect(parseQuery('model="wide net" optimizer:sgd').filter).toEqual({
+    where: ['model=wide net', 'optimizer:sgd'],
+  })
+  expect(parseQuery('starred:true group:a status!=failed').filter).toEqual({
+    starred: [true],
+    group: ['a'],
+    status: ['running', 'completed', 'stopped', 'lost'],
+  })
+  expect(parseQuery('optimiser:sgd', KNOWN).hints).toEqual([
+    'No recent batch has optimiser: did you mean optimizer?',
+  ])
+  expect(parseQuery('optimizer:sgd best.loss<1', KNOWN).hints).toEqual([])
   for (const [text, why] of [
-    ['stat:x', 'There is no filter stat:'],
-    ['status:runing', 'runing is no status'],
-    ['lr<', 'compares with nothing'],
-    ['lr<fast', 'fast is not a number'],
-    ['tag:', 'lacks a value'],
+    ['host<3', 'write host:3'],
+    ['starred:yes', 'starred is true or false'],
+    ['status:runing', 'runing is not a status'],
+    ['lr<', 'lr< needs a value'],
+    ['lr<fast', 'fast is not one'],
+    ['tag:', 'tag: needs a value'],
     ['"open', 'not closed'],
   ] as const) {
     const { problems, filter } = parseQuery(text)
@@ -101,16 +123,11 @@ test('words are added, taken away and completed', () => {
   expect(toggle('lr<1 tag:a', 'tag', 'b c')).toBe('lr<1 tag:a tag:"b c"')
   expect(toggle('lr<1 tag:"b c"', 'tag', 'b c')).toBe('lr<1')
   expect(without('a "b c" lr<1', 'lr<1')).toBe('a "b c"')
-  const known = {
-    params: ['lr', 'lr_end'],
-    series: ['val_loss'],
-    hosts: ['box7'],
-    owners: [],
-    tags: ['night'],
-  }
+  const known = batchNames(KNOWN)
   expect(completions('status:', known)).toContain('status:running')
   expect(completions('x tag:n', known)).toEqual(['tag:night'])
   expect(completions('lr', known).slice(0, 2)).toEqual(['lr=', 'lr_end='])
+  expect(completions('optimizer:', known)).toEqual(['optimizer:adamw', 'optimizer:sgd'])
   expect(complete('x tag:n', 'tag:night')).toBe('x tag:night ')
   expect(matches({ status: 'running', tags: [] } as never, { status: ['RUNNING'] })).toBe(true)
 })

@@ -9,6 +9,7 @@ import {
   fieldOf,
   holds,
   partsOfComparison,
+  type SearchOperator,
 } from '../json-field.ts'
 
 /**
@@ -20,9 +21,12 @@ export interface BatchField {
   name: string
 }
 
-/** A condition on a field; `any`: on a parameter of that name, or on the last value of a series. */
-export interface FieldCondition extends Comparison {
-  of: BatchField['of'] | 'any'
+/**
+ * A condition on a field; `final`: on a metric of job_done; `config`: on the configuration of the batch; `any`: on a
+ * parameter or a final metric of that name, the last value of a series, or the configuration.
+ */
+export interface FieldCondition extends Comparison<SearchOperator> {
+  of: BatchField['of'] | 'final' | 'config' | 'any'
 }
 
 /** Least, greatest and the number of distinct values over the jobs; of a series there is one. */
@@ -38,11 +42,27 @@ const MAX_SORTED = 200
 /** Over a row `t` of batches: whether any of its jobs meets it. */
 export function meets(db: Db, condition: FieldCondition): Fragment {
   const { of, key: name } = condition
-  const param = db`exists (
-    select from jobs j where j.batch_key = t.key and ${holds(db, paramOf(db, name), condition)})`
-  if (of === 'param') return param
-  const series = holds(db, { number: seriesOf(db, { of: of === 'any' ? 'last' : of, name }) }, condition)
-  return of === 'any' ? some(db, [param, series]) : series
+  const inJobs = (...fields: Field[]): Fragment => db`exists (
+    select from jobs j where j.batch_key = t.key and ${some(
+      db,
+      fields.map((field) => holds(db, field, condition)),
+    )})`
+  const final = (): Field => fieldOf(db, db`j.metrics`, name, false)
+  const config = (): Fragment => holds(db, fieldOf(db, db`t.config`, name, false), condition)
+  const series = (of: 'last' | 'min' | 'max'): Fragment =>
+    holds(db, { number: seriesOf(db, { of, name }) }, condition)
+  switch (of) {
+    case 'param':
+      return inJobs(paramOf(db, name))
+    case 'final':
+      return inJobs(final())
+    case 'config':
+      return config()
+    case 'any':
+      return some(db, [inJobs(paramOf(db, name), final()), series('last'), config()])
+    default:
+      return series(of)
+  }
 }
 
 /** What batches (as `t`) are ordered by. Of several values of a parameter the least counts when ascending, else the greatest. */
@@ -151,12 +171,27 @@ export function readField(text: string): BatchField | null {
   return of === undefined || name === undefined ? null : { of: of as BatchField['of'], name }
 }
 
-/** `lr<0.01`, `max.acc>=0.9`, `param.model=resnet18`; null for what is no condition. */
+/** `lr<0.01`, `max.acc>=0.9`, `param.model:resnet`, `config.opt/lr=1`; null for what is no condition. */
 export function readCondition(text: string): FieldCondition | null {
-  const parts = partsOfComparison(text)
+  const parts: { key: string; op: SearchOperator; value: string } | null =
+    partsOfComparison(text) ?? partsOfSearch(text)
   if (parts === null || parts.key.length > 140) return null
-  const field = readField(parts.key) ?? { of: 'any' as const, name: parts.key }
-  return { of: field.of, key: field.name, op: parts.op, ...comparedWith(parts.value) }
+  const [, of = 'any', name = parts.key] =
+    /^(param|last|min|max|final|config)\.(.{1,128})$/u.exec(parts.key) ?? []
+  const wanted = comparedWith(parts.value)
+  return {
+    of: of as FieldCondition['of'],
+    key: name,
+    op: parts.op,
+    ...wanted,
+    // A name that holds digits is found by them.
+    ...(parts.op === 'has' && { text: parts.value }),
+  }
+}
+
+function partsOfSearch(text: string): { key: string; op: 'has'; value: string } | null {
+  const [, key, value] = /^([^<>=!:]+):(.+)$/u.exec(text) ?? []
+  return key === undefined || value === undefined ? null : { key, op: 'has', value }
 }
 
 /** What the newest jobs of a project offer to be filtered by and shown. */
@@ -166,9 +201,13 @@ export interface KnownFields {
   hosts: string[]
   owners: string[]
   tags: string[]
+  /** Values of parameters that are texts, by name. */
+  values: Record<string, string[]>
 }
 const LOOKED_AT = 2_000
 const MAX_NAMES = 300
+/** Values of one parameter; who has more types what they look for. */
+const MAX_VALUES = 20
 
 export async function knownFields(db: Db, projectKey: number): Promise<KnownFields> {
   const [found] = await db<KnownFields[]>`/* batches.known_fields */
@@ -186,7 +225,15 @@ export async function knownFields(db: Db, projectKey: number): Promise<KnownFiel
         order by n limit ${MAX_NAMES}) series,
       array(select distinct host from b where host is not null order by host limit ${MAX_NAMES}) hosts,
       array(select distinct u.name from b join users u on u.id = b.owner_id order by u.name limit ${MAX_NAMES}) owners,
-      array(select distinct t from b cross join unnest(tags) t order by t limit ${MAX_NAMES}) tags`
+      array(select distinct t from b cross join unnest(tags) t order by t limit ${MAX_NAMES}) tags,
+      coalesce((select jsonb_object_agg(name, list) from (
+        select name, jsonb_agg(value order by value) list from (
+          select name, value, row_number() over (partition by name order by value) n from (
+            select distinct e.name, e.value #>> '{}' value from j cross join jsonb_each(params) e (name, value)
+            where jsonb_typeof(e.value) in ('string', 'boolean') and length(e.value #>> '{}') between 1 and 60
+            union select 'model', model from j where model is not null and length(model) <= 60
+            union select 'dataset', dataset from j where dataset is not null and length(dataset) <= 60) d) ranked
+        where n <= ${MAX_VALUES} group by name order by name limit ${MAX_NAMES}) x), '{}') values`
   if (found === undefined) throw new Error('a select without a table gave no row')
   return found
 }

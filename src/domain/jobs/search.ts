@@ -3,10 +3,10 @@ import { entryOf } from '../../checked.ts'
 import { type Db, withCustomPlan } from '../../db/sql.ts'
 import { wideRows } from '../../db/wide-rows.ts'
 import { type BatchAccess, visibleBatches, visibleProjectKeys } from '../access.ts'
-import type { JobStatus } from '../batches/index.ts'
+import type { FieldCondition, JobStatus } from '../batches/index.ts'
 import type { Caller } from '../caller.ts'
 import { escapeLike, oneOf, oneOfAnyCase, some } from '../conditions.ts'
-import { type Comparison, fieldOf, holds } from '../json-field.ts'
+import { type Comparison, type Field, fieldOf, holds } from '../json-field.ts'
 import {
   countsOf,
   keysetPages,
@@ -33,6 +33,8 @@ export interface JobSearch {
   params: Comparison[]
   finalMetrics: Comparison[]
   latest: Comparison[]
+  /** Conditions in the words of the query field: `lr<0.01`, `optimizer:sgd`; all must hold. */
+  where: FieldCondition[]
   /** Texts of jobs are hidden from the caller, so there are none to be compared. */
   textless: boolean
 }
@@ -61,7 +63,7 @@ export async function searchJobs(
   parts: readonly JobPart[] = JOB_PARTS,
 ): Promise<FoundJob[]> {
   const by = sortBy(db, order, search.textless)
-  const uses = search.latest.length > 0 || order.by === 'latest'
+  const uses = usesProgress(search) || order.by === 'latest'
   const query = db<FoundJob[]>`/* jobs.search */
     with page as materialized (${keysetPages(db, planOf(db, parents, search, uses), by, page)})
     select ${jobColumns(db, parts)}, page.parent
@@ -88,6 +90,7 @@ const EVERY_SEARCH: Omit<JobSearch, 'textless'> = {
   params: [],
   finalMetrics: [],
   latest: [],
+  where: [],
 }
 export const EVERY_JOB: JobFilter = { project: [], batch: [], ...EVERY_SEARCH }
 
@@ -124,7 +127,7 @@ export async function countJobs(
   search: JobSearch,
 ): Promise<Map<number, number>> {
   const rows = await db<{ parent: number; n: number }[]>`/* jobs.count */
-    ${countsOf(db, planOf(db, parents, search, search.latest.length > 0))}`
+    ${countsOf(db, planOf(db, parents, search, usesProgress(search)))}`
   return new Map(rows.map((row) => [row.parent, row.n]))
 }
 
@@ -164,7 +167,9 @@ export async function jobsNamed(
     join jobs j on j.batch_key = w.batch_key and j.id = w.id ${jobJoins(db)}`)
 }
 
-function planOf(db: Db, parents: JobParents, search: JobSearch, usesProgress: boolean): PagePlan {
+const usesProgress = ({ latest, where }: JobSearch): boolean => latest.length > 0 || where.length > 0
+
+function planOf(db: Db, parents: JobParents, search: JobSearch, withProgress: boolean): PagePlan {
   const where: Fragment[] = []
   // What is hidden must not be found out by asking for it either.
   const shown = (condition: Fragment): Fragment => (search.textless ? db`false` : condition)
@@ -191,7 +196,8 @@ function planOf(db: Db, parents: JobParents, search: JobSearch, usesProgress: bo
     where.push(holds(db, fieldOf(db, db`t.metrics`, one.key, search.textless), one))
   }
   for (const one of search.latest) where.push(holds(db, { number: latestOf(db, one.key) }, one))
-  const joins = usesProgress ? db`join job_progress tp on tp.job_key = t.key` : db``
+  for (const one of search.where) where.push(meets(db, one, search.textless))
+  const joins = withProgress ? db`join job_progress tp on tp.job_key = t.key` : db``
   return { table: 'jobs', column, scope, joins, where }
 }
 
@@ -211,6 +217,34 @@ function holdsText(db: Db, term: string, textless: boolean): Fragment {
     return db`strpos(lower(${said}), lower(${term})) > 0`
   }
   return db`batch_search_text(t.id, t.model, t.dataset, null, null) like '%' || lower(${escapeLike(term)}) || '%'`
+}
+
+/** Over rows `t` of jobs and `tp` of job_progress. */
+function meets(db: Db, condition: FieldCondition, textless: boolean): Fragment {
+  const { of, key } = condition
+  const one = (field: Field): Fragment => holds(db, field, condition)
+  const isNamed = key === 'model' || key === 'dataset'
+  const param = (): Fragment =>
+    one(isNamed ? (textless ? {} : { text: db`t.${db(key)}` }) : fieldOf(db, db`t.params`, key, textless))
+  const final = (): Fragment => one(fieldOf(db, db`t.metrics`, key, textless))
+  switch (of) {
+    case 'param':
+      return param()
+    case 'final':
+      return final()
+    case 'last':
+      return one({ number: latestOf(db, key) })
+    case 'min':
+      return one({ number: db`tp.min_value[array_position(tp.series, ${key})]` })
+    case 'max':
+      return one({ number: db`tp.max_value[array_position(tp.series, ${key})]` })
+    case 'config':
+      return textless
+        ? db`false`
+        : db`exists (select from batches c where c.key = t.batch_key and ${one(fieldOf(db, db`c.config`, key, false))})`
+    default:
+      return some(db, [param(), final(), one({ number: latestOf(db, key) })])
+  }
 }
 
 /** The last value of a series, over a row `tp` of job_progress. */

@@ -68,7 +68,7 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
             .default('false')
             .describe('The deleted batches that you may restore, instead of the others'),
           id: words('Id of a batch, exactly'),
-          where: conditionsQuery,
+          where: conditionsQuery('that a job of the batch meets'),
           sort: sortQuery,
           order: z.enum(['asc', 'desc']).default('desc').describe('Of `sort`'),
           columns: columnsQuery,

@@ -8,7 +8,7 @@ import { Problem } from '../../problem.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { asMade, jobShape } from '../batches/batch-shapes.ts'
 import { readersOnly } from '../request/credentials.ts'
-import { comparisonsQuery, listCursor, oneOfStates, words } from '../request/filters.ts'
+import { comparisonsQuery, conditionsQuery, listCursor, oneOfStates, words } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 
@@ -39,6 +39,7 @@ export function jobRoutes(app: FastifyInstance, services: Services): void {
           params: comparisonsQuery('A condition on a parameter'),
           final_metrics: comparisonsQuery('A condition on a metric of job_done'),
           latest: comparisonsQuery('A condition on the last value of a series, or on `epoch`'),
+          where: conditionsQuery('that the job meets'),
         }),
         response: { 200: pageOf(jobShape) },
       },

@@ -18,11 +18,20 @@ export function projectFieldRoutes(app: FastifyInstance, { sql }: Services): voi
       schema: {
         tags: ['projects'],
         summary:
-          'Names of parameters, series, hosts, owners and tags among its newest 2,000 batches and jobs',
+          'Names and values of parameters, names of series, hosts, owners and tags among its newest 2,000 batches and jobs',
         params: z.object({ slug: z.string() }),
         querystring: shapes.nothing,
         response: {
-          200: z.object({ params: names, series: names, hosts: names, owners: names, tags: names }),
+          200: z.object({
+            params: names,
+            series: names,
+            hosts: names,
+            owners: names,
+            tags: names,
+            values: z
+              .record(z.string(), names)
+              .describe('Values of parameters that are texts, by name; at most 20 of each'),
+          }),
         },
       },
     },

@@ -64,11 +64,12 @@ export const columnsQuery = repeatable(
   `Fields over its jobs to answer with each batch: ${FIELD}; \`eta\`: the seconds between which it is likely done; repeat it`,
 )
 
-export const conditionsQuery = repeatable(
-  read(readCondition, 'must be a condition such as lr<0.01 or last.val_loss<=1'),
-).describe(
-  'A condition that a job of the batch meets: a name, <, <=, =, !=, >= or >, and a number or a text. A bare name is a parameter or the last value of a series. Repeat it for AND',
-)
+const CONDITION_TEXT =
+  'a name, `:`, <, <=, =, !=, >= or >, and a number or a text; `optimizer:sgd` finds texts that hold it. A bare name is a parameter, a final metric or the last value of a series; `param.`, `final.`, `last.`, `min.`, `max.` and `config.` before it name one'
+export const conditionsQuery = (who: string) =>
+  repeatable(read(readCondition, 'must be a condition such as lr<0.01 or last.val_loss<=1')).describe(
+    `A condition ${who}: ${CONDITION_TEXT}. Repeat it for AND`,
+  )
 
 const MAX_COMPARISONS = 20
 /** Conditions on what a job was given or measured, as GraphQL's filter of jobs has them. */

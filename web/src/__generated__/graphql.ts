@@ -44,7 +44,7 @@ export type BatchFilter = {
   starred?: Array<boolean> | null | undefined;
   status?: Array<BatchStatus> | null | undefined;
   tag?: Array<string> | null | undefined;
-  /** Conditions that a job of the batch meets, such as `lr<0.01` or `last.val_loss<=1`: a name, <, <=, =, !=, >= or >, and a number or a text; all of them together */
+  /** Of a job of the batch. Conditions such as `lr<0.01`, `optimizer:sgd` or `last.val_loss<=1`: a name, `:` (holds the text), <, <=, =, !=, >= or >, and a number or a text; all of them together */
   where?: Array<string> | null | undefined;
 };
 
@@ -109,6 +109,8 @@ export type JobFilter = {
   /** Text in the id, model or dataset */
   q?: Array<string> | null | undefined;
   status?: Array<JobStatus> | null | undefined;
+  /** Conditions such as `lr<0.01`, `optimizer:sgd` or `last.val_loss<=1`: a name, `:` (holds the text), <, <=, =, !=, >= or >, and a number or a text; all of them together */
+  where?: Array<string> | null | undefined;
 };
 
 export type JobStatus =
@@ -325,7 +327,7 @@ export type ProjectPartsQueryVariables = Exact<{
 }>;
 
 
-export type ProjectPartsQuery = { project: { slug: string, fields?: { params: Array<string>, series: Array<string>, hosts: Array<string>, owners: Array<string>, tags: Array<string> } | null, members?: Array<{ email: string, role: ProjectRole, createdAt: string, user: { id: string, name: string } }> | null, rules?: { mailConfigured: boolean, items: Array<{ id: string, name: string, trigger: string, condition: Record<string, unknown> | null, recipients: Array<string> | null, enabled: boolean, cooldownS: number, createdAt: string }> } | null } & { slug?: string, displayName?: string, visibility?: Visibility, role?: ProjectRole | null, recipients?: Array<string> | null, createdAt?: string | null, owner?: { id: string, name: string } | null } | null };
+export type ProjectPartsQuery = { project: { slug: string, fields?: { params: Array<string>, series: Array<string>, hosts: Array<string>, owners: Array<string>, tags: Array<string>, values: Record<string, unknown> } | null, members?: Array<{ email: string, role: ProjectRole, createdAt: string, user: { id: string, name: string } }> | null, rules?: { mailConfigured: boolean, items: Array<{ id: string, name: string, trigger: string, condition: Record<string, unknown> | null, recipients: Array<string> | null, enabled: boolean, cooldownS: number, createdAt: string }> } | null } & { slug?: string, displayName?: string, visibility?: Visibility, role?: ProjectRole | null, recipients?: Array<string> | null, createdAt?: string | null, owner?: { id: string, name: string } | null } | null };
 
 export type BatchRowFragment = { id: string, name: string | null, status: BatchStatus, stalled: boolean, stopRequested: boolean, host: string | null, hostId: string | null, user: string | null, commit: string | null, command: string | null, experimentType: string | null, tags: Array<string>, notes: string, group: string | null, starred: boolean, archived: boolean, nTotal: number | null, nDone: number, nFailed: number, nRunning: number, startedAt: string, endedAt: string | null, lastSeenAt: string, lastReceivedAt: string | null, clockSkewS: number | null, progress: number | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', etaS: number | null, failureReason: string | null, rerunOf: string | null, project: string, env_snapshot: Record<string, unknown> | null, owner: { id: string, name: string } | null, slots: { total: number | null, started: number, finished: number }, can: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } };
 
@@ -1323,6 +1325,7 @@ export const ProjectPartsDocument = new TypedDocumentString(`
       hosts
       owners
       tags
+      values
     }
     members @include(if: $members) {
       user {

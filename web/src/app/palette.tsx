@@ -118,6 +118,7 @@ function useEntries(batchIds: readonly string[], jobs: readonly FoundJob[]): Ent
         page('Hosts', () => void navigate(links.hosts())),
         page('Connect a script', () => void navigate(links.connect())),
         page('Tokens', () => void navigate(links.tokens())),
+        page('Trash', () => void navigate(links.trash())),
         page('Account', () => void navigate(links.account())),
       )
     }

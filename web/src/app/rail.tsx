@@ -1,6 +1,6 @@
 import { useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { Bookmark, KeyRound, type LucideIcon, Plug, Plus, Server } from 'lucide-react'
+import { Bookmark, KeyRound, type LucideIcon, Plug, Plus, Server, Trash2 } from 'lucide-react'
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { fetchBatches } from '../lib/api/batches.ts'
 import type { User } from '../lib/api/types.ts'
@@ -116,6 +116,9 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
             </Link>
             <Link {...links.hosts()} className={item} activeProps={active}>
               <Icon of={Server} /> Hosts
+            </Link>
+            <Link {...links.trash()} className={item} activeProps={active}>
+              <Icon of={Trash2} /> Trash
             </Link>
           </>
         )}

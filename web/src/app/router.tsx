@@ -50,6 +50,10 @@ const home = createRoute({
   getParentRoute: () => root,
   path: '/',
   beforeLoad: signedIn,
+  validateSearch: only((given): { q?: string } => {
+    const q = text(given.q)
+    return q === undefined ? {} : { q }
+  }),
   component: page(() => import('../pages/home/home.tsx'), 'Home'),
 })
 const signIn = createRoute({
@@ -84,6 +88,12 @@ const tokens = createRoute({
   path: '/tokens',
   beforeLoad: signedIn,
   component: page(() => import('../pages/tokens/tokens.tsx'), 'Tokens'),
+})
+const trash = createRoute({
+  getParentRoute: () => root,
+  path: '/trash',
+  beforeLoad: signedIn,
+  component: page(() => import('../pages/trash/trash.tsx'), 'Trash'),
 })
 const project = createRoute({
   getParentRoute: () => root,
@@ -248,6 +258,7 @@ export const router = createRouter({
     connect,
     account,
     tokens,
+    trash,
     project,
     members,
     rules,

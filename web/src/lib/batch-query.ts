@@ -1,25 +1,22 @@
 import type { BatchFilter } from './api/batches.ts'
 import type { Batch } from './api/types.ts'
+import { didYouMean, type QueryNames, type QueryWord, readQuery, STATES } from './query.ts'
 
-/** The language of the query field: `status:failed tag:night lr<0.01 best.acc>0.9 "two words"`. */
-const NAMED = ['status', 'tag', 'host', 'owner'] as const
-export type Named = (typeof NAMED)[number]
-const STATES = ['running', 'completed', 'failed', 'stopped', 'lost']
+/** What a query asks of batches: filters of the service, and conditions on parameters, metrics and configuration. */
 
-export interface TableFilter extends BatchFilter {
-  /** Conditions as the server reads them: `lr<0.01`. */
-  where?: readonly string[]
-}
+const LISTS = ['status', 'tag', 'host', 'owner', 'group', 'project'] as const
+const MARKS = ['starred', 'archived'] as const
+const FILTERS: readonly string[] = [...LISTS, ...MARKS]
+
 export interface ParsedQuery {
-  filter: TableFilter
+  filter: BatchFilter
   /** The words of the query as they were typed. */
   words: string[]
   /** What could not be understood, and why. */
   problems: string[]
+  /** What is asked for and known to no recent job. */
+  hints: string[]
 }
-
-const WORD = /(?:[a-z_]+:)?"[^"]*"|[^\s<>=!"]+(?:<=|>=|!=|<|>|=)"[^"]*"|\S+/giu
-const CONDITION = /^([^<>=!":]+)(<=|>=|!=|<|>|=)(.*)$/u
 
 /** Whether a lower value of the metric is a better one, by its name. */
 export const lessIsBetter = (name: string): boolean =>
@@ -29,79 +26,87 @@ export const lessIsBetter = (name: string): boolean =>
 export const fieldId = (id: string): string =>
   id.replace(/^best\.(.+)$/u, (_, name: string) => `${lessIsBetter(name) ? 'min' : 'max'}.${name}`)
 
-export function parseQuery(text: string): ParsedQuery {
-  const named: Partial<Record<Named, string[]>> = {}
+export function parseQuery(text: string, known?: KnownNames): ParsedQuery {
+  const lists: Partial<Record<(typeof LISTS)[number], string[]>> = {}
+  const marks: Partial<Record<(typeof MARKS)[number], boolean[]>> = {}
   const where: string[] = []
   const plain: string[] = []
   const problems: string[] = []
-  const words = text.match(WORD) ?? []
-  for (const word of words) {
-    const condition = word.startsWith('"') ? null : CONDITION.exec(word)
-    const [, name, rest = ''] = /^([a-z_]+):(.*)$/iu.exec(word) ?? []
-    if (condition) {
-      const [, left = '', sign = '', right = ''] = condition
-      const value = unquoted(right)
-      if (value === '') problems.push(`${word} compares with nothing`)
-      else if (sign !== '=' && sign !== '!=' && Number.isNaN(Number(value)))
-        problems.push(`${word}: ${value} is not a number`)
-      else where.push(`${fieldId(left)}${sign}${value}`)
-    } else if (name !== undefined) {
-      const key = name.toLowerCase() as Named
-      const value = unquoted(rest)
-      if (!NAMED.includes(key))
-        problems.push(`There is no filter ${name}:. Filters are ${NAMED.map((one) => `${one}:`).join(' ')}`)
-      else if (value === '') problems.push(`${word} lacks a value`)
-      else if (key === 'status' && !STATES.includes(value.toLowerCase()))
-        problems.push(`${value} is no status: ${STATES.join(', ')}`)
-      else named[key] = [...(named[key] ?? []), value]
-    } else if (word.includes('"') && !/^"[^"]*"$/.test(word))
-      problems.push(`A quotation mark in ${word} is not closed`)
-    else if (unquoted(word) !== '') plain.push(unquoted(word))
+  const hints: string[] = []
+  const read = readQuery(text)
+  for (const word of read) {
+    const { name, sign, value } = word
+    const problem = word.problem ?? (isFilter(name) ? problemOfFilter(word) : null)
+    if (problem !== null) problems.push(problem)
+    else if (sign === '') {
+      if (value !== '') plain.push(value)
+    } else if (isMark(name)) marks[name] = [(value.toLowerCase() === 'true') !== (sign === '!=')]
+    else if (name === 'status' && sign === '!=')
+      lists.status = STATES.filter((one) => one !== value.toLowerCase())
+    else if (isList(name)) lists[name] = [...(lists[name] ?? []), value]
+    else {
+      where.push(`${fieldId(name)}${sign}${value}`)
+      const bare = name.replace(/^(best|last|min|max|param|final|config)\./, '')
+      const names = known && [...known.params, ...known.series]
+      if (
+        names !== undefined &&
+        bare === name &&
+        !names.some((one) => one === bare || one.startsWith(`${bare}/`))
+      )
+        hints.push(`No recent batch has ${name}${didYouMean(name, [...FILTERS, ...names])}`)
+    }
   }
   return {
-    words,
+    words: read.map((word) => word.text),
     problems,
+    hints,
     filter: {
-      ...named,
+      ...lists,
+      ...marks,
       ...(where.length > 0 && { where }),
       // Several plain words are looked for together, as they were typed.
       ...(plain.length > 0 && { q: [plain.join(' ')] }),
     },
   }
 }
-const unquoted = (text: string): string => /^"(.*)"$/.exec(text)?.[1] ?? text.replaceAll('"', '')
-const quoted = (value: string): string => (/[\s"]/.test(value) ? `"${value.replaceAll('"', '')}"` : value)
+const isList = (name: string): name is (typeof LISTS)[number] => LISTS.some((one) => one === name)
+const isMark = (name: string): name is (typeof MARKS)[number] => MARKS.some((one) => one === name)
+const isFilter = (name: string): boolean => FILTERS.includes(name)
 
-/** `name:value`, quoted where it must be. */
-export const wordOf = (name: Named, value: string): string => `${name}:${quoted(value)}`
-
-/** Adds `name:value` to the text, or takes it out. */
-export const toggle = (text: string, name: Named, value: string): string => {
-  const word = wordOf(name, value)
-  const { words } = parseQuery(text)
-  return words.some((one) => one.toLowerCase() === word.toLowerCase())
-    ? without(text, word)
-    : [...words, word].join(' ')
+function problemOfFilter({ text, name, sign, value }: QueryWord): string | null {
+  if (/^[<>]/.test(sign) || (sign === '!=' && isList(name) && name !== 'status'))
+    return `${text}: write ${name}:${value}`
+  if (isMark(name) && !/^(true|false)$/i.test(value)) return `${name} is true or false, not ${value}`
+  return null
 }
-export const without = (text: string, word: string): string =>
-  parseQuery(text)
-    .words.filter((one) => one.toLowerCase() !== word.toLowerCase())
-    .join(' ')
 
 /** Whether a batch that the stream tells of belongs to the list, as the server would say; conditions only it can judge. */
-export function matches(batch: Batch, { status, tag, host, owner, q }: BatchFilter): boolean {
+export function matches(batch: Batch, filter: BatchFilter): boolean {
+  const { status, tag, host, owner, group, project, starred, archived, q } = filter
   const among = (
     wanted: readonly string[] | undefined,
     values: readonly (string | null | undefined)[],
   ): boolean =>
     wanted === undefined ||
     wanted.some((one) => values.some((value) => value?.toLowerCase() === one.toLowerCase()))
-  const text = [batch.id, batch.experiment_type, batch.command, batch.notes, ...batch.tags]
+  const text = [
+    batch.id,
+    batch.name,
+    batch.group,
+    batch.experiment_type,
+    batch.command,
+    batch.notes,
+    ...batch.tags,
+  ]
   return (
     among(status, [batch.status]) &&
     among(tag, batch.tags) &&
     among(host, [batch.host]) &&
     among(owner, [batch.owner?.id, batch.owner?.name]) &&
+    among(group, [batch.group]) &&
+    among(project, [batch.project]) &&
+    (starred ?? [batch.starred]).includes(batch.starred) &&
+    (archived ?? [false]).includes(batch.archived ?? false) &&
     (q === undefined || q.some((one) => text.some((part) => part?.toLowerCase().includes(one.toLowerCase()))))
   )
 }
@@ -112,36 +117,29 @@ export interface KnownNames {
   hosts: readonly string[]
   owners: readonly string[]
   tags: readonly string[]
+  /** Values of parameters that are texts. */
+  values: Readonly<Record<string, readonly string[]>>
 }
 
-/** What the last word of the text may become, at most eight; the word itself is not among them. */
-export function completions(text: string, known: KnownNames | undefined): string[] {
-  const last = /(\S*)$/u.exec(text)?.[1] ?? ''
-  const [, name, begun] = /^([a-z]+):"?(.*)$/iu.exec(last) ?? []
-  const values: Record<Named, readonly string[]> = {
-    status: STATES,
-    tag: known?.tags ?? [],
-    host: known?.hosts ?? [],
-    owner: known?.owners ?? [],
+/** What queries about batches are completed with; without a project, `projects` are names of filters too. */
+export function batchNames(known: KnownNames | undefined, projects?: readonly string[]): QueryNames {
+  const values = new Map<string, readonly string[]>([
+    ...Object.entries(known?.values ?? {}),
+    ['status', STATES],
+    ['tag', known?.tags ?? []],
+    ['host', known?.hosts ?? []],
+    ['owner', known?.owners ?? []],
+    ['project', projects ?? []],
+    ['starred', ['true', 'false']],
+    ['archived', ['true', 'false']],
+  ])
+  const filters = FILTERS.filter((one) => one !== 'project' || projects !== undefined)
+  return {
+    names: [
+      ...filters.map((one) => `${one}:`),
+      ...(known?.params ?? []).map((one) => `${one}${values.has(one) ? ':' : '='}`),
+      ...(known?.series ?? []).flatMap((one) => [`${one}<`, `best.${one}<`]),
+    ],
+    valuesOf: (name) => values.get(name.replace(/^param\./, '')) ?? [],
   }
-  const key = name?.toLowerCase() as Named | undefined
-  const all =
-    key !== undefined
-      ? (values[key] ?? []).map((value) => wordOf(key, value))
-      : [
-          ...NAMED.map((one) => `${one}:`),
-          ...(known?.params ?? []).map((one) => `${one}=`),
-          ...(known?.series ?? []).flatMap((one) => [`best.${one}<`, `last.${one}<`]),
-        ]
-  const wanted = (key === undefined ? last : (begun ?? '')).toLowerCase()
-  const rank = (one: string): number => {
-    const at = (key === undefined ? one : one.slice(key.length + 1)).toLowerCase().indexOf(wanted)
-    return at < 0 ? -1 : at === 0 ? 0 : 1
-  }
-  return all
-    .filter((one) => rank(one) >= 0 && one.toLowerCase() !== last.toLowerCase())
-    .sort((a, b) => rank(a) - rank(b))
-    .slice(0, 8)
 }
-export const complete = (text: string, word: string): string =>
-  `${text.replace(/\S*$/u, '')}${word}${/[:=<]$/.test(word) ? '' : ' '}`

@@ -1,8 +1,9 @@
 import type { Job } from './api/types.ts'
+import { didYouMean, type QueryNames, readQuery, STATES } from './query.ts'
 
 /**
- * What is typed to find jobs of a batch: `lr<0.01 optimizer:sgd status:failed val_loss<0.3 "free text"`. A name is a
- * field, a parameter, the last value of a series or a result; every word must hold.
+ * What a query (query.ts) asks of jobs that the page has. A name is a field, a parameter, the last value of a series or a
+ * result.
  */
 export interface JobQuery {
   matches: (job: Job) => boolean
@@ -10,9 +11,8 @@ export interface JobQuery {
   problems: string[]
 }
 
-const WORD = /[^\s:<>=!"]+(?::|<=|>=|!=|<|>|=)"[^"]*"?|"[^"]*"?|\S+/gu
-const CONDITION = /^([^\s:<>=!"]+)(:|<=|>=|!=|<|>|=)(.*)$/su
-const STATES = ['running', 'completed', 'failed', 'stopped', 'lost']
+/** Where a name is looked for, when a query says so. */
+const OF = /^(param|last|final)\./
 
 type Field = (job: Job) => unknown
 const FIELDS: Readonly<Record<string, Field>> = {
@@ -25,13 +25,19 @@ const FIELDS: Readonly<Record<string, Field>> = {
   reason: (job) => job.failure_reason,
 }
 
-const unquoted = (text: string): string => text.replace(/^"|"$/g, '')
-
 /** Every value that a job has under this name. */
 function valuesOf(job: Job, name: string): unknown[] {
-  const field = FIELDS[name]
-  const held = [field?.(job), job.params[name], job.latest[name], job.metrics[name]]
-  return held.filter((value) => value !== undefined && value !== null)
+  const bare = name.replace(OF, '')
+  const of = name === bare ? '' : name.slice(0, name.indexOf('.'))
+  const all: [string, unknown][] = [
+    ['', FIELDS[bare]?.(job)],
+    ['param', job.params[bare]],
+    ['last', job.latest[bare]],
+    ['final', job.metrics[bare]],
+  ]
+  return all
+    .filter(([where, value]) => (of === '' || of === where) && value !== undefined && value !== null)
+    .map(([, value]) => value)
 }
 
 /** Names that conditions can use, of these jobs. */
@@ -69,29 +75,20 @@ export function parseJobQuery(text: string, names: readonly string[]): JobQuery 
   const known = new Set(names)
   const problems: string[] = []
   const tests: ((job: Job) => boolean)[] = []
-  for (const word of text.match(WORD) ?? []) {
-    if ((word.match(/"/g)?.length ?? 0) % 2 === 1) {
-      problems.push(`A quotation mark in ${word} is not closed`)
-      continue
-    }
-    const [, name = '', sign = '', right = ''] = word.startsWith('"') ? [] : (CONDITION.exec(word) ?? [])
-    const wanted = unquoted(right)
-    if (sign === '') {
-      const plain = unquoted(word).toLowerCase()
+  for (const { name, sign, value, problem } of readQuery(text)) {
+    const bare = name.replace(OF, '')
+    if (problem !== null && (known.has(bare) || !/needs a value|compares numbers/.test(problem)))
+      problems.push(problem)
+    else if (sign === '') {
+      const plain = value.toLowerCase()
       if (plain !== '') tests.push((job) => textOf(job).includes(plain))
-    } else if (!known.has(name)) problems.push(`No job has ${name}${close(name, names)}`)
-    else if (wanted === '')
-      problems.push(`${word} needs a value, such as ${name}${sign}${name === 'status' ? 'failed' : '0.1'}`)
-    else if (/^[<>]/.test(sign) && Number.isNaN(Number(wanted)))
-      problems.push(`${name}${sign} compares numbers, and ${wanted} is not one`)
-    else if (name === 'status' && !STATES.includes(wanted.toLowerCase()))
-      problems.push(`${wanted} is not a status: ${STATES.join(', ')}`)
+    } else if (!known.has(bare)) problems.push(`No job has ${name}${didYouMean(name, names)}`)
     else
       tests.push((job) => {
         const values = valuesOf(job, name)
         return sign === '!='
-          ? values.length > 0 && values.every((value) => holds(value, sign, wanted))
-          : values.some((value) => holds(value, sign, wanted))
+          ? values.length > 0 && values.every((one) => holds(one, sign, value))
+          : values.some((one) => holds(one, sign, value))
       })
   }
   return { matches: (job) => tests.every((test) => test(job)), problems }
@@ -103,33 +100,15 @@ function textOf(job: Job): string {
   return [job.id, job.model, job.dataset, job.failure_reason, ...params].join(' ').toLowerCase()
 }
 
-function close(name: string, names: readonly string[]): string {
-  const near = names.filter((one) => one.toLowerCase().includes(name.toLowerCase().slice(0, 3))).slice(0, 3)
-  return near.length > 0 ? `: did you mean ${near.join(', ')}?` : ''
-}
-
-/** What the last word may become: names, and the values that jobs have of one; at most eight. */
-export function completeJobQuery(text: string, jobs: readonly Job[], names: readonly string[]): string[] {
-  const last = /(\S*)$/u.exec(text)?.[1] ?? ''
-  if (last === '') return []
-  const before = text.slice(0, text.length - last.length)
-  const [, name, sign, begun = ''] = CONDITION.exec(last) ?? []
-  const words =
-    name === undefined
-      ? names.map((one) => `${one}${one === 'status' ? ':' : '='}`)
-      : [
-          ...new Set(
-            name === 'status'
-              ? STATES
-              : jobs.flatMap((job) => valuesOf(job, name).map((value) => String(value))),
-          ),
-        ].map((value) => `${name}${sign}${/\s/.test(value) ? `"${value}"` : value}`)
-  const wanted = (name === undefined ? last : begun).toLowerCase()
-  return words
-    .filter((word) => {
-      const rest = name === undefined ? word : word.slice(name.length + (sign?.length ?? 0))
-      return rest.replace(/^"/, '').toLowerCase().startsWith(wanted.replace(/^"/, '')) && word !== last
-    })
-    .slice(0, 8)
-    .map((word) => before + word)
+/** What queries about these jobs are completed with. */
+export function jobNames(jobs: readonly Job[], names: readonly string[]): QueryNames {
+  const isText = (name: string): boolean =>
+    jobs.some((job) => valuesOf(job, name).some((value) => typeof value === 'string' && value !== 'NaN'))
+  return {
+    names: names.map((one) => `${one}${one === 'status' || isText(one) ? ':' : '<'}`),
+    valuesOf: (name) =>
+      name === 'status'
+        ? STATES
+        : [...new Set(jobs.flatMap((job) => valuesOf(job, name).map((value) => String(value))))],
+  }
 }

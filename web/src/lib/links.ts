@@ -7,13 +7,14 @@ import { readTableSearch, type TableSearch } from './table-search.ts'
 
 /** Every address of the page, in one place. */
 export const links = {
-  home: () => linkOptions({ to: '/' }),
+  home: (q?: string) => linkOptions({ to: '/', search: q ? { q } : {} }),
   signIn: (returnTo?: string) =>
     linkOptions({ to: '/sign-in', search: returnTo ? { return_to: returnTo } : {} }),
   register: (returnTo?: string) =>
     linkOptions({ to: '/register', search: returnTo ? { return_to: returnTo } : {} }),
   connect: () => linkOptions({ to: '/connect' }),
   account: () => linkOptions({ to: '/account', search: {} }),
+  trash: () => linkOptions({ to: '/trash' }),
   tokens: () => linkOptions({ to: '/tokens' }),
   users: () => linkOptions({ to: '/admin/users' }),
   keys: () => linkOptions({ to: '/admin/keys' }),

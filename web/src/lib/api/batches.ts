@@ -29,6 +29,9 @@ export interface BatchFilter {
   host?: readonly string[]
   owner?: readonly string[]
   tag?: readonly string[]
+  group?: readonly string[]
+  starred?: readonly boolean[]
+  archived?: readonly boolean[]
   q?: readonly string[]
   id?: readonly string[]
   /** Conditions as the server reads them: `lr<0.01`. */
@@ -53,6 +56,9 @@ export async function fetchBatches(
   })
   return { items: nodesOf(batches).map(batchOf), next_cursor: nextOf(batches) }
 }
+/** The deleted ones that I may restore; REST alone has them. */
+export const fetchDeleted = (cursor: string | undefined): Promise<Page<Batch>> =>
+  get('/api/batches', { deleted: 'true', limit: 100, ...(cursor && { cursor }) })
 export async function fetchBatch(id: string): Promise<Batch> {
   // Other parts may have come in the same answer.
   const { jobs, eta, health, timeline, agentCommands, delivery, shares, muted, ...head } = await partOf(
@@ -79,11 +85,21 @@ export async function fetchJobs(batchId: string): Promise<Job[]> {
 }
 /** Jobs across batches, newest first. */
 export async function fetchJobsWhere(
-  asked: { status?: readonly JobStatus[]; batches?: readonly string[] },
+  asked: {
+    status?: readonly JobStatus[]
+    batches?: readonly string[]
+    q?: readonly string[]
+    /** Conditions as the server reads them: `lr<0.01`. */
+    where?: readonly string[]
+  },
   page: { limit: number; cursor?: string | undefined },
 ): Promise<Page<Job>> {
   const { jobs } = await queryWithCursor(JobsDocument, {
-    where: asked.status && { status: [...asked.status] },
+    where: {
+      status: asked.status && [...asked.status],
+      q: asked.q && [...asked.q],
+      where: asked.where && [...asked.where],
+    },
     batches: asked.batches && [...asked.batches],
     first: page.limit,
     after: page.cursor,

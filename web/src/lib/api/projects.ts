@@ -5,8 +5,8 @@ import {
   ProjectsDocument,
   type ProjectsQuery,
 } from '../../__generated__/graphql.ts'
-import type { KnownNames, TableFilter } from '../batch-query.ts'
-import { asked, batchOf } from './batches.ts'
+import type { KnownNames } from '../batch-query.ts'
+import { asked, type BatchFilter, batchOf } from './batches.ts'
 import { forbidden, nextOf, nodesOf, notFound, query, queryWithCursor } from './graphql.ts'
 import { projectPart } from './project-parts.ts'
 import { patch, post, remove } from './request.ts'
@@ -40,7 +40,7 @@ export const fetchProject = async (slug: string): Promise<Project> =>
 export async function fetchFields(slug: string): Promise<KnownNames> {
   const { fields } = await projectPart(slug, 'fields')
   if (fields == null) throw notFound('project')
-  return fields
+  return fields as KnownNames
 }
 
 /** A value over the jobs of a batch: `n` distinct ones from low to high. */
@@ -59,10 +59,7 @@ export interface TablePage {
 }
 
 /** Batches in any order, with the fields of `columns`. Later changes come over the stream. */
-export async function fetchTable(
-  filter: TableFilter & { id?: readonly string[] },
-  page: TablePage,
-): Promise<Page<Listed>> {
+export async function fetchTable(filter: BatchFilter, page: TablePage): Promise<Page<Listed>> {
   const { sort = 'started_at', order = 'desc', columns = [], limit, cursor } = page
   const direction = upper(order)
   const { batches } = await queryWithCursor(BatchesDocument, {

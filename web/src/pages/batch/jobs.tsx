@@ -1,15 +1,16 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useEffect, useId, useMemo, useRef, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { CHART_HEIGHT } from '../../charts/plot-height.ts'
 import type { Batch, Job, Status } from '../../lib/api/types.ts'
 import { loaded } from '../../lib/away.ts'
-import { completeJobQuery, namesOf, parseJobQuery } from '../../lib/job-query.ts'
+import { jobNames, namesOf, parseJobQuery } from '../../lib/job-query.ts'
 import { links } from '../../lib/links.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { inAddress, useSelection } from '../../lib/selection.ts'
 import { some } from '../../lib/words.ts'
-import { Button, Choice, inputLook } from '../../ui/controls.tsx'
+import { Button, Choice } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
+import { QueryField } from '../../ui/query-field.tsx'
 import { Board } from './board.tsx'
 import { useBatchContext } from './context.ts'
 import { JobSelectionBar } from './job-selection-bar.tsx'
@@ -60,7 +61,6 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
     () => jobs.filter((job) => (!search.status || job.status === search.status) && query.matches(job)),
     [jobs, search.status, query],
   )
-  const suggestions = useId()
   const watched = useWatched(jobs)
   // In the order of the table: the charts draw its first rows.
   const [sorted, setSorted] = useState<readonly Job[]>(found)
@@ -88,6 +88,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
     else if (inAddress(selection.get())) change({ sel: inAddress(selection.get()) })
   }, [selection])
   const selectedChanged = useCallback(() => change({ sel: inAddress(selection.get()) }), [change, selection])
+  const ask = useCallback((q: string) => change({ q }), [change])
   const pick = useCallback((job: string) => change({ job }), [change])
   const pickOrNot = useCallback(
     (job: string) => change({ job: latest.current.search.job === job ? '' : job }),
@@ -143,23 +144,15 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
         )}
         <div className="flex min-w-0 flex-col gap-3">
           <div className="flex flex-wrap items-center gap-2">
-            <input
-              data-search
-              type="search"
-              aria-label="Find jobs"
-              placeholder="Filter: lr&lt;0.01 status:failed"
-              className={`${inputLook} max-w-80`}
-              list={suggestions}
-              aria-invalid={query.problems.length > 0}
-              aria-describedby={query.problems.length > 0 ? `${suggestions}-problems` : undefined}
+            <QueryField
+              label="Find jobs"
+              placeholder="status:failed lr<0.01 val_loss<0.3 text"
+              className="min-w-48 max-w-[32rem] flex-1"
               value={search.q ?? ''}
-              onChange={(event) => change({ q: event.target.value })}
+              onChange={ask}
+              names={() => jobNames(jobs, names)}
+              problems={query.problems}
             />
-            <datalist id={suggestions}>
-              {completeJobQuery(search.q ?? '', jobs, names).map((text) => (
-                <option key={text} value={text} />
-              ))}
-            </datalist>
             <Choice
               label="Status"
               hideLabel
@@ -179,11 +172,6 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
               </Button>
             )}
           </div>
-          {query.problems.length > 0 && (
-            <p id={`${suggestions}-problems`} role="alert" className="text-xs text-amber">
-              {query.problems.join('. ')}
-            </p>
-          )}
           {found.length === 0 ? (
             <p className="p-2 text-muted">
               {jobs.length === 0 ? 'No job has started yet.' : 'No job matches.'}

@@ -18,10 +18,11 @@ import { createPointBus } from '../../lib/live/points.ts'
 import { changed, type SearchChange } from '../../lib/search-change.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { some } from '../../lib/words.ts'
-import { Button, buttonLook } from '../../ui/controls.tsx'
+import { Button } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { SaveView } from '../../ui/save-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
+import { useLater } from '../../ui/use-later.ts'
 import { axesOf, differs, standardAxes, standardMetric, within, withScales } from './axes.ts'
 import { BestEpochs } from './best.tsx'
 import { Curves } from './curves.tsx'
@@ -33,6 +34,7 @@ import { Scatter } from './scatter.tsx'
 import { Toggles } from './toggles.tsx'
 
 const route = getRouteApi('/compare')
+const addBatches = () => import('./add-batches.tsx').then((file) => file.AddBatches)
 const NONE: readonly Compared[] = []
 
 /** Jobs of any batches side by side. */
@@ -43,10 +45,8 @@ export function Compare() {
   if (ids.length === 0) {
     return (
       <Notice title="Nothing to compare">
-        <p>Tick batches in a project's table, then choose Compare.</p>
-        <Link {...links.home()} className={buttonLook()}>
-          Home
-        </Link>
+        <p>Find batches here, or tick them in a project's table and choose Compare.</p>
+        <AddButton search={search} />
       </Notice>
     )
   }
@@ -67,6 +67,21 @@ export function Compare() {
     <div className={compared.isPlaceholderData ? 'dimmed' : ''} aria-busy={compared.isPlaceholderData}>
       <Shown found={compared.data} search={search} failed={compared.error} />
     </div>
+  )
+}
+
+function AddButton({ search }: { search: CompareSearch }) {
+  const adding = useLater(
+    addBatches,
+    'The search could not be loaded: the server cannot be reached just now.',
+  )
+  return (
+    <>
+      <Button aria-haspopup="dialog" onClick={adding.open}>
+        Add batches
+      </Button>
+      {adding.Part && <adding.Part search={search} onClose={adding.close} />}
+    </>
   )
 }
 
@@ -130,6 +145,7 @@ function Shown({
         <h1 className="mr-2 text-base font-semibold">
           Compare {some(rows.length, 'job')} of {some(batches.length, 'batch', 'batches')}
         </h1>
+        <AddButton search={search} />
         <SaveView suggested={`Compare ${some(batches.length, 'batch', 'batches')}`} />
         {found.cut && <span className="text-amber">Only the first {MAX_JOBS} jobs are compared.</span>}
         {found.missing.length > 0 && (

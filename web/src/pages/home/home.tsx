@@ -1,20 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import { fetchBatches } from '../../lib/api/batches.ts'
 import { fetchSummary } from '../../lib/api/dashboard.ts'
 import { fetchTable } from '../../lib/api/projects.ts'
 import { errorText } from '../../lib/api/request.ts'
-import type { Batch } from '../../lib/api/types.ts'
-import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
-import { batchStore, elapsedOf } from '../../lib/live/batches.ts'
+import { batchStore } from '../../lib/live/batches.ts'
 import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
-import { count, duration, number, some } from '../../lib/words.ts'
+import { count, number, some } from '../../lib/words.ts'
 import { Button, buttonLook, Progress } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
-import { RelativeTime } from '../../ui/relative-time.tsx'
-import { StatusBadge } from '../../ui/status.tsx'
 import { Attention } from './attention.tsx'
+import { EndedRow } from './ended-row.tsx'
+import { Find, Found } from './found.tsx'
 import { RunningRow } from './running-row.tsx'
 import { Section } from './section.tsx'
 
@@ -38,8 +36,11 @@ const runningQuery = {
   refetchInterval: 30_000,
 }
 
+const route = getRouteApi('/')
+
 /** What runs, what needs attention, what ended. */
 export function Home() {
+  const { q = '' } = route.useSearch()
   const running = useQuery(runningQuery)
   const failed = useQuery(lately(['failed', 'lost']))
   const ended = useQuery(lately(['completed', 'stopped']))
@@ -69,6 +70,14 @@ export function Home() {
       </Notice>
     )
   }
+  if (q !== '')
+    return (
+      <div className="flex flex-col gap-6 p-4">
+        <h1 className="sr-only">Search results</h1>
+        <Find q={q} />
+        <Found q={q} />
+      </div>
+    )
   const now = batches.filter((batch) => batch.status === 'running' && !batch.stalled)
   const done = batches
     .filter((batch) => batch.status === 'completed' || batch.status === 'stopped')
@@ -77,6 +86,7 @@ export function Home() {
   return (
     <div className="flex flex-col gap-6 p-4">
       <h1 className="sr-only">Home</h1>
+      <Find q={q} />
       <Attention batches={batches} />
       <Figures />
       <Section title="Running now" note={some(now.length, 'batch', 'batches')}>
@@ -147,29 +157,6 @@ function GpuBar({ used, idle }: { used: number; idle: number }) {
           <span className="block h-full bg-completed" style={{ width: `${share * 100}%` }} />
         </span>
       </dd>
-    </div>
-  )
-}
-
-function EndedRow({ batch, said }: { batch: Batch; said: React.ReactNode }) {
-  return (
-    <div data-row className="flex flex-wrap items-center gap-x-4 gap-y-0.5 px-3 py-1.5 hover:bg-hover">
-      <span className="w-24 shrink-0 sm:w-36">
-        <StatusBadge status={batch.status} />
-      </span>
-      <Link
-        {...links.batch(batch.id)}
-        data-open
-        className="min-w-0 truncate font-medium hover:underline max-sm:flex-1 sm:w-64"
-      >
-        {batchName(batch)}
-      </Link>
-      <span className="truncate text-muted max-sm:hidden sm:w-24">{batch.project}</span>
-      <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full">{said}</span>
-      <span className="text-muted max-sm:hidden">{duration(elapsedOf(batch, Date.now()))}</span>
-      <span className="w-20 text-right text-muted">
-        <RelativeTime at={batch.ended_at ?? batch.last_seen_at} />
-      </span>
     </div>
   )
 }

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
-import { without } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
+import { without } from '../../lib/query.ts'
 import type { TableSearch } from '../../lib/table-search.ts'
 import type { Baseline } from './baseline.ts'
 

@@ -2,25 +2,29 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate, useRouter } from '@tanstack/react-router'
 import { Bookmark, ChartLine } from 'lucide-react'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { type BatchFilter, fetchBatches } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
-import { parseQuery, toggle } from '../../lib/batch-query.ts'
+import { batchNames, parseQuery } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
+import { batchStore } from '../../lib/live/batches.ts'
 import { openView } from '../../lib/open-view.ts'
 import { fieldsQuery, projectQuery, projectViewsQuery, useMe } from '../../lib/queries.ts'
+import { toggle } from '../../lib/query.ts'
 import { inAddress } from '../../lib/selection.ts'
 import { keepColumns, keptColumns, sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { OpenLater } from '../../ui/open-later.tsx'
+import { QueryField } from '../../ui/query-field.tsx'
 import { Refused } from '../../ui/refused.tsx'
 import { audiencesFor } from '../../ui/save-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
+import { showToast } from '../../ui/toasts.tsx'
 import { useBaseline } from './baseline.ts'
 import { batchRows } from './batch-rows.ts'
 import { BatchTable } from './batch-table.tsx'
 import { Filters } from './filters.tsx'
-import { QueryField } from './query-field.tsx'
 import { SelectionBar } from './selection-bar.tsx'
 import { columnOf, standardColumns } from './table-columns.ts'
 import { useBatchList } from './use-batch-list.ts'
@@ -39,7 +43,7 @@ export function ProjectPage() {
   const me = useMe()
   const project = useQuery(projectQuery(slug))
   const known = useQuery(fieldsQuery(slug))
-  const { filter, problems, words } = useMemo(() => parseQuery(q), [q])
+  const { filter, problems, hints, words } = useMemo(() => parseQuery(q, known.data), [q, known.data])
   const { columns, choose } = useColumns()
   const { sort, descending } = sortOf(search)
   const order = useMemo(() => ({ sort, descending }), [sort, descending])
@@ -49,6 +53,10 @@ export function ProjectPage() {
   const baseline = useBaseline(search.base, ids)
   const navigate = useNavigate()
   const router = useRouter()
+  const ask = useCallback(
+    (text: string) => void navigate({ ...links.project(slug, { ...search, q: text }), replace: true }),
+    [navigate, slug, search],
+  )
   // The columns too where the URL has none: others keep other ones in their browsers.
   const path = router.buildLocation(links.project(slug, { ...search, cols: ids })).href
   const viewLabel =
@@ -75,7 +83,15 @@ export function ProjectPage() {
       <div className="flex flex-wrap items-center gap-2 px-4 py-2">
         <h1 className="mr-1 text-base font-semibold">{name}</h1>
         {project.data?.visibility === 'public' && <span className="text-xs text-muted">public</span>}
-        <QueryField key={slug} slug={slug} search={search} known={known.data} />
+        <QueryField
+          key={slug}
+          label="Search batches"
+          placeholder="status:failed tag:night lr<0.01 text"
+          value={q}
+          onChange={ask}
+          names={() => batchNames(known.data)}
+          className="min-w-48 max-w-[32rem] flex-1 max-sm:order-last max-sm:max-w-none max-sm:basis-full"
+        />
         <div className="flex gap-1" role="group" aria-label="Filter by status">
           {CHIPS.map((status) => (
             <Link
@@ -135,9 +151,10 @@ export function ProjectPage() {
         )}
       </div>
       <Filters slug={slug} search={search} words={words} baseline={baseline} />
-      {problems.length > 0 && (
+      {problems.length + hints.length > 0 && (
         <p role="status" className="px-4 pb-2 text-amber">
-          {problems.join('. ')}. This part filters nothing.
+          {problems.length > 0 && `${problems.join('. ')}. This part filters nothing. `}
+          {hints.join('. ')}
         </p>
       )}
       {list.error && (
@@ -179,10 +196,33 @@ export function ProjectPage() {
             void navigate({ ...links.project(slug, { ...search, base }), replace: true })
           }}
           onDone={() => setSelected(new Set())}
+          onAll={
+            list.more && list.ids.every((id) => selected.has(id))
+              ? () =>
+                  void allIds({ ...filter, project: [slug] }).then(
+                    (all) => setSelected(new Set(all)),
+                    (error) => showToast(`Not all were selected: ${errorText(error)}`, { bad: true }),
+                  )
+              : undefined
+          }
         />
       )}
     </div>
   )
+}
+
+/** As many as one selection may hold. */
+const MOST_SELECTED = 1_000
+async function allIds(filter: BatchFilter): Promise<string[]> {
+  const ids: string[] = []
+  for (let cursor: string | undefined; ids.length < MOST_SELECTED; ) {
+    const page = await fetchBatches(filter, { limit: 200, cursor })
+    batchStore.put(page.items)
+    ids.push(...page.items.map((batch) => batch.id))
+    if (page.next_cursor === null) break
+    cursor = page.next_cursor
+  }
+  return ids.slice(0, MOST_SELECTED)
 }
 
 /** The address with the charts of the selection, or without charts. */

@@ -1,10 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { changeBatch } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { createShare } from '../../lib/api/shares.ts'
-import type { Batch } from '../../lib/api/types.ts'
 import { deleteWithUndo } from '../../lib/delete-batches.ts'
+import { editBatches } from '../../lib/edit-batches.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import type { Cell } from '../../lib/table-text.ts'
@@ -17,7 +16,6 @@ import { ExportTable } from '../../ui/export-table.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 
-const AT_ONCE = 6
 const MAX_DELETED = 500
 
 /** What can be done to the batches that are ticked. */
@@ -30,8 +28,10 @@ export function SelectionBar(props: {
   /** Compares the others with the only selected one. */
   onBaseline: (id: string) => void
   onDone: () => void
+  /** Selects every batch that matches the query, where not all of them are loaded. */
+  onAll: (() => void) | undefined
 }) {
-  const { ids, rows, fileName, onBaseline, onDone } = props
+  const { ids, rows, fileName, onBaseline, onDone, onAll } = props
   const [only] = ids
   const [open, setOpen] = useState<'tag' | 'share' | null>(null)
   const able = (right: 'delete' | 'edit' | 'share'): string[] =>
@@ -45,6 +45,11 @@ export function SelectionBar(props: {
       className="flex flex-wrap items-center gap-2 border-t border-line bg-surface px-4 py-2"
     >
       <span aria-live="polite">{ids.length} selected</span>
+      {onAll && (
+        <Button look="quiet" onClick={onAll}>
+          Select all that match
+        </Button>
+      )}
       <Link {...links.compare(ids)} className={buttonLook('primary')}>
         Compare
       </Link>
@@ -56,6 +61,8 @@ export function SelectionBar(props: {
           Set as baseline
         </Button>
       )}
+      <Mark ids={taggable} mark="starred" on="Star" off="Remove star" />
+      <Mark ids={taggable} mark="archived" on="Archive" off="Unarchive" />
       <ExportTable name={fileName} rows={rows} />
       <Button
         disabled={shareable.length === 0}
@@ -84,6 +91,23 @@ export function SelectionBar(props: {
   )
 }
 
+/** Sets a mark of the selected batches, or takes it away where all have it. */
+function Mark(props: { ids: readonly string[]; mark: 'starred' | 'archived'; on: string; off: string }) {
+  const { ids, mark } = props
+  const all = ids.length > 0 && ids.every((id) => batchStore.get(id)?.[mark])
+  return (
+    <Button
+      disabled={ids.length === 0}
+      title={mark === 'archived' && !all ? 'Archived batches are listed with archived:true' : ''}
+      onClick={() =>
+        void editBatches(ids, mark === 'starred' ? 'Star' : 'Archive mark', () => ({ [mark]: !all }))
+      }
+    >
+      {all ? props.off : props.on}
+    </Button>
+  )
+}
+
 function TagBatches({ ids, onClose }: { ids: readonly string[]; onClose: () => void }) {
   const used = [...new Set(ids.flatMap((id) => batchStore.get(id)?.tags ?? []))].sort()
   return (
@@ -95,7 +119,9 @@ function TagBatches({ ids, onClose }: { ids: readonly string[]; onClose: () => v
           const form = new FormData(event.currentTarget)
           const [add, drop] = [tagsIn(String(form.get('add'))), form.getAll('drop').map(String)]
           onClose()
-          void retag(ids, (tags) => [...new Set([...tags.filter((tag) => !drop.includes(tag)), ...add])])
+          void editBatches(ids, 'Tags', ({ tags }) => ({
+            tags: [...new Set([...tags.filter((tag) => !drop.includes(tag)), ...add])],
+          }))
         }}
       >
         <Field
@@ -123,41 +149,6 @@ function TagBatches({ ids, onClose }: { ids: readonly string[]; onClose: () => v
       </form>
     </Dialog>
   )
-}
-
-/** At once in the page; what was refused comes back with the reason. */
-async function retag(ids: readonly string[], change: (tags: readonly string[]) => string[]): Promise<void> {
-  const before = ids.flatMap((id) => batchStore.get(id) ?? [])
-  const put = (batch: Batch, tags: string[]): void => {
-    const now = batchStore.get(batch.id)
-    if (now !== undefined) batchStore.put([{ ...now, tags }])
-  }
-  const set = async (tagsOf: (batch: Batch) => string[]): Promise<unknown[]> => {
-    const refused: unknown[] = []
-    for (const batch of before) put(batch, tagsOf(batch))
-    for (let i = 0; i < before.length; i += AT_ONCE) {
-      await Promise.all(
-        before.slice(i, i + AT_ONCE).map(async (batch) => {
-          try {
-            batchStore.put([await changeBatch(batch.id, { tags: tagsOf(batch) })])
-          } catch (error) {
-            refused.push(error)
-            put(batch, batch.tags)
-          }
-        }),
-      )
-    }
-    return refused
-  }
-  const refused = await set((batch) => change(batch.tags))
-  if (refused.length > 0)
-    showToast(`${some(refused.length, 'batch', 'batches')} kept the old tags: ${errorText(refused[0])}`, {
-      bad: true,
-    })
-  if (refused.length < before.length)
-    showToast(`Tags of ${some(before.length - refused.length, 'batch', 'batches')} changed.`, {
-      action: { label: 'Undo', run: () => void set((batch) => batch.tags) },
-    })
 }
 
 function ShareBatches({ ids, onClose }: { ids: readonly string[]; onClose: () => void }) {

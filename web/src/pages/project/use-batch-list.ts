@@ -1,8 +1,9 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
+import type { BatchFilter } from '../../lib/api/batches.ts'
 import { type FieldValue, fetchTable, type Listed } from '../../lib/api/projects.ts'
 import type { Batch } from '../../lib/api/types.ts'
-import { matches, type TableFilter } from '../../lib/batch-query.ts'
+import { matches } from '../../lib/batch-query.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { createRowStore, type RowStore } from '../../lib/live/row-store.ts'
 import { useChannel } from '../../lib/live/stream.ts'
@@ -48,7 +49,7 @@ export interface BatchList {
 /** A project's batches in any order, page by page; the stream brings what changes and what is new. */
 export function useBatchList(
   slug: string,
-  filter: TableFilter,
+  filter: BatchFilter,
   order: { sort: string; descending: boolean },
   columns: readonly string[],
   /** Whether the project is there to be followed: who may not see it would be told of a broken stream. */

@@ -1,36 +1,31 @@
-import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useId, useState } from 'react'
-import { complete, completions, type KnownNames } from '../../lib/batch-query.ts'
-import { links } from '../../lib/links.ts'
-import type { TableSearch } from '../../lib/table-search.ts'
-import { inputLook } from '../../ui/controls.tsx'
+import { complete, completions, type QueryNames } from '../lib/query.ts'
+import { inputLook } from './controls.tsx'
 
-/** The query as text, kept in the URL a moment after it was typed, with completion. */
-export function QueryField({
-  slug,
-  search,
-  known,
-}: {
-  slug: string
-  search: TableSearch
-  known: KnownNames | undefined
+const TYPED_MS = 300
+
+/** A query (lib/query.ts) with completion; `onChange` is told of it once the typing pauses, and what is wrong is said. */
+export function QueryField(props: {
+  label: string
+  placeholder: string
+  value: string
+  onChange: (text: string) => void
+  names: () => QueryNames
+  problems?: readonly string[]
+  className?: string
 }) {
-  const navigate = useNavigate()
-  const { q = '' } = search
-  const [text, setText] = useState(q)
+  const { value, onChange, problems = [] } = props
+  const [text, setText] = useState(value)
   const [open, setOpen] = useState(false)
   const [at, setAt] = useState(-1)
   const id = useId()
-  useEffect(() => setText(q), [q])
+  useEffect(() => setText(value), [value])
   useEffect(() => {
-    if (text.trim() === q) return
-    const timer = setTimeout(
-      () => void navigate({ ...links.project(slug, { ...search, q: text.trim() }), replace: true }),
-      300,
-    )
+    if (text.trim() === value) return
+    const timer = setTimeout(() => onChange(text.trim()), TYPED_MS)
     return () => clearTimeout(timer)
-  }, [text, q, slug, search, navigate])
-  const offers = open ? completions(text, known) : []
+  }, [text, value, onChange])
+  const offers = open ? completions(text, props.names()) : []
   const take = (word: string): void => {
     setText(complete(text, word))
     setAt(-1)
@@ -47,8 +42,10 @@ export function QueryField({
     } else if (one !== undefined && (event.key === 'Enter' || event.key === 'Tab')) {
       event.preventDefault()
       take(one)
-    } else if (event.key === 'Enter') setOpen(false)
-    else if (event.key === 'Escape') {
+    } else if (event.key === 'Enter') {
+      setOpen(false)
+      if (text.trim() !== value) onChange(text.trim())
+    } else if (event.key === 'Escape') {
       if (offers.length > 0) {
         event.preventDefault()
         setOpen(false)
@@ -56,19 +53,21 @@ export function QueryField({
     }
   }
   return (
-    <div className="relative min-w-48 max-w-[32rem] flex-1 max-sm:order-last max-sm:max-w-none max-sm:basis-full">
+    <div className={`relative ${props.className ?? ''}`}>
       <input
         data-search
         type="search"
         role="combobox"
-        aria-label="Search batches"
+        aria-label={props.label}
         aria-expanded={offers.length > 0}
         aria-controls={id}
         aria-autocomplete="list"
         aria-activedescendant={offers[at] === undefined ? undefined : `${id}-${at}`}
+        aria-invalid={problems.length > 0}
+        aria-describedby={problems.length > 0 ? `${id}-problems` : undefined}
         autoComplete="off"
         spellCheck={false}
-        placeholder="status:failed tag:night lr<0.01 text"
+        placeholder={props.placeholder}
         className={inputLook}
         value={text}
         onChange={(event) => {
@@ -83,8 +82,8 @@ export function QueryField({
       <div
         id={id}
         role="listbox"
-        aria-label="What the word may become"
-        className={`absolute inset-x-0 top-9 z-20 max-h-72 overflow-y-auto rounded-md border border-line bg-raised p-1 shadow-lg ${offers.length > 0 ? '' : 'hidden'}`}
+        aria-label="Completions"
+        className={`absolute inset-x-0 top-8 z-20 max-h-72 min-w-56 overflow-y-auto rounded-md border border-line bg-raised p-1 shadow-lg ${offers.length > 0 ? '' : 'hidden'}`}
       >
         {offers.map((word, i) => (
           <button
@@ -105,6 +104,11 @@ export function QueryField({
           </button>
         ))}
       </div>
+      {problems.length > 0 && (
+        <p id={`${id}-problems`} role="status" className="pt-1 text-xs text-amber">
+          {problems.join('. ')}
+        </p>
+      )}
     </div>
   )
 }

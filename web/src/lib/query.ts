@@ -1,0 +1,100 @@
+/**
+ * The query language of every list: `lr<0.01 optimizer:sgd status:failed val_loss<0.3 tag:night "free text"`. All words
+ * must hold. `batch-query.ts` makes filters for the service of it, `job-query.ts` tests jobs that the page has.
+ */
+export interface QueryWord {
+  /** As it stands in the query. */
+  text: string
+  /** Empty in free text. */
+  name: string
+  sign: ':' | '=' | '!=' | '<' | '<=' | '>' | '>=' | ''
+  /** Without quotation marks. */
+  value: string
+  /** Why it means nothing. */
+  problem: string | null
+}
+
+const WORD = /[^\s:<>=!"]+(?::|<=|>=|!=|<|>|=)"[^"]*"?|"[^"]*"?|\S+/gu
+const CONDITION = /^([^\s:<>=!"]+)(:|<=|>=|!=|<|>|=)(.*)$/su
+export const STATES: readonly string[] = ['running', 'completed', 'failed', 'stopped', 'lost']
+
+const unquoted = (text: string): string => text.replace(/^"|"$/g, '')
+export const quoted = (value: string): string =>
+  /[\s"]/.test(value) ? `"${value.replaceAll('"', '')}"` : value
+
+export function readQuery(text: string): QueryWord[] {
+  return (text.match(WORD) ?? []).map((word) => {
+    const [, name = '', sign = '', right = ''] = word.startsWith('"') ? [] : (CONDITION.exec(word) ?? [])
+    const value = unquoted(name === '' ? word : right)
+    const read = { text: word, name, sign: sign as QueryWord['sign'], value }
+    return { ...read, problem: problemOf(read) }
+  })
+}
+
+function problemOf({ text, name, sign, value }: Omit<QueryWord, 'problem'>): string | null {
+  if ((text.match(/"/g)?.length ?? 0) % 2 === 1) return `A quotation mark in ${text} is not closed`
+  if (name === '') return null
+  if (value === '')
+    return `${text} needs a value, such as ${name}${sign}${name === 'status' ? 'failed' : '0.1'}`
+  if (/^[<>]/.test(sign) && Number.isNaN(Number(value)))
+    return `${name}${sign} compares numbers, and ${value} is not one`
+  if (name === 'status' && !STATES.includes(value.toLowerCase()))
+    return `${value} is not a status: ${STATES.join(', ')}`
+  return null
+}
+
+/** `: did you mean lr, lr_end?`, if names are near to it. */
+export function didYouMean(name: string, names: readonly string[]): string {
+  const near = names.filter((one) => one.toLowerCase().includes(name.toLowerCase().slice(0, 3))).slice(0, 3)
+  return near.length > 0 ? `: did you mean ${near.join(', ')}?` : ''
+}
+
+/** What a query can be completed with. */
+export interface QueryNames {
+  /** Each with the sign that most often follows: `status:`, `lr<`. */
+  names: readonly string[]
+  valuesOf: (name: string) => readonly string[]
+}
+
+const MOST = 8
+/** What is being typed: a text in quotation marks may hold spaces. */
+function lastWord(text: string): string {
+  const open = (text.match(/"/g)?.length ?? 0) % 2 === 1
+  return (open ? /[^\s"]*"[^"]*$/ : /\S*$/).exec(text)?.[0] ?? ''
+}
+
+/** What the last word of the text may become; the word itself is not among them. */
+export function completions(text: string, { names, valuesOf }: QueryNames): string[] {
+  const last = lastWord(text)
+  const [, name, sign = '', begun = ''] = CONDITION.exec(last) ?? []
+  const lead = name === undefined ? '' : name + sign
+  const wanted = (name === undefined ? last : unquoted(begun)).toLowerCase()
+  const words = name === undefined ? names : valuesOf(name).map((value) => lead + quoted(value))
+  const rank = (word: string): number => {
+    const at = unquoted(word.slice(lead.length)).toLowerCase().indexOf(wanted)
+    return at < 0 ? -1 : at === 0 ? 0 : 1
+  }
+  return [...new Set(words)]
+    .filter((word) => rank(word) >= 0 && word.toLowerCase() !== last.toLowerCase())
+    .sort((a, b) => rank(a) - rank(b))
+    .slice(0, MOST)
+}
+export const complete = (text: string, word: string): string =>
+  `${text.slice(0, text.length - lastWord(text).length)}${word}${/[:=<>]$/.test(word) ? '' : ' '}`
+
+/** `name:value`, quoted where it must be. */
+export const wordOf = (name: string, value: string): string => `${name}:${quoted(value)}`
+
+/** Adds `name:value` to the text, or takes it out. */
+export function toggle(text: string, name: string, value: string): string {
+  const word = wordOf(name, value)
+  const words = readQuery(text).map((one) => one.text)
+  return words.some((one) => one.toLowerCase() === word.toLowerCase())
+    ? without(text, word)
+    : [...words, word].join(' ')
+}
+export const without = (text: string, word: string): string =>
+  readQuery(text)
+    .map((one) => one.text)
+    .filter((one) => one.toLowerCase() !== word.toLowerCase())
+    .join(' ')

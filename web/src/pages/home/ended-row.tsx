@@ -1,0 +1,32 @@
+import { Link } from '@tanstack/react-router'
+import type { Batch } from '../../lib/api/types.ts'
+import { batchName } from '../../lib/batch-name.ts'
+import { links } from '../../lib/links.ts'
+import { elapsedOf } from '../../lib/live/batches.ts'
+import { duration } from '../../lib/words.ts'
+import { RelativeTime } from '../../ui/relative-time.tsx'
+import { StatusBadge } from '../../ui/status.tsx'
+
+/** A batch in one line. */
+export function EndedRow({ batch, said }: { batch: Batch; said: React.ReactNode }) {
+  return (
+    <div data-row className="flex flex-wrap items-center gap-x-4 gap-y-0.5 px-3 py-1.5 hover:bg-hover">
+      <span className="w-24 shrink-0 sm:w-36">
+        <StatusBadge status={batch.status} />
+      </span>
+      <Link
+        {...links.batch(batch.id)}
+        data-open
+        className="min-w-0 truncate font-medium hover:underline max-sm:flex-1 sm:w-64"
+      >
+        {batchName(batch)}
+      </Link>
+      <span className="truncate text-muted max-sm:hidden sm:w-24">{batch.project}</span>
+      <span className="flex min-w-0 flex-1 max-sm:order-last max-sm:basis-full">{said}</span>
+      <span className="text-muted max-sm:hidden">{duration(elapsedOf(batch, Date.now()))}</span>
+      <span className="w-20 text-right text-muted">
+        <RelativeTime at={batch.ended_at ?? batch.last_seen_at} />
+      </span>
+    </div>
+  )
+}

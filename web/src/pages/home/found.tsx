@@ -1,0 +1,148 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useCallback } from 'react'
+import type { JobStatus } from '../../__generated__/graphql.ts'
+import { type BatchFilter, fetchBatches, fetchJobsWhere } from '../../lib/api/batches.ts'
+import { errorText } from '../../lib/api/request.ts'
+import type { Job } from '../../lib/api/types.ts'
+import { batchNames, parseQuery } from '../../lib/batch-query.ts'
+import { links } from '../../lib/links.ts'
+import { batchStore } from '../../lib/live/batches.ts'
+import { projectsQuery, useBatch } from '../../lib/queries.ts'
+import { number, some } from '../../lib/words.ts'
+import { Progress } from '../../ui/controls.tsx'
+import { Failure, Waiting } from '../../ui/notice.tsx'
+import { QueryField } from '../../ui/query-field.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
+import { StatusBadge } from '../../ui/status.tsx'
+import { EndedRow } from './ended-row.tsx'
+import { Section } from './section.tsx'
+
+const MOST = 50
+
+/** A query over all projects; it stands in the address. */
+export function Find({ q }: { q: string }) {
+  const navigate = useNavigate()
+  const projects = useQuery(projectsQuery).data
+  const ask = useCallback((text: string) => void navigate({ ...links.home(text), replace: true }), [navigate])
+  const { problems } = parseQuery(q)
+  return (
+    <QueryField
+      label="Search all projects"
+      placeholder="Search all projects: status:failed lr<0.01 optimizer:sgd text"
+      className="max-w-[40rem]"
+      value={q}
+      onChange={ask}
+      names={() =>
+        batchNames(
+          undefined,
+          projects?.map((one) => one.slug),
+        )
+      }
+      problems={problems}
+    />
+  )
+}
+
+/** The batches and jobs of all projects that match. */
+export function Found({ q }: { q: string }) {
+  const { filter } = parseQuery(q)
+  const batches = useQuery({
+    queryKey: ['found batches', filter],
+    placeholderData: keepPreviousData,
+    queryFn: async () => {
+      const page = await fetchBatches(filter, { limit: MOST })
+      batchStore.put(page.items)
+      return { ids: page.items.map((batch) => batch.id), more: page.next_cursor !== null }
+    },
+  })
+  const ofJobs = jobsAsked(filter)
+  const jobs = useQuery({
+    queryKey: ['found jobs', ofJobs],
+    enabled: ofJobs !== null,
+    placeholderData: keepPreviousData,
+    queryFn: () => fetchJobsWhere(ofJobs ?? {}, { limit: MOST }),
+  })
+  const error = batches.error ?? jobs.error
+  if (error) return <Failure>{errorText(error)}</Failure>
+  if (batches.data === undefined) return <Waiting rows={6} />
+  const { ids, more } = batches.data
+  return (
+    <div className={`flex flex-col gap-6 ${batches.isPlaceholderData ? 'dimmed' : ''}`}>
+      <Section title="Batches" note={more ? `the newest ${MOST}` : some(ids.length, 'batch', 'batches')}>
+        {ids.length === 0 && <p className="px-3 py-3 text-muted">No batch matches.</p>}
+        {ids.map((id) => (
+          <FoundBatch key={id} id={id} />
+        ))}
+      </Section>
+      {ofJobs !== null && jobs.data && (
+        <Section
+          title="Jobs"
+          note={jobs.data.next_cursor ? `the newest ${MOST}` : some(jobs.data.items.length, 'job')}
+        >
+          {jobs.data.items.length === 0 && <p className="px-3 py-3 text-muted">No job matches.</p>}
+          {jobs.data.items.map((job) => (
+            <FoundJob key={job.key} job={job} />
+          ))}
+        </Section>
+      )}
+    </div>
+  )
+}
+
+/** What the query asks of jobs; null where it asks for what only batches have. */
+function jobsAsked(filter: BatchFilter): Parameters<typeof fetchJobsWhere>[0] | null {
+  const { status, where, q, ...others } = filter
+  if (Object.keys(others).length > 0) return null
+  return {
+    ...(status && { status: status.map((one) => one.toUpperCase() as JobStatus) }),
+    ...(where && { where }),
+    ...(q && { q }),
+  }
+}
+
+function FoundBatch({ id }: { id: string }) {
+  const batch = useBatch(id)
+  if (batch === undefined) return null
+  return (
+    <EndedRow
+      batch={batch}
+      said={
+        <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
+      }
+    />
+  )
+}
+
+function FoundJob({ job }: { job: Job }) {
+  const values = Object.entries(job.latest).filter(([name]) => name !== 'epoch')
+  return (
+    <div data-row className="flex flex-wrap items-center gap-x-4 gap-y-0.5 px-3 py-1.5 hover:bg-hover">
+      <span className="w-24 shrink-0 sm:w-36">
+        <StatusBadge status={job.status} />
+      </span>
+      <Link
+        {...links.job(job.batch_id, job.id)}
+        data-open
+        className="min-w-0 truncate font-medium hover:underline max-sm:flex-1 sm:w-64"
+      >
+        {job.id}
+      </Link>
+      <Link
+        {...links.batch(job.batch_id)}
+        className="min-w-0 truncate text-muted hover:underline max-sm:hidden sm:w-48"
+      >
+        {job.batch_id}
+      </Link>
+      <span className="min-w-0 flex-1 truncate text-muted max-sm:hidden">
+        {values
+          .slice(0, 4)
+          .map(([name, value]) => `${name} ${number(value)}`)
+          .join(' · ')}
+      </span>
+      <span className="w-20 text-right text-muted">
+        <RelativeTime at={job.ended_at ?? job.started_at} />
+      </span>
+    </div>
+  )
+}

@@ -1,0 +1,98 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { fetchBatch, fetchDeleted, restoreBatch } from '../../lib/api/batches.ts'
+import { errorText } from '../../lib/api/request.ts'
+import type { Batch } from '../../lib/api/types.ts'
+import { batchName } from '../../lib/batch-name.ts'
+import { batchStore } from '../../lib/live/batches.ts'
+import { exact, some } from '../../lib/words.ts'
+import { Button } from '../../ui/controls.tsx'
+import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
+import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
+import { StatusBadge } from '../../ui/status.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+
+const DAY_MS = 86_400_000
+/** For how long the service keeps what was deleted (docs/operations.md "Retention"). */
+const KEPT_DAYS = 30
+
+/** The deleted batches that I may restore, and until when. */
+export function Trash() {
+  const [restored, setRestored] = useState<ReadonlySet<string>>(new Set())
+  const query = useInfiniteQuery({
+    queryKey: ['trash'],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam }) => fetchDeleted(pageParam),
+    getNextPageParam: (last) => last.next_cursor ?? undefined,
+    refetchOnMount: 'always',
+  })
+  if (query.isPending) return <Waiting rows={6} />
+  const found = query.data?.pages.flatMap((page) => page.items) ?? []
+  const batches = found.filter((batch) => !restored.has(batch.id))
+  const restore = async (batch: Batch): Promise<void> => {
+    try {
+      await restoreBatch(batch.id)
+      batchStore.put([await fetchBatch(batch.id)])
+      setRestored((before) => new Set([...before, batch.id]))
+      showToast(`${batchName(batch)} restored.`)
+    } catch (error) {
+      showToast(`Not restored: ${errorText(error)}`, { bad: true })
+    }
+  }
+  return (
+    <div className="flex flex-col gap-3 p-4">
+      <h1 className="text-base font-semibold">Trash</h1>
+      {query.error && <Failure>{errorText(query.error)}</Failure>}
+      {batches.length === 0 ? (
+        <Notice title="The trash is empty">
+          <p>A deleted batch can be restored here for {KEPT_DAYS} days, with all of its data.</p>
+        </Notice>
+      ) : (
+        <>
+          <p className="text-muted">
+            Deleted batches are purged with all of their data after {KEPT_DAYS} days.
+          </p>
+          <ul aria-label="Deleted batches" className="rounded-md border border-line">
+            {batches.map((batch) => (
+              <Row key={batch.id} batch={batch} onRestore={() => void restore(batch)} />
+            ))}
+          </ul>
+          {query.hasNextPage && (
+            <div>
+              <Button disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                Show more
+              </Button>
+            </div>
+          )}
+        </>
+      )}
+    </div>
+  )
+}
+
+function Row({ batch, onRestore }: { batch: Batch; onRestore: () => void }) {
+  const now = useNow()
+  const deletedAt = batch.deleted_at ?? batch.last_seen_at
+  const until = Date.parse(deletedAt) + KEPT_DAYS * DAY_MS
+  const days = Math.max(0, Math.floor((until - now) / DAY_MS))
+  return (
+    <li className="flex flex-wrap items-center gap-x-4 gap-y-1 border-t border-line px-3 py-1.5 first:border-t-0">
+      <span className="w-28 shrink-0">
+        <StatusBadge status={batch.status} />
+      </span>
+      <span className="min-w-0 flex-1 truncate font-medium" title={batch.id}>
+        {batchName(batch)}
+      </span>
+      <span className="w-28 truncate text-muted max-sm:hidden">{batch.project}</span>
+      <span className="text-muted max-sm:hidden">
+        deleted <RelativeTime at={deletedAt} />
+      </span>
+      <span className={days < 3 ? 'text-amber' : 'text-muted'} title={`Until ${exact(until)}`}>
+        {days === 0 ? 'purged within a day' : `${some(days, 'day')} left`}
+      </span>
+      <Button onClick={onRestore} aria-label={`Restore ${batchName(batch)}`}>
+        Restore
+      </Button>
+    </li>
+  )
+}
