@@ -165,6 +165,11 @@ export const CONFIG_KEYS = {
     '500',
     'Views that one user may have saved at a time.',
   ),
+  SVC_MAX_REPORTS_PER_USER: key(
+    wholeNumber(1, 1_000_000),
+    '500',
+    'Reports that one user may have written at a time.',
+  ),
   SVC_READ_TIMEOUT_S: key(
     wholeNumber(1, 86_400),
     '60',
@@ -250,6 +255,7 @@ export interface Quotas {
   projects: number
   shares: number
   views: number
+  reports: number
 }
 
 export interface Config {
@@ -355,6 +361,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
         projects: raw.SVC_MAX_PROJECTS_PER_USER,
         shares: raw.SVC_MAX_SHARES_PER_USER,
         views: raw.SVC_MAX_VIEWS_PER_USER,
+        reports: raw.SVC_MAX_REPORTS_PER_USER,
       },
       maxSeriesPerJob: raw.SVC_MAX_SERIES_PER_JOB,
       stallTimeoutMin: raw.SVC_STALL_TIMEOUT_MIN,

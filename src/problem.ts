@@ -61,6 +61,7 @@ export const PROBLEMS = {
   rule_not_found: [404, 'No such rule'],
   share_not_found: [404, 'No such share, or it has ended'],
   view_not_found: [404, 'No such saved view'],
+  report_not_found: [404, 'No such report'],
   invitation_not_found: [404, 'No such invitation'],
   confirmation_not_found: [404, 'The link is unknown, has expired or was used already', 'no route'],
   address_not_found: [404, 'Neither the project nor its rules name that address'],

@@ -36,6 +36,7 @@ import { pipRoutes } from './pip/pip.ts'
 import { memberRoutes } from './projects/members.ts'
 import { projectFieldRoutes } from './projects/project-fields.ts'
 import { projectRoutes } from './projects/projects.ts'
+import { reportRoutes } from './reports/reports.ts'
 import { identifyCallers } from './request/credentials.ts'
 import { mailRoutes } from './rules/mail.ts'
 import { muteRoutes } from './rules/mutes.ts'
@@ -201,6 +202,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   projectFieldRoutes(app, services)
   shareRoutes(app, services)
   viewRoutes(app, services)
+  reportRoutes(app, services)
   auditRoutes(app, services)
   seriesRoutes(app, services)
   exportRoutes(app, services)

@@ -85,6 +85,15 @@ const savedView =
     return `/api/views/${saved.body.id}`
   }
 
+/** A report that the batch's owner wrote for this call. */
+const report =
+  (suffix = '') =>
+  async ({ stage, n }: Scene) => {
+    const body = { title: `report ${n}`, body: 'Text', project: 'vision' }
+    const made = await stage.app.call('POST', '/api/reports', { token: stage.batchOwner.token, body })
+    return `/api/reports/${made.body.id}${suffix}`
+  }
+
 const EVERYONE = '200 200 200 200 200 200 200 200 200 200'
 const NOBODY_FINDS = '404 404 404 404 404 404 404 404 404 404'
 /** Lists that show each caller what it sees. */
@@ -261,6 +270,40 @@ export const MATRIX: Row[] = [
     route: 'DELETE /api/views/:id',
     path: savedView('project'),
     answers: '401 401 403 403 404 403 403 204 204 204',
+  },
+
+  { route: 'GET /api/reports', answers: READERS },
+  {
+    route: 'POST /api/reports',
+    body: ({ n }) => ({ title: `report ${n}`, body: 'Text', project: 'vision' }),
+    answers: '401 401 403 403 404 403 201 201 201 201',
+  },
+  { route: 'GET /api/reports/:id', path: report(), answers: '404 401 403 200 404 200 200 200 200 200' },
+  {
+    route: 'PATCH /api/reports/:id',
+    path: report(),
+    body: () => ({ body: 'Other text' }),
+    answers: '401 401 403 403 404 403 200 200 200 200',
+  },
+  { route: 'DELETE /api/reports/:id', path: report(), answers: '401 401 403 403 404 403 403 204 204 204' },
+  {
+    route: 'POST /api/reports/:id/links',
+    path: report('/links'),
+    answers: '401 401 403 403 404 403 403 201 201 201',
+  },
+  {
+    route: 'DELETE /api/reports/:id/links',
+    path: report('/links'),
+    answers: '401 401 403 403 404 403 403 204 204 204',
+  },
+  {
+    route: 'GET /api/shared-reports/:token',
+    path: async (scene) => {
+      const path = await report('/links')(scene)
+      const made = await scene.stage.app.call('POST', path, { token: scene.stage.batchOwner.token })
+      return `/api/shared-reports/${made.body.token}`
+    },
+    answers: EVERYONE,
   },
 
   { route: 'GET /api/admin/users', answers: ADMINISTRATORS },
@@ -566,6 +609,12 @@ export const MATRIX: Row[] = [
     project: 'open',
     path: ({ batch }) => `/api/jobs/${batch.jobKey}`,
     answers: READERS,
+  },
+  {
+    route: 'PATCH /api/jobs/:key',
+    path: ({ batch }) => `/api/jobs/${batch.jobKey}`,
+    body: () => ({ notes: 'seen' }),
+    answers: '401 401 403 403 404 403 200 200 200 200',
   },
   // Jobs that a caller does not see are left out: see test/metrics/compared-series.test.ts.
   {

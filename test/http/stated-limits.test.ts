@@ -101,6 +101,7 @@ const STATED: readonly [page: keyof typeof PAGES, sentence: string, ...numbers: 
   ['api', '(`SVC_MAX_PROJECTS_PER_USER`) | # |', setting('SVC_MAX_PROJECTS_PER_USER')],
   ['api', '(`SVC_MAX_SHARES_PER_USER`) | # |', setting('SVC_MAX_SHARES_PER_USER')],
   ['api', '(`SVC_MAX_VIEWS_PER_USER`) | # |', setting('SVC_MAX_VIEWS_PER_USER')],
+  ['api', '(`SVC_MAX_REPORTS_PER_USER`) | # |', setting('SVC_MAX_REPORTS_PER_USER')],
   ['api', '| Rules of one project | # |', MAX_RULES],
   ['api', '| Passkeys of one account | # |', MAX_PASSKEYS],
   ['api', '(`SVC_READ_TIMEOUT_S`) | # s |', setting('SVC_READ_TIMEOUT_S')],

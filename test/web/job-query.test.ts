@@ -44,7 +44,8 @@ test.each([
 })
 
 test.each([
-  ['lrr<1', 'No job has lrr'],
+  ['lrr<1', 'No job has lrr: did you mean lr?'],
+  ['xyz<1', 'No job has xyz'],
   ['optimize:sgd', 'No job has optimize: did you mean optimizer?'],
   ['lr<high', 'lr< compares numbers, and high is not one'],
   ['status:done', 'done is not a status: running, completed, failed, stopped, lost'],

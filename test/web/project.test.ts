@@ -99,10 +99,15 @@ test('a query is filters, conditions and plain words; what it cannot be is said'
     group: ['a'],
     status: ['running', 'completed', 'stopped', 'lost'],
   })
-  expect(parseQuery('optimiser:sgd', KNOWN).hints).toEqual([
-    'No recent batch has optimiser: did you mean optimizer?',
-  ])
-  expect(parseQuery('optimizer:sgd best.loss<1', KNOWN).hints).toEqual([])
+  const mistyped = 'No recent batch has optimiser: did you mean optimizer?'
+  expect(parseQuery('optimiser:sgd', KNOWN)).toMatchObject({ problems: [mistyped], hints: [], filter: {} })
+  // Older batches may have it.
+  expect(parseQuery('optimiser=sgd', KNOWN)).toMatchObject({
+    problems: [],
+    hints: [mistyped],
+    filter: { where: ['optimiser=sgd'] },
+  })
+  expect(parseQuery('optimizer:sgd best.loss<1', KNOWN)).toMatchObject({ problems: [], hints: [] })
   for (const [text, why] of [
     ['host<3', 'write host:3'],
     ['starred:yes', 'starred is true or false'],
@@ -179,7 +184,7 @@ test('conditions filter, chips take them away, completion offers words, errors a
   await page.getByRole('link', { name: 'Remove the filter tag:night' }).click()
   await shows(page, ['live', 'best', 'middle'])
   await field.fill('hots:box8 worst')
-  await page.getByText('There is no filter hots:').waitFor()
+  await page.getByText('No recent batch has hots: did you mean host?').waitFor()
   await shows(page, ['worst'])
   await field.fill('nothing-is-called-that')
   await page.getByRole('heading', { name: 'Nothing matches' }).waitFor()

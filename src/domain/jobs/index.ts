@@ -42,3 +42,4 @@ export {
   searchJobs,
 } from './search.ts'
 export { JOB_FIELDS, type JobField, type JobRow, jobView, jobViewOf } from './view.ts'
+export { editJob } from './writes.ts'

@@ -106,6 +106,13 @@ export const jobFields = {
     sent: { by: 'job_done', accepts: isFlag, otherwise: false },
     public: 'shown',
   },
+  notes: {
+    type: text,
+    means: 'Markdown, written by people',
+    column: 'notes',
+    part: 'notes',
+    public: 'empty',
+  },
   idle: {
     type: flag,
     means: 'Running, but its GPU has been idle for the threshold',

@@ -48,6 +48,7 @@ export const JOB_PARTS = [
   'batch',
   'params',
   'metrics',
+  'notes',
   'elapsed',
   'progress',
   'series',

@@ -1,6 +1,13 @@
 /** Public links to one batch (contract §4): unguessable, ending, revocable, anonymous on demand. */
 export { publicBatch, publicJob, sharedAttempt } from './public-fields.ts'
 export { listShares, type OpenShare, openShare, type SharePosition } from './reads.ts'
-export { anonymizeBatch, anonymizeJob, sharedView } from './share.ts'
+export {
+  anonymizeBatch,
+  anonymizeJob,
+  isShareToken,
+  makeShareToken,
+  sharedView,
+  shareTokenHash,
+} from './share.ts'
 export { type ShareView, shareFields } from './share-fields.ts'
-export { createShare, revokeShare } from './writes.ts'
+export { createShare, revokeShare, revokeSharesOfLink } from './writes.ts'

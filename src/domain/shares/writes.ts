@@ -22,7 +22,12 @@ export async function createShare(
   tx: Tx,
   actor: Known,
   batchId: string,
-  wanted: { expiresAt: string | null; anonymous: boolean },
+  wanted: {
+    expiresAt: string | null
+    anonymous: boolean
+    /** Made here without it. */
+    token?: string
+  },
   most: number,
   now: Date,
 ): Promise<Done<{ id: string; token: string; expiresAt: string | null; anonymous: boolean }>> {
@@ -40,8 +45,7 @@ export async function createShare(
       return row?.n ?? 0
     },
   )
-  const token = makeShareToken()
-  const { anonymous } = wanted
+  const { anonymous, token = makeShareToken() } = wanted
   const [row] = await tx<{ id: string; expiresAt: string | null }[]>`/* shares.create */
     insert into shares (batch_key, token_hash, anonymous, created_by, created_at, expires_at)
     values (${batch.key}, ${shareTokenHash(token)}, ${anonymous}, ${actor.user.id}, ${instantOf(now)}, ${wanted.expiresAt}::timestamptz)
@@ -80,6 +84,18 @@ export async function revokeShare(tx: Tx, actor: Known, id: string, now: Date): 
     result: undefined,
     changes: [{ channel: `share:${id}`, type: 'revoked', batchKey: share.batchKey }, timelineOf(batch)],
   }
+}
+
+/** Ends the shares that a link to a report had made; who may end that link was settled before. */
+export async function revokeSharesOfLink(tx: Tx, ids: readonly string[], now: Date): Promise<Change[]> {
+  const ended = await tx<{ id: string; batchKey: number; batchId: string }[]>`/* shares.revoke_of_link */
+    update shares s set revoked_at = ${now.toISOString()} from batches b
+    where s.id = any (${[...ids]}::uuid[]) and s.revoked_at is null and b.key = s.batch_key
+    returning s.id, s.batch_key "batchKey", b.id "batchId"`
+  return ended.flatMap(({ id, batchKey, batchId }) => [
+    { channel: `share:${id}`, type: 'revoked' as const, batchKey },
+    timelineOf({ id: batchId, key: batchKey }),
+  ])
 }
 
 /** That more can be told of what happened to the batch. */

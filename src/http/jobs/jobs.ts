@@ -1,20 +1,23 @@
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { JOB_STATES, listJobs, visibleJob } from '../../domain/jobs/index.ts'
+import { MAX_NOTES } from '../../domain/batches/index.ts'
+import { editJob, JOB_STATES, listJobs, readJobs, visibleJob } from '../../domain/jobs/index.ts'
 import { positionOf } from '../../domain/keyset-pages.ts'
 import { presentJobs } from '../../domain/present.ts'
+import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
 import { clockOf, type Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
 import { asMade, jobShape } from '../batches/batch-shapes.ts'
-import { readersOnly } from '../request/credentials.ts'
+import { personOnly, readersOnly } from '../request/credentials.ts'
 import { comparisonsQuery, conditionsQuery, listCursor, oneOfStates, words } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 
 /** Jobs across batches (contract §4). */
 export function jobRoutes(app: FastifyInstance, services: Services): void {
-  const { sql } = services
+  const { sql, writer, now } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const tags = ['jobs']
 
@@ -72,6 +75,37 @@ export function jobRoutes(app: FastifyInstance, services: Services): void {
       const caller = await request.caller()
       const { job } = await visibleJob(sql, caller, request.params.key)
       const [view] = await presentJobs(sql, caller, [job], clockOf(services))
+      if (view === undefined) throw new Problem('job_not_found')
+      return view
+    },
+  )
+
+  routes.patch(
+    '/api/jobs/:key',
+    {
+      ...personOnly,
+      ...asMade,
+      schema: {
+        tags,
+        summary: 'Change the notes of a job',
+        params: z.object({ key: z.string().describe("The job's `key`") }),
+        querystring: shapes.nothing,
+        body: z
+          .strictObject({
+            notes: z
+              .string()
+              .max(MAX_NOTES, 'must be at most 65,536 characters')
+              .refine(isStorable, 'must be without NUL characters and lone surrogates')
+              .describe('Markdown'),
+          })
+          .partial(),
+        response: { 200: jobShape },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      const key = await commit(writer, (tx) => editJob(tx, caller, request.params.key, request.body, now()))
+      const [view] = await presentJobs(sql, caller, await readJobs(sql, [key]), clockOf(services))
       if (view === undefined) throw new Problem('job_not_found')
       return view
     },

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 /** Parts of addresses that open something by themselves. Queries are left out whole. */
 const SECRET_PARAMETER = /^:(token|secret|code)$/
 /** Pages whose address holds such a part; they have no routes (server/web.ts). */
-const SECRET_PAGE = /^\/s\/[^/]+/
+const SECRET_PAGE = /^\/(sr?)\/[^/]+/
 
 /**
  * Writes a line for each answer (SVC_ACCESS_LOG; docs/operations.md "What is logged"), streams when they end. At the level
@@ -43,7 +43,7 @@ export function logAccess(app: FastifyInstance, log: Logger): void {
 function pathOf(request: FastifyRequest): string {
   const path = request.url.split('?', 1)[0] ?? ''
   const pattern = request.routeOptions.url
-  if (pattern === undefined) return path.replace(SECRET_PAGE, '/s/[hidden]')
+  if (pattern === undefined) return path.replace(SECRET_PAGE, '/$1/[hidden]')
   const names = pattern.split('/')
   const hidden = (i: number) => SECRET_PARAMETER.test(names[i] ?? '')
   return path

@@ -10,7 +10,8 @@ const BUILT = join(import.meta.dirname, '../../../dist/web')
 /** Addresses that are never a page: what is not found there is not found. */
 const NO_PAGE = /^\/(api|graphql|livez|readyz|metrics|pip|docs|assets)(\/|$)/
 /** What the page has an address for (web/src/app/router.tsx). Browsers get the page for any other, and it says so there. */
-const PAGE = /^\/(|sign-in|register|connect|account|tokens|compare|(hosts|admin)(\/.*)?|[bpsv]\/.+)$/
+const PAGE =
+  /^\/(|sign-in|register|connect|account|tokens|compare|trash|(hosts|admin)(\/.*)?|([bpsvr]|sr)\/.+)$/
 const ASSET = /^\/assets\/[\w.-]+$/
 const FILE = /^\/[\w-]+\.(svg|png|ico|txt|webmanifest)$/
 

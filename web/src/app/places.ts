@@ -5,6 +5,7 @@ export const PAGES: Record<string, string> = {
   '/account': 'Account',
   '/tokens': 'Tokens',
   '/hosts': 'Hosts',
+  '/trash': 'Trash',
   '/compare': 'Compare',
   '/sign-in': 'Sign in',
   '/register': 'Register',

@@ -60,7 +60,7 @@ export function Rail({ me, open, onClose }: { me: User | null; open: boolean; on
       <nav
         ref={rail}
         aria-label="Projects"
-        className={`${open ? 'fixed inset-y-0 left-0 z-30 flex' : 'hidden'} w-56 shrink-0 flex-col gap-0.5 overflow-y-auto border-r border-line bg-surface p-2 md:static md:flex`}
+        className={`${open ? 'fixed inset-y-0 left-0 z-30 flex' : 'hidden'} w-56 shrink-0 flex-col gap-0.5 print:hidden! overflow-y-auto border-r border-line bg-surface p-2 md:static md:flex`}
       >
         <Link {...links.home()} className={item} activeProps={active} activeOptions={{ exact: true }}>
           <img src="/favicon.svg" alt="" className="size-4" /> Home

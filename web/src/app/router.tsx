@@ -118,6 +118,27 @@ const rules = createRoute({
   component: page(() => import('../pages/rules/rules.tsx'), 'RulesPage'),
 })
 
+const reports = createRoute({
+  getParentRoute: () => root,
+  path: '/p/$slug/reports',
+  validateSearch: only((given): { about?: string[] } =>
+    Array.isArray(given.about) && given.about.length > 0
+      ? { about: given.about.slice(0, 50).map(String) }
+      : {},
+  ),
+  component: page(() => import('../pages/reports/reports.tsx'), 'Reports'),
+})
+const report = createRoute({
+  getParentRoute: () => root,
+  path: '/r/$reportId',
+  component: page(() => import('../pages/reports/report.tsx'), 'ReportPage'),
+})
+const sharedReport = createRoute({
+  getParentRoute: () => root,
+  path: '/sr/$token',
+  component: page(() => import('../pages/reports/shared-report.tsx'), 'SharedReportPage'),
+})
+
 const batch = createRoute({
   getParentRoute: () => root,
   path: '/b/$batchId',
@@ -262,6 +283,9 @@ export const router = createRouter({
     project,
     members,
     rules,
+    reports,
+    report,
+    sharedReport,
     batch.addChildren([charts, jobs, sweep, logs, resources, environment, timeline, delivery, job]),
     hosts,
     host,

@@ -21,7 +21,7 @@ export function Shell() {
   const path = useRouterState({ select: (state) => state.location.pathname })
   const alone = useMatches({
     select: (matches) =>
-      matches.some(({ routeId }) => ['/sign-in', '/register', '/s/$token'].includes(routeId)),
+      matches.some(({ routeId }) => ['/sign-in', '/register', '/s/$token', '/sr/$token'].includes(routeId)),
   })
   const me = useMe()
   const [rail, setRail] = useState(false)
@@ -33,14 +33,14 @@ export function Shell() {
   useEffect(() => setRail(false), [path])
   if (alone) {
     return (
-      <main id="content" className="h-full overflow-y-auto">
+      <main id="content" className="h-full overflow-y-auto print:h-auto print:overflow-visible">
         <Title />
         <Outlet />
       </main>
     )
   }
   return (
-    <div className="flex h-full">
+    <div className="flex h-full print:block print:h-auto">
       <Title />
       <a
         href="#content"
@@ -49,11 +49,15 @@ export function Shell() {
         Skip to the content
       </a>
       <Rail me={me ?? null} open={rail} onClose={closeRail} />
-      <div className="flex min-w-0 flex-1 flex-col">
+      <div className="flex min-w-0 flex-1 flex-col print:block">
         <TopBar me={me} onMenu={() => setRail(true)} onPalette={palette.open} />
         <Offline me={me} />
         <Invitations me={me} />
-        <main id="content" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
+        <main
+          id="content"
+          tabIndex={-1}
+          className="min-h-0 flex-1 overflow-y-auto outline-none print:overflow-visible"
+        >
           <Outlet />
         </main>
       </div>

@@ -10,7 +10,7 @@ const PRODUCT = 'Experiment monitor'
 
 /** The title of the browser's tab: the page and the status of its batch, since users keep many tabs open. */
 export function Title() {
-  const { slug, batchId, jobId, hostId, token } = useParams({ strict: false })
+  const { slug, batchId, jobId, hostId, token, reportId } = useParams({ strict: false })
   const path = useRouterState({ select: (state) => state.location.pathname })
   const status = useRowPart(batchStore, batchId ?? '', (batch) => batch?.status)
   const called = useRowPart(batchStore, batchId ?? '', (batch) => batch?.name) ?? batchId
@@ -19,9 +19,9 @@ export function Title() {
   const sign = status === undefined || jobId !== undefined ? '' : `${SIGNS[status]} `
   const within = jobId !== undefined ? called : undefined
   useEffect(() => {
-    // A shared batch names itself: its address does not (pages/share/share.tsx).
-    if (token !== undefined) return
+    // Shared batches and reports name themselves: their addresses do not.
+    if (token !== undefined || reportId !== undefined) return
     document.title = [name && `${sign}${name}`, within, PRODUCT].filter(Boolean).join(' · ')
-  }, [token, name, sign, within])
+  }, [token, reportId, name, sign, within])
   return null
 }

@@ -36,7 +36,9 @@ export function parseQuery(text: string, known?: KnownNames): ParsedQuery {
   const read = readQuery(text)
   for (const word of read) {
     const { name, sign, value } = word
-    const problem = word.problem ?? (isFilter(name) ? problemOfFilter(word) : null)
+    const problem =
+      word.problem ??
+      (isFilter(name) ? problemOfFilter(word) : sign === ':' ? unknownName(name, known) : null)
     if (problem !== null) problems.push(problem)
     else if (sign === '') {
       if (value !== '') plain.push(value)
@@ -46,14 +48,8 @@ export function parseQuery(text: string, known?: KnownNames): ParsedQuery {
     else if (isList(name)) lists[name] = [...(lists[name] ?? []), value]
     else {
       where.push(`${fieldId(name)}${sign}${value}`)
-      const bare = name.replace(/^(best|last|min|max|param|final|config)\./, '')
-      const names = known && [...known.params, ...known.series]
-      if (
-        names !== undefined &&
-        bare === name &&
-        !names.some((one) => one === bare || one.startsWith(`${bare}/`))
-      )
-        hints.push(`No recent batch has ${name}${didYouMean(name, [...FILTERS, ...names])}`)
+      const unknown = unknownName(name, known)
+      if (unknown !== null) hints.push(unknown)
     }
   }
   return {
@@ -68,6 +64,14 @@ export function parseQuery(text: string, known?: KnownNames): ParsedQuery {
       ...(plain.length > 0 && { q: [plain.join(' ')] }),
     },
   }
+}
+/** That a name is none that recent batches of the project have; null where that is not known, or where it is one. */
+function unknownName(name: string, known: KnownNames | undefined): string | null {
+  const names = known && [...known.params, ...known.series]
+  const isOf = /^(best|last|min|max|param|final|config)\./.test(name)
+  if (names === undefined || isOf || names.includes(name.split('/')[0] ?? '') || names.includes(name))
+    return null
+  return `No recent batch has ${name}${didYouMean(name, [...FILTERS, ...names])}`
 }
 const isList = (name: string): name is (typeof LISTS)[number] => LISTS.some((one) => one === name)
 const isMark = (name: string): name is (typeof MARKS)[number] => MARKS.some((one) => one === name)

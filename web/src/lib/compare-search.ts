@@ -24,7 +24,11 @@ export interface CompareSearch extends Pick<ChartSearch, (typeof CURVES)[number]
 }
 
 const list = (value: unknown): string[] | undefined =>
-  Array.isArray(value) && value.length > 0 ? value.map(String) : undefined
+  typeof value === 'string' && value !== ''
+    ? [value]
+    : Array.isArray(value) && value.length > 0
+      ? value.map(String)
+      : undefined
 const text = (value: unknown): string | undefined =>
   value === undefined || value === null || value === '' ? undefined : String(value)
 

@@ -23,6 +23,9 @@ export const links = {
     linkOptions({ to: '/p/$slug', params: { slug }, search: readTableSearch({ ...search }) }),
   members: (slug: string) => linkOptions({ to: '/p/$slug/members', params: { slug } }),
   rules: (slug: string) => linkOptions({ to: '/p/$slug/rules', params: { slug } }),
+  reports: (slug: string, about?: readonly string[]) =>
+    linkOptions({ to: '/p/$slug/reports', params: { slug }, search: about ? { about: [...about] } : {} }),
+  report: (reportId: string) => linkOptions({ to: '/r/$reportId', params: { reportId } }),
   batch: (batchId: string, search: ChartSearch = {}) =>
     linkOptions({ to: '/b/$batchId', params: { batchId }, search }),
   jobs: (batchId: string) => linkOptions({ to: '/b/$batchId/jobs', params: { batchId }, search: {} }),

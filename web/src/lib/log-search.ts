@@ -8,6 +8,10 @@ export interface LogSearch {
   job?: string
   /** The db_id of a line that is shown among those around it. */
   line?: number
+  /** Long lines go on below. */
+  wrap?: true
+  /** Every line is shown, and those with the text are marked; else only those. */
+  context?: true
 }
 
 const text = (value: unknown): string | undefined =>
@@ -22,5 +26,7 @@ export function readLogSearch(given: Record<string, unknown>): LogSearch {
     ...(q && { q }),
     ...(job && { job }),
     ...(given.line !== undefined && Number.isSafeInteger(line) && line >= 0 && { line }),
+    ...(given.wrap === true && { wrap: true as const }),
+    ...(given.context === true && { context: true as const }),
   }
 }

@@ -45,7 +45,11 @@ function problemOf({ text, name, sign, value }: Omit<QueryWord, 'problem'>): str
 
 /** `: did you mean lr, lr_end?`, if names are near to it. */
 export function didYouMean(name: string, names: readonly string[]): string {
-  const near = names.filter((one) => one.toLowerCase().includes(name.toLowerCase().slice(0, 3))).slice(0, 3)
+  const typed = name.toLowerCase()
+  const isNear = (one: string): boolean =>
+    one.includes(typed.slice(0, 3)) ||
+    (one.startsWith(typed.slice(0, 2)) && Math.abs(one.length - typed.length) <= 2)
+  const near = names.filter((one) => isNear(one.toLowerCase())).slice(0, 3)
   return near.length > 0 ? `: did you mean ${near.join(', ')}?` : ''
 }
 

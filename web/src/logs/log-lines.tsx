@@ -24,6 +24,9 @@ export function LogLines(props: {
   onFollow: (on: boolean) => void
   load: (end: 'before' | 'after') => Promise<number>
   marked: number | undefined
+  wrap: boolean
+  /** What was searched for: it is marked in the lines. */
+  found?: string
   showJob: boolean
   addressOf?: (line: LogLine) => LinkProps
   /** The position of the line in the log of its job, and its epoch. */
@@ -33,7 +36,7 @@ export function LogLines(props: {
   onEpoch?: (epoch: number) => void
   height?: string
 }) {
-  const { lines, follow, marked } = props
+  const { lines, follow, marked, wrap } = props
   const scroller = useRef<HTMLDivElement>(null)
   const rows = useVirtualizer({
     count: lines.length,
@@ -42,6 +45,8 @@ export function LogLines(props: {
     overscan: 30,
     getItemKey: (i) => lines[i]?.db_id ?? i,
   })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: every height is another one then
+  useEffect(() => rows.measure(), [wrap])
   useEffect(() => {
     if (follow && lines.length > 0) rows.scrollToIndex(lines.length - 1, { align: 'end' })
   }, [follow, lines, rows])
@@ -76,7 +81,7 @@ export function LogLines(props: {
           else if (box.scrollHeight - box.scrollTop - box.clientHeight < 200) void props.load('after')
         }}
       >
-        <div className="relative min-w-max" style={{ height: rows.getTotalSize() }}>
+        <div className={`relative ${wrap ? '' : 'min-w-max'}`} style={{ height: rows.getTotalSize() }}>
           {rows.getVirtualItems().map(({ index, start, key }) => {
             const line = lines[index]
             if (line === undefined) return null
@@ -84,9 +89,11 @@ export function LogLines(props: {
               <div
                 key={key}
                 data-line={line.db_id}
+                data-index={index}
+                ref={wrap ? rows.measureElement : undefined}
                 aria-current={line.db_id === marked || undefined}
-                className={`absolute top-0 left-0 flex min-w-full gap-3 px-3 leading-5 whitespace-pre hover:bg-hover ${line.db_id === marked ? 'bg-accent-soft' : ''}`}
-                style={{ height: LINE_PX, transform: `translateY(${start}px)` }}
+                className={`absolute top-0 left-0 flex gap-3 px-3 leading-5 hover:bg-hover ${wrap ? 'w-full wrap-anywhere whitespace-pre-wrap' : 'min-w-full whitespace-pre'} ${line.db_id === marked ? 'bg-accent-soft' : ''}`}
+                style={{ ...(!wrap && { height: LINE_PX }), transform: `translateY(${start}px)` }}
               >
                 <Time line={line} address={props.addressOf?.(line)} />
                 {props.epochOf && (
@@ -102,11 +109,11 @@ export function LogLines(props: {
                     <OfJob line={line} address={props.jobOf?.(line)} />
                   </span>
                 )}
-                <span>
+                <span className="min-w-0">
                   {ansiSegments(line.line).map((piece, i) => (
                     // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of a line do not move
                     <span key={i} className={piece.className}>
-                      {piece.text}
+                      <Marked text={piece.text} found={props.found} />
                     </span>
                   ))}
                 </span>
@@ -124,6 +131,26 @@ export function LogLines(props: {
       )}
     </div>
   )
+}
+
+/** The text with every place marked where it holds what was searched for. */
+function Marked({ text, found }: { text: string; found: string | undefined }) {
+  if (!found) return text
+  const parts: React.ReactNode[] = []
+  const [all, wanted] = [text.toLowerCase(), found.toLowerCase()]
+  // A text that changes its length in lower case has no place that can be counted on.
+  if (all.length !== text.length) return text
+  let from = 0
+  for (let at = all.indexOf(wanted); at >= 0; at = all.indexOf(wanted, from)) {
+    parts.push(
+      text.slice(from, at),
+      <mark key={at} className="rounded-xs bg-amber-soft text-inherit outline outline-amber">
+        {text.slice(at, at + wanted.length)}
+      </mark>,
+    )
+    from = at + wanted.length
+  }
+  return [...parts, text.slice(from)]
 }
 
 /** When, as a link to the line where lines have addresses. */

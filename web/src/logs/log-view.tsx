@@ -1,4 +1,5 @@
 import type { LinkProps } from '@tanstack/react-router'
+import { ChevronDown, ChevronUp } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { errorText } from '../lib/api/request.ts'
 import type { LogLine } from '../lib/api/types.ts'
@@ -12,6 +13,9 @@ import { Failure, Notice, Waiting } from '../ui/notice.tsx'
 import { showToast } from '../ui/toasts.tsx'
 import { LogLines } from './log-lines.tsx'
 import { LEVELS, useLog } from './use-log.ts'
+
+/** What Python begins one with. */
+const TRACEBACK = 'Traceback (most recent call last)'
 
 /** Log lines with their filters, which are kept in the URL. */
 export function LogView(props: {
@@ -36,13 +40,35 @@ export function LogView(props: {
   const jobs = useIds(store)
   const [follow, setFollow] = useState(search.line === undefined)
   const job = props.job ?? search.job
-  const log = useLog({ ...search, job }, follow && search.line === undefined)
+  const log = useLog(
+    { ...search, q: search.context ? undefined : search.q, job },
+    follow && search.line === undefined,
+  )
   const change = (part: SearchChange<LogSearch>): void =>
     props.onSearch(
       Object.fromEntries(
-        Object.entries({ ...search, ...part }).filter(([, value]) => value !== undefined && value !== ''),
+        Object.entries({ ...search, ...part }).filter(
+          ([, value]) => value !== undefined && value !== '' && value !== false,
+        ),
       ),
     )
+  /** Goes to a line that holds the text, however far away it is; says so where there is none. */
+  const find = async (q: string, way: 'next' | 'previous' | 'last', none: string): Promise<void> => {
+    if (source === null) return
+    const filter = { level: search.level, stream: search.stream, job_id: job, q }
+    const at = search.line ?? (way === 'previous' ? Number.MAX_SAFE_INTEGER : 0)
+    const range =
+      way === 'next'
+        ? { after: at, limit: 1 }
+        : way === 'previous' && search.line !== undefined
+          ? { before: at, tail: 1 }
+          : { tail: 1 }
+    const [line] = await source({ ...filter, ...range })
+    if (line === undefined) showToast(none)
+    else change({ line: line.db_id, ...(way !== 'last' && { context: true }) })
+  }
+  const seek = (...asked: Parameters<typeof find>): void =>
+    void find(...asked).catch((error) => showToast(`Not found: ${errorText(error)}`, { bad: true }))
   const stay = follow && search.line === undefined && !log.more.after
   const setStay = (on: boolean): void => {
     setFollow(on)
@@ -54,11 +80,41 @@ export function LogView(props: {
         <p>This link hides names, hosts, paths and the output of the script.</p>
       </Notice>
     )
-  const filtered = Boolean(search.q || search.level || search.stream || (search.job && !props.job))
+  const filtered = Boolean(
+    (search.q && !search.context) || search.level || search.stream || (search.job && !props.job),
+  )
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <div className="flex flex-wrap items-center gap-2 px-3 py-2">
         <Search q={search.q ?? ''} onSearch={(q) => change({ q, line: undefined })} />
+        {search.q && (
+          <>
+            <label className="flex items-center gap-1.5">
+              <input
+                type="checkbox"
+                checked={search.context ?? false}
+                onChange={(event) => change({ context: event.target.checked || undefined })}
+              />
+              in context
+            </label>
+            <Button
+              className="px-1.5"
+              aria-label="Previous match"
+              title="Previous match"
+              onClick={() => seek(search.q ?? '', 'previous', 'No earlier line matches.')}
+            >
+              <ChevronUp className="size-4" aria-hidden="true" />
+            </Button>
+            <Button
+              className="px-1.5"
+              aria-label="Next match"
+              title="Next match"
+              onClick={() => seek(search.q ?? '', 'next', 'No later line matches.')}
+            >
+              <ChevronDown className="size-4" aria-hidden="true" />
+            </Button>
+          </>
+        )}
         <Choice
           label="Least level"
           hideLabel
@@ -90,6 +146,20 @@ export function LogView(props: {
           <input type="checkbox" checked={stay} onChange={(event) => setStay(event.target.checked)} />
           follow
         </label>
+        <label className="flex items-center gap-1.5">
+          <input
+            type="checkbox"
+            checked={search.wrap ?? false}
+            onChange={(event) => change({ wrap: event.target.checked || undefined })}
+          />
+          wrap
+        </label>
+        <Button
+          title="The last traceback, among the lines around it"
+          onClick={() => seek(TRACEBACK, 'last', 'There is no traceback in this log.')}
+        >
+          Traceback
+        </Button>
         <span className="text-xs text-muted">
           {some(log.lines.length, 'line')}
           {log.more.before && ', earlier ones above'}
@@ -120,6 +190,8 @@ export function LogView(props: {
           onFollow={setStay}
           load={log.load}
           marked={search.line}
+          wrap={search.wrap ?? false}
+          {...(search.q && { found: search.q })}
           showJob={props.job === undefined}
           {...(props.addressOf && { addressOf: props.addressOf })}
           {...(props.jobOf && { jobOf: props.jobOf })}

@@ -191,6 +191,8 @@ export interface BatchEdit {
 export const stopBatch = (id: string): Promise<void> => post(`${batchAt(id)}/stop`)
 export const restoreBatch = (id: string): Promise<void> => post(`${batchAt(id)}/restore`)
 export const changeBatch = (id: string, body: BatchEdit): Promise<Batch> => patch(batchAt(id), body)
+export const changeJob = (key: string, body: { notes: string }): Promise<Job> =>
+  patch(`/api/jobs/${encodeURIComponent(key)}`, body)
 export const deleteBatches = (
   batch_ids: readonly string[],
 ): Promise<{ deleted: string[]; not_found: string[]; forbidden: string[] }> =>

@@ -7,6 +7,7 @@ import type { Batch } from '../../lib/api/types.ts'
 import { useBatch } from '../../lib/queries.ts'
 import { count, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
+import { Help } from '../../ui/help.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { JobReceipts, lacks } from './job-receipts.tsx'
 
@@ -119,6 +120,13 @@ function Receipt({ delivery, batch }: { delivery: Delivery; batch: Batch }) {
           </span>
           {word}
         </span>
+        <Help term="Receipt">
+          <p className="text-muted">
+            Whether every event that the script produced has arrived and is stored. The reporter counts what
+            it produces, and the service compares that with what it stored; complete means that nothing is
+            missing.
+          </p>
+        </Help>
         {replaying && (
           <span role="status" className="flex items-center gap-1.5 text-running">
             <span className="pulse size-2 rounded-full bg-running" aria-hidden="true" /> replaying

@@ -1,13 +1,12 @@
 import { useMutation } from '@tanstack/react-query'
-import { useId, useState } from 'react'
 import { type BatchEdit, changeBatch } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { tagsIn, tagsText } from '../../lib/tags.ts'
-import { Button, Field, inputLook } from '../../ui/controls.tsx'
+import { Button, Field } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
-import { Markdown } from '../../ui/markdown.tsx'
+import { NotesField } from '../../ui/notes-field.tsx'
 import { Failure } from '../../ui/notice.tsx'
 
 export function EditBatch({ batch, onClose }: { batch: Batch; onClose: () => void }) {
@@ -67,42 +66,5 @@ export function EditBatch({ batch, onClose }: { batch: Batch; onClose: () => voi
         </div>
       </form>
     </Dialog>
-  )
-}
-
-/** The text area stays in the form while the preview is shown. */
-function NotesField({ notes }: { notes: string }) {
-  const id = useId()
-  const [text, setText] = useState(notes)
-  const [preview, setPreview] = useState(false)
-  return (
-    <div className="flex flex-col gap-1">
-      <div className="flex items-center gap-2">
-        <label htmlFor={id} className="text-muted">
-          Notes
-        </label>
-        <span className="flex-1 text-xs text-muted">Markdown</span>
-        <Button look={preview ? 'on' : 'quiet'} aria-pressed={preview} onClick={() => setPreview(!preview)}>
-          Preview
-        </Button>
-      </div>
-      <textarea
-        id={id}
-        name="notes"
-        rows={10}
-        value={text}
-        hidden={preview}
-        onChange={(event) => setText(event.target.value)}
-        className={`${inputLook} h-auto py-1 font-mono`}
-      />
-      {preview && (
-        <section
-          aria-label="Preview of the notes"
-          className="max-h-72 min-h-24 overflow-y-auto rounded-md border border-line p-2"
-        >
-          {text.trim() === '' ? <p className="text-muted">No notes.</p> : <Markdown text={text} />}
-        </section>
-      )}
-    </div>
   )
 }

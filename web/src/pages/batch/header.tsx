@@ -10,6 +10,7 @@ import { count, duration, etaText, some } from '../../lib/words.ts'
 import { ClockSkew } from '../../ui/clock-skew.tsx'
 import { Progress, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
+import { Help } from '../../ui/help.tsx'
 import { Markdown } from '../../ui/markdown.tsx'
 import { RelativeTime, useNow } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
@@ -150,7 +151,17 @@ function Eta({ batch, ask }: { batch: Batch; ask: boolean }) {
   })
   const eta = data ?? { eta_s: batch.eta_s }
   return eta.eta_s === null ? null : (
-    <Fact name="ETA">{etaText(eta, data ? dataUpdatedAt : (batch.told_at ?? 0))}</Fact>
+    <Fact name="ETA">
+      <span className="flex items-center gap-1">
+        {etaText(eta, data ? dataUpdatedAt : (batch.told_at ?? 0))}
+        <Help term="ETA">
+          <p className="text-muted">
+            When the batch is expected to end, from the pace of its jobs and epochs so far and the jobs that
+            are still planned. The range in brackets holds four times out of five. A stalled batch has no ETA.
+          </p>
+        </Help>
+      </span>
+    </Fact>
   )
 }
 
@@ -169,7 +180,16 @@ function Signs({ batch, ask }: { batch: Batch; ask: boolean }) {
   const idle = data?.idle_jobs.length ?? 0
   if (!batch.stalled && !data?.reasons.length && idle === 0) return null
   return (
-    <div className="rounded bg-amber-soft px-2 py-1 text-amber">
+    <div className="relative rounded bg-amber-soft py-1 pr-8 pl-2 text-amber">
+      <span className="absolute top-1.5 right-2">
+        <Help term="Liveness">
+          <p className="text-muted">
+            Whether the run still reports, by when the service receives its events, not by their timestamps. A
+            running batch that has sent nothing for some minutes is stalled; the mark goes by itself with the
+            next event. Idle means that a job runs and its GPU does not work.
+          </p>
+        </Help>
+      </span>
       {batch.stalled && !data?.reasons.length && (
         <p>
           The last event was received <RelativeTime at={batch.last_seen_at} />. The process may have ended, or

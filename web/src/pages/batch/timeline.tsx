@@ -1,10 +1,16 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
 import type { Step } from '../../lib/api/control.ts'
+import type { Job } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
-import { dayOfMonth, duration, exact, timeOfDay } from '../../lib/words.ts'
+import { dayOfMonth, duration, endingText, exact, some, timeOfDay } from '../../lib/words.ts'
+import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
+import { StatusShape } from '../../ui/status.tsx'
+import { useBatchContext } from './context.ts'
 import { actorText, stepText, useControl } from './control.ts'
+import { useJobs } from './use-jobs.ts'
 
 const route = getRouteApi('/b/$batchId/timeline')
 
@@ -17,10 +23,11 @@ const KIND = {
   mail: 'bg-amber',
 } as const
 
-/** All that happened to the batch and who did it, the newest at the foot; it grows as things happen. */
+/** All that happened to the batch, its jobs and who did it, the newest at the foot; it grows as things happen. */
 export function BatchTimeline() {
   const { batchId } = route.useParams()
   const control = useControl(batchId)
+  const jobs = useJobs(useBatchContext().jobs)
   if (control === undefined) return <Waiting />
   if (control === null) {
     return (
@@ -29,13 +36,24 @@ export function BatchTimeline() {
       </Notice>
     )
   }
-  const { timeline } = control
+  const timeline = withJobs(control.timeline, jobs)
   return (
     <div className="p-4">
       <ol aria-label="Timeline" className="flex max-w-3xl flex-col">
-        {timeline.map((step, i) => {
-          const said = stepText(step)
+        {timeline.map((entry, i) => {
           const before = timeline[i - 1]
+          if ('jobs' in entry)
+            return (
+              <JobsEntry
+                key={`${entry.at} ${entry.what}`}
+                entry={entry}
+                before={before}
+                last={i === timeline.length - 1}
+                batchId={batchId}
+              />
+            )
+          const step = entry
+          const said = stepText(step)
           return (
             <li
               // biome-ignore lint/suspicious/noArrayIndexKey: a timeline only grows
@@ -43,13 +61,7 @@ export function BatchTimeline() {
               data-step={step.step}
               className="grid grid-cols-[1.25rem_1fr] gap-x-2 sm:grid-cols-[5.5rem_1.25rem_1fr]"
             >
-              <span className="pt-0.5 text-right text-xs text-muted max-sm:hidden">
-                <time dateTime={step.at} title={exact(step.at)}>
-                  {dayOf(step.at) !== dayOf(before?.at) && <span className="block">{dayOf(step.at)}</span>}
-                  {timeOfDay(step.at)}
-                </time>
-                <Later step={step} before={before} />
-              </span>
+              <When at={step.at} before={before?.at} />
               <span aria-hidden="true" className="flex flex-col items-center">
                 <span
                   className={`mt-1.5 size-2.5 shrink-0 rounded-full ${said.bad ? 'rotate-45 rounded-none bg-failed' : KIND[step.kind]}`}
@@ -78,11 +90,93 @@ const dayOf = (at: string | undefined): string => {
   return today ? '' : dayOfMonth(day)
 }
 
-/** How long after the step before it. */
-function Later({ step, before }: { step: Step; before: Step | undefined }) {
-  if (before === undefined) return null
-  const seconds = (Date.parse(step.at) - Date.parse(before.at)) / 1000
-  return <span className="block">{seconds >= 1 ? `+${duration(seconds)}` : ''}</span>
+/** When, and how long after what stands before it. */
+function When({ at, before }: { at: string; before: string | undefined }) {
+  const seconds = before === undefined ? 0 : (Date.parse(at) - Date.parse(before)) / 1000
+  return (
+    <span className="pt-0.5 text-right text-xs text-muted max-sm:hidden">
+      <time dateTime={at} title={exact(at)}>
+        {dayOf(at) !== dayOf(before) && <span className="block">{dayOf(at)}</span>}
+        {timeOfDay(at)}
+      </time>
+      {seconds >= 1 && <span className="block">+{duration(seconds)}</span>}
+    </span>
+  )
+}
+
+/** Jobs that started or ended one after another, with nothing else between them. */
+interface JobsEntry {
+  at: string
+  what: 'started' | Job['status']
+  jobs: Job[]
+}
+
+/** The steps with the starts and ends of jobs between them; those in a row that are alike are one entry. */
+function withJobs(steps: readonly Step[], jobs: readonly Job[]): (Step | JobsEntry)[] {
+  const events: (Step | { at: string; what: JobsEntry['what']; job: Job })[] = [
+    ...steps,
+    ...jobs.map((job) => ({ at: job.started_at, what: 'started' as const, job })),
+    ...jobs.flatMap((job) => (job.ended_at === null ? [] : [{ at: job.ended_at, what: job.status, job }])),
+  ]
+  events.sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
+  const entries: (Step | JobsEntry)[] = []
+  for (const event of events) {
+    const last = entries.at(-1)
+    if (!('job' in event)) entries.push(event)
+    else if (last && 'jobs' in last && last.what === event.what) last.jobs.push(event.job)
+    else entries.push({ at: event.at, what: event.what, jobs: [event.job] })
+  }
+  return entries
+}
+
+const MOST_NAMED = 6
+
+function JobsEntry(props: {
+  entry: JobsEntry
+  before: { at: string } | undefined
+  last: boolean
+  batchId: string
+}) {
+  const { entry, batchId } = props
+  const [all, setAll] = useState(false)
+  const { what, jobs } = entry
+  const shown = all ? jobs : jobs.slice(0, MOST_NAMED)
+  const reason = jobs.length === 1 ? jobs[0]?.failure_reason : null
+  return (
+    <li
+      data-step={`jobs-${what}`}
+      className="grid grid-cols-[1.25rem_1fr] gap-x-2 sm:grid-cols-[5.5rem_1.25rem_1fr]"
+    >
+      <When at={entry.at} before={props.before?.at} />
+      <span aria-hidden="true" className="flex flex-col items-center">
+        <span className="mt-1">
+          <StatusShape status={what === 'started' ? 'running' : what} />
+        </span>
+        {!props.last && <span className="w-px flex-1 bg-line-strong" />}
+      </span>
+      <span className="pb-4">
+        <span className={what === 'failed' ? 'text-failed' : ''}>
+          {some(jobs.length, 'job')} {what}
+        </span>
+        <span className="block text-muted">
+          {shown.map((job, i) => (
+            <span key={job.key}>
+              {i > 0 && ', '}
+              <Link {...links.job(batchId, job.id)} className="hover:underline">
+                {job.id}
+              </Link>
+            </span>
+          ))}
+          {jobs.length > shown.length && (
+            <Button look="quiet" className="ml-1 h-5" onClick={() => setAll(true)}>
+              and {jobs.length - shown.length} more
+            </Button>
+          )}
+          {reason && what !== 'started' && <span className="block">{endingText(reason)}</span>}
+        </span>
+      </span>
+    </li>
+  )
 }
 
 function Note({ step, note, batchId }: { step: Step; note: string; batchId: string }) {

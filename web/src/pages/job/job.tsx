@@ -19,6 +19,7 @@ import { ResourcesView } from '../batch/resources-view.tsx'
 import { Attempts, SupersededNotice, useAttempts, useBehind } from './attempts.tsx'
 import { epochAt, timesOfEpoch } from './epochs.ts'
 import { JobFacts } from './facts.tsx'
+import { JobNotes } from './notes.tsx'
 import { type JobPageSearch, readJobSearch } from './search.ts'
 
 const route = getRouteApi('/b/$batchId/j/$jobId')
@@ -96,6 +97,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
           In the batch’s charts
         </Link>
       </div>
+      <JobNotes job={job} />
       <JobFacts job={job} store={jobs} />
       <Attempts attempts={attempts} job={job} shown={before} onShow={(attempt) => go({ attempt })} />
       <section aria-label="Charts" className="flex flex-col gap-2 px-3">
@@ -140,7 +142,15 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
         <LogView
           search={search}
           onSearch={(next) =>
-            go({ level: undefined, stream: undefined, q: undefined, line: undefined, ...next })
+            go({
+              level: undefined,
+              stream: undefined,
+              q: undefined,
+              line: undefined,
+              wrap: undefined,
+              context: undefined,
+              ...next,
+            })
           }
           addressOf={(line) => links.line(batchId, line.db_id)}
           batchId={`${batchId} ${job.id}`}

@@ -139,6 +139,9 @@ export function ProjectPage() {
         >
           Columns
         </OpenLater>
+        <Link {...links.reports(slug)} className={buttonLook('quiet')}>
+          Reports
+        </Link>
         {project.data?.role && (
           <Link {...links.members(slug)} className={buttonLook('quiet')}>
             Members
@@ -190,6 +193,7 @@ export function ProjectPage() {
         <SelectionBar
           ids={[...selected]}
           rows={() => batchRows(columns, [...selected], list.fields)}
+          slug={slug}
           fileName={`${slug}-batches`}
           onBaseline={(base) => {
             setSelected(new Set())

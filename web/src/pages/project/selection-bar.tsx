@@ -17,12 +17,15 @@ import { Failure } from '../../ui/notice.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 
 const MAX_DELETED = 500
+const MAX_REPORTED = 20
 
 /** What can be done to the batches that are ticked. */
 export function SelectionBar(props: {
   ids: readonly string[]
   /** Head and rows of the selected batches, with the columns of the table. */
   rows: () => Cell[][]
+  /** Of the project, whose reports may show the batches. */
+  slug: string
   /** Of an exported file, without its extension. */
   fileName: string
   /** Compares the others with the only selected one. */
@@ -64,6 +67,13 @@ export function SelectionBar(props: {
       <Mark ids={taggable} mark="starred" on="Star" off="Remove star" />
       <Mark ids={taggable} mark="archived" on="Archive" off="Unarchive" />
       <ExportTable name={fileName} rows={rows} />
+      <Link
+        {...links.reports(props.slug, ids.slice(0, MAX_REPORTED))}
+        className={buttonLook()}
+        title="A new report that shows them"
+      >
+        Report
+      </Link>
       <Button
         disabled={shareable.length === 0}
         title={shareable.length === 0 ? 'None of them is yours to share' : ''}

@@ -12,6 +12,9 @@ export const ProjectTabs = ({ slug }: { slug: string }) => (
     <Link {...links.project(slug)} {...tab} activeOptions={{ exact: true }}>
       Batches
     </Link>
+    <Link {...links.reports(slug)} {...tab}>
+      Reports
+    </Link>
     <Link {...links.members(slug)} {...tab}>
       Members
     </Link>

@@ -1,0 +1,95 @@
+import type { Db } from '../../db/sql.ts'
+import { fragment } from '../../db/sql-fragment.ts'
+import { callerMay, type Visibility, visibleProjectsFilter } from '../access.ts'
+import { type Caller, isAdmin } from '../caller.ts'
+import { columnsOf, words } from '../field.ts'
+import { isShareToken, openShare, shareTokenHash } from '../shares/index.ts'
+import { isUuid } from '../uuid.ts'
+import { tokenOfBatch } from './link-token.ts'
+import { embeddedBatches, type Report, reportFields } from './report-fields.ts'
+
+const COLUMNS = words(columnsOf(reportFields, 'r'))
+
+/** Where the next page of a list goes on: after this one. */
+export interface ReportPosition {
+  createdAt: string
+  id: string
+}
+
+interface ReportRow extends Omit<Report, 'owner' | 'can_edit' | 'can_share'> {
+  user_id: string
+  user_name: string
+  visibility: Visibility
+  project_owner_id: string
+  role: 'member' | 'viewer' | null
+}
+
+/** The reports of projects that the caller sees, newest first; one project's, or the one of this id. */
+export async function listReports(
+  db: Db,
+  caller: Caller,
+  page: { limit: number; after: ReportPosition | undefined },
+  options: { projectKey?: number | undefined; id?: string } = {},
+): Promise<Report[]> {
+  const { limit, after } = page
+  const { projectKey, id } = options
+  const userId = caller.kind === 'known' ? caller.user.id : null
+  const rows = await db<ReportRow[]>`/* reports.list */
+    select ${fragment(db, COLUMNS)}, p.slug project, r.user_id, u.name user_name,
+      exists (select from report_links l where l.report_id = r.id) shared,
+      p.visibility, p.owner_id project_owner_id, m.role
+    from reports r
+    join users u on u.id = r.user_id
+    join projects p on p.key = r.project_key
+    left join project_members m on m.project_key = p.key and m.user_id = ${userId}::uuid
+    where ${visibleProjectsFilter(db, caller)}
+      and ${projectKey === undefined ? db`true` : db`r.project_key = ${projectKey}`}
+      and ${id === undefined ? db`true` : db`r.id = ${id}::uuid`}
+      and ${after === undefined ? db`true` : db`(r.created_at, r.id) < (${after.createdAt}::timestamptz, ${after.id}::uuid)`}
+    order by r.created_at desc, r.id desc limit ${limit}`
+  return rows.map((row) => reportOf(caller, row))
+}
+
+/** The report of this id; undefined if the caller does not see it, or there is none. */
+export async function reportById(db: Db, caller: Caller, id: string): Promise<Report | undefined> {
+  if (!isUuid(id)) return undefined
+  const [report] = await listReports(db, caller, { limit: 1, after: undefined }, { id })
+  return report
+}
+
+/** Who may edit the project's batches writes its reports; its author and the project's owner share and delete it. */
+function reportOf(caller: Caller, row: ReportRow): Report {
+  const { user_id: id, user_name: name, visibility, project_owner_id: ownerId, role, shared, ...report } = row
+  const facts = { visibility, ownerId, role }
+  const isOwn = caller.kind === 'known' && caller.user.id === id
+  const knows = isOwn || isAdmin(caller) || callerMay('know_members', caller, facts)
+  const canEdit = callerMay('edit', caller, facts)
+  const canShare = callerMay('administer', caller, facts) || (isOwn && canEdit)
+  return {
+    ...report,
+    owner: knows ? { id, name } : null,
+    can_edit: canEdit,
+    can_share: canShare,
+    shared: canEdit && shared,
+  }
+}
+
+/** What a public link to a report opens. */
+export interface OpenReport {
+  title: string
+  body: string
+  updated_at: string
+  /** The batches that the report embeds and the link opens, each by a share of its own. */
+  batches: { id: string; token: string }[]
+}
+
+export async function openReport(db: Db, token: string, now: Date): Promise<OpenReport | undefined> {
+  if (!isShareToken(token)) return undefined
+  const [report] = await db<{ title: string; body: string; updated_at: string }[]>`/* reports.open */
+    select r.title, r.body, r.updated_at from report_links l join reports r on r.id = l.report_id
+    where l.token_hash = ${shareTokenHash(token)}`
+  if (report === undefined) return undefined
+  const wanted = embeddedBatches(report.body).map((id) => ({ id, token: tokenOfBatch(token, id) }))
+  const shares = await Promise.all(wanted.map((one) => openShare(db, one.token, now)))
+  return { ...report, batches: wanted.filter((_, i) => shares[i] !== undefined) }
+}

@@ -1,0 +1,125 @@
+import { instantOf } from '../../db/instant.ts'
+import type { Tx } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import type { Change } from '../../stream/change.ts'
+import { visibleBatches, visibleProject } from '../access.ts'
+import { recordAudit } from '../audit.ts'
+import type { Known } from '../caller.ts'
+import { holdQuota } from '../quotas.ts'
+import { createShare, makeShareToken, revokeSharesOfLink, shareTokenHash } from '../shares/index.ts'
+import { tokenOfBatch } from './link-token.ts'
+import { reportById } from './reads.ts'
+import { embeddedBatches, type Report } from './report-fields.ts'
+
+/**
+ * Writes a report into a project.
+ * @throws Problem project_not_found, forbidden; quota_exceeded beyond `most` reports of the user
+ */
+export async function createReport(
+  tx: Tx,
+  actor: Known,
+  wanted: { project: string; title: string; body: string },
+  most: number,
+  now: Date,
+): Promise<Report> {
+  const project = await visibleProject(tx, actor, wanted.project)
+  if (!project.may('edit')) throw new Problem('forbidden')
+  await holdQuota(
+    tx,
+    actor.user.id,
+    { what: 'reports', most, setting: 'SVC_MAX_REPORTS_PER_USER' },
+    async () => {
+      const [row] = await tx<{ n: number }[]>`/* reports.count */
+        select count(*)::int n from reports where user_id = ${actor.user.id}`
+      return row?.n ?? 0
+    },
+  )
+  const at = instantOf(now)
+  const [row] = await tx<{ id: string }[]>`/* reports.create */
+    insert into reports (project_key, user_id, title, body, created_at, updated_at)
+    values (${project.key}, ${actor.user.id}, ${wanted.title}, ${wanted.body}, ${at}, ${at}) returning id`
+  return seen(tx, actor, row?.id ?? '')
+}
+
+/** @throws Problem report_not_found, forbidden */
+export async function changeReport(
+  tx: Tx,
+  actor: Known,
+  id: string,
+  change: { title?: string | undefined; body?: string | undefined },
+  now: Date,
+): Promise<Report> {
+  const report = await lockedReport(tx, actor, id)
+  if (!report.can_edit) throw new Problem('forbidden')
+  const { title = report.title, body = report.body } = change
+  await tx`/* reports.change */
+    update reports set title = ${title}, body = ${body}, updated_at = ${instantOf(now)} where id = ${id}`
+  return seen(tx, actor, id)
+}
+
+/** Deletes the report with its links. @throws Problem report_not_found, forbidden */
+export async function deleteReport(tx: Tx, actor: Known, id: string, now: Date): Promise<Change[]> {
+  const changes = await revokeLinks(tx, actor, id, now)
+  await tx`/* reports.delete */ delete from reports where id = ${id}`
+  return changes
+}
+
+/**
+ * Makes a public link to the report, and with it a share of each embedded batch that the actor may share. The token is
+ * shown this once.
+ * @throws Problem report_not_found, forbidden; quota_exceeded beyond `most` open shares of the actor
+ */
+export async function linkReport(
+  tx: Tx,
+  actor: Known,
+  id: string,
+  most: number,
+  now: Date,
+): Promise<{ result: { token: string; batches: string[] }; changes: Change[] }> {
+  const report = await lockedReport(tx, actor, id)
+  if (!report.can_share) throw new Problem('forbidden')
+  const token = makeShareToken()
+  const embedded = await visibleBatches(tx, actor, embeddedBatches(report.body))
+  const changes: Change[] = []
+  const batches: string[] = []
+  const shares: string[] = []
+  for (const batch of embedded.filter((one) => one.may('share'))) {
+    const wanted = { expiresAt: null, anonymous: false, token: tokenOfBatch(token, batch.id) }
+    const share = await createShare(tx, actor, batch.id, wanted, most, now)
+    changes.push(...share.changes)
+    batches.push(batch.id)
+    shares.push(share.result.id)
+  }
+  await tx`/* reports.link */
+    insert into report_links (report_id, token_hash, share_ids, created_by, created_at)
+    values (${id}, ${shareTokenHash(token)}, ${shares}::uuid[], ${actor.user.id}, ${instantOf(now)})`
+  await recordAudit(tx, actor, { action: 'report.shared', subject: `report:${id}`, detail: { batches } }, now)
+  return { result: { token, batches }, changes }
+}
+
+/** Ends every link to the report, and the shares of batches that came with them. */
+export async function revokeLinks(tx: Tx, actor: Known, id: string, now: Date): Promise<Change[]> {
+  const report = await lockedReport(tx, actor, id)
+  if (!report.can_share) throw new Problem('forbidden')
+  const links = await tx<{ share_ids: string[] }[]>`/* reports.revoke_links */
+    delete from report_links where report_id = ${id} returning share_ids`
+  if (links.length === 0) return []
+  await recordAudit(tx, actor, { action: 'report.unshared', subject: `report:${id}` }, now)
+  return revokeSharesOfLink(
+    tx,
+    links.flatMap((link) => link.share_ids),
+    now,
+  )
+}
+
+async function lockedReport(tx: Tx, actor: Known, id: string): Promise<Report> {
+  await seen(tx, actor, id)
+  await tx`/* reports.lock */ select from reports where id = ${id} for no key update`
+  return seen(tx, actor, id)
+}
+
+async function seen(tx: Tx, actor: Known, id: string): Promise<Report> {
+  const report = await reportById(tx, actor, id)
+  if (report === undefined) throw new Problem('report_not_found')
+  return report
+}

@@ -1,0 +1,216 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { visibleProject } from '../../domain/access.ts'
+import { cursorOf } from '../../domain/cursors.ts'
+import { shapeOf } from '../../domain/field.ts'
+import {
+  changeReport,
+  createReport,
+  deleteReport,
+  linkReport,
+  listReports,
+  openReport,
+  reportById,
+  reportFields,
+  revokeLinks,
+} from '../../domain/reports/index.ts'
+import { isStorable } from '../../domain/storable-text.ts'
+import { Problem } from '../../problem.ts'
+import type { Services } from '../../services.ts'
+import { commit } from '../../stream/commit.ts'
+import { personOnly, readersOnly } from '../request/credentials.ts'
+import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import * as shapes from '../request/shapes.ts'
+
+const reportShape = shapeOf(reportFields)
+const cursor = cursorOf('reports', shapes.creationPosition)
+const body = z
+  .string()
+  .max(100_000, 'must be at most 100,000 characters')
+  .refine(isStorable, 'holds what no text may hold')
+
+/** Reports (docs/api.md "Reports"). */
+export function reportRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
+  const routes = app.withTypeProvider<ZodTypeProvider>()
+  const tags = ['reports']
+  const one = { tags, params: shapes.byId, querystring: shapes.nothing }
+  const addressOf = (request: FastifyRequest) => config.publicUrl ?? `${request.protocol}://${request.host}`
+
+  routes.get(
+    '/api/reports',
+    {
+      ...readersOnly,
+      schema: {
+        tags,
+        summary: 'Reports of the projects that I see, newest first, without their texts',
+        querystring: z.strictObject({
+          ...pageQuery,
+          project: z.string().optional().describe('Slug: the reports of this project only'),
+        }),
+        response: { 200: pageOf(reportShape.omit({ body: true })) },
+      },
+    },
+    async (request) => {
+      const caller = await request.caller()
+      const { limit, project: slug, cursor: text } = request.query
+      const projectKey = slug === undefined ? undefined : (await visibleProject(sql, caller, slug)).key
+      const page = { limit: limit + 1, after: cursor.read(text) }
+      const found = await listReports(sql, caller, page, { projectKey })
+      const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
+      return { items: rows.map(({ body: _, ...report }) => report), next_cursor }
+    },
+  )
+
+  routes.post(
+    '/api/reports',
+    {
+      ...personOnly,
+      schema: {
+        tags,
+        summary: 'Write a report into a project whose batches I may edit',
+        querystring: shapes.nothing,
+        body: z.strictObject({
+          title: shapes.label,
+          body: body.default(''),
+          project: z.string().describe('Slug'),
+        }),
+        response: { 201: reportShape },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const report = await commit(writer, async (tx) => ({
+        result: await createReport(tx, caller, request.body, config.quotas.reports, now()),
+        changes: [],
+      }))
+      return reply.code(201).send(report)
+    },
+  )
+
+  routes.get(
+    '/api/reports/:id',
+    { ...readersOnly, schema: { ...one, summary: 'A report', response: { 200: reportShape } } },
+    async (request) => {
+      const report = await reportById(sql, await request.caller(), request.params.id)
+      if (report === undefined) throw new Problem('report_not_found')
+      return report
+    },
+  )
+
+  routes.patch(
+    '/api/reports/:id',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        summary: 'Change a report: who may edit batches of its project',
+        body: z.strictObject({ title: shapes.label, body }).partial(),
+        response: { 200: reportShape },
+      },
+    },
+    async (request) => {
+      const caller = await request.person()
+      return commit(writer, async (tx) => ({
+        result: await changeReport(tx, caller, request.params.id, request.body, now()),
+        changes: [],
+      }))
+    },
+  )
+
+  routes.delete(
+    '/api/reports/:id',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        summary: 'Delete a report with its links: its author, and the owner of the project',
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await commit(writer, async (tx) => ({
+        result: undefined,
+        changes: await deleteReport(tx, caller, request.params.id, now()),
+      }))
+      return reply.code(204).send(null)
+    },
+  )
+
+  routes.post(
+    '/api/reports/:id/links',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        summary: 'Make a public link to a report; its token is shown this once',
+        description:
+          'The link opens the text as it is then read, and each batch that the report embeds now and that I may share.',
+        body: shapes.noInput,
+        response: {
+          201: z.object({
+            url: z.string(),
+            token: z.string(),
+            batches: z.array(z.string()).describe('The batches that the link opens'),
+          }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      const made = await commit(writer, (tx) =>
+        linkReport(tx, caller, request.params.id, config.quotas.shares, now()),
+      )
+      reply.header('cache-control', 'no-store')
+      return reply.code(201).send({ url: `${addressOf(request)}/sr/${made.token}`, ...made })
+    },
+  )
+
+  routes.delete(
+    '/api/reports/:id/links',
+    {
+      ...personOnly,
+      schema: {
+        ...one,
+        summary: 'Revoke every link to a report, with what they opened of its batches',
+        response: { 204: shapes.noContent },
+      },
+    },
+    async (request, reply) => {
+      const caller = await request.person()
+      await commit(writer, async (tx) => ({
+        result: undefined,
+        changes: await revokeLinks(tx, caller, request.params.id, now()),
+      }))
+      return reply.code(204).send(null)
+    },
+  )
+
+  routes.get(
+    '/api/shared-reports/:token',
+    {
+      schema: {
+        tags,
+        summary: 'The report that a link opens, with a share token of each batch that it shows',
+        security: [],
+        params: z.object({ token: z.string() }),
+        querystring: shapes.nothing,
+        response: {
+          200: z.object({
+            title: z.string(),
+            body: z.string(),
+            updated_at: shapes.instant,
+            batches: z.array(z.object({ id: z.string(), token: z.string() })),
+          }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const report = await openReport(sql, request.params.token, now())
+      if (report === undefined) throw new Problem('report_not_found')
+      reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
+      return report
+    },
+  )
+}

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openStage, type Stage, startOf } from './stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await openStage()
+  await stage.send(stage.batchOwner, [startOf({ id: 'shown', project: 'vision' })])
+  await stage.send(stage.owner, [startOf({ id: "owner's", project: 'vision' })])
+})
+afterAll(() => stage?.stop())
+
+const call = (by: { token: string } | undefined, method: string, path: string, body?: unknown) =>
+  stage.app.call(method, path, { ...(by && { token: by.token }), ...(body !== undefined && { body }) })
+
+test('a report is changed by members, and listed without its text for all who see the project', async () => {
+  const made = await call(stage.member, 'POST', '/api/reports', { title: 'One', project: 'vision' })
+  expect(made.body).toMatchObject({ title: 'One', body: '', can_edit: true, can_share: true, shared: false })
+  const path = `/api/reports/${made.body.id}`
+  const changed = await call(stage.batchOwner, 'PATCH', path, { body: 'By another' })
+  expect([changed.status, changed.body.body, changed.body.can_share]).toEqual([200, 'By another', false])
+  const listed = await call(stage.viewer, 'GET', '/api/reports?project=vision')
+  expect(listed.body.items.map((one: { title: string; body?: string }) => [one.title, one.body])).toEqual([
+    ['One', undefined],
+  ])
+  expect((await call(stage.stranger, 'GET', path)).body.code).toBe('report_not_found')
+  expect((await call(stage.stranger, 'GET', '/api/reports')).body.items).toEqual([])
+  expect((await call(stage.member, 'DELETE', path)).status).toBe(204)
+  expect((await call(stage.member, 'GET', path)).status).toBe(404)
+})
+
+test('a link opens the text, and of the embedded batches those that its maker may share, until it is revoked', async () => {
+  const body = "@batch(shown)\n@jobs(owner's)\n@batch(missing)\n```\n@batch(shown)\n```"
+  const made = await call(stage.batchOwner, 'POST', '/api/reports', { title: 'Two', project: 'vision', body })
+  const path = `/api/reports/${made.body.id}`
+  const link = await call(stage.batchOwner, 'POST', `${path}/links`)
+  expect([link.status, link.body.batches]).toEqual([201, ['shown']])
+  const open = await call(undefined, 'GET', `/api/shared-reports/${link.body.token}`)
+  expect(open.body).toMatchObject({ title: 'Two', body, batches: [{ id: 'shown' }] })
+  const share = open.body.batches[0].token
+  expect((await call(undefined, 'GET', `/api/shared/${share}`)).body.batch.id).toBe('shown')
+  expect((await call(stage.viewer, 'GET', path)).body.shared).toBe(false)
+  expect((await call(stage.member, 'GET', path)).body.shared).toBe(true)
+
+  expect((await call(stage.batchOwner, 'DELETE', `${path}/links`)).status).toBe(204)
+  expect((await call(undefined, 'GET', `/api/shared-reports/${link.body.token}`)).status).toBe(404)
+  expect((await call(undefined, 'GET', `/api/shared/${share}`)).status).toBe(404)
+  expect((await call(stage.batchOwner, 'GET', path)).body.shared).toBe(false)
+})
+
+test('notes of a job are changed by those who may edit its batch, and read with the job', async () => {
+  const path = '/api/batches/noted/jobs'
+  await stage.send(stage.batchOwner, [
+    startOf({ id: 'noted', project: 'vision' }),
+    { ...startOf({ id: 'noted', project: 'vision' }), event_type: 'job_start', job_id: 'j', data: {} },
+  ])
+  const { key } = (await call(stage.member, 'GET', path)).body.items[0]
+  const changed = await call(stage.member, 'PATCH', `/api/jobs/${key}`, { notes: '**diverged**' })
+  expect([changed.status, changed.body.notes]).toEqual([200, '**diverged**'])
+  await stage.send(stage.batchOwner, [
+    { ...startOf({ id: 'noted', project: 'vision' }), event_type: 'job_done', job_id: 'j', data: {} },
+  ])
+  expect((await call(stage.viewer, 'GET', path)).body.items[0]).toMatchObject({
+    status: 'completed',
+    notes: '**diverged**',
+  })
+  expect((await call(stage.viewer, 'PATCH', `/api/jobs/${key}`, { notes: '' })).status).toBe(403)
+})

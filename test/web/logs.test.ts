@@ -1,0 +1,90 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { eventsOf } from './ran-batch.ts'
+import { send, seriousFindings, visit } from './visit.ts'
+
+// What one does in a long log: search in it with what stands around, find the traceback, wrap; and who began and ended when.
+
+let app: TestApp
+let browser: Browser
+let ada: { token: string; cookie: string }
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  const reporter = await app.reporterToken(ada.token)
+  const of = eventsOf('long')
+  const line = (agoS: number, text: string) => of('log_line', agoS, { line: text, stream: 'stderr' }, 'one')
+  await send(app, reporter, [
+    of('batch_start', 900, { n_total: 2 }),
+    of('job_start', 899, { lr: 1 }, 'one'),
+    of('job_start', 898, { lr: 2 }, 'two'),
+    ...Array.from({ length: 700 }, (_, n) => line(890 - n, n % 300 === 7 ? `checkpoint ${n}` : `step ${n}`)),
+    line(100, 'Traceback (most recent call last):'),
+    line(99, `ValueError: ${'wide '.repeat(200)}`),
+    of('job_failed', 98, { reason: 'ValueError: wide' }, 'one'),
+    of('job_done', 97, {}, 'two'),
+    of('batch_failed', 96, { reason: 'one job failed', total_elapsed_s: 804 }),
+  ])
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+test('a search shows the matches alone or among their neighbours, and steps between them however far apart', async () => {
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto('/b/long/logs?q=checkpoint')
+  const lines = page.locator('[data-line]')
+  await expect.poll(() => lines.count()).toBe(3)
+  expect(await page.locator('mark').allTextContents()).toEqual(['checkpoint', 'checkpoint', 'checkpoint'])
+
+  await page.getByLabel('in context').check()
+  await page.getByRole('button', { name: 'Previous match' }).click()
+  const marked = page.locator('[data-line][aria-current]')
+  await expect.poll(() => marked.textContent()).toContain('checkpoint 607')
+  await page.getByText('step 608', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Previous match' }).click()
+  await expect.poll(() => marked.textContent()).toContain('checkpoint 307')
+  await page.getByRole('button', { name: 'Next match' }).click()
+  await expect.poll(() => marked.textContent()).toContain('checkpoint 607')
+  await page.getByRole('button', { name: 'Next match' }).click()
+  await page.getByText('No later line matches.').waitFor()
+  expect(await seriousFindings(page)).toEqual([])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
+test('a button leads to the traceback, and long lines wrap when asked to', async () => {
+  const { page, context } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto('/b/long/logs?line=1')
+  await page.getByRole('button', { name: 'Traceback' }).click()
+  await expect.poll(() => page.locator('[data-line][aria-current]').textContent()).toContain('Traceback')
+  const box = page.getByRole('log')
+  const overflow = () => box.evaluate((at) => at.scrollWidth - at.clientWidth)
+  expect(await overflow()).toBeGreaterThan(200)
+  await page.getByLabel('wrap').check()
+  await expect.poll(overflow).toBe(0)
+  const error = page.locator('[data-line]', { hasText: 'ValueError' })
+  await expect.poll(async () => (await error.boundingBox())?.height ?? 0).toBeGreaterThan(39)
+  await page.waitForURL(/wrap=true/)
+  await context.close()
+})
+
+test('the timeline has the starts and ends of jobs, those in a row together', async () => {
+  const { page, context } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto('/b/long/timeline')
+  const steps = page.locator('[data-step^="jobs-"]')
+  await expect.poll(() => steps.count()).toBe(3)
+  expect(await steps.nth(0).textContent()).toContain('2 jobs started')
+  expect(await steps.nth(1).textContent()).toContain('1 job failed')
+  expect(await steps.nth(1).textContent()).toContain('ValueError: wide')
+  expect(await steps.nth(2).textContent()).toContain('1 job completed')
+  expect(await seriousFindings(page)).toEqual([])
+  await context.close()
+})

@@ -1,0 +1,97 @@
+import type { Browser } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { reportBlocks } from '../../web/src/lib/report-blocks.ts'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { sendRanBatch } from './ran-batch.ts'
+import { seriousFindings, visit } from './visit.ts'
+
+// A report: Markdown with live runs in it, written in a project, printed, and opened by a public link.
+
+let app: TestApp
+let browser: Browser
+let ada: { token: string; cookie: string }
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  ada = await app.register('ada@example.org')
+  await sendRanBatch(app, await app.reporterToken(ada.token), 'night')
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+test('lines that embed a run are told from text; what they cannot be is said; code embeds nothing', () => {
+  expect(
+    reportBlocks('# Title\n\n@batch(night)\n@chart("a, b", val_loss, acc)\ntext @jobs(night)\n@jobs(x)'),
+  ).toEqual([
+    { kind: 'text', text: '# Title' },
+    { kind: 'batch', id: 'night' },
+    { kind: 'chart', id: 'a, b', series: ['val_loss', 'acc'] },
+    { kind: 'text', text: 'text @jobs(night)' },
+    { kind: 'jobs', id: 'x' },
+  ])
+  expect(reportBlocks('@graph(x)\n@batch()')).toMatchObject([
+    { kind: 'wrong', why: 'There is no @graph: use @batch, @chart or @jobs' },
+    { kind: 'wrong', why: '@batch needs the id of a batch' },
+  ])
+  expect(reportBlocks('```\n@batch(x)\n```')).toEqual([{ kind: 'text', text: '```\n@batch(x)\n```' }])
+})
+
+test('a report is begun from selected batches, edited, read by link without an account, and revoked', async () => {
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto('/p/digits')
+  await page.getByLabel('Select night').check()
+  await page.getByRole('link', { name: 'Report', exact: true }).click()
+  await page.getByLabel('Title').fill('What the night taught')
+  const text = page.getByLabel('Text, in Markdown')
+  await expect.poll(() => text.inputValue()).toContain('@chart(night)')
+  await text.fill(
+    'The **first** run.\n\n@batch(night)\n@chart(night, val_loss)\n@jobs(night)\n\n@batch(other)',
+  )
+  await page.locator('[data-report] [data-points]').first().waitFor()
+  expect(await seriousFindings(page)).toEqual([])
+  await page.getByRole('button', { name: 'Save' }).click()
+
+  await page.getByRole('heading', { name: 'What the night taught' }).waitFor()
+  const shown = page.locator('[data-report]')
+  await shown.locator('[data-points]').first().waitFor()
+  await shown.getByRole('table').getByText('good').waitFor()
+  await shown.getByText('The batch other cannot be shown').waitFor()
+  expect(await seriousFindings(page)).toEqual([])
+  await page.emulateMedia({ media: 'print' })
+  expect(await page.getByRole('navigation', { name: 'Projects' }).isVisible()).toBe(false)
+  expect(await page.getByRole('button', { name: 'Edit' }).isVisible()).toBe(false)
+  await page.emulateMedia({ media: 'screen' })
+
+  await page.getByRole('button', { name: 'Share' }).click()
+  await page.getByRole('button', { name: 'Make a link' }).click()
+  await page.getByText('It opens the text and 1 batch').waitFor()
+  const url = String(await page.getByLabel('Link', { exact: true }).first().textContent()).trim()
+  const path = /\/sr\/[\w-]{32}/.exec(url)?.[0] ?? ''
+
+  const visitor = await visit(browser, { address: app.address, width: 390 })
+  await visitor.page.goto(path)
+  await visitor.page.getByRole('heading', { name: 'What the night taught' }).waitFor()
+  await visitor.page.locator('[data-report] [data-points]').first().waitFor()
+  await visitor.page.getByRole('table').getByText('good').waitFor()
+  await visitor.page.getByText('This link does not open the batch other').waitFor()
+  expect(await seriousFindings(visitor.page)).toEqual([])
+  expect(visitor.complaints).toEqual([])
+
+  await page.getByRole('button', { name: 'Revoke all links' }).click()
+  await expect.poll(() => page.getByText('It opens the text').count()).toBe(0)
+  await visitor.page.reload()
+  await visitor.page.getByText('This link opens nothing any more').waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('link', { name: 'digits' }).last().click()
+  await page.getByRole('table', { name: 'Reports' }).or(page.getByLabel('Reports')).first().waitFor()
+  await page.getByRole('link', { name: 'What the night taught' }).waitFor()
+  expect(complaints).toEqual([])
+  await visitor.context.close()
+  await context.close()
+})

@@ -1,0 +1,39 @@
+import { get, patch, post, remove } from './request.ts'
+import type { Page } from './types.ts'
+
+/** Markdown with runs, charts and tables embedded (lib/report-blocks.ts). */
+export interface Report {
+  id: string
+  title: string
+  body: string
+  project: string
+  owner: { id: string; name: string } | null
+  can_edit: boolean
+  can_share: boolean
+  shared: boolean
+  created_at: string
+  updated_at: string
+}
+export interface SharedReport {
+  title: string
+  body: string
+  updated_at: string
+  /** Those that the link opens, each with the token of its share. */
+  batches: { id: string; token: string }[]
+}
+
+const at = (id: string): string => `/api/reports/${encodeURIComponent(id)}`
+
+/** Without their texts, newest first. */
+export const fetchReports = async (project: string): Promise<Omit<Report, 'body'>[]> =>
+  (await get<Page<Omit<Report, 'body'>>>('/api/reports', { limit: 500, project })).items
+export const fetchReport = (id: string): Promise<Report> => get(at(id))
+export const createReport = (body: { project: string; title: string; body: string }): Promise<Report> =>
+  post('/api/reports', body)
+export const changeReport = (id: string, body: { title?: string; body?: string }): Promise<Report> =>
+  patch(at(id), body)
+export const deleteReport = (id: string): Promise<void> => remove(at(id))
+export const linkReport = (id: string): Promise<{ url: string; batches: string[] }> => post(`${at(id)}/links`)
+export const revokeReportLinks = (id: string): Promise<void> => remove(`${at(id)}/links`)
+export const fetchSharedReport = (token: string): Promise<SharedReport> =>
+  get(`/api/shared-reports/${encodeURIComponent(token)}`)

@@ -1,0 +1,57 @@
+/**
+ * A report's parts: Markdown, and lines that embed a run. `@batch(id)` is its state, `@chart(id, series, …)` the live
+ * curves of its jobs, `@jobs(id)` a table of its jobs. An id with a comma or a bracket in it stands in quotation marks.
+ */
+export type ReportBlock =
+  | { kind: 'text'; text: string }
+  | { kind: 'batch' | 'jobs'; id: string }
+  | { kind: 'chart'; id: string; series: string[] }
+  | { kind: 'wrong'; text: string; why: string }
+
+const DIRECTIVE = /^@(\w+)\((.*)\)\s*$/
+const FENCE = /^\s*(```|~~~)/
+
+export function reportBlocks(body: string): ReportBlock[] {
+  const blocks: ReportBlock[] = []
+  let text: string[] = []
+  let fence: string | null = null
+  const endText = (): void => {
+    const joined = text.join('\n').trim()
+    if (joined !== '') blocks.push({ kind: 'text', text: joined })
+    text = []
+  }
+  for (const line of body.split(/\r?\n/)) {
+    const [, mark] = FENCE.exec(line) ?? []
+    if (mark !== undefined && (fence === null || fence === mark)) fence = fence === null ? mark : null
+    const [, name, rest = ''] = (fence === null && DIRECTIVE.exec(line)) || []
+    if (name === undefined) text.push(line)
+    else {
+      endText()
+      blocks.push(embedded(line.trim(), name, argumentsOf(rest)))
+    }
+  }
+  endText()
+  return blocks
+}
+
+const argumentsOf = (text: string): string[] =>
+  [...text.matchAll(/"([^"]*)"|[^,]+/g)]
+    .map(([all, quoted]) => quoted ?? all.trim())
+    .filter((one) => one !== '')
+
+function embedded(text: string, name: string, [id, ...series]: string[]): ReportBlock {
+  if (name !== 'batch' && name !== 'jobs' && name !== 'chart')
+    return { kind: 'wrong', text, why: `There is no @${name}: use @batch, @chart or @jobs` }
+  if (id === undefined) return { kind: 'wrong', text, why: `@${name} needs the id of a batch` }
+  if (name !== 'chart') return { kind: name, id }
+  return { kind: 'chart', id, series }
+}
+
+/** An id as an argument. */
+export const quotedId = (id: string): string => (/[,()]/.test(id) ? `"${id}"` : id)
+
+/** What a new report about these batches begins with. */
+export const draftOf = (ids: readonly string[]): string =>
+  ids
+    .map((id) => `## ${id}\n\n@batch(${quotedId(id)})\n@chart(${quotedId(id)})\n@jobs(${quotedId(id)})\n`)
+    .join('\n')

@@ -1,0 +1,258 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
+import { ChartCard } from '../../charts/chart-card.tsx'
+import {
+  fetchShared,
+  metricsOf,
+  resourcesOf,
+  sharedMetricsOf,
+  sharedResourcesOf,
+} from '../../lib/api/batches.ts'
+import { errorText } from '../../lib/api/request.ts'
+import type { Batch, Job } from '../../lib/api/types.ts'
+import { valueText } from '../../lib/batch-facts.ts'
+import { batchName } from '../../lib/batch-name.ts'
+import { flat } from '../../lib/flat.ts'
+import { links } from '../../lib/links.ts'
+import { batchStore, elapsedOf } from '../../lib/live/batches.ts'
+import { useChannel } from '../../lib/live/stream.ts'
+import { batchQuery, jobsQuery, useBatch } from '../../lib/queries.ts'
+import type { ReportBlock } from '../../lib/report-blocks.ts'
+import { stepUnit } from '../../lib/step-unit.ts'
+import { useTheme } from '../../lib/theme.ts'
+import { count, duration, number, some } from '../../lib/words.ts'
+import { Progress } from '../../ui/controls.tsx'
+import { Waiting } from '../../ui/notice.tsx'
+import { StatusBadge, StatusShape } from '../../ui/status.tsx'
+import { Table } from '../../ui/table.tsx'
+import { takeIn } from '../batch/arrivals.ts'
+import { createBatchContext, InBatch, useBatchContext } from '../batch/context.ts'
+import { useJobs } from '../batch/use-jobs.ts'
+
+type Embedded = Extract<ReportBlock, { id: string }>
+const MAX_CURVES = 20
+const MAX_ROWS = 50
+
+/** A run in a report: its state, its curves or its jobs, live. With a token it is read through that share. */
+export function Embed({ block, token }: { block: Embedded; token: string | undefined }) {
+  return token === undefined ? (
+    <Own batchId={block.id}>{(batch) => <Shown block={block} batch={batch} />}</Own>
+  ) : (
+    <Shared token={token}>{(batch) => <Shown block={block} batch={batch} />}</Shared>
+  )
+}
+
+function Shown({ block, batch }: { block: Embedded; batch: Batch }) {
+  if (block.kind === 'batch') return <BatchLine batch={batch} />
+  if (block.kind === 'jobs') return <JobsTable />
+  return <Curves wanted={block.series} />
+}
+
+const Missing = ({ id, error }: { id: string; error: unknown }) => (
+  <p className="rounded border border-line px-3 py-2 text-muted">
+    The batch {id} cannot be shown: {errorText(error)}
+  </p>
+)
+
+function Own({ batchId, children }: { batchId: string; children: (batch: Batch) => ReactNode }) {
+  const read = useQuery(batchQuery(batchId))
+  const jobs = useQuery(jobsQuery(batchId))
+  const batch = useBatch(batchId)
+  const context = useMemo(
+    () =>
+      createBatchContext(`batch ${batchId}`, {
+        metrics: metricsOf(batchId),
+        resources: resourcesOf(batchId),
+        log: null,
+        batchId,
+      }),
+    [batchId],
+  )
+  useEffect(() => {
+    if (jobs.data) context.jobs.put(jobs.data)
+  }, [jobs.data, context])
+  const live = batch?.status === 'running'
+  useChannel(live ? `batch:${batchId}` : null, (payload) => takeIn(context, payload))
+  useChannel(live ? `metrics:${batchId}` : null, (payload) => takeIn(context, payload))
+  const error = read.error ?? jobs.error
+  if (error && batch === undefined) return <Missing id={batchId} error={error} />
+  if (batch === undefined || jobs.data === undefined) return <Waiting rows={2} />
+  return <InBatch value={context}>{children(batch)}</InBatch>
+}
+
+function Shared({ token, children }: { token: string; children: (batch: Batch) => ReactNode }) {
+  const shared = useQuery({ queryKey: ['share', token], queryFn: () => fetchShared(token) })
+  const context = useMemo(
+    () =>
+      createBatchContext(`share ${token}`, {
+        metrics: sharedMetricsOf(token),
+        resources: sharedResourcesOf(token),
+        log: null,
+        batchId: null,
+      }),
+    [token],
+  )
+  useEffect(() => {
+    if (shared.data === undefined) return
+    batchStore.put([shared.data.batch])
+    context.jobs.put(shared.data.jobs)
+  }, [shared.data, context])
+  const batch = useBatch(shared.data?.batch.id ?? '')
+  useChannel(batch?.status === 'running' ? `share:${token}` : null, (payload) => takeIn(context, payload))
+  if (shared.error) return <Missing id="of this link" error={shared.error} />
+  if (batch === undefined) return <Waiting rows={2} />
+  return <InBatch value={context}>{children(batch)}</InBatch>
+}
+
+function BatchLine({ batch }: { batch: Batch }) {
+  const { shared } = useBatchContext()
+  return (
+    <div className="flex flex-wrap items-center gap-x-4 gap-y-1 rounded-md border border-line bg-surface px-3 py-2">
+      <StatusBadge status={batch.status} stalled={batch.stalled} reason={batch.failure_reason} />
+      {shared ? (
+        <span className="min-w-0 truncate font-medium">{batchName(batch)}</span>
+      ) : (
+        <Link {...links.batch(batch.id)} className="min-w-0 truncate font-medium hover:underline">
+          {batchName(batch)}
+        </Link>
+      )}
+      <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
+      <span className="text-muted">{duration(elapsedOf(batch, Date.now()))}</span>
+      {batch.commit && <code className="text-xs text-muted">{batch.commit.slice(0, 8)}</code>}
+    </div>
+  )
+}
+
+const WATCHED = ['val_loss', 'train_loss', 'loss']
+const seriesOf = (jobs: readonly Job[]): string[] =>
+  [...new Set(jobs.flatMap((job) => Object.keys(job.latest)))].filter((name) => name !== 'epoch')
+
+function Curves({ wanted }: { wanted: readonly string[] }) {
+  const context = useBatchContext()
+  const jobs = useJobs(context.jobs)
+  const theme = useTheme()
+  const [zoom, setZoom] = useState<[number, number]>()
+  const zooms = useRef<([number, number] | undefined)[]>([])
+  const known = seriesOf(jobs)
+  const first = WATCHED.find((name) => known.includes(name)) ?? known[0]
+  const keys = wanted.length > 0 ? wanted.filter((name) => known.includes(name)) : first ? [first] : []
+  const missing = wanted.filter((name) => !known.includes(name))
+  const shown = useMemo(() => jobs.slice(0, MAX_CURVES), [jobs])
+  const names = shown.map((job) => job.id).join('\n')
+  const drawn = useMemo(() => (names === '' ? [] : names.split('\n')), [names])
+  return (
+    <figure className="flex flex-col gap-2">
+      {missing.length > 0 && (
+        <p role="status" className="text-amber">
+          No job has {missing.join(', ')}. {known.length > 0 && `There are ${known.slice(0, 8).join(', ')}.`}
+        </p>
+      )}
+      {keys.length === 0 && missing.length === 0 && (
+        <p className="text-muted">No point has been reported yet.</p>
+      )}
+      <div className="grid gap-3 [grid-template-columns:repeat(auto-fit,minmax(min(100%,380px),1fr))]">
+        {keys.map((key) => (
+          <ChartCard
+            key={key}
+            name={key}
+            x="epoch"
+            unit={stepUnit(shown, key)}
+            of={context.of}
+            source={context.source}
+            bus={context.bus}
+            focus={context.focus}
+            colourOf={context.colourOf}
+            log={false}
+            smooth={0}
+            jobs={drawn}
+            whole={false}
+            zoom={zoom}
+            onZoom={(range) => {
+              zooms.current.push(zoom)
+              setZoom(range)
+            }}
+            onZoomOut={() => setZoom(zooms.current.pop())}
+          />
+        ))}
+      </div>
+      <figcaption className="flex flex-wrap gap-x-3 gap-y-0.5 text-xs text-muted">
+        {shown.map((job) => (
+          <span key={job.id} className="flex items-center gap-1">
+            <span
+              aria-hidden="true"
+              className="size-2 rounded-full"
+              style={{ background: context.colourOf(job.id, theme) }}
+            />
+            {job.id}
+          </span>
+        ))}
+        {jobs.length > shown.length && (
+          <span>
+            the first {MAX_CURVES} of {count(jobs.length)} jobs
+          </span>
+        )}
+      </figcaption>
+    </figure>
+  )
+}
+
+/** The jobs with the parameters in which they differ and what came of them. */
+function JobsTable() {
+  const { jobs: store, shared } = useBatchContext()
+  const jobs = useJobs(store)
+  const columns = useMemo(() => columnsOf(jobs), [jobs])
+  if (jobs.length === 0) return <p className="text-muted">No job has started yet.</p>
+  return (
+    <div className="flex flex-col gap-1">
+      <Table label="Jobs" heads={['Job', ...columns.map((column) => column.name), 'Elapsed']}>
+        {jobs.slice(0, MAX_ROWS).map((job) => (
+          <tr key={job.key}>
+            <td>
+              <span className="flex items-center gap-1.5">
+                <StatusShape status={job.status} />
+                <span className="sr-only">{job.status}</span>
+                {shared ? (
+                  job.id
+                ) : (
+                  <Link {...links.job(job.batch_id, job.id)} className="hover:underline">
+                    {job.id}
+                  </Link>
+                )}
+              </span>
+            </td>
+            {columns.map((column) => (
+              <td key={column.name} className="tabular-nums">
+                {column.text(job)}
+              </td>
+            ))}
+            <td>{duration(job.elapsed_s)}</td>
+          </tr>
+        ))}
+      </Table>
+      {jobs.length > MAX_ROWS && (
+        <p className="text-xs text-muted">
+          The first {MAX_ROWS} of {some(jobs.length, 'job')}.
+        </p>
+      )}
+    </div>
+  )
+}
+
+function columnsOf(jobs: readonly Job[]): { name: string; text: (job: Job) => string }[] {
+  const params = new Map<string, Set<string>>()
+  for (const job of jobs)
+    for (const [name, value] of Object.entries(flat(job.params)))
+      params.set(name, (params.get(name) ?? new Set()).add(JSON.stringify(value)))
+  const varying = [...params].filter(([, values]) => values.size > 1).map(([name]) => name)
+  const text = (value: unknown): string =>
+    value === undefined || value === null ? '–' : typeof value === 'number' ? number(value) : valueText(value)
+  const results = [...new Set(jobs.flatMap((job) => [...Object.keys(flat(job.metrics)), ...seriesOf([job])]))]
+  return [
+    ...varying.slice(0, 6).map((name) => ({ name, text: (job: Job) => text(flat(job.params)[name]) })),
+    ...results.slice(0, 5).map((name) => ({
+      name,
+      text: (job: Job) => text(flat(job.metrics)[name] ?? job.latest[name]),
+    })),
+  ]
+}

@@ -1,0 +1,38 @@
+import { useMemo } from 'react'
+import { type ReportBlock, reportBlocks } from '../../lib/report-blocks.ts'
+import { Markdown } from '../../ui/markdown.tsx'
+import { Embed } from './embed.tsx'
+
+/** Of a public link: the share token of a batch; undefined for one that the link does not open. */
+type TokenOf = (batchId: string) => string | undefined
+
+/** A report as it is read. */
+export function ReportBody({ body, tokenOf }: { body: string; tokenOf?: TokenOf }) {
+  const blocks = useMemo(() => reportBlocks(body).map((block, i) => ({ block, key: String(i) })), [body])
+  if (blocks.length === 0) return <p className="text-muted">This report is empty.</p>
+  return (
+    <div data-report className="report flex flex-col gap-4">
+      {blocks.map(({ block, key }) => (
+        <Block key={key} block={block} tokenOf={tokenOf} />
+      ))}
+    </div>
+  )
+}
+
+function Block({ block, tokenOf }: { block: ReportBlock; tokenOf: TokenOf | undefined }) {
+  if (block.kind === 'text') return <Markdown text={block.text} />
+  if (block.kind === 'wrong')
+    return (
+      <p role="status" className="rounded bg-amber-soft px-2 py-1 text-amber">
+        <code>{block.text}</code>: {block.why}.
+      </p>
+    )
+  const token = tokenOf?.(block.id)
+  if (tokenOf && token === undefined)
+    return (
+      <p className="rounded border border-line px-3 py-2 text-muted">
+        This link does not open the batch {block.id}.
+      </p>
+    )
+  return <Embed key={block.id} block={block} token={token} />
+}

@@ -1,0 +1,70 @@
+import { useId, useState } from 'react'
+import { errorText } from '../../lib/api/request.ts'
+import { Button, Field, inputLook } from '../../ui/controls.tsx'
+import { Failure } from '../../ui/notice.tsx'
+import { ReportBody } from './report-body.tsx'
+
+const EMBEDS = [
+  ['@batch(id)', 'the state of a batch'],
+  ['@chart(id, val_loss)', 'live curves of its jobs; without a series its loss'],
+  ['@jobs(id)', 'a table of its jobs'],
+] as const
+
+/** Title and text beside what they will look like. */
+export function ReportForm(props: {
+  title: string
+  body: string
+  error: unknown
+  saving: boolean
+  onSave: (report: { title: string; body: string }) => void
+  onCancel: () => void
+}) {
+  const [body, setBody] = useState(props.body)
+  const id = useId()
+  return (
+    <form
+      className="flex flex-col gap-3"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const title = String(new FormData(event.currentTarget).get('title')).trim()
+        if (title !== '') props.onSave({ title, body })
+      }}
+    >
+      <Field label="Title" name="title" defaultValue={props.title} maxLength={128} required autoFocus />
+      <div className="grid gap-4 xl:grid-cols-2">
+        <div className="flex flex-col gap-1">
+          <label htmlFor={id} className="text-muted">
+            Text, in Markdown
+          </label>
+          <textarea
+            id={id}
+            rows={24}
+            value={body}
+            onChange={(event) => setBody(event.target.value)}
+            className={`${inputLook} h-auto py-1 font-mono`}
+          />
+          <dl className="grid grid-cols-[auto_1fr] gap-x-3 text-xs text-muted">
+            {EMBEDS.map(([line, what]) => (
+              <div key={line} className="contents">
+                <dt>
+                  <code>{line}</code>
+                </dt>
+                <dd>{what}; alone on a line</dd>
+              </div>
+            ))}
+          </dl>
+        </div>
+        <section aria-label="Preview" className="min-w-0 rounded-md border border-line p-3">
+          <ReportBody body={body} />
+        </section>
+      </div>
+      {props.error !== null && <Failure>{errorText(props.error)}</Failure>}
+      <div className="flex gap-2">
+        <Button look="primary" type="submit" disabled={props.saving}>
+          Save
+        </Button>
+        <Button onClick={props.onCancel}>Cancel</Button>
+      </div>
+    </form>
+  )
+}
