@@ -146,7 +146,7 @@ export function reportRoutes(app: FastifyInstance, { config, sql, writer, now }:
         ...one,
         summary: 'Make a public link to a report; its token is shown this once',
         description:
-          'The link opens the text as it is then read, and each batch that the report embeds now and that I may share.',
+          'The link opens the current text, and each batch that the report embeds now and that I may share.',
         body: shapes.noInput,
         response: {
           201: z.object({

@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
-import { fetchJobsWhere, type SeriesSource, type SeriesWanted } from '../lib/api/batches.ts'
+import type { SeriesSource, SeriesWanted } from '../lib/api/batches.ts'
+import { fetchJobsWhere } from '../lib/api/find-jobs.ts'
 import { fetchTable } from '../lib/api/projects.ts'
 import { get, getBytes, type Query, withQuery } from '../lib/api/request.ts'
 import { readSeriesFrames, SERIES_FRAMES } from '../lib/api/series-frames.ts'

@@ -3,7 +3,7 @@
  * must hold. `batch-query.ts` makes filters for the service of it, `job-query.ts` tests jobs that the page has.
  */
 export interface QueryWord {
-  /** As it stands in the query. */
+  /** Exactly this part of the query. */
   text: string
   /** Empty in free text. */
   name: string

@@ -1,6 +1,6 @@
 /**
  * A report's parts: Markdown, and lines that embed a run. `@batch(id)` is its state, `@chart(id, series, …)` the live
- * curves of its jobs, `@jobs(id)` a table of its jobs. An id with a comma or a bracket in it stands in quotation marks.
+ * curves of its jobs, `@jobs(id)` a table of its jobs. Quotation marks enclose an id with a comma or a bracket.
  */
 export type ReportBlock =
   | { kind: 'text'; text: string }

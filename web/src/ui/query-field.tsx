@@ -4,7 +4,7 @@ import { inputLook } from './controls.tsx'
 
 const TYPED_MS = 300
 
-/** A query (lib/query.ts) with completion; `onChange` is told of it once the typing pauses, and what is wrong is said. */
+/** A query (lib/query.ts) with completion; `onChange` is called once the typing pauses, and problems are shown. */
 export function QueryField(props: {
   label: string
   placeholder: string

@@ -5,8 +5,6 @@ import {
   type BatchSelfFragment,
   type BatchStatus,
   type JobRowFragment,
-  type JobStatus,
-  JobsDocument,
   SharedClipsDocument,
   SharedGroupsDocument,
   SharedLogDocument,
@@ -83,30 +81,6 @@ export async function fetchJobs(batchId: string): Promise<Job[]> {
     page = (await query(BatchJobsDocument, { id: batchId, first: JOBS_AT_ONCE, after })).batch?.jobs
   }
 }
-/** Jobs across batches, newest first. */
-export async function fetchJobsWhere(
-  asked: {
-    status?: readonly JobStatus[]
-    batches?: readonly string[]
-    q?: readonly string[]
-    /** Conditions as the server reads them: `lr<0.01`. */
-    where?: readonly string[]
-  },
-  page: { limit: number; cursor?: string | undefined },
-): Promise<Page<Job>> {
-  const { jobs } = await queryWithCursor(JobsDocument, {
-    where: {
-      status: asked.status && [...asked.status],
-      q: asked.q && [...asked.q],
-      where: asked.where && [...asked.where],
-    },
-    batches: asked.batches && [...asked.batches],
-    first: page.limit,
-    after: page.cursor,
-  })
-  return { items: nodesOf(jobs).map(jobOf), next_cursor: nextOf(jobs) }
-}
-
 export interface SeriesWanted {
   keys?: readonly string[] | undefined
   /** All jobs without it. */
@@ -191,8 +165,6 @@ export interface BatchEdit {
 export const stopBatch = (id: string): Promise<void> => post(`${batchAt(id)}/stop`)
 export const restoreBatch = (id: string): Promise<void> => post(`${batchAt(id)}/restore`)
 export const changeBatch = (id: string, body: BatchEdit): Promise<Batch> => patch(batchAt(id), body)
-export const changeJob = (key: string, body: { notes: string }): Promise<Job> =>
-  patch(`/api/jobs/${encodeURIComponent(key)}`, body)
 export const deleteBatches = (
   batch_ids: readonly string[],
 ): Promise<{ deleted: string[]; not_found: string[]; forbidden: string[] }> =>

@@ -1,6 +1,8 @@
-import { FindJobsDocument } from '../../__generated__/graphql.ts'
-import { query } from './graphql.ts'
-import type { Status } from './types.ts'
+import { FindJobsDocument, type JobStatus, JobsDocument } from '../../__generated__/graphql.ts'
+import { jobOf } from './batches.ts'
+import { nextOf, nodesOf, query, queryWithCursor } from './graphql.ts'
+import { patch } from './request.ts'
+import type { Job, Page, Status } from './types.ts'
 
 export interface FoundJob {
   id: string
@@ -18,3 +20,30 @@ export async function findJobs(text: string, signal?: AbortSignal): Promise<Foun
     status: job.status.toLowerCase() as Status,
   }))
 }
+
+/** Jobs across batches, newest first. */
+export async function fetchJobsWhere(
+  asked: {
+    status?: readonly JobStatus[]
+    batches?: readonly string[]
+    q?: readonly string[]
+    /** Conditions as the server reads them: `lr<0.01`. */
+    where?: readonly string[]
+  },
+  page: { limit: number; cursor?: string | undefined },
+): Promise<Page<Job>> {
+  const { jobs } = await queryWithCursor(JobsDocument, {
+    where: {
+      status: asked.status && [...asked.status],
+      q: asked.q && [...asked.q],
+      where: asked.where && [...asked.where],
+    },
+    batches: asked.batches && [...asked.batches],
+    first: page.limit,
+    after: page.cursor,
+  })
+  return { items: nodesOf(jobs).map(jobOf), next_cursor: nextOf(jobs) }
+}
+
+export const changeJob = (key: string, body: { notes: string }): Promise<Job> =>
+  patch(`/api/jobs/${encodeURIComponent(key)}`, body)

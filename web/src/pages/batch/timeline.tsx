@@ -129,7 +129,7 @@ function withJobs(steps: readonly Step[], jobs: readonly Job[]): (Step | JobsEnt
   return entries
 }
 
-const MOST_NAMED = 6
+const MAX_NAMED = 6
 
 function JobsEntry(props: {
   entry: JobsEntry
@@ -140,7 +140,7 @@ function JobsEntry(props: {
   const { entry, batchId } = props
   const [all, setAll] = useState(false)
   const { what, jobs } = entry
-  const shown = all ? jobs : jobs.slice(0, MOST_NAMED)
+  const shown = all ? jobs : jobs.slice(0, MAX_NAMED)
   const reason = jobs.length === 1 ? jobs[0]?.failure_reason : null
   return (
     <li

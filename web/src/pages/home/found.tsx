@@ -2,7 +2,8 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback } from 'react'
 import type { JobStatus } from '../../__generated__/graphql.ts'
-import { type BatchFilter, fetchBatches, fetchJobsWhere } from '../../lib/api/batches.ts'
+import { type BatchFilter, fetchBatches } from '../../lib/api/batches.ts'
+import { fetchJobsWhere } from '../../lib/api/find-jobs.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Job } from '../../lib/api/types.ts'
 import { batchNames, parseQuery } from '../../lib/batch-query.ts'
@@ -20,7 +21,7 @@ import { Section } from './section.tsx'
 
 const MOST = 50
 
-/** A query over all projects; it stands in the address. */
+/** A query over all projects; the address has it. */
 export function Find({ q }: { q: string }) {
   const navigate = useNavigate()
   const projects = useQuery(projectsQuery).data

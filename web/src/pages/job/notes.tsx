@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { changeJob } from '../../lib/api/batches.ts'
+import { changeJob } from '../../lib/api/find-jobs.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Job } from '../../lib/api/types.ts'
 import { useBatch } from '../../lib/queries.ts'

@@ -2,12 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate, useRouter } from '@tanstack/react-router'
 import { Bookmark, ChartLine } from 'lucide-react'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import { type BatchFilter, fetchBatches } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import { faultOf } from '../../lib/away.ts'
 import { batchNames, parseQuery } from '../../lib/batch-query.ts'
 import { links } from '../../lib/links.ts'
-import { batchStore } from '../../lib/live/batches.ts'
 import { openView } from '../../lib/open-view.ts'
 import { fieldsQuery, projectQuery, projectViewsQuery, useMe } from '../../lib/queries.ts'
 import { toggle } from '../../lib/query.ts'
@@ -21,6 +19,7 @@ import { Refused } from '../../ui/refused.tsx'
 import { audiencesFor } from '../../ui/save-view.tsx'
 import { StatusShape } from '../../ui/status.tsx'
 import { showToast } from '../../ui/toasts.tsx'
+import { allIds } from './all-ids.ts'
 import { useBaseline } from './baseline.ts'
 import { batchRows } from './batch-rows.ts'
 import { BatchTable } from './batch-table.tsx'
@@ -213,20 +212,6 @@ export function ProjectPage() {
       )}
     </div>
   )
-}
-
-/** As many as one selection may hold. */
-const MOST_SELECTED = 1_000
-async function allIds(filter: BatchFilter): Promise<string[]> {
-  const ids: string[] = []
-  for (let cursor: string | undefined; ids.length < MOST_SELECTED; ) {
-    const page = await fetchBatches(filter, { limit: 200, cursor })
-    batchStore.put(page.items)
-    ids.push(...page.items.map((batch) => batch.id))
-    if (page.next_cursor === null) break
-    cursor = page.next_cursor
-  }
-  return ids.slice(0, MOST_SELECTED)
 }
 
 /** The address with the charts of the selection, or without charts. */

@@ -6,7 +6,7 @@ import { Embed } from './embed.tsx'
 /** Of a public link: the share token of a batch; undefined for one that the link does not open. */
 type TokenOf = (batchId: string) => string | undefined
 
-/** A report as it is read. */
+/** A report, rendered. */
 export function ReportBody({ body, tokenOf }: { body: string; tokenOf?: TokenOf }) {
   const blocks = useMemo(() => reportBlocks(body).map((block, i) => ({ block, key: String(i) })), [body])
   if (blocks.length === 0) return <p className="text-muted">This report is empty.</p>
