@@ -151,6 +151,18 @@ async function allPages(scene: Scene): Promise<Picture[]> {
   await call('POST', rules, { trigger: 'batch_stalled', enabled: false })
   await call('PATCH', '/api/batches/digits-sweep', { tags: ['night', 'baseline'], notes: 'The reference.' })
   await call('POST', '/api/batches/digits-live/stop')
+  const { id: report } = await call<{ id: string }>('POST', '/api/reports', {
+    project: 'digits',
+    title: 'What the width of the network buys',
+    body: [
+      'Wider networks reach a lower **validation loss**, and fail less often.',
+      '@batch(digits-sweep)',
+      '@chart(digits-sweep, val_loss)',
+      '## Every job',
+      '@jobs(digits-sweep)',
+    ].join('\n\n'),
+  })
+  await call('DELETE', '/api/batches/digits-wide')
   const press = (name: string | RegExp) => (page: Page) =>
     page
       .getByRole('button', { name, exact: typeof name === 'string' })
@@ -161,6 +173,13 @@ async function allPages(scene: Scene): Promise<Picture[]> {
     { name: 'sign-in', path: '/sign-in', visitor: true },
     { name: 'register', path: '/register', visitor: true },
     { name: 'home', path: '/' },
+    { name: 'home-found', path: '/?q=status%3Acompleted%20val_loss%3C0.1' },
+    { name: 'trash', path: '/trash' },
+    { name: 'reports', path: '/p/digits/reports' },
+    { name: 'report', path: `/r/${report}`, before: drawn },
+    { name: 'report-new', path: '/p/digits/reports?about=%5B%22digits-sweep%22%5D', before: drawn },
+    { name: 'logs-context', path: '/b/digits-sweep/logs?q=better&context=true&wrap=true' },
+    { name: 'help', path: '/b/digits-live', before: press(/What is this/) },
     { name: 'connect', path: '/connect' },
     { name: 'project', path: '/p/digits' },
     { name: 'project-charts', path: '/p/digits?charts=%7B%7D', before: drawn },
@@ -191,7 +210,7 @@ async function allPages(scene: Scene): Promise<Picture[]> {
     { name: 'failed', path: '/b/digits-steps' },
     { name: 'stopping', path: '/b/digits-live' },
     { name: 'job', path: `${batch}/j/h128-lr0.5-seed0` },
-    { name: 'compare', path: '/compare?batches=digits-narrow&batches=digits-wide', before: drawn },
+    { name: 'compare', path: '/compare?batches=digits-narrow&batches=digits-sweep', before: drawn },
     { name: 'hosts', path: '/hosts' },
     { name: 'host', path: `/hosts/${agent.agent_id}` },
     { name: 'tokens', path: '/tokens' },

@@ -46,7 +46,27 @@ export function number(value: unknown): string {
       : String(Number(value.toPrecision(4)))
   return text.replace(/-/g, MINUS)
 }
-export const count = (value: number): string =>
+/** Values further apart than this have no decimals in common that say enough of the least. */
+const MAX_RATIO = 1_000
+/**
+ * Says the numbers of a column with the same decimals, so that they are read down: four digits of the median. Those of
+ * which that leaves nothing, whole numbers, and columns over several orders of magnitude are said as `number` does.
+ */
+export function fixedLike(values: readonly unknown[]): (value: unknown) => string {
+  const sizes = values
+    .filter((value): value is number => typeof value === 'number' && Number.isFinite(value) && value !== 0)
+    .map(Math.abs)
+    .sort((a, b) => a - b)
+  const [least = 0, most = 0, median = 0] = [sizes[0], sizes.at(-1), sizes[sizes.length >> 1]]
+  if (sizes.every(Number.isInteger) || most / least > MAX_RATIO || most >= 1e6) return number
+  const decimals = Math.min(6, Math.max(0, 3 - Math.floor(Math.log10(median))))
+  return (value) => {
+    if (typeof value !== 'number' || !Number.isFinite(value) || Math.abs(value) >= 1e6) return number(value)
+    const text = value.toFixed(decimals)
+    return value !== 0 && Number(text) === 0 ? number(value) : count(text)
+  }
+}
+export const count = (value: number | string): string =>
   String(value)
     .replace(/^(-?\d+)/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ','))
     .replace('-', MINUS)

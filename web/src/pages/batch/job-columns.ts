@@ -7,7 +7,7 @@ import {
   tableFeatures,
 } from '@tanstack/react-table'
 import type { Job } from '../../lib/api/types.ts'
-import { duration, number } from '../../lib/words.ts'
+import { duration, fixedLike, number } from '../../lib/words.ts'
 
 export const features = tableFeatures({
   rowSortingFeature,
@@ -54,13 +54,15 @@ export function columnsOf(jobs: readonly Job[]): JobColumn[] {
       sortFn: (a, b) => order(value(a.original), value(b.original)),
     }),
   })
+  const measured = (id: string, title: string, value: (job: Job) => unknown): JobColumn =>
+    column(id, title, value, fixedLike(jobs.map(value)))
   const word = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
   return [
     column('id', 'Job', (job) => job.id, word),
     column('status', 'Status', (job) => job.status, word),
     column('epochs', 'Epochs', (job) => job.epochs),
-    column('train_loss', 'train_loss', (job) => job.latest.train_loss),
-    column('val_loss', 'val_loss', (job) => job.latest.val_loss),
+    measured('train_loss', 'train_loss', (job) => job.latest.train_loss),
+    measured('val_loss', 'val_loss', (job) => job.latest.val_loss),
     ...params.map((name) =>
       column(
         `p.${name}`,
@@ -72,7 +74,7 @@ export function columnsOf(jobs: readonly Job[]): JobColumn[] {
             : word(typeof value === 'object' && value !== null ? JSON.stringify(value) : value),
       ),
     ),
-    ...metrics.map((name) => column(`m.${name}`, `final ${name}`, (job) => job.metrics[name])),
+    ...metrics.map((name) => measured(`m.${name}`, `final ${name}`, (job) => job.metrics[name])),
     column('model', 'Model', (job) => job.model, word),
     column('dataset', 'Dataset', (job) => job.dataset, word),
     column(

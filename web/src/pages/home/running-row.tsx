@@ -41,17 +41,17 @@ export function RunningRow(props: {
       data-row
       className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 hover:bg-hover lg:flex-nowrap"
     >
-      <span className="shrink-0 sm:w-36">
+      <span className="w-24 shrink-0 sm:w-36">
         <StatusBadge status={batch.status} stalled={batch.stalled} stopping={batch.stop_requested} />
       </span>
       <Link
         {...links.batch(id)}
         data-open
-        className="min-w-0 max-w-full truncate font-medium hover:underline sm:w-64 lg:shrink"
+        className="min-w-0 max-w-full truncate font-medium hover:underline sm:w-64 lg:shrink-0"
       >
         {batchName(batch)}
       </Link>
-      <span className="truncate text-muted sm:w-24">{batch.project}</span>
+      <span className="truncate text-muted sm:w-24 lg:shrink-0">{batch.project}</span>
       <span className="flex-1" />
       {watched && <Watched id={id} />}
       <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />

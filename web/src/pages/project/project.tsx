@@ -96,12 +96,12 @@ export function ProjectPage() {
             <Link
               key={status}
               {...links.project(slug, { ...search, q: toggle(q, 'status', status) })}
-              className={`${buttonLook(filter.status?.includes(status) ? 'on' : 'plain')} max-lg:px-1.5`}
+              className={`${buttonLook(filter.status?.includes(status) ? 'on' : 'plain')} max-2xl:px-1.5`}
               aria-label={`${status}${filter.status?.includes(status) ? ', filtered' : ''}`}
               title={status}
             >
               <StatusShape status={status} />
-              <span className="max-lg:hidden">{status}</span>
+              <span className="max-2xl:hidden">{status}</span>
             </Link>
           ))}
         </div>
