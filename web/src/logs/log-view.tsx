@@ -48,7 +48,7 @@ export function LogView(props: {
     props.onSearch(
       Object.fromEntries(
         Object.entries({ ...search, ...part }).filter(
-          ([, value]) => value !== undefined && value !== '' && value !== false,
+          ([, value]) => value !== undefined && value !== '',
         ),
       ),
     )

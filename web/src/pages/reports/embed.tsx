@@ -44,9 +44,8 @@ export function Embed({ block, token }: { block: Embedded; token: string | undef
 }
 
 function Shown({ block, batch }: { block: Embedded; batch: Batch }) {
-  if (block.kind === 'batch') return <BatchLine batch={batch} />
-  if (block.kind === 'jobs') return <JobsTable />
-  return <Curves wanted={block.series} />
+  if (block.kind === 'chart') return <Curves wanted={block.series} />
+  return block.kind === 'batch' ? <BatchLine batch={batch} /> : <JobsTable />
 }
 
 const Missing = ({ id, error }: { id: string; error: unknown }) => (
