@@ -47,9 +47,7 @@ export function LogView(props: {
   const change = (part: SearchChange<LogSearch>): void =>
     props.onSearch(
       Object.fromEntries(
-        Object.entries({ ...search, ...part }).filter(
-          ([, value]) => value !== undefined && value !== '',
-        ),
+        Object.entries({ ...search, ...part }).filter(([, value]) => value !== undefined && value !== ''),
       ),
     )
   /** Goes to a line that holds the text, however far away it is; says so where there is none. */
