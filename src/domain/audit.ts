@@ -61,6 +61,9 @@ export interface AuditEntry {
     | 'rule.tested'
     | 'batch.muted'
     | 'batch.unmuted'
+    | 'job.edited'
+    | 'report.shared'
+    | 'report.unshared'
   subject: `${string}:${string}`
   /** Never a secret. */
   detail?: Record<string, unknown>

@@ -6,7 +6,7 @@ let app: TestApp
 let token: string
 let reporter: string
 beforeAll(async () => {
-  app = await startTestApp({ quotas: { tokens: 3, agents: 2, projects: 2, shares: 2, views: 2 } })
+  app = await startTestApp({ quotas: { tokens: 3, agents: 2, projects: 2, shares: 2, views: 2, reports: 2 } })
   ;({ token } = await app.register())
   reporter = await app.reporterToken(token)
 })
