@@ -9,10 +9,13 @@ import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, STREAM_READS } from './db/sql.ts'
 import { AGENT_MAIL_TASK } from './domain/agents/index.ts'
 import type { Caller } from './domain/caller.ts'
+import { createWarmer, openStore } from './domain/cold/index.ts'
 import { createDashboardCache } from './domain/dashboard/index.ts'
 import { createLive } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
 import { fillNameKeys } from './domain/projects/index.ts'
+import { cutoffsOf } from './domain/retention/index.ts'
+import { readWarmed } from './domain/warm.ts'
 import { createContext } from './graphql/context.ts'
 import { createGraphql } from './graphql/handlers.ts'
 import { schemaPage } from './graphql/page.ts'
@@ -28,6 +31,7 @@ import { createWriter } from './stream/commit.ts'
 import { pruneChanges } from './stream/prune.ts'
 import { createAccountMailTask } from './workers/account-mail.ts'
 import { createAgentMailTask } from './workers/agent-mail.ts'
+import { ARCHIVE_TASK, type ArchiverOptions, createArchiver } from './workers/archiver.ts'
 import { startBackground } from './workers/background.ts'
 import { sendDigests } from './workers/digests.ts'
 import { createMailTask } from './workers/mail.ts'
@@ -75,6 +79,7 @@ export async function startApp(
     database?: StartingDatabase
     streamTimes?: Partial<SseTimes>
     sweep?: Pick<SweepOptions, 'stretches' | 'steps'>
+    archive?: Pick<ArchiverOptions, 'settleMs' | 'thawedMs' | 'replacedMs'> & { noneForMs?: number }
   } = {},
 ): Promise<App> {
   const { log, outages, watch: watchDatabase } = createLog(config, options.logTo ?? process.stderr)
@@ -122,6 +127,13 @@ export async function startApp(
     const clockNow = now
     let ring = (): void => {}
     const writer = createWriter(writerSql, { ring: () => ring() })
+    const archive = openArchive(config)
+    closers.push(async () => (await archive?.opened())?.close())
+    const kept = () => cutoffsOf(config.retention, clockNow())
+    const thawSql = openSql(url, { name: 'thaw', max: 2, settings: { ...PAGED_READS, synchronous_commit: 'on' } })
+    closers.push(() => thawSql.end({ timeout: 1 }))
+    const warmer = createWarmer({ sql: thawSql, store: archive?.open, kept, log, ...options.archive })
+    readWarmed(sql, warmer)
     const ingestSql = openSql(url, { name: 'ingest', max: 1, settings: POINT_LOOKUPS })
     closers.push(() => ingestSql.end({ timeout: 1 }))
     const pipeline = openPipeline(url, { name: 'ingest', settings: POINT_LOOKUPS })
@@ -136,6 +148,7 @@ export async function startApp(
       autocreate: config.projectAutocreate,
       maxProjects: config.quotas.projects,
       maxSeries: config.maxSeriesPerJob,
+      warm: (batches) => warmer.warm({ batches }),
     })
     closers.push(() => ingest.group.drain())
     closers.push(startPacking({ sql, writer, log }).stop)
@@ -147,6 +160,12 @@ export async function startApp(
       ...options.sweep,
     })
     closers.push(() => sweeper.close())
+    const afterDays = config.archive?.afterDays
+    const archiver =
+      archive === undefined || afterDays === undefined
+        ? undefined
+        : createArchiver({ url, log, store: archive.open, afterDays, kept, now: clockNow, ...options.archive })
+    closers.push(async () => archiver?.close())
     let { port } = config
     const mailing = { config, sql, writer, now, log, port: () => port }
     const background = await startBackground({
@@ -163,6 +182,9 @@ export async function startApp(
         prune_changes: { at: '*/10 * * * *', run: async () => void (await pruneChanges(writer)) },
         mail_digests: { at: '*/5 * * * *', run: (signal) => sendDigests(mailing, signal) },
         [SWEEP_TASK]: { at: '7 * * * *', run: async (signal) => void (await sweeper.sweep(signal)) },
+        ...(archiver && {
+          [ARCHIVE_TASK]: { at: '*/20 * * * *', run: async (signal) => void (await archiver.round(signal)) },
+        }),
         watch: { at: '* * * * *', run: (signal) => watch({ sql, writer, log, clock }, signal) },
       },
     })
@@ -233,6 +255,19 @@ export async function startApp(
   } catch (error) {
     await stop()
     throw error
+  }
+}
+
+/** The archive, opened when it is first needed: a store that is away keeps no server from its start. */
+function openArchive({ archive }: Config) {
+  if (archive === undefined) return undefined
+  let opening: ReturnType<typeof openStore> | undefined
+  return {
+    open: (): ReturnType<typeof openStore> => {
+      opening ??= openStore(archive)
+      return opening
+    },
+    opened: async () => opening,
   }
 }
 

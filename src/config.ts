@@ -235,6 +235,29 @@ export const CONFIG_KEYS = {
     '30',
     'Days after which a deleted batch is purged and can no longer be restored.',
   ),
+  SVC_ARCHIVE_URL: key(
+    z.string().regex(/^(file:\/\/\/|s3:\/\/[^/]+)/, 'must be file:///folder or s3://bucket/prefix'),
+    undefined,
+    'Where finished batches are archived as Parquet: `file:///folder` or `s3://bucket/prefix`. Keep it set while anything is archived there.',
+  ),
+  SVC_ARCHIVE_AFTER_DAYS: key(
+    // A preview of a rule counts the last 7 days from the tables.
+    wholeNumber(8, 36_500),
+    undefined,
+    'Days after its end, and after its last event, that the telemetry of a batch moves into the archive, at least 8. Nothing is archived without it.',
+  ),
+  SVC_ARCHIVE_S3_ENDPOINT: key(
+    z.url({ protocol: /^https?$/ }),
+    undefined,
+    "The address of an S3 API other than Amazon's.",
+  ),
+  SVC_ARCHIVE_S3_REGION: key(
+    z.string().min(1),
+    undefined,
+    'Its region. This and the keys default to what the AWS variables, files and instance roles say.',
+  ),
+  SVC_ARCHIVE_S3_ACCESS_KEY_ID: key(z.string().min(1), undefined, 'The key that may read, write, list and delete there.'),
+  SVC_ARCHIVE_S3_SECRET_ACCESS_KEY: key(z.string().min(1), undefined, 'Its secret.'),
   SVC_RETENTION_NOTIFICATION_DAYS: key(
     positiveNumber,
     '90',
@@ -247,6 +270,12 @@ type Value<K extends keyof Keys> =
   | z.output<Keys[K]['type']>
   | (Keys[K]['fallback'] extends string ? never : undefined)
 type Raw = { [K in keyof Keys]: Value<K> }
+
+/** As the archive's store takes it (src/domain/cold/store.ts). */
+interface ArchiveConfig {
+  url: string
+  s3: Record<'endpoint' | 'region' | 'accessKeyId' | 'secretAccessKey', string | undefined>
+}
 
 /** What one user may have at a time. */
 export interface Quotas {
@@ -287,6 +316,8 @@ export interface Config {
   idleJobThresholdMin: number
   /** In days; undefined: for ever. */
   retention: { logLine: number; event: number | undefined; deleted: number; notification: number }
+  /** Undefined: nothing is archived, and nothing that was archived can be read. */
+  archive: (ArchiveConfig & { afterDays: number | undefined }) | undefined
   /** Undefined: mail is logged, not sent. */
   smtp: { url: string; from: string } | undefined
   /** Domains (lower case) that need no confirmation, and mails an hour. */
@@ -325,6 +356,8 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
   const warnings = Object.keys(env)
     .filter((name) => name.startsWith('SVC_') && !known(name))
     .map((name) => `${name} is not a setting of this service and is ignored`)
+  if (raw.SVC_ARCHIVE_AFTER_DAYS !== undefined && raw.SVC_ARCHIVE_URL === undefined)
+    throw new ConfigError('SVC_ARCHIVE_AFTER_DAYS needs SVC_ARCHIVE_URL, where batches are archived')
   const publicHost = raw.SVC_PUBLIC_URL === undefined ? [] : [new URL(raw.SVC_PUBLIC_URL).hostname]
   return {
     warnings,
@@ -373,6 +406,19 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
         deleted: raw.SVC_RETENTION_DELETED_DAYS,
         notification: raw.SVC_RETENTION_NOTIFICATION_DAYS,
       },
+      archive:
+        raw.SVC_ARCHIVE_URL === undefined
+          ? undefined
+          : {
+              url: raw.SVC_ARCHIVE_URL,
+              afterDays: raw.SVC_ARCHIVE_AFTER_DAYS,
+              s3: {
+                endpoint: raw.SVC_ARCHIVE_S3_ENDPOINT,
+                region: raw.SVC_ARCHIVE_S3_REGION,
+                accessKeyId: raw.SVC_ARCHIVE_S3_ACCESS_KEY_ID,
+                secretAccessKey: raw.SVC_ARCHIVE_S3_SECRET_ACCESS_KEY,
+              },
+            },
       smtp:
         raw.SVC_SMTP_URL === undefined
           ? undefined

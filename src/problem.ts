@@ -147,6 +147,11 @@ export const PROBLEMS = {
     'The identity provider cannot be reached; sign in otherwise, or try again shortly',
   ],
   overloaded: [503, 'The service is busy; try again shortly', 'every route'],
+  archive_unreadable: [
+    503,
+    'The batch is in the archive, which cannot be read now; the operator learns more from svc doctor',
+    'every route',
+  ],
   read_timeout: [503, 'The read took too long; request less data', 'every route'],
 } as const satisfies Record<string, readonly [status: number, title: string, answeredBy?: AnsweredBy]>
 

@@ -8,6 +8,7 @@ import { sendTestMail } from '../workers/test-mail.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
 import { failureLine } from './failure.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
+import { checkArchive } from './archive-check.ts'
 import { checkPublicUrl } from './public-url-check.ts'
 
 /** Retention deletes nothing beyond this difference of the clocks (docs/operations.md). */
@@ -23,6 +24,7 @@ export async function* examine(
     yield warning('settings', text, 'Correct the name, or take the variable away.')
   yield* checkDisk(config)
   yield* checkDatabase(config)
+  yield* checkArchive(config)
   yield await checkMail(config, options.mailTo)
   yield* await checkPublicUrl(config)
   yield* checkProxy(config)

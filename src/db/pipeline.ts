@@ -1,6 +1,7 @@
-import { Client, type Connection } from 'pg'
+import type { Client, Connection } from 'pg'
 import { fieldOf } from '../thrown.ts'
 import type { CopyRows } from './copy.ts'
+import { PrimaryClient } from './hosts.ts'
 
 /**
  * Several statements in one trip to the database and back, as one transaction: what goes to the server before one
@@ -51,7 +52,7 @@ export function openPipeline(
   const settings = Object.entries({ TimeZone: 'UTC', ...options.settings })
 
   async function open(): Promise<void> {
-    const opening = new Client({
+    const opening = new PrimaryClient({
       connectionString: url,
       application_name: `svc ${options.name}`,
       options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),

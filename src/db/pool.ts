@@ -1,4 +1,5 @@
 import { Pool } from 'pg'
+import { PrimaryClient } from './hosts.ts'
 
 /**
  * A pool of `pg` connections, for the queue of background jobs, which speaks no other client. Connections that break
@@ -9,6 +10,7 @@ export function openPool(
   options: { name: string; max: number; failed: (error: Error) => void },
 ): Pool {
   const pool = new Pool({
+    Client: PrimaryClient as never,
     connectionString: url,
     application_name: `svc ${options.name}`,
     max: options.max,

@@ -1,5 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg'
+import { Pool } from 'pg'
 import { Prisma, PrismaClient } from './generated/client.ts'
+import { PrimaryClient } from './hosts.ts'
 
 export { Prisma, type PrismaClient }
 
@@ -18,12 +20,17 @@ export function openGraph(
   url: string,
   options: { max: number; readTimeoutS?: number; onStatement?: (sql: string) => void },
 ): Graph {
-  const adapter = new PrismaPg({
+  const pool = new Pool({
+    Client: PrimaryClient as never,
     connectionString: url,
     max: options.max,
     application_name: 'svc graph',
     options: `-c default_transaction_read_only=on -c TimeZone=UTC -c statement_timeout=${(options.readTimeoutS ?? 0) * 1000}`,
   })
+  // Unheard, either would end the process; a query on a broken connection is told of it.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  const adapter = new PrismaPg(pool, { disposeExternalPool: true })
   const prisma = new PrismaClient({ adapter, log: [{ emit: 'event', level: 'query' }] })
   const { onStatement } = options
   if (onStatement !== undefined) prisma.$on('query', (event) => onStatement(event.query))

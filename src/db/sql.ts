@@ -1,5 +1,6 @@
 import postgres from 'postgres'
 import { codeOf, fieldOf, messageOf } from '../thrown.ts'
+import { withPrimary } from './hosts.ts'
 import { instantFromPostgres } from './instant.ts'
 
 export type Sql = postgres.Sql<{ bigint: number }>
@@ -29,7 +30,7 @@ export function openSql(
   },
 ): Sql {
   const { onStatement } = options
-  return postgres(url, {
+  return postgres(withPrimary(url), {
     max: options.max ?? 10,
     idle_timeout: 0,
     connect_timeout: 10,

@@ -11,6 +11,7 @@ import { createFairShare } from './fair-share.ts'
 import type { Item, Outcome } from './outcome.ts'
 import { createPipelinedWriter } from './pipelined-write.ts'
 import { createQueue, type Submission } from './queue.ts'
+import { ArchivedBatches } from './state.ts'
 
 /**
  * Past this much waiting work new requests are told to come back (503), so that memory stays bounded: at once those of
@@ -71,7 +72,12 @@ const nothing = (): undefined => undefined
 export function createGroupCommit(
   writer: Writer,
   pipeline: Pipeline | undefined,
-  options: AdmissionRules & { now: () => Date; wrote?: (group: WrittenGroup) => void },
+  options: AdmissionRules & {
+    now: () => Date
+    wrote?: (group: WrittenGroup) => void
+    /** Brings batches back from the archive. */
+    warm?: (batchKeys: readonly number[]) => Promise<void>
+  },
 ): GroupCommit {
   const cache = createIngestCache()
   const pipelined = pipeline && createPipelinedWriter(pipeline, cache, { ...options, wake: writer.wake })
@@ -146,16 +152,40 @@ export function createGroupCommit(
         lately.events = lately.events * FADE + items.length
         lately.seconds = lately.seconds * FADE + (now - Math.max(begunAt, overAt)) / 1000
       }
-      let at = 0
-      for (const s of group) {
-        s.resolve(outcomes.slice(at, at + s.items.length))
-        at += s.items.length
-      }
+      answerAll(group, outcomes)
     } catch (error) {
-      for (const s of group) s.reject(error)
+      if (error instanceof ArchivedBatches) await writeOthers(group, error.batches)
+      else for (const s of group) s.reject(error)
     }
     overAt = performance.now()
     queue.answered(group.length)
+  }
+
+  /** Requests with events of archived batches wait for these, without holding up those of others. */
+  async function writeOthers(group: Submission[], archived: ReadonlyMap<string, number>): Promise<void> {
+    const waits = (s: Submission): boolean => s.items.some(({ checked }) => archived.has(checked.event.batch_id))
+    for (const s of group.filter(waits)) {
+      const keys = s.items.flatMap(({ checked }) => archived.get(checked.event.batch_id) ?? [])
+      if (options.warm === undefined) s.reject(new Problem('archive_unreadable'))
+      else void options.warm([...new Set(keys)]).then(() => enqueue(s), s.reject)
+    }
+    const others = group.filter((s) => !waits(s))
+    if (others.length === 0) return
+    try {
+      answerAll(others, await write(others.flatMap((s) => s.items)))
+    } catch (error) {
+      if (error instanceof ArchivedBatches) await writeOthers(others, error.batches)
+      else for (const s of others) s.reject(error)
+    }
+  }
+
+  function enqueue(submission: Submission): void {
+    events.take(submission.userId, submission.items.length)
+    characters.take(submission.userId, submission.characters)
+    queue.push(submission)
+    writing ??= writeAll().finally(() => {
+      writing = null
+    })
   }
 
   /** A value that the database refuses spoils its transaction: halves find it, and its neighbours are kept. */
@@ -189,13 +219,8 @@ export function createGroupCommit(
       if (characters.refuses(userId, size) || events.refuses(userId, items.length)) {
         return Promise.reject(new Problem('overloaded', { retryAfterS: 1 }))
       }
-      events.take(userId, items.length)
-      characters.take(userId, size)
       return new Promise((resolve, reject) => {
-        queue.push({ items, userId, characters: size, resolve, reject })
-        writing ??= writeAll().finally(() => {
-          writing = null
-        })
+        enqueue({ items, userId, characters: size, resolve, reject })
       })
     },
     refuseIfFull(userId) {
@@ -204,6 +229,14 @@ export function createGroupCommit(
     async drain() {
       while (writing !== null) await writing
     },
+  }
+}
+
+function answerAll(group: readonly Submission[], outcomes: readonly Outcome[]): void {
+  let at = 0
+  for (const s of group) {
+    s.resolve(outcomes.slice(at, at + s.items.length))
+    at += s.items.length
   }
 }
 

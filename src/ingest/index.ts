@@ -31,6 +31,8 @@ export function createIngest(options: {
   autocreate: boolean
   maxProjects: number
   maxSeries: number
+  /** Brings batches back from the archive. */
+  warm?: (batchKeys: readonly number[]) => Promise<void>
 }): Ingest {
   let heed = (_: WrittenGroup): void => {}
   return {
@@ -46,6 +48,7 @@ export function createIngest(options: {
       maxProjects: options.maxProjects,
       maxSeries: options.maxSeries,
       now: options.now,
+      ...(options.warm && { warm: options.warm }),
       wrote: (group) => heed(group),
     }),
   }

@@ -43,6 +43,16 @@ export interface GroupState {
   read: { projects: { access: ProjectAccess; version: string }[]; senders: readonly string[] }
 }
 
+/** Batches of a group whose telemetry is in the archive: nothing was written, and they have to be brought back first. */
+export class ArchivedBatches extends Error {
+  /** batch_id → key */
+  readonly batches: ReadonlyMap<string, number>
+  constructor(batches: ReadonlyMap<string, number>) {
+    super('batches are in the archive')
+    this.batches = batches
+  }
+}
+
 /** Blocks of ids that are reserved at the same time, for later groups. */
 const SPARE_BLOCKS = 32
 
@@ -64,6 +74,7 @@ interface Pair {
 /**
  * Everything that the events name, in one round trip. The locks come first, so that what follows sees the work of
  * their previous holders. Jobs in this server's cache are not read, unless another server wrote to their batch.
+ * @throws ArchivedBatches
  */
 export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCache): Promise<GroupState> {
   const batchIds = [...new Set(items.map((i) => i.checked.event.batch_id))]
@@ -91,6 +102,8 @@ export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCac
         pg_current_xact_id()::xid::text as version`,
   ])
   const found = row as Found
+  const archived = locked.filter(({ cold, purged }) => cold && !purged)
+  if (archived.length > 0) throw new ArchivedBatches(new Map(archived.map(({ state }) => [state.id, state.key])))
   const unbound = items.filter(({ sender }) => sender.commandId !== null && sender.batchId === null)
   const bindings =
     unbound.length === 0

@@ -1,4 +1,4 @@
-import { Client } from 'pg'
+import { PrimaryClient } from '../db/hosts.ts'
 
 /** The NOTIFY channel of the change log (commit.ts). */
 const NOTIFY_CHANNEL = 'changes'
@@ -30,7 +30,7 @@ export function startListening(options: {
 
   /** Listens until the connection is lost or listening stops. */
   async function listen(): Promise<void> {
-    const client = new Client({
+    const client = new PrimaryClient({
       connectionString: options.url,
       application_name: 'svc listen',
       connectionTimeoutMillis: TIMEOUT_MS,

@@ -25,6 +25,8 @@ const delegateOf = (name: string) => `${name.charAt(0).toLowerCase()}${name.slic
 const NOT_MODELLED = [
   '_prisma_migrations',
   'address_confirmations',
+  'cold_batches',
+  'cold_removals',
   'identities',
   'mail_addresses',
   'mail_budgets',

@@ -1,4 +1,5 @@
-import { Client } from 'pg'
+import type { Client } from 'pg'
+import { PrimaryClient } from '../hosts.ts'
 import { MIGRATION_LOCK } from '../migrate.ts'
 
 /** What values look like in COPY must not depend on how a database is set up; and nothing here may run out of time. */
@@ -17,7 +18,7 @@ export async function withConnection<T>(
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const { url, name, shared, signal } = options
-  const client = new Client({
+  const client = new PrimaryClient({
     connectionString: url,
     application_name: name,
     keepAlive: true,

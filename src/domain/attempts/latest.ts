@@ -5,6 +5,7 @@ import { elapsedS } from '../batches/index.ts'
 import { numberOf, typeCodes, writeNumber } from '../events/index.ts'
 import type { JobRow } from '../jobs/index.ts'
 import type { Attempt } from './attempt-fields.ts'
+import { warm } from '../warm.ts'
 
 /** What of a job's row its attempts need. */
 export type AttemptedJob = Pick<
@@ -50,6 +51,7 @@ export async function latestAttempts(
   jobs: readonly AttemptedJob[],
   now: Date,
 ): Promise<Map<number, Latest>> {
+  await warm(db, { batches: jobs.map(({ batch_key }) => batch_key) })
   const places = jobs.map((job) => ({ batchKey: job.batch_key, jobKey: job.key }))
   const [seen, rows] = await Promise.all([
     db<{ job_key: number; first_seen_at: string }[]>`/* attempts.first_seen */

@@ -6,6 +6,7 @@ import { payloadText, seriesOf, typeCodes, withTemplate } from '../events/index.
 import type { Series } from '../metrics/index.ts'
 import type { AttemptedJob } from './latest.ts'
 import type { Span } from './reads.ts'
+import { warm } from '../warm.ts'
 
 export interface AttemptPoints {
   /** By name; each with its epochs increasing. */
@@ -50,6 +51,7 @@ export async function pointsOf(
   }
   const kept = await seriesNames(db, job)
   const purged: number[] = []
+  await warm(db, { batches: [job.batch_key] })
   const rows = db<{ db_id: number; payload: string | null }[]>`/* attempts.points */
     select e.db_id, ${payloadText(db)} payload from events e ${withTemplate(db)}
     where e.batch_key = ${job.batch_key} and e.job_key = ${job.key} and e.type in (${typeCodes(db, 'job_epoch')}) and e.ts >= ${from}::timestamptz
@@ -104,6 +106,7 @@ async function currentValues(
 ): Promise<Set<number>> {
   const [least, most] = [canonicalInstant(from), before === null ? null : canonicalInstant(before)]
   const mine = (at: string): boolean => at >= least && (most === null || at < most)
+  await warm(db, { batches: [job.batch_key] })
   const rows = db<
     { epoch: number; ts: string; db_id: number; vals: (number | null)[]; stamps: [string, string][] | null }[]
   >`/* attempts.standing */

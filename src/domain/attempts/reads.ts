@@ -14,6 +14,7 @@ import {
 import { attemptsIn, type Bounds, type Mark } from './attempt.ts'
 import type { Attempt } from './attempt-fields.ts'
 import { type AttemptedJob, type Latest, latestAttempts } from './latest.ts'
+import { warm } from '../warm.ts'
 
 /** Of a job that began more often, the latest so many attempts are told of. */
 const MAX_ATTEMPTS = 500
@@ -72,6 +73,7 @@ async function boundsOf(
   db: Db,
   jobs: readonly Pick<AttemptedJob, 'key' | 'batch_key'>[],
 ): Promise<Map<number, Bounds<ReportedMark>[]>> {
+  await warm(db, { jobs: jobs.map(({ key }) => key) })
   const places = jobs.map((job) => ({ batchKey: job.batch_key, jobKey: job.key }))
   const rows = await byBatch(
     db,
@@ -124,6 +126,7 @@ async function epochsOf(
   starts: readonly string[],
   since: string,
 ): Promise<Map<number, EpochsRow>> {
+  await warm(db, { batches: [job.batch_key] })
   const rows = await db<EpochsRow[]>`/* attempts.epochs */
     with told as materialized (
       select width_bucket(e.ts, ${starts}::text[]::timestamptz[]) place, e.db_id, e.ts,

@@ -2,6 +2,7 @@ import { keysOf } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
 import type { BatchStatus, JobStatus } from './batch.ts'
 import { type Delivery, type DeliveryState, missingOf, receiptOf } from './receipt.ts'
+import { warm } from '../warm.ts'
 
 export interface DeliveryView {
   batch_id: string
@@ -158,6 +159,7 @@ export async function deliveryOfJobs(
   batchKey: number,
   page: { limit: number; after: number | undefined },
 ): Promise<JobDelivery[]> {
+  await warm(db, { batches: [batchKey] })
   const stored = await db<
     (Omit<JobDelivery, 'first_epoch' | 'said_epochs' | 'every' | 'missing' | 'steady' | 'gaps'> & {
       said: unknown

@@ -44,5 +44,8 @@ export async function sumSnapshots(db: Db, batchKeys: number[], now: Date): Prom
       coalesce(sum(seconds) filter (where util < ${IDLE_BELOW_PCT}), 0) idle
     from single where util <> 'NaN' group by batch_key`,
   )
-  return new Map(rows.map(({ key, used, idle }) => [key, { used, idle }]))
+  const archived = await db<{ key: number; used: number; idle: number }[]>`/* gpu_hours.archived */
+    select batch_key key, gpu_used_s used, gpu_idle_s idle from cold_batches
+    where state = 'cold' and batch_key = any (${batchKeys}::bigint[])`
+  return new Map([...rows, ...archived].map(({ key, used, idle }) => [key, { used, idle }]))
 }

@@ -1,4 +1,5 @@
 export { createDashboardCache, type DashboardCache } from './cache.ts'
+export { sumSnapshots } from './gpu-seconds.ts'
 export {
   ACTIVITY_TYPES,
   type Activity,

@@ -1,4 +1,5 @@
 import type { Db } from '../../db/sql.ts'
+import { warm } from '../warm.ts'
 
 /** When the epochs of a job were, so that its log lines can be placed among them. Columns of equal length. */
 export interface EpochTimes {
@@ -10,6 +11,7 @@ export interface EpochTimes {
 const MOST = 5_000
 
 export async function epochTimesOf(db: Db, job: { key: number; batch_key: number }): Promise<EpochTimes> {
+  await warm(db, { jobs: [job.key] })
   const rows = await db<{ epoch: number; ts: string }[]>`/* log_lines.epoch_times */
     select epoch, ts from (
       select epoch, ts, row_number() over (order by epoch) n, count(*) over () total from epochs

@@ -1,6 +1,7 @@
 import type { Db } from '../../db/sql.ts'
 import { isKnownLevel, levelRank } from './level.ts'
 import type { LogStream } from './stream.ts'
+import { warm } from '../warm.ts'
 
 export interface LogQuery {
   jobId?: string | undefined
@@ -33,6 +34,7 @@ export interface LogLine {
 export async function readLogLines(db: Db, batchKey: number, query: LogQuery): Promise<LogLine[]> {
   const { after, before, limit } = query
   const fromEnd = query.tail === true || (before !== undefined && after === undefined)
+  await warm(db, { batches: [batchKey] })
   const jobKey = await jobKeyOf(db, batchKey, query.jobId)
   if (jobKey === null) return []
   const lines = await db<(Omit<LogLine, 'jobId'> & { jobKey: number })[]>`/* log_lines.list */
@@ -76,6 +78,7 @@ export async function countLogLines(
   batchKey: number,
   query: Pick<LogQuery, 'jobId' | 'level' | 'streams' | 'q'>,
 ): Promise<number> {
+  await warm(db, { batches: [batchKey] })
   const jobKey = await jobKeyOf(db, batchKey, query.jobId)
   if (jobKey === null) return 0
   const [row] = await db<{ n: number }[]>`/* log_lines.count */

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { groupByBatch } from '../../db/by-batch.ts'
 import { type Db, isDistributed } from '../../db/sql.ts'
 import { lowerBound } from './lower-bound.ts'
+import { warm } from '../warm.ts'
 
 /**
  * Reads series as packed columns: chunks of up to 1,000 points, and what is not packed yet in the same form, in one
@@ -76,6 +77,7 @@ export async function readColumns(
   buffer?: PointBuffer,
 ): Promise<Map<string, Column>> {
   if (wanted.length === 0) return new Map()
+  await warm(db, { jobs: [...new Set(wanted.map(({ jobKey }) => jobKey))] })
   const parts = new Map<string, ChunkColumn[]>()
   const read = async (batch: string, own: readonly Wanted[]): Promise<void> => {
     // COPY takes no parameters: every text below is made of whole numbers alone.

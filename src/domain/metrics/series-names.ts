@@ -2,6 +2,7 @@ import { byBatch } from '../../db/by-batch.ts'
 import type { Db, Fragment } from '../../db/sql.ts'
 import { isStorable } from '../storable-text.ts'
 import type { EpochRange } from './chunks.ts'
+import { warm } from '../warm.ts'
 
 /** Which series a query means, and what is known of them without their points. */
 
@@ -30,6 +31,7 @@ export async function epochBounds(
   query: SeriesQuery,
 ): Promise<{ first: number; last: number } | undefined> {
   const jobs = storable(query.jobs)
+  await warm(db, typeof scope === 'number' ? { batches: [scope] } : { jobs: scope })
   const lasts = await db<{ batchKey: number; jobKey: number; last: number }[]>`/* series.lasts */
     select j.batch_key "batchKey", j.key "jobKey", p.max_epoch last
     from jobs j join job_progress p on p.job_key = j.key

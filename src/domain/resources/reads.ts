@@ -1,6 +1,7 @@
 import type { Db } from '../../db/sql.ts'
 import { numberOf } from '../events/index.ts'
 import { isStorable } from '../storable-text.ts'
+import { warm } from '../warm.ts'
 
 export interface ResourceQuery {
   /** Names of series; every one when undefined. */
@@ -73,6 +74,7 @@ export async function readResources(
     series.values.push(value)
     series.timestamps.push(row.ts)
   }
+  await warm(db, { batches: [batchKey] })
   const ids = jobs?.filter(isStorable)
   const only =
     ids &&

@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../db/sql.ts'
+import { forgetArchived } from '../cold/index.ts'
 import type { Cutoffs } from './retention.ts'
 
 /**
@@ -144,6 +145,7 @@ export async function forgetBatches(tx: Tx, batchKeys: readonly number[], now: s
   await tx`/* retention.forget_templates */ delete from payload_templates where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_conflicts */ delete from start_conflicts where batch_key = any (${keys}::bigint[])`
   await tx`/* retention.forget_verdicts */ delete from verdicts where batch_key = any (${keys}::bigint[])`
+  await forgetArchived(tx, keys)
   await tx`/* retention.forget_batches */
     update batches set emptied_at = ${now}, experiment_type = null, host = null, username = null, commit_sha = null,
       command = null, env_snapshot = null, failure_reason = null, reported = null, tags = '{}', notes = '',

@@ -1,0 +1,78 @@
+import type { Config } from '../config.ts'
+import { pendingMigrations } from '../db/migrate.ts'
+import { openSql, type Sql } from '../db/sql.ts'
+import { type ArchivedBatch, archivedBatches, type ObjectStore, openStore, readManifest } from '../domain/cold/index.ts'
+import { MIGRATIONS, onDatabase } from './database.ts'
+import { type Finding, failure, ok } from './finding.ts'
+
+/** Batches that are named in one finding. */
+const NAMED = 5
+const ADVICE =
+  'Put back the objects from a copy of the archive; the service looks again at the next read. See docs/operations.md "The archive".'
+
+/** Whether every archived batch has its manifest, as it was written, and all objects that it names at their size. */
+export async function* checkArchive(config: Config): AsyncGenerator<Finding> {
+  const found: Finding[] = []
+  try {
+    await onDatabase(config, async (url) => {
+      const sql = openSql(url, { name: 'doctor', max: 1 })
+      try {
+        if ((await pendingMigrations(sql, MIGRATIONS)).length === 0) found.push(...(await examineArchive(sql, config)))
+      } finally {
+        await sql.end({ timeout: 5 })
+      }
+    })
+  } catch {
+    // The finding about the database says it.
+  }
+  yield* found
+}
+
+async function examineArchive(sql: Sql, { archive }: Config): Promise<Finding[]> {
+  const batches = await archivedBatches(sql)
+  if (archive === undefined) {
+    return batches.length === 0
+      ? []
+      : [failure('archive', `${plural(batches.length)} archived, and SVC_ARCHIVE_URL is not set`, 'Set it again.')]
+  }
+  const store = await openStore(archive)
+  try {
+    const faults: string[] = []
+    for (const batch of batches) {
+      const fault = batch.problem ?? (await faultOf(store, batch))
+      if (fault !== undefined) faults.push(`${batch.project}/${batch.id}: ${fault}`)
+    }
+    if (faults.length === 0) {
+      return [ok('archive', `${plural(batches.length)} archived, with every object that belongs to them`)]
+    }
+    const more = faults.length > NAMED ? ` and ${faults.length - NAMED} more` : ''
+    return [failure('archive', `${faults.slice(0, NAMED).join('; ')}${more}`, ADVICE)]
+  } catch (error) {
+    return [
+      failure(
+        'archive',
+        `the archive cannot be reached: ${(error as Error).message}`,
+        'See SVC_ARCHIVE_URL and the settings after it.',
+      ),
+    ]
+  } finally {
+    store.close()
+  }
+}
+
+async function faultOf(
+  store: ObjectStore,
+  { location, manifestSha256 }: ArchivedBatch,
+): Promise<string | undefined> {
+  if (manifestSha256 === null) return undefined
+  const manifest = await readManifest(store, location, manifestSha256).catch((error: Error) => {
+    if (error.name === 'Problem') return error.message
+    throw error
+  })
+  if (typeof manifest === 'string') return manifest
+  for (const { name, bytes } of manifest.files)
+    if ((await store.sizeOf(`${location}/${name}`)) !== bytes) return `${location}/${name} is missing or has another size`
+  return undefined
+}
+
+const plural = (n: number): string => `${n} ${n === 1 ? 'batch' : 'batches'}`

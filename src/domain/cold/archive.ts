@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto'
+import type { Db, Sql } from '../../db/sql.ts'
+import { sumSnapshots } from '../dashboard/index.ts'
+import { eventTypeCode } from '../events/index.ts'
+import { readTimedSeries } from '../metrics/index.ts'
+import { type Column, columnsOf, ofBatch, selected, TABLES, type Table, type Value } from './columns.ts'
+import { type ArchivedFile, digestOf, MANIFEST, type Manifest, readFileOf, readManifest, sha256 } from './manifest.ts'
+import { writeParquet } from './parquet.ts'
+import type { ObjectStore } from './store.ts'
+
+/** What one file holds at most, so that memory stays bounded: rows, and characters or bytes. */
+const PART_ROWS = 100_000
+const PART_BYTES = 32 * 1024 * 1024
+const ROWS_AT_ONCE = 2_000
+
+/** A batch in the archive, written and read back. */
+export interface Written {
+  location: string
+  manifestSha256: string
+  fingerprint: string
+  bytes: number
+  rows: number
+  oldestLine: number | null
+  oldestOther: number | null
+  gpu: { used: number; idle: number }
+}
+
+interface BatchRow {
+  key: number
+  id: string
+  project: string
+  started_at: string
+  ended_at: string | null
+  schema: string
+}
+
+/**
+ * What tells whether the batch is still as it was read: its events, and how far its series are packed. Retention is not
+ * in it: what it removed meanwhile is left out when the batch is read back.
+ */
+export async function fingerprintOf(db: Db, batchKey: number): Promise<string> {
+  const [row] = await db<{ text: string }[]>`/* cold.fingerprint */
+    select concat_ws(' ', b.status, p.n_events, (
+      select concat_ws(' ', count(*), sum(g.epochs), sum(g.packed_to::bigint)) from job_progress g where g.batch_key = b.key)) "text"
+    from batches b join batch_progress p on p.batch_key = b.key where b.key = ${batchKey}`
+  if (row === undefined) throw new Error(`there is no batch ${batchKey}`)
+  return row.text
+}
+
+/** A folder of its own for each time: `project/batch-key/when`, without characters that a store may refuse. */
+export function newLocation({ project, id, key }: { project: string; id: string; key: number }, now: Date): string {
+  const plain = (text: string): string => text.replace(/[^\w.-]+/g, '_').replace(/^\.+/, '_').slice(0, 100)
+  const when = now.toISOString().replace(/[-:]|\.\d+/g, '')
+  return `${plain(project)}/${plain(id)}-${key}/${when}-${randomUUID().slice(0, 8)}`
+}
+
+/**
+ * Writes all telemetry of a batch as one snapshot of the database has it, then reads every object back and compares.
+ * @throws DamagedArchive when what is read is not what was written
+ */
+export async function writeArchive(
+  sql: Sql,
+  store: ObjectStore,
+  batchKey: number,
+  location: string,
+  now: Date,
+): Promise<Written> {
+  const { manifest, ...written } = await readBatch(sql, store, batchKey, location, now)
+  const text = Buffer.from(JSON.stringify(manifest, null, 1))
+  await store.put(`${location}/${MANIFEST}`, text)
+  const manifestSha256 = sha256(text)
+  const readBack = await readManifest(store, location, manifestSha256)
+  for (const file of readBack.files) await readFileOf(store, location, file)
+  return { ...written, location, manifestSha256 }
+}
+
+type Read = Omit<Written, 'location' | 'manifestSha256'> & { manifest: Manifest }
+
+async function readBatch(
+  sql: Sql,
+  store: ObjectStore,
+  batchKey: number,
+  location: string,
+  now: Date,
+): Promise<Read> {
+  const result = await sql.begin('isolation level repeatable read read only', async (tx): Promise<Read> => {
+    const [batch] = await tx<BatchRow[]>`/* cold.batch */
+      select b.key, b.id, p.slug project, b.started_at, b.ended_at,
+        coalesce((select max(migration_name) from _prisma_migrations), '') "schema"
+      from batches b join projects p on p.key = b.project_key where b.key = ${batchKey}`
+    if (batch === undefined) throw new Error(`there is no batch ${batchKey}`)
+    const fingerprint = await fingerprintOf(tx, batchKey)
+    const jobs = await tx<Manifest['jobs']>`/* cold.jobs */
+      select j.key, j.id, g.series from jobs j join job_progress g on g.job_key = j.key
+      where j.batch_key = ${batchKey} order by j.key`
+    const jobIds = new Map(jobs.map(({ key, id }) => [key, id]))
+    const files: ArchivedFile[] = []
+    const oldest = { line: null as number | null, other: null as number | null }
+    const columns = await columnsOf(tx)
+    for (const table of TABLES) {
+      const of = columns.get(table) ?? []
+      const part = newPart(store, location, table, of, jobIds, files)
+      const list = of.map((column, i) => `${selected(column)} c${i}`).join(', ')
+      const rows = tx.unsafe<Record<string, Value>[]>(
+        `/* cold.read */ select ${list} from ${table} t where ${ofBatch(of)} order by ${ORDERS[table]}`,
+        [batchKey],
+      )
+      const at = (name: string): string => `c${of.findIndex((column) => column.name === name)}`
+      const [type, ts, payload] = [at('type'), at('ts'), at('payload')]
+      for await (const some of rows.cursor(ROWS_AT_ONCE)) {
+        for (const row of some) {
+          part.add(of.map((_, i) => row[`c${i}`] as Value))
+          if (table !== 'events' || row[payload] === null) continue
+          const kind = row[type] === LINE ? 'line' : 'other'
+          const when = row[ts] as number
+          if (oldest[kind] === null || when < oldest[kind]) oldest[kind] = when
+        }
+        if (part.full) await part.flush()
+      }
+      await part.flush()
+    }
+    const points = newPart(store, location, null, POINTS, new Map(), files)
+    for await (const { jobId, key, steps, values, times } of readTimedSeries(tx, batchKey, {})) {
+      for (let i = 0; i < steps.length; i++)
+        points.add([jobId, key, steps[i] as number, values[i] as number, (times[i] as number) * 1000])
+      if (points.full) await points.flush()
+    }
+    await points.flush()
+    const gpu = (await sumSnapshots(tx, [batchKey], now)).get(batchKey) ?? { used: 0, idle: 0 }
+    const { schema, ...about } = batch
+    return {
+      manifest: { format: 1, schema, archived_at: now.toISOString(), batch: about, jobs: [...jobs], files },
+      fingerprint,
+      bytes: files.reduce((sum, file) => sum + file.bytes, 0),
+      rows: files.reduce((sum, file) => sum + (file.table === null ? 0 : file.rows), 0),
+      oldestLine: oldest.line,
+      oldestOther: oldest.other,
+      gpu,
+    }
+  })
+  return result as Read
+}
+
+const LINE = eventTypeCode('log_line')
+const ORDERS: Record<Table, string> = {
+  events: 'db_id',
+  epochs: 'job_key, epoch',
+  metric_chunks: 'job_key, series_no, first_epoch',
+  log_lines: 'db_id',
+  resource_snapshots: 'ts, db_id',
+}
+/** The points as those who read the files want them; what is restored comes from epochs and metric_chunks. */
+const POINTS: Column[] = [
+  { name: 'job_id', kind: 'text', type: 'text' },
+  { name: 'metric', kind: 'text', type: 'text' },
+  { name: 'step', kind: 'int', type: 'integer' },
+  { name: 'value', kind: 'double', type: 'double precision' },
+  { name: 'timestamp', kind: 'instant', type: 'timestamp with time zone' },
+]
+
+/** Gathers the rows of a table and writes them file by file. */
+function newPart(
+  store: ObjectStore,
+  location: string,
+  table: Table | null,
+  columns: readonly Column[],
+  jobIds: ReadonlyMap<number, string>,
+  files: ArchivedFile[],
+) {
+  let values: Value[][] = columns.map(() => [])
+  let bytes = 0
+  let written = 0
+  const jobColumn = columns.findIndex(({ name }) => name === 'job_key')
+  return {
+    get full() {
+      return (values[0]?.length ?? 0) >= PART_ROWS || bytes >= PART_BYTES
+    },
+    add(row: readonly Value[]): void {
+      for (const [i, value] of row.entries()) {
+        values[i]?.push(value)
+        bytes += typeof value === 'string' || value instanceof Uint8Array ? value.length : 8
+      }
+    },
+    async flush(): Promise<void> {
+      const rows = values[0]?.length ?? 0
+      if (rows === 0) return
+      // The id beside the key, for those who read the file.
+      const named = table === null ? [] : [{ name: 'job_id', kind: 'text' as const }]
+      const ids = (values[jobColumn] ?? []).map((key) => jobIds.get(key as number) ?? null)
+      const data = await writeParquet(
+        [...named, ...columns],
+        named.length > 0 ? [ids, ...values] : values,
+        { svc_format: '1', table: table ?? 'points' },
+      )
+      const name = `${table ?? 'metrics'}-${String(++written).padStart(5, '0')}.parquet`
+      await store.put(`${location}/${name}`, data)
+      files.push({
+        name,
+        table,
+        columns: columns.map(({ name, kind, type }) => ({ name, kind, type })),
+        rows,
+        bytes: data.length,
+        sha256: sha256(data),
+        content: digestOf(values),
+        ranges: rangesOf(columns, values),
+      })
+      values = columns.map(() => [])
+      bytes = 0
+    },
+  }
+}
+
+/** Of numbers and instants that rows are looked for by. */
+function rangesOf(columns: readonly Column[], values: readonly (readonly Value[])[]): ArchivedFile['ranges'] {
+  const ranges: ArchivedFile['ranges'] = {}
+  for (const [i, { name, kind }] of columns.entries()) {
+    if (!/^(db_id|ts|timestamp|epoch|step|first_epoch|job_key)$/.test(name)) continue
+    let low = Number.POSITIVE_INFINITY
+    let high = Number.NEGATIVE_INFINITY
+    for (const value of values[i] as readonly Value[]) {
+      if (typeof value !== 'number') continue
+      if (value < low) low = value
+      if (value > high) high = value
+    }
+    const shown = (value: number): string =>
+      kind === 'instant' ? new Date(value / 1000).toISOString() : String(value)
+    if (low <= high) ranges[name] = [shown(low), shown(high)]
+  }
+  return ranges
+}

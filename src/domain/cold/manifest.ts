@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { Problem } from '../../problem.ts'
+import { readParquet } from './parquet.ts'
+import { TABLES, textOf, type Value } from './columns.ts'
+import type { ObjectStore } from './store.ts'
+
+/** What an archived batch consists of; `manifest.json` beside its files, written last. */
+const manifestShape = z.object({
+  format: z.literal(1),
+  /** The newest migration of the database that it came from. */
+  schema: z.string(),
+  archived_at: z.string(),
+  batch: z.object({
+    key: z.number(),
+    id: z.string(),
+    project: z.string(),
+    started_at: z.string(),
+    ended_at: z.string().nullable(),
+  }),
+  jobs: z.array(z.object({ key: z.number(), id: z.string(), series: z.array(z.string()) })),
+  files: z.array(
+    z.object({
+      name: z.string(),
+      /** Null: the points once more, for those who read the files; nothing is restored from it. */
+      table: z.enum(TABLES).nullable(),
+      columns: z.array(z.object({ name: z.string(), kind: z.string(), type: z.string() })),
+      rows: z.number(),
+      bytes: z.number(),
+      sha256: z.string(),
+      /** Of the texts of all values, row by row (`digestOf`): the same before they were written and after they were read. */
+      content: z.string(),
+      /** The least and greatest of some columns, as text. */
+      ranges: z.record(z.string(), z.tuple([z.string(), z.string()])),
+    }),
+  ),
+})
+export type Manifest = z.output<typeof manifestShape>
+export type ArchivedFile = Manifest['files'][number]
+
+export const MANIFEST = 'manifest.json'
+export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+/** @param values by column, of equal length */
+export function digestOf(values: readonly (readonly Value[])[]): string {
+  const hash = createHash('sha256')
+  const rows = values[0]?.length ?? 0
+  let text = ''
+  for (let row = 0; row < rows; row++) {
+    for (const column of values) {
+      const value = textOf(column[row] as Value)
+      // A length before each text: no two rows share their characters.
+      text += value === null ? '-;' : `${value.length}:${value}`
+    }
+    if (text.length > 1_000_000) {
+      hash.update(text)
+      text = ''
+    }
+  }
+  return hash.update(text).digest('hex')
+}
+
+/** An object that is missing, or is not what was written. */
+export class DamagedArchive extends Problem {
+  constructor(object: string, what: string) {
+    super('archive_unreadable', { detail: `The archived object ${object} ${what}` })
+  }
+}
+
+export async function readManifest(store: ObjectStore, location: string, expected: string): Promise<Manifest> {
+  const name = `${location}/${MANIFEST}`
+  const bytes = await store.get(name)
+  if (bytes === undefined) throw new DamagedArchive(name, 'is missing')
+  if (sha256(bytes) !== expected) throw new DamagedArchive(name, 'does not have its checksum')
+  return manifestShape.parse(JSON.parse(bytes.toString()))
+}
+
+/**
+ * The rows of a file, by column.
+ * @throws DamagedArchive unless they are what was written
+ */
+export async function readFileOf(store: ObjectStore, location: string, file: ArchivedFile): Promise<Value[][]> {
+  const name = `${location}/${file.name}`
+  const bytes = await store.get(name)
+  if (bytes === undefined) throw new DamagedArchive(name, 'is missing')
+  if (bytes.length !== file.bytes || sha256(bytes) !== file.sha256)
+    throw new DamagedArchive(name, 'does not have its checksum')
+  const values = await readParquet(bytes, file.columns as Parameters<typeof readParquet>[1])
+  if (digestOf(values) !== file.content) throw new DamagedArchive(name, 'does not hold what was written')
+  return values
+}

@@ -1,0 +1,96 @@
+import { type Sql, type Tx, transaction } from '../../db/sql.ts'
+import { eventTypeCode } from '../events/index.ts'
+import { type Column, columnList, columnsOf, inserted, type Table, textOf, type Value } from './columns.ts'
+import { readFileOf, readManifest } from './manifest.ts'
+import type { ObjectStore } from './store.ts'
+
+/** What retention has not removed from the archive, but would have from the tables: instants; null: never. */
+export interface Kept {
+  lines: string
+  payloads: string | null
+}
+
+const LINE = eventTypeCode('log_line')
+const ROWS_AT_ONCE = 2_000
+/** db_ids of a stretch of the sweeper (domain/retention/ranges.ts). */
+const STRETCH_IDS = 65_536
+
+/**
+ * Brings the rows of a batch back into the tables, in one transaction. Others that want the same batch wait for it;
+ * ingest and reads of other batches do not notice, because the batch's own lock is taken last.
+ * @returns false when the batch was not in the archive any more
+ * @throws DamagedArchive; then nothing has changed
+ */
+export async function thaw(
+  sql: Sql,
+  store: ObjectStore,
+  batchKey: number,
+  kept: Kept,
+): Promise<boolean> {
+  return transaction(sql, async (tx) => {
+    const [row] = await tx<{ state: string; location: string; sha: string }[]>`/* cold.lock_cold */
+      select state, location, manifest_sha256 sha from cold_batches where batch_key = ${batchKey} for update`
+    if (row?.state !== 'cold') return false
+    const manifest = await readManifest(store, row.location, row.sha)
+    const columns = await columnsOf(tx)
+    const stretches = new Set<number>()
+    for (const file of manifest.files) {
+      if (file.table === null) continue
+      const now = columns.get(file.table) ?? []
+      const of = file.columns.flatMap(({ name }) => now.find((column) => column.name === name) ?? [])
+      if (of.length < file.columns.length)
+        throw new Error(`${file.table} lacks a column that ${row.location}/${file.name} has`)
+      const values = await readFileOf(store, row.location, file)
+      retain(file.table, of, values, kept)
+      const dbIds = of.findIndex(({ name }) => name === 'db_id')
+      if (file.table === 'events')
+        for (const id of values[dbIds] ?? []) stretches.add(Math.floor((id as number) / STRETCH_IDS))
+      await insertRows(tx, file.table, of, values)
+    }
+    // The sweeper is to look at their db_ids again.
+    await tx`/* cold.unsweep */ delete from swept_stretches where number = any (${[...stretches]}::bigint[])`
+    await tx`/* cold.lock_thawed */
+      select from batch_progress p join batches b on b.key = p.batch_key where p.batch_key = ${batchKey} for no key update of p, b`
+    await tx`/* cold.thawed_batch */ update batches set cold_at = null where key = ${batchKey}`
+    await tx`/* cold.thawed */
+      update cold_batches set state = 'warm', thawed_at = now(), problem = null, problem_at = null where batch_key = ${batchKey}`
+    return true
+  })
+}
+
+/** Drops from the rows what would have gone by now. Times of the file are microseconds. */
+function retain(table: Table, columns: readonly Column[], values: Value[][], kept: Kept): void {
+  const at = (name: string): Value[] => values[columns.findIndex((column) => column.name === name)] ?? []
+  const lines = Date.parse(kept.lines) * 1000
+  const others = kept.payloads === null ? Number.NEGATIVE_INFINITY : Date.parse(kept.payloads) * 1000
+  const ts = at('ts') as number[]
+  if (table === 'log_lines') {
+    const stays = ts.map((when) => when >= lines)
+    for (const column of values) {
+      let n = 0
+      for (const [i, value] of column.entries()) if (stays[i]) column[n++] = value
+      column.length = n
+    }
+  }
+  if (table === 'events') {
+    const [type, payload] = [at('type'), at('payload')]
+    for (const [i, when] of ts.entries()) if (when < (type[i] === LINE ? lines : others)) payload[i] = null
+  }
+}
+
+async function insertRows(
+  tx: Tx,
+  table: Table,
+  columns: readonly Column[],
+  values: readonly (readonly Value[])[],
+): Promise<void> {
+  const names = columns.map((_, i) => `v${i}`)
+  const text = `/* cold.insert */ insert into ${table} (${columnList(columns)})
+    select ${columns.map((column, i) => inserted(column, `u.v${i}`)).join(', ')}
+    from unnest(${columns.map((_, i) => `$${i + 1}::text[]`).join(', ')}) as u (${names.join(', ')})`
+  const rows = values[0]?.length ?? 0
+  for (let from = 0; from < rows; from += ROWS_AT_ONCE) {
+    const some = values.map((column) => column.slice(from, from + ROWS_AT_ONCE).map(textOf))
+    await tx.unsafe(text, some as never[], { prepare: true })
+  }
+}

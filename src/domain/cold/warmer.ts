@@ -1,0 +1,83 @@
+import type { Logger } from 'pino'
+import { databaseFault, type Sql } from '../../db/sql.ts'
+import { Problem } from '../../problem.ts'
+import type { Telemetry, Warmer } from '../warm.ts'
+import { noteProblem } from './state.ts'
+import type { ObjectStore } from './store.ts'
+import { type Kept, thaw } from './thaw.ts'
+
+/** For how long it is taken as settled that nothing at all is archived; far below SETTLE_MS of the archiver. */
+const NONE_FOR_MS = 30_000
+
+/**
+ * Brings batches back before their telemetry is read or written. A batch that is verified but still has its rows stays
+ * out of the archive when somebody reads it.
+ * @param store undefined without SVC_ARCHIVE_URL
+ */
+export function createWarmer(options: {
+  sql: Sql
+  store: (() => Promise<ObjectStore>) | undefined
+  kept: () => Kept
+  log: Pick<Logger, 'error' | 'info'>
+  noneForMs?: number
+}): Warmer {
+  const { sql, store, kept, log, noneForMs = NONE_FOR_MS } = options
+  /** Batches that this process brings back. */
+  const underWay = new Map<number, Promise<void>>()
+  let noneUntil = Number.NEGATIVE_INFINITY
+
+  async function archivedOf(of: Telemetry): Promise<{ key: number; state: string }[]> {
+    if (performance.now() < noneUntil) return []
+    const asked = performance.now()
+    const rows =
+      'batches' in of
+        ? await sql<{ key: number | null; state: string | null }[]>`/* cold.of_batches */
+            select c.batch_key key, c.state from (select) one
+            left join cold_batches c on c.state in ('verified', 'cold') and c.batch_key = any (${[...of.batches]}::bigint[])
+            where exists (select from cold_batches where state in ('verified', 'cold'))`
+        : await sql<{ key: number | null; state: string | null }[]>`/* cold.of_jobs */
+            select c.batch_key key, c.state from (select) one
+            left join cold_batches c on c.state in ('verified', 'cold')
+              and c.batch_key in (select g.batch_key from job_progress g where g.job_key = any (${[...of.jobs]}::bigint[]))
+            where exists (select from cold_batches where state in ('verified', 'cold'))`
+    if (rows.length === 0) noneUntil = asked + noneForMs
+    return rows.flatMap(({ key, state }) => (key === null || state === null ? [] : [{ key, state }]))
+  }
+
+  async function bringBack(batchKey: number): Promise<void> {
+    if (store === undefined)
+      throw new Problem('archive_unreadable', { detail: 'The batch is archived, and SVC_ARCHIVE_URL is not set' })
+    const begun = performance.now()
+    try {
+      if (await thaw(sql, await store(), batchKey, kept()))
+        log.info({ batchKey, ms: Math.round(performance.now() - begun) }, 'archive: a batch was brought back')
+    } catch (error) {
+      if (databaseFault(error) !== 'other') throw error
+      const problem = error instanceof Problem ? error : new Problem('archive_unreadable', { cause: error })
+      log.error({ err: error, batchKey }, 'archive: a batch cannot be read; its objects are left as they are')
+      await noteProblem(sql, batchKey, (error as Error).message).catch(() => {})
+      throw problem
+    }
+  }
+
+  return {
+    async warm(of) {
+      const found = await archivedOf(of)
+      if (found.length === 0) return
+      const verified = found.filter(({ state }) => state === 'verified').map(({ key }) => key)
+      if (verified.length > 0)
+        await sql`/* cold.keep_warm */
+          update cold_batches set state = 'warm', thawed_at = now() where batch_key = any (${verified}::bigint[]) and state = 'verified'`
+      // One that was just verified may have been dropped before it was kept: it is asked for again below.
+      const again = verified.length === 0 ? [] : await archivedOf({ batches: verified })
+      for (const { key } of [...found.filter(({ state }) => state === 'cold'), ...again]) {
+        let work = underWay.get(key)
+        if (work === undefined) {
+          work = bringBack(key).finally(() => underWay.delete(key))
+          underWay.set(key, work)
+        }
+        await work
+      }
+    },
+  }
+}
