@@ -130,7 +130,11 @@ export async function startApp(
     const archive = openArchive(config)
     closers.push(async () => (await archive?.opened())?.close())
     const kept = () => cutoffsOf(config.retention, clockNow())
-    const thawSql = openSql(url, { name: 'thaw', max: 2, settings: { ...PAGED_READS, synchronous_commit: 'on' } })
+    const thawSql = openSql(url, {
+      name: 'thaw',
+      max: 2,
+      settings: { ...PAGED_READS, synchronous_commit: 'on' },
+    })
     closers.push(() => thawSql.end({ timeout: 1 }))
     const warmer = createWarmer({ sql: thawSql, store: archive?.open, kept, log, ...options.archive })
     readWarmed(sql, warmer)
@@ -164,7 +168,15 @@ export async function startApp(
     const archiver =
       archive === undefined || afterDays === undefined
         ? undefined
-        : createArchiver({ url, log, store: archive.open, afterDays, kept, now: clockNow, ...options.archive })
+        : createArchiver({
+            url,
+            log,
+            store: archive.open,
+            afterDays,
+            kept,
+            now: clockNow,
+            ...options.archive,
+          })
     closers.push(async () => archiver?.close())
     let { port } = config
     const mailing = { config, sql, writer, now, log, port: () => port }

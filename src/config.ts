@@ -256,7 +256,11 @@ export const CONFIG_KEYS = {
     undefined,
     'Its region. This and the keys default to what the AWS variables, files and instance roles say.',
   ),
-  SVC_ARCHIVE_S3_ACCESS_KEY_ID: key(z.string().min(1), undefined, 'The key that may read, write, list and delete there.'),
+  SVC_ARCHIVE_S3_ACCESS_KEY_ID: key(
+    z.string().min(1),
+    undefined,
+    'The key that may read, write, list and delete there.',
+  ),
   SVC_ARCHIVE_S3_SECRET_ACCESS_KEY: key(z.string().min(1), undefined, 'Its secret.'),
   SVC_RETENTION_NOTIFICATION_DAYS: key(
     positiveNumber,

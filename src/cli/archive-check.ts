@@ -1,7 +1,13 @@
 import type { Config } from '../config.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { openSql, type Sql } from '../db/sql.ts'
-import { type ArchivedBatch, archivedBatches, type ObjectStore, openStore, readManifest } from '../domain/cold/index.ts'
+import {
+  type ArchivedBatch,
+  archivedBatches,
+  type ObjectStore,
+  openStore,
+  readManifest,
+} from '../domain/cold/index.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
 import { type Finding, failure, ok } from './finding.ts'
 
@@ -17,7 +23,8 @@ export async function* checkArchive(config: Config): AsyncGenerator<Finding> {
     await onDatabase(config, async (url) => {
       const sql = openSql(url, { name: 'doctor', max: 1 })
       try {
-        if ((await pendingMigrations(sql, MIGRATIONS)).length === 0) found.push(...(await examineArchive(sql, config)))
+        if ((await pendingMigrations(sql, MIGRATIONS)).length === 0)
+          found.push(...(await examineArchive(sql, config)))
       } finally {
         await sql.end({ timeout: 5 })
       }
@@ -33,7 +40,13 @@ async function examineArchive(sql: Sql, { archive }: Config): Promise<Finding[]>
   if (archive === undefined) {
     return batches.length === 0
       ? []
-      : [failure('archive', `${plural(batches.length)} archived, and SVC_ARCHIVE_URL is not set`, 'Set it again.')]
+      : [
+          failure(
+            'archive',
+            `${plural(batches.length)} archived, and SVC_ARCHIVE_URL is not set`,
+            'Set it again.',
+          ),
+        ]
   }
   const store = await openStore(archive)
   try {
@@ -71,7 +84,8 @@ async function faultOf(
   })
   if (typeof manifest === 'string') return manifest
   for (const { name, bytes } of manifest.files)
-    if ((await store.sizeOf(`${location}/${name}`)) !== bytes) return `${location}/${name} is missing or has another size`
+    if ((await store.sizeOf(`${location}/${name}`)) !== bytes)
+      return `${location}/${name} is missing or has another size`
   return undefined
 }
 

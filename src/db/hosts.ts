@@ -19,7 +19,9 @@ export function urlsOf(url: string): string[] {
 /** For postgres.js, which would take the first host that answers. One that is read only by setting is a primary too. */
 export function withPrimary(url: string): string {
   if (urlsOf(url).length < 2) return url
-  const plain = url.replace(/([?&])target_session_attrs=(read-write|primary|any)(&|$)/, '$1').replace(/[?&]$/, '')
+  const plain = url
+    .replace(/([?&])target_session_attrs=(read-write|primary|any)(&|$)/, '$1')
+    .replace(/[?&]$/, '')
   if (/[?&]target_session_attrs=/.test(plain)) return url
   return `${plain}${plain.includes('?') ? '&' : '?'}target_session_attrs=primary`
 }
@@ -44,10 +46,12 @@ export class PrimaryClient extends Client {
 
   override connect(): Promise<Client>
   override connect(callback: (error: Error) => void): void
-  override connect(callback?: (error: Error) => void): Promise<Client> | void {
+  override connect(callback?: (error: Error) => void): Promise<Client> | undefined {
     const connected = this.#connect()
     if (callback === undefined) return connected
+    // Both of its clients pass a callback that takes no error for a success.
     connected.then(() => callback(undefined as unknown as Error), callback)
+    return undefined
   }
 
   async #connect(): Promise<Client> {

@@ -163,7 +163,8 @@ export function createGroupCommit(
 
   /** Requests with events of archived batches wait for these, without holding up those of others. */
   async function writeOthers(group: Submission[], archived: ReadonlyMap<string, number>): Promise<void> {
-    const waits = (s: Submission): boolean => s.items.some(({ checked }) => archived.has(checked.event.batch_id))
+    const waits = (s: Submission): boolean =>
+      s.items.some(({ checked }) => archived.has(checked.event.batch_id))
     for (const s of group.filter(waits)) {
       const keys = s.items.flatMap(({ checked }) => archived.get(checked.event.batch_id) ?? [])
       if (options.warm === undefined) s.reject(new Problem('archive_unreadable'))

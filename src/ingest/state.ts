@@ -103,7 +103,8 @@ export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCac
   ])
   const found = row as Found
   const archived = locked.filter(({ cold, purged }) => cold && !purged)
-  if (archived.length > 0) throw new ArchivedBatches(new Map(archived.map(({ state }) => [state.id, state.key])))
+  if (archived.length > 0)
+    throw new ArchivedBatches(new Map(archived.map(({ state }) => [state.id, state.key])))
   const unbound = items.filter(({ sender }) => sender.commandId !== null && sender.batchId === null)
   const bindings =
     unbound.length === 0

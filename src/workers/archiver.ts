@@ -66,7 +66,11 @@ export function createArchiver(options: ArchiverOptions): Archiver {
   const settleMs = options.settleMs ?? SETTLE_MS
   const thawedMs = options.thawedMs ?? DAY_MS
   const replacedMs = options.replacedMs ?? REPLACED_MS
-  const sql = openSql(options.url, { name: 'archive', max: 2, settings: { ...PAGED_READS, synchronous_commit: 'on' } })
+  const sql = openSql(options.url, {
+    name: 'archive',
+    max: 2,
+    settings: { ...PAGED_READS, synchronous_commit: 'on' },
+  })
   const writer = createWriter(sql)
   const ago = (ms: number): string => new Date(now().getTime() - ms).toISOString()
 
@@ -82,7 +86,10 @@ export function createArchiver(options: ArchiverOptions): Archiver {
         } catch (error) {
           done.failed++
           refused.add(batchKey)
-          log.error({ err: error, batchKey }, `archive: ${what} failed; nothing was dropped, and it is tried again`)
+          log.error(
+            { err: error, batchKey },
+            `archive: ${what} failed; nothing was dropped, and it is tried again`,
+          )
           await noteProblem(sql, batchKey, `${what}: ${(error as Error).message}`).catch(() => {})
         }
       }
@@ -93,7 +100,8 @@ export function createArchiver(options: ArchiverOptions): Archiver {
           if (signal.aborted) return
           await attempt(key, 'dropping', async () => {
             try {
-              if (await commit(writer, async (tx) => ({ result: await dropRows(tx, key), changes: [] }))) done.dropped++
+              if (await commit(writer, async (tx) => ({ result: await dropRows(tx, key), changes: [] })))
+                done.dropped++
             } catch (error) {
               if (!(error instanceof ChangedMeanwhile)) throw error
               await noteOutdated(sql, key)
@@ -103,7 +111,9 @@ export function createArchiver(options: ArchiverOptions): Archiver {
       }
 
       async function databaseAgo(ms: number): Promise<string> {
-        const [row] = await sql<{ at: string }[]>`/* cold.clock */ select now() - ${ms}::float8 * interval '1 millisecond' "at"`
+        const [row] = await sql<
+          { at: string }[]
+        >`/* cold.clock */ select now() - ${ms}::float8 * interval '1 millisecond' "at"`
         return (row as { at: string }).at
       }
 
@@ -126,7 +136,10 @@ export function createArchiver(options: ArchiverOptions): Archiver {
                 changes: [],
               }))
               const written = await writeArchive(sql, store, batch.key, location, now())
-              await commit(writer, async (tx) => ({ result: await noteVerified(tx, batch.key, written), changes: [] }))
+              await commit(writer, async (tx) => ({
+                result: await noteVerified(tx, batch.key, written),
+                changes: [],
+              }))
               done.written++
             })
           }

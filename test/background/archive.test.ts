@@ -78,7 +78,10 @@ async function sendAll(some: unknown[]): Promise<void> {
 }
 
 const packed = () =>
-  vi.waitFor(async () => expect((await door.sql`select from metric_chunks`).length).toBeGreaterThan(0), 30_000)
+  vi.waitFor(
+    async () => expect((await door.sql`select from metric_chunks`).length).toBeGreaterThan(0),
+    30_000,
+  )
 
 /** A session ends after some days. */
 async function forward(days: number): Promise<void> {
@@ -113,6 +116,7 @@ const stateOf = async (id: string) =>
 
 const get = async (path: string) => {
   const { status, body } = await door.app.call('GET', path, { token: session })
+  if (typeof body?.request_id === 'string') delete body.request_id
   return { status, body }
 }
 const GRAPHQL = `query ($id: ID!) { batch(id: $id) {
@@ -126,15 +130,35 @@ const GRAPHQL = `query ($id: ID!) { batch(id: $id) {
 
 /** What callers see of the batch, by what they asked. */
 async function everything(id: string, jobId: string): Promise<Record<string, unknown>> {
-  const [job] = await door.sql<{ key: number }[]>`select key from jobs where id = ${jobId} and batch_key = ${await keyOf(id)}`
-  const paths = fillPaths({ batch: id, job: job?.key as number, agent: '00000000-0000-7000-8000-000000000000', slug: 'vision', share: 'none' })
+  const [job] = await door.sql<
+    { key: number }[]
+  >`select key from jobs where id = ${jobId} and batch_key = ${await keyOf(id)}`
+  const paths = fillPaths({
+    batch: id,
+    job: job?.key as number,
+    agent: '00000000-0000-7000-8000-000000000000',
+    slug: 'vision',
+    share: 'none',
+  })
   const b = `/api/batches/${encodeURIComponent(id)}`
-  const more = [`${b}/metrics?points=20`, `${b}/metrics?points=20&x=wall`, `${b}/metrics/groups?group_by=status`, `${b}/metrics.arrow?key=loss`, `/api/jobs/metrics?job_keys=${job?.key}&key=loss`, `${b}/log-lines?tail=1`, `${b}/jobs/a/attempts/1/metrics`]
+  const more = [
+    `${b}/metrics?points=20`,
+    `${b}/metrics?points=20&x=wall`,
+    `${b}/metrics/groups?group_by=status`,
+    `${b}/metrics.arrow?key=loss`,
+    `/api/jobs/metrics?job_keys=${job?.key}&key=loss`,
+    `${b}/log-lines?tail=1`,
+    `${b}/jobs/a/attempts/1/metrics`,
+  ]
   const found: Record<string, unknown> = {}
   // What the service says of itself changes with every request.
-  for (const path of [...paths, ...more].filter((path) => !/^\/api\/(sessions|tokens|admin|users|audit|activity)/.test(path)))
+  for (const path of [...paths, ...more].filter(
+    (path) => !/^\/api\/(sessions|tokens|admin|users|audit|activity)/.test(path),
+  ))
     found[path] = await get(path)
-  found.graphql = (await door.app.call('POST', '/graphql', { token: session, body: { query: GRAPHQL, variables: { id } } })).body
+  found.graphql = (
+    await door.app.call('POST', '/graphql', { token: session, body: { query: GRAPHQL, variables: { id } } })
+  ).body
   return found
 }
 
@@ -147,8 +171,12 @@ test('a batch stays until its days are over; then its rows go, and every read an
   const rows = await rowsOf(BATCH)
   expect(Object.values(rows).every((some) => some.length > 0)).toBe(true)
   const seen = await everything(BATCH, 'a')
-  expect(Object.values(seen).filter((one) => (one as { status?: number }).status === 200).length).toBeGreaterThan(25)
-  expect(JSON.stringify(seen.graphql)).toMatch(/"metrics":\[\{"job":"a","key":"acc".*"totalCount":2.*"supersededRanges":\[\[40,59\]\]/)
+  expect(
+    Object.values(seen).filter((one) => (one as { status?: number }).status === 200).length,
+  ).toBeGreaterThan(25)
+  expect(JSON.stringify(seen.graphql)).toMatch(
+    /"metrics":\[\{"job":"a","key":"acc".*"totalCount":2.*"supersededRanges":\[\[40,59\]\]/,
+  )
 
   await round()
   expect(await countsOf(BATCH)).toEqual([0, 0, 0, 0, 0])
@@ -156,7 +184,8 @@ test('a batch stays until its days are over; then its rows go, and every read an
   expect(await stateOf('running')).toBe(undefined)
   // What lists and overviews show needs no telemetry.
   const b = `/api/batches/${encodeURIComponent(BATCH)}`
-  for (const path of ['/api/batches', b, `${b}/jobs`, '/api/jobs', '/api/dashboard/summary']) expect((await get(path)).status, path).toBe(200)
+  for (const path of ['/api/batches', b, `${b}/jobs`, '/api/jobs', '/api/dashboard/summary'])
+    expect((await get(path)).status, path).toBe(200)
   expect(await stateOf(BATCH)).toMatchObject({ state: 'cold' })
 
   expect(await everything(BATCH, 'a')).toEqual(seen)
@@ -167,7 +196,19 @@ test('a batch stays until its days are over; then its rows go, and every read an
 test('each kind of read brings the batch back by itself', async () => {
   const b = `/api/batches/${encodeURIComponent(BATCH)}`
   const [job] = await door.sql<{ key: number }[]>`select key from jobs where id = 'a'`
-  const paths = [`${b}/metrics`, `${b}/metrics.csv`, `${b}/metrics.arrow`, `${b}/log-lines`, `${b}/resources`, `${b}/delivery`, `/api/jobs/metrics?job_keys=${job?.key}&key=loss`, `${b}/metrics/groups?group_by=status`, `${b}/jobs/a/attempts`, `${b}/jobs/a/attempts/1/metrics`, `${b}/delivery/jobs`]
+  const paths = [
+    `${b}/metrics`,
+    `${b}/metrics.csv`,
+    `${b}/metrics.arrow`,
+    `${b}/log-lines`,
+    `${b}/resources`,
+    `${b}/delivery`,
+    `/api/jobs/metrics?job_keys=${job?.key}&key=loss`,
+    `${b}/metrics/groups?group_by=status`,
+    `${b}/jobs/a/attempts`,
+    `${b}/jobs/a/attempts/1/metrics`,
+    `${b}/delivery/jobs`,
+  ]
   for (const path of paths) {
     const before = await get(path)
     expect(before.status, path).toBe(200)
@@ -188,12 +229,19 @@ test('readers that come at the same time bring it back once', async () => {
 
 test('a repeat of an archived event is a repeat, and a late event is applied; those of others do not wait', async () => {
   await round()
-  const late = makeEvent('job_epoch', { batch_id: BATCH, job_id: 'b, 2', timestamp: events.at(-1)?.timestamp as string, data: { epoch: 5, loss: 0.25 } })
+  const late = makeEvent('job_epoch', {
+    batch_id: BATCH,
+    job_id: 'b, 2',
+    timestamp: events.at(-1)?.timestamp as string,
+    data: { epoch: 5, loss: 0.25 },
+  })
   const other = makeEvent('log_line', { batch_id: 'running', data: { line: 'at the same time' } })
   const [repeated, applied] = await Promise.all([door.sendAll([events[3], late]), door.send(other)])
   expect(applied.body).toMatchObject({ deduplicated: false })
   expect(repeated.body.results).toMatchObject([{ deduplicated: true }, { deduplicated: false }])
-  const series = await get(`/api/batches/${encodeURIComponent(BATCH)}/metrics?job=${encodeURIComponent('b, 2')}&key=loss`)
+  const series = await get(
+    `/api/batches/${encodeURIComponent(BATCH)}/metrics?job=${encodeURIComponent('b, 2')}&key=loss`,
+  )
   expect(series.body.series[0].values.at(-1)).toBe(0.25)
   // What is archived next has it, once the batch has been silent for long enough again.
   const before = (await stateOf(BATCH))?.location
@@ -202,14 +250,22 @@ test('a repeat of an archived event is a repeat, and a late event is applied; th
   await forward(31)
   await round()
   expect((await stateOf(BATCH))?.location).not.toBe(before)
-  expect((await get(`/api/batches/${encodeURIComponent(BATCH)}/metrics?job=${encodeURIComponent('b, 2')}&key=loss`)).body).toEqual(series.body)
+  expect(
+    (
+      await get(
+        `/api/batches/${encodeURIComponent(BATCH)}/metrics?job=${encodeURIComponent('b, 2')}&key=loss`,
+      )
+    ).body,
+  ).toEqual(series.body)
 })
 
 test('objects that nothing refers to are removed', async () => {
   await round()
   await round()
   const { location } = (await stateOf(BATCH)) as { location: string }
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => /\.(parquet|json)$/.test(path))
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    /\.(parquet|json)$/.test(path),
+  )
   expect(files.length).toBeGreaterThan(5)
   expect(files.filter((path) => !path.startsWith(location))).toEqual([])
 })
@@ -222,15 +278,27 @@ test('an object that is damaged is refused and told to the operator; nothing is 
   damaged[damaged.length >> 1] = (damaged[damaged.length >> 1] as number) ^ 1
   writeFileSync(path, damaged)
   const answer = await get(`/api/batches/${encodeURIComponent(BATCH)}/metrics`)
-  expect(answer).toMatchObject({ status: 503, body: { code: 'archive_unreadable', detail: expect.stringContaining('epochs-00001.parquet does not have its checksum') } })
+  expect(answer).toMatchObject({
+    status: 503,
+    body: {
+      code: 'archive_unreadable',
+      detail: expect.stringContaining('epochs-00001.parquet does not have its checksum'),
+    },
+  })
   expect(await countsOf(BATCH)).toEqual([0, 0, 0, 0, 0])
-  const { config } = readConfig({ SVC_DATABASE_URL: door.app.config.databaseUrl, SVC_ARCHIVE_URL: archive.url })
+  const { config } = readConfig({
+    SVC_DATABASE_URL: door.app.config.databaseUrl,
+    SVC_ARCHIVE_URL: archive.url,
+  })
   const found = async () => {
     const findings = []
-    for await (const one of examine(config, { warnings: [], mailTo: undefined })) if (one.subject === 'archive') findings.push(one)
+    for await (const one of examine(config, { warnings: [], mailTo: undefined }))
+      if (one.subject === 'archive') findings.push(one)
     return findings
   }
-  expect(await found()).toMatchObject([{ state: 'failure', text: expect.stringContaining('epochs-00001.parquet') }])
+  expect(await found()).toMatchObject([
+    { state: 'failure', text: expect.stringContaining('epochs-00001.parquet') },
+  ])
   writeFileSync(path, whole)
   expect((await get(`/api/batches/${encodeURIComponent(BATCH)}/metrics`)).status).toBe(200)
   await round()
@@ -247,7 +315,9 @@ test('lines that retention would have removed do not come back, and leave the ar
   const { location } = (await stateOf(BATCH)) as { location: string }
   expect(readdirSync(join(folder, location)).filter((name) => /^log_lines/.test(name))).toEqual([])
   expect(JSON.stringify((await get(lines)).body)).not.toContain('quotes')
-  expect((await door.sql`select from events where type = 8 and batch_key = ${await keyOf(BATCH)} and payload is not null`)).toHaveLength(0)
+  expect(
+    await door.sql`select from events where type = 8 and batch_key = ${await keyOf(BATCH)} and payload is not null`,
+  ).toHaveLength(0)
   door.app.config.retention.logLine = 36_500
 })
 

@@ -3,8 +3,16 @@ import type { Db, Sql } from '../../db/sql.ts'
 import { sumSnapshots } from '../dashboard/index.ts'
 import { eventTypeCode } from '../events/index.ts'
 import { readTimedSeries } from '../metrics/index.ts'
-import { type Column, columnsOf, ofBatch, selected, TABLES, type Table, type Value } from './columns.ts'
-import { type ArchivedFile, digestOf, MANIFEST, type Manifest, readFileOf, readManifest, sha256 } from './manifest.ts'
+import { type Column, columnsOf, ofBatch, PAYLOADS, selected, TABLES, type Table, type Value } from './columns.ts'
+import {
+  type ArchivedFile,
+  digestOf,
+  MANIFEST,
+  type Manifest,
+  readFileOf,
+  readManifest,
+  sha256,
+} from './manifest.ts'
 import { writeParquet } from './parquet.ts'
 import type { ObjectStore } from './store.ts'
 
@@ -48,8 +56,15 @@ export async function fingerprintOf(db: Db, batchKey: number): Promise<string> {
 }
 
 /** A folder of its own for each time: `project/batch-key/when`, without characters that a store may refuse. */
-export function newLocation({ project, id, key }: { project: string; id: string; key: number }, now: Date): string {
-  const plain = (text: string): string => text.replace(/[^\w.-]+/g, '_').replace(/^\.+/, '_').slice(0, 100)
+export function newLocation(
+  { project, id, key }: { project: string; id: string; key: number },
+  now: Date,
+): string {
+  const plain = (text: string): string =>
+    text
+      .replace(/[^\w.-]+/g, '_')
+      .replace(/^\.+/, '_')
+      .slice(0, 100)
   const when = now.toISOString().replace(/[-:]|\.\d+/g, '')
   return `${plain(project)}/${plain(id)}-${key}/${when}-${randomUUID().slice(0, 8)}`
 }
@@ -106,11 +121,12 @@ async function readBatch(
         [batchKey],
       )
       const at = (name: string): string => `c${of.findIndex((column) => column.name === name)}`
-      const [type, ts, payload] = [at('type'), at('ts'), at('payload')]
+      const [type, ts] = [at('type'), at('ts')]
+      const payloads = PAYLOADS.map(at)
       for await (const some of rows.cursor(ROWS_AT_ONCE)) {
         for (const row of some) {
           part.add(of.map((_, i) => row[`c${i}`] as Value))
-          if (table !== 'events' || row[payload] === null) continue
+          if (table !== 'events' || payloads.every((name) => (row[name] ?? null) === null)) continue
           const kind = row[type] === LINE ? 'line' : 'other'
           const when = row[ts] as number
           if (oldest[kind] === null || when < oldest[kind]) oldest[kind] = when
@@ -187,11 +203,10 @@ function newPart(
       // The id beside the key, for those who read the file.
       const named = table === null ? [] : [{ name: 'job_id', kind: 'text' as const }]
       const ids = (values[jobColumn] ?? []).map((key) => jobIds.get(key as number) ?? null)
-      const data = await writeParquet(
-        [...named, ...columns],
-        named.length > 0 ? [ids, ...values] : values,
-        { svc_format: '1', table: table ?? 'points' },
-      )
+      const data = await writeParquet([...named, ...columns], named.length > 0 ? [ids, ...values] : values, {
+        svc_format: '1',
+        table: table ?? 'points',
+      })
       const name = `${table ?? 'metrics'}-${String(++written).padStart(5, '0')}.parquet`
       await store.put(`${location}/${name}`, data)
       files.push({

@@ -17,6 +17,9 @@ export type Value = number | string | boolean | Uint8Array | (number | null)[] |
 export const TABLES = ['events', 'epochs', 'metric_chunks', 'log_lines', 'resource_snapshots'] as const
 export type Table = (typeof TABLES)[number]
 
+/** Columns of events that retention empties. */
+export const PAYLOADS = ['payload', 'packed']
+
 const KINDS: Record<string, Kind> = {
   smallint: 'int',
   integer: 'int',

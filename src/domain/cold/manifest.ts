@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Problem } from '../../problem.ts'
-import { readParquet } from './parquet.ts'
 import { TABLES, textOf, type Value } from './columns.ts'
+import { readParquet } from './parquet.ts'
 import type { ObjectStore } from './store.ts'
 
 /** What an archived batch consists of; `manifest.json` beside its files, written last. */
@@ -67,7 +67,11 @@ export class DamagedArchive extends Problem {
   }
 }
 
-export async function readManifest(store: ObjectStore, location: string, expected: string): Promise<Manifest> {
+export async function readManifest(
+  store: ObjectStore,
+  location: string,
+  expected: string,
+): Promise<Manifest> {
   const name = `${location}/${MANIFEST}`
   const bytes = await store.get(name)
   if (bytes === undefined) throw new DamagedArchive(name, 'is missing')
@@ -79,7 +83,11 @@ export async function readManifest(store: ObjectStore, location: string, expecte
  * The rows of a file, by column.
  * @throws DamagedArchive unless they are what was written
  */
-export async function readFileOf(store: ObjectStore, location: string, file: ArchivedFile): Promise<Value[][]> {
+export async function readFileOf(
+  store: ObjectStore,
+  location: string,
+  file: ArchivedFile,
+): Promise<Value[][]> {
   const name = `${location}/${file.name}`
   const bytes = await store.get(name)
   if (bytes === undefined) throw new DamagedArchive(name, 'is missing')

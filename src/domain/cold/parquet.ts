@@ -36,7 +36,10 @@ export async function writeParquet(
   about: Record<string, string>,
 ): Promise<Buffer> {
   const { parquetWriteBuffer } = await import('hyparquet-writer')
-  const schema: SchemaElement[] = [{ name: 'root', num_children: columns.length }, ...columns.flatMap(elementsOf)]
+  const schema: SchemaElement[] = [
+    { name: 'root', num_children: columns.length },
+    ...columns.flatMap(elementsOf),
+  ]
   const bytes = parquetWriteBuffer({
     schema,
     codec: 'GZIP',

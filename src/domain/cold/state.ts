@@ -20,7 +20,12 @@ export const batchesToArchive = (
     order by b.ended_at limit ${limit}`
 
 /** What will be written there is removed again unless it is noted as verified; so is what was there before. */
-export async function noteWriting(tx: Tx, batchKey: number, location: string, objectsKeptUntil: string): Promise<void> {
+export async function noteWriting(
+  tx: Tx,
+  batchKey: number,
+  location: string,
+  objectsKeptUntil: string,
+): Promise<void> {
   await tx`/* cold.leave_old */
     insert into cold_removals (location, due_at)
     select location, case when state = 'writing' then now() else ${objectsKeptUntil}::timestamptz end
@@ -70,7 +75,8 @@ export async function dropRows(tx: Tx, batchKey: number): Promise<boolean> {
   const [batch] = await tx<{ stands: boolean }[]>`/* cold.lock_dropped */
     select b.deleted_at is null and b.purged_at is null stands
     from batch_progress p join batches b on b.key = p.batch_key where p.batch_key = ${batchKey} for no key update of p, b`
-  if (batch?.stands !== true || (await fingerprintOf(tx, batchKey)) !== row.fingerprint) throw new ChangedMeanwhile()
+  if (batch?.stands !== true || (await fingerprintOf(tx, batchKey)) !== row.fingerprint)
+    throw new ChangedMeanwhile()
   // Both rows get another version, by which servers notice that what they remember of the batch no longer holds.
   await tx`/* cold.dropped_batch */ update batches set cold_at = now() where key = ${batchKey}`
   await tx`/* cold.dropped_progress */ update batch_progress set n_events = n_events where batch_key = ${batchKey}`

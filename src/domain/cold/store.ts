@@ -53,7 +53,8 @@ function folderStore(root: string): ObjectStore {
       }
       await rename(`${path}.part`, path)
       // The names up to the root: a folder that is not on the disk takes its files with it.
-      for (let folder = dirname(path); folder.startsWith(root); folder = dirname(folder)) await syncFolder(folder)
+      for (let folder = dirname(path); folder.startsWith(root); folder = dirname(folder))
+        await syncFolder(folder)
     },
     get: (name) => readFile(pathOf(name)).catch(missing),
     sizeOf: async (name) => (await stat(pathOf(name)).catch(missing))?.size,
@@ -76,7 +77,11 @@ async function syncFolder(path: string): Promise<void> {
   await folder?.close()
 }
 
-async function s3Store(bucket: string, prefix: string, settings: ArchiveSettings['s3']): Promise<ObjectStore> {
+async function s3Store(
+  bucket: string,
+  prefix: string,
+  settings: ArchiveSettings['s3'],
+): Promise<ObjectStore> {
   // Half a second and some megabytes, for those alone who use it.
   const sdk = await import('@aws-sdk/client-s3')
   const { endpoint, region, accessKeyId, secretAccessKey } = settings

@@ -1,6 +1,6 @@
 import { type Sql, type Tx, transaction } from '../../db/sql.ts'
 import { eventTypeCode } from '../events/index.ts'
-import { type Column, columnList, columnsOf, inserted, type Table, textOf, type Value } from './columns.ts'
+import { type Column, columnList, columnsOf, inserted, PAYLOADS, type Table, textOf, type Value } from './columns.ts'
 import { readFileOf, readManifest } from './manifest.ts'
 import type { ObjectStore } from './store.ts'
 
@@ -21,12 +21,7 @@ const STRETCH_IDS = 65_536
  * @returns false when the batch was not in the archive any more
  * @throws DamagedArchive; then nothing has changed
  */
-export async function thaw(
-  sql: Sql,
-  store: ObjectStore,
-  batchKey: number,
-  kept: Kept,
-): Promise<boolean> {
+export async function thaw(sql: Sql, store: ObjectStore, batchKey: number, kept: Kept): Promise<boolean> {
   return transaction(sql, async (tx) => {
     const [row] = await tx<{ state: string; location: string; sha: string }[]>`/* cold.lock_cold */
       select state, location, manifest_sha256 sha from cold_batches where batch_key = ${batchKey} for update`
@@ -73,8 +68,11 @@ function retain(table: Table, columns: readonly Column[], values: Value[][], kep
     }
   }
   if (table === 'events') {
-    const [type, payload] = [at('type'), at('payload')]
-    for (const [i, when] of ts.entries()) if (when < (type[i] === LINE ? lines : others)) payload[i] = null
+    const type = at('type')
+    const payloads = PAYLOADS.map(at)
+    for (const [i, when] of ts.entries())
+      if (when < (type[i] === LINE ? lines : others))
+        for (const payload of payloads) if (i < payload.length) payload[i] = null
   }
 }
 

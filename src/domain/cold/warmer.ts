@@ -9,6 +9,18 @@ import { type Kept, thaw } from './thaw.ts'
 /** For how long it is taken as settled that nothing at all is archived; far below SETTLE_MS of the archiver. */
 const NONE_FOR_MS = 30_000
 
+/** Its own failures apart from those of the database. */
+function reachable(store: ObjectStore): ObjectStore {
+  return {
+    ...store,
+    get: (name) =>
+      store.get(name).catch((cause: Error) => {
+        const detail = `The archive cannot be reached: ${cause.message || cause.name}`
+        throw new Problem('archive_unreadable', { detail, retryAfterS: 5, cause })
+      }),
+  }
+}
+
 /**
  * Brings batches back before their telemetry is read or written. A batch that is verified but still has its rows stays
  * out of the archive when somebody reads it.
@@ -46,13 +58,15 @@ export function createWarmer(options: {
 
   async function bringBack(batchKey: number): Promise<void> {
     if (store === undefined)
-      throw new Problem('archive_unreadable', { detail: 'The batch is archived, and SVC_ARCHIVE_URL is not set' })
+      throw new Problem('archive_unreadable', {
+        detail: 'The batch is archived, and SVC_ARCHIVE_URL is not set',
+      })
     const begun = performance.now()
     try {
-      if (await thaw(sql, await store(), batchKey, kept()))
+      if (await thaw(sql, reachable(await store()), batchKey, kept()))
         log.info({ batchKey, ms: Math.round(performance.now() - begun) }, 'archive: a batch was brought back')
     } catch (error) {
-      if (databaseFault(error) !== 'other') throw error
+      if (!(error instanceof Problem) && databaseFault(error) !== 'other') throw error
       const problem = error instanceof Problem ? error : new Problem('archive_unreadable', { cause: error })
       log.error({ err: error, batchKey }, 'archive: a batch cannot be read; its objects are left as they are')
       await noteProblem(sql, batchKey, (error as Error).message).catch(() => {})

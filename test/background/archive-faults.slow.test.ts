@@ -1,0 +1,161 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import S3rver from 's3rver'
+import { afterAll, expect, test } from 'vitest'
+import type { Sql } from '../../src/db/sql.ts'
+import { openStore } from '../../src/domain/cold/index.ts'
+import { startServer } from '../faults/server-process.ts'
+import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
+import { startTestApp } from '../kit/app.ts'
+import { createClock } from '../kit/clock.ts'
+
+// The archive on an S3 API, and what a kill in the middle of archiving leaves.
+
+const NO_S3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined }
+const AT_ONCE = { settleMs: 0, thawedMs: 0, replacedMs: 0, noneForMs: 0 }
+const folder = mkdtempSync(join(tmpdir(), 'svc-archive-faults-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function trainingOf(batch_id: string, jobs: number, epochs: number) {
+  const timestamp = new Date().toISOString()
+  return [
+    makeEvent('batch_start', { batch_id, timestamp }),
+    ...Array.from({ length: jobs }, (_, j) => [
+      makeEvent('job_start', { batch_id, job_id: `j${j}`, timestamp }),
+      ...Array.from({ length: epochs }, (_, epoch) =>
+        makeEvent('job_epoch', {
+          batch_id,
+          job_id: `j${j}`,
+          timestamp,
+          data: { epoch, loss: 1 / (epoch + j + 1) },
+        }),
+      ),
+      makeEvent('log_line', { batch_id, job_id: `j${j}`, timestamp, data: { line: `of ${j}` } }),
+      makeEvent('job_done', { batch_id, job_id: `j${j}`, timestamp }),
+    ]).flat(),
+    makeEvent('batch_done', { batch_id, timestamp }),
+  ]
+}
+
+async function sendAll(door: Door, events: unknown[]): Promise<void> {
+  for (let from = 0; from < events.length; from += 400)
+    expect((await door.sendAll(events.slice(from, from + 400))).status).toBe(200)
+}
+
+const csvOf = async (door: Door, id: string): Promise<string> =>
+  String((await door.app.call('GET', `/api/batches/${id}/metrics.csv`, { token: door.session })).body)
+
+test('on an S3 API a batch is written, dropped, read back and removed', async () => {
+  const s3 = new S3rver({
+    port: 0,
+    address: '127.0.0.1',
+    silent: true,
+    directory: join(folder, 's3'),
+    configureBuckets: [{ name: 'runs', configs: [] }],
+  })
+  const { port } = (await s3.run()) as AddressInfo
+  const archive = {
+    url: 's3://runs/of lab',
+    afterDays: 30,
+    s3: {
+      endpoint: `http://127.0.0.1:${port}`,
+      region: undefined,
+      accessKeyId: 'S3RVER',
+      secretAccessKey: 'S3RVER',
+    },
+  }
+  const clock = createClock()
+  const door = await openDoor({ archive }, { now: clock.now, archive: AT_ONCE })
+  try {
+    await sendAll(door, trainingOf('b', 3, 50))
+    const reader = (
+      await door.app.call('POST', '/api/tokens', { token: door.session, body: { name: 'r', scope: 'read' } })
+    ).body.token
+    door.session = reader
+    const before = await csvOf(door, 'b')
+    clock.forward({ days: 31 })
+    await door.app.runTask('archive')
+    const [{ location }] =
+      (await door.sql`select location from cold_batches where state = 'cold'`) as unknown as [
+        { location: string },
+      ]
+    expect(await door.sql`select from events`).toHaveLength(0)
+    const store = await openStore(archive)
+    expect(await store.sizeOf(`${location}/manifest.json`)).toBeGreaterThan(500)
+    expect(await store.sizeOf(`${location}/none.json`)).toBe(undefined)
+    expect(await store.get(`${location}/none.json`)).toBe(undefined)
+    expect(await csvOf(door, 'b')).toBe(before)
+    await door.app.runTask('archive')
+    await door.app.runTask('archive')
+    expect(await store.sizeOf(`${location}/manifest.json`)).toBe(undefined)
+    // A store that is away: nothing goes, and the reader is told.
+    await s3.close()
+    await expect
+      .poll(() => door.app.call('GET', '/api/batches/b/metrics', { token: door.session }), {
+        timeout: 20_000,
+      })
+      .toMatchObject({ status: 503, body: { code: 'archive_unreadable' } })
+    store.close()
+  } finally {
+    await s3.close().catch(() => {})
+    await door.stop()
+  }
+}, 120_000)
+
+test('killed at any moment of archiving, the rows or a verified archive are there, and the next server goes on', async () => {
+  const door = await openDoor()
+  const url = door.app.config.databaseUrl as string
+  try {
+    const ids = ['k0', 'k1', 'k2', 'k3', 'k4', 'k5']
+    for (const id of ids) await sendAll(door, trainingOf(id, 4, 400))
+    const reader = (
+      await door.app.call('POST', '/api/tokens', { token: door.session, body: { name: 'r', scope: 'read' } })
+    ).body.token
+    door.session = reader
+    const before = new Map<string, string>()
+    for (const id of ids) before.set(id, await csvOf(door, id))
+    await door.app.stop()
+    await door.sql`update batches set ended_at = ended_at - interval '100 days'`
+    await door.sql`update batch_progress set last_received_at = last_received_at - interval '100 days', last_seen_at = last_seen_at - interval '100 days'`
+    const archiveUrl = pathToFileURL(join(folder, 'killed')).href
+    const settings = { SVC_DATABASE_URL: url, SVC_ARCHIVE_URL: archiveUrl, SVC_ARCHIVE_AFTER_DAYS: '30' }
+    let kills = 0
+    for (let delay = 20; (await stateOf(door.sql, 'cold')) < ids.length; delay = (delay * 1.7) % 900) {
+      const server = await startServer(settings)
+      await door.sql`update cold_batches set verified_at = verified_at - interval '1 hour' where state = 'verified'`
+      await door.sql`select graphile_worker.add_job('archive', job_key => 'cron:archive', max_attempts => 1)`
+      await sleep(delay + 100)
+      server.kill('SIGKILL')
+      await server.ended
+      kills++
+      for (const { id, state, rows } of await door.sql<{ id: string; state: string | null; rows: number }[]>`
+        select b.id, c.state, (select count(*)::int from events e where e.batch_key = b.key) "rows"
+        from batches b left join cold_batches c on c.batch_key = b.key`) {
+        expect([id, rows], `${state} after ${kills} kills`).toEqual([id, state === 'cold' ? 0 : 4 * 403 + 2])
+      }
+      if (kills > 60) throw new Error('archiving does not get on')
+    }
+    expect(kills).toBeGreaterThan(2)
+    const again = await openReader(url, archiveUrl)
+    try {
+      for (const id of ids) {
+        const csv = (await again.call('GET', `/api/batches/${id}/metrics.csv`, { token: reader })).body
+        expect(String(csv)).toBe(before.get(id))
+      }
+    } finally {
+      await again.stop()
+    }
+  } finally {
+    await door.stop().catch(() => {})
+  }
+}, 300_000)
+
+const stateOf = async (sql: Sql, state: string): Promise<number> =>
+  (await sql<{ n: number }[]>`select count(*)::int n from cold_batches where state = ${state}`)[0]?.n ?? 0
+
+const openReader = (databaseUrl: string, url: string) =>
+  startTestApp({ databaseUrl, archive: { url, afterDays: undefined, s3: NO_S3 } })
