@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,7 +10,7 @@ import S3rver from 's3rver'
 import { afterAll, expect, test } from 'vitest'
 import type { Sql } from '../../src/db/sql.ts'
 import { openStore } from '../../src/domain/cold/index.ts'
-import { startServer } from '../faults/server-process.ts'
+import { until } from '../faults/server-process.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
 import { startTestApp } from '../kit/app.ts'
 import { createClock } from '../kit/clock.ts'
@@ -122,24 +124,28 @@ test('killed at any moment of archiving, the rows or a verified archive are ther
     await door.sql`update batches set ended_at = ended_at - interval '100 days'`
     await door.sql`update batch_progress set last_received_at = last_received_at - interval '100 days', last_seen_at = last_seen_at - interval '100 days'`
     const archiveUrl = pathToFileURL(join(folder, 'killed')).href
-    const settings = { SVC_DATABASE_URL: url, SVC_ARCHIVE_URL: archiveUrl, SVC_ARCHIVE_AFTER_DAYS: '30' }
-    let kills = 0
-    for (let delay = 20; (await stateOf(door.sql, 'cold')) < ids.length; delay = (delay * 1.7) % 900) {
-      const server = await startServer(settings)
-      await door.sql`update cold_batches set verified_at = verified_at - interval '1 hour' where state = 'verified'`
-      await door.sql`select graphile_worker.add_job('archive', job_key => 'cron:archive', max_attempts => 1)`
-      await sleep(delay + 100)
-      server.kill('SIGKILL')
-      await server.ended
-      kills++
+    const run = () =>
+      spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'archive-once.ts'), url, archiveUrl], {
+        stdio: 'ignore',
+      })
+    // Killed at moments of each step: at its first sign in the database, and some time after that.
+    for (const [n, state] of (['writing', 'verified', 'cold', 'writing', 'writing'] as const).entries()) {
+      const child = run()
+      const ended = once(child, 'exit')
+      const before = await stateOf(door.sql, state)
+      await until(async () => child.exitCode !== null || (await stateOf(door.sql, state)) !== before)
+      await sleep(n * 7)
+      child.kill('SIGKILL')
+      await ended
       for (const { id, state, rows } of await door.sql<{ id: string; state: string | null; rows: number }[]>`
         select b.id, c.state, (select count(*)::int from events e where e.batch_key = b.key) "rows"
         from batches b left join cold_batches c on c.batch_key = b.key`) {
-        expect([id, rows], `${state} after ${kills} kills`).toEqual([id, state === 'cold' ? 0 : 4 * 403 + 2])
+        expect([id, rows], `${state} after ${n + 1} kills`).toEqual([id, state === 'cold' ? 0 : 4 * 403 + 2])
       }
-      if (kills > 60) throw new Error('archiving does not get on')
     }
-    expect(kills).toBeGreaterThan(2)
+    expect(await stateOf(door.sql, 'cold')).toBeLessThan(ids.length)
+    expect(await once(run(), 'exit')).toEqual([0, null])
+    expect(await stateOf(door.sql, 'cold')).toBe(ids.length)
     const again = await openReader(url, archiveUrl)
     try {
       for (const id of ids) {

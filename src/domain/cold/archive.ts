@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Db, Sql } from '../../db/sql.ts'
 import { sumSnapshots } from '../dashboard/index.ts'
-import { eventTypeCode } from '../events/index.ts'
+import { eventTypeCode, payloadText, withTemplate } from '../events/index.ts'
 import { readTimedSeries } from '../metrics/index.ts'
-import { type Column, columnsOf, ofBatch, PAYLOADS, selected, TABLES, type Table, type Value } from './columns.ts'
+import { type Column, columnsOf, ofBatch, selected, TABLES, type Table, type Value } from './columns.ts'
 import {
   type ArchivedFile,
   digestOf,
@@ -116,17 +116,24 @@ async function readBatch(
       const of = columns.get(table) ?? []
       const part = newPart(store, location, table, of, jobIds, files)
       const list = of.map((column, i) => `${selected(column)} c${i}`).join(', ')
-      const rows = tx.unsafe<Record<string, Value>[]>(
-        `/* cold.read */ select ${list} from ${table} t where ${ofBatch(of)} order by ${ORDERS[table]}`,
-        [batchKey],
-      )
+      const rows =
+        table === 'events'
+          ? tx<Record<string, Value>[]>`/* cold.read_events */
+              select ${tx.unsafe(list)}, ${payloadText(tx)} payload_text from events e ${withTemplate(tx)}
+              where e.batch_key = ${batchKey} order by e.db_id`
+          : tx.unsafe<Record<string, Value>[]>(
+              `/* cold.read */ select ${list} from ${table} e where ${ofBatch(of)} order by ${ORDERS[table]}`,
+              [batchKey],
+            )
       const at = (name: string): string => `c${of.findIndex((column) => column.name === name)}`
-      const [type, ts] = [at('type'), at('ts')]
-      const payloads = PAYLOADS.map(at)
+      const [type, ts, payload] = [at('type'), at('ts'), at('payload')]
+
       for await (const some of rows.cursor(ROWS_AT_ONCE)) {
         for (const row of some) {
+          // The text of an event, whichever way the table keeps it; `packed` says that it is not `payload`.
+          if (table === 'events') row[at('payload')] = row.payload_text as Value
           part.add(of.map((_, i) => row[`c${i}`] as Value))
-          if (table !== 'events' || payloads.every((name) => (row[name] ?? null) === null)) continue
+          if (table !== 'events' || row[payload] === null) continue
           const kind = row[type] === LINE ? 'line' : 'other'
           const when = row[ts] as number
           if (oldest[kind] === null || when < oldest[kind]) oldest[kind] = when

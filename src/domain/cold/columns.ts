@@ -17,9 +17,6 @@ export type Value = number | string | boolean | Uint8Array | (number | null)[] |
 export const TABLES = ['events', 'epochs', 'metric_chunks', 'log_lines', 'resource_snapshots'] as const
 export type Table = (typeof TABLES)[number]
 
-/** Columns of events that retention empties. */
-export const PAYLOADS = ['payload', 'packed']
-
 const KINDS: Record<string, Kind> = {
   smallint: 'int',
   integer: 'int',
@@ -47,9 +44,9 @@ export async function columnsOf(db: Db): Promise<Map<Table, Column[]>> {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** What is selected of a column, over a row `t`. */
+/** What is selected of a column, over a row `e`. */
 export function selected({ name, kind }: Column): string {
-  const column = `t.${quoted(name)}`
+  const column = `e.${quoted(name)}`
   if (kind === 'instant') return `(extract(epoch from ${column}) * 1000000)::bigint`
   return kind === 'text' ? `${column}::text` : column
 }
@@ -60,11 +57,11 @@ export function inserted({ kind, type }: Column, text: string): string {
   return `${text}::${type}`
 }
 
-/** Over a row `t`, of the batch `$1`. */
+/** Over a row `e`, of the batch `$1`. */
 export const ofBatch = (columns: readonly Column[]): string =>
   columns.some(({ name }) => name === 'batch_key')
-    ? 't.batch_key = $1'
-    : 't.job_key in (select g.job_key from job_progress g where g.batch_key = $1)'
+    ? 'e.batch_key = $1'
+    : 'e.job_key in (select g.job_key from job_progress g where g.batch_key = $1)'
 
 export const columnList = (columns: readonly Column[]): string =>
   columns.map(({ name }) => quoted(name)).join(', ')

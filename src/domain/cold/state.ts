@@ -71,7 +71,7 @@ export async function dropRows(tx: Tx, batchKey: number): Promise<boolean> {
     select state, fingerprint from cold_batches where batch_key = ${batchKey} for update`
   if (row?.state !== 'verified') return false
   for (const [table, columns] of await columnsOf(tx))
-    await tx.unsafe(`/* cold.drop */ delete from ${table} t where ${ofBatch(columns)}`, [batchKey])
+    await tx.unsafe(`/* cold.drop */ delete from ${table} e where ${ofBatch(columns)}`, [batchKey])
   const [batch] = await tx<{ stands: boolean }[]>`/* cold.lock_dropped */
     select b.deleted_at is null and b.purged_at is null stands
     from batch_progress p join batches b on b.key = p.batch_key where p.batch_key = ${batchKey} for no key update of p, b`

@@ -1,6 +1,6 @@
 import { type Sql, type Tx, transaction } from '../../db/sql.ts'
 import { eventTypeCode } from '../events/index.ts'
-import { type Column, columnList, columnsOf, inserted, PAYLOADS, type Table, textOf, type Value } from './columns.ts'
+import { type Column, columnList, columnsOf, inserted, type Table, textOf, type Value } from './columns.ts'
 import { readFileOf, readManifest } from './manifest.ts'
 import type { ObjectStore } from './store.ts'
 
@@ -68,11 +68,12 @@ function retain(table: Table, columns: readonly Column[], values: Value[][], kep
     }
   }
   if (table === 'events') {
-    const type = at('type')
-    const payloads = PAYLOADS.map(at)
-    for (const [i, when] of ts.entries())
-      if (when < (type[i] === LINE ? lines : others))
-        for (const payload of payloads) if (i < payload.length) payload[i] = null
+    const [type, payload, packed] = [at('type'), at('payload'), at('packed')]
+    for (const [i, when] of ts.entries()) {
+      if (when < (type[i] === LINE ? lines : others)) packed[i] = payload[i] = null
+      // The file has the text of every event, the table has it packed where it can.
+      if (packed[i] !== null) payload[i] = null
+    }
   }
 }
 
