@@ -90,7 +90,11 @@ interface SetUp {
 /** How the CPU of ingest and of reads is divided between node and PostgreSQL (docs/performance.md, "Single events"). */
 const NODE = { ingest: 0.55, reads: 0.4, exports: 0.7 }
 
-function setUp(name: string, servers: number, database: { cores: number; workers: number; replica: boolean }): SetUp {
+function setUp(
+  name: string,
+  servers: number,
+  database: { cores: number; workers: number; replica: boolean },
+): SetUp {
   const { cores, workers, replica } = database
   const stored = (work: Parameters<Part['share']>[0]): number =>
     work.ingest * (1 - NODE.ingest) + work.reads * (1 - NODE.reads)
@@ -100,7 +104,10 @@ function setUp(name: string, servers: number, database: { cores: number; workers
       name: `${servers} server processes`,
       cores: servers,
       share: (work) =>
-        work.ingest * NODE.ingest + work.reads * NODE.reads + work.exports * NODE.exports + work.frames * servers,
+        work.ingest * NODE.ingest +
+        work.reads * NODE.reads +
+        work.exports * NODE.exports +
+        work.frames * servers,
     },
   ]
   if (workers > 1)
@@ -155,7 +162,9 @@ function* minutes(): Generator<Minute> {
     const hour = (minute / 60) % 24
     const weekend = Math.floor(minute / 1_440) % 7 >= 5
     const day = weekend ? 0.2 : Math.max(0.05, Math.sin(((hour - 7) / 12) * Math.PI))
-    const begin = about((RUNS / (MIX.hoursOfRun * 60)) * (weekend ? 0.7 : 0.8 + 0.8 * Math.max(0, day - 0.25)))
+    const begin = about(
+      (RUNS / (MIX.hoursOfRun * 60)) * (weekend ? 0.7 : 0.8 + 0.8 * Math.max(0, day - 0.25)),
+    )
     runs = Math.max(0, runs + begin - about(runs / (MIX.hoursOfRun * 60)))
     const thousands = RUNS / 1_000
     const epochs = about(runs * MIX.singleEpochsPerS * 60)
@@ -210,7 +219,8 @@ export async function benchScale(): Promise<Figure[]> {
     const busy = parts.map((part) => ({ part, of: all.map((minute) => busyOf(part, minute, cost)) }))
     // What one process stored at most, with its share of the events.
     const stored = all.map(
-      ({ singles, inArrays }) => (singles / cost.singlesOfServer + inArrays / cost.arraysOfServer) / 60 / servers,
+      ({ singles, inArrays }) =>
+        (singles / cost.singlesOfServer + inArrays / cost.arraysOfServer) / 60 / servers,
     )
     const each = [
       ...busy.map(({ part, of }) => ({ what: part.name, p99: quantile(of, 0.99) })),

@@ -5,10 +5,10 @@ import { pendingMigrations } from '../db/migrate.ts'
 import { openSql } from '../db/sql.ts'
 import { codeOf, messageOf } from '../thrown.ts'
 import { sendTestMail } from '../workers/test-mail.ts'
+import { checkArchive } from './archive-check.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
 import { failureLine } from './failure.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
-import { checkArchive } from './archive-check.ts'
 import { checkPublicUrl } from './public-url-check.ts'
 
 /** Retention deletes nothing beyond this difference of the clocks (docs/operations.md). */

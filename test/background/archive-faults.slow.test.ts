@@ -125,9 +125,13 @@ test('killed at any moment of archiving, the rows or a verified archive are ther
     await door.sql`update batch_progress set last_received_at = last_received_at - interval '100 days', last_seen_at = last_seen_at - interval '100 days'`
     const archiveUrl = pathToFileURL(join(folder, 'killed')).href
     const run = () =>
-      spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'archive-once.ts'), url, archiveUrl], {
-        stdio: 'ignore',
-      })
+      spawn(
+        process.execPath,
+        ['--import', 'tsx', join(import.meta.dirname, 'archive-once.ts'), url, archiveUrl],
+        {
+          stdio: 'ignore',
+        },
+      )
     // Killed at moments of each step: at its first sign in the database, and some time after that.
     for (const [n, state] of (['writing', 'verified', 'cold', 'writing', 'writing'] as const).entries()) {
       const child = run()

@@ -18,7 +18,13 @@ test('with several hosts in its URL the service goes on at the standby that took
     const token = await app.reporterToken(session)
     await pair.makeSynchronous()
     const ledger = newLedger()
-    const load = startLoad(ledger, { address: app.address, token, round: 'r', draw: randomFrom(1), clients: 6 })
+    const load = startLoad(ledger, {
+      address: app.address,
+      token,
+      round: 'r',
+      draw: randomFrom(1),
+      clients: 6,
+    })
     await until(() => ledger.acknowledged.size > 1_000)
     load.expectFailures()
     pair.killPrimary()
@@ -40,8 +46,19 @@ test('with several hosts in its URL the service goes on at the standby that took
     await until(async () => (await http.call('GET', '/readyz')).status === 200, 30_000)
     expect((await http.call('GET', '/api/batches', { token: session })).status).toBe(200)
     const query = '{ batches(first: 5) { edges { node { batchId } } } }'
-    await until(async () => (await http.call('POST', '/graphql', { token: session, body: { query } })).body.errors === undefined, 30_000)
-    await until(() => app.runTask('prune_changes').then(() => true, () => false), 30_000)
+    await until(
+      async () =>
+        (await http.call('POST', '/graphql', { token: session, body: { query } })).body.errors === undefined,
+      30_000,
+    )
+    await until(
+      () =>
+        app.runTask('prune_changes').then(
+          () => true,
+          () => false,
+        ),
+      30_000,
+    )
     http.close()
   } finally {
     await app.stop()

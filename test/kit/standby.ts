@@ -32,8 +32,15 @@ export async function openPair(): Promise<Pair> {
   const host = (which: keyof typeof ports) => `127.0.0.1:${ports[which]}`
   const start = (which: keyof typeof ports) =>
     run(
-      'pg_ctl', 'start', '-w', '-D', folders[which], '-l', `${folders[which]}.log`,
-      '-o', `-p ${ports[which]} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=200`,
+      'pg_ctl',
+      'start',
+      '-w',
+      '-D',
+      folders[which],
+      '-l',
+      `${folders[which]}.log`,
+      '-o',
+      `-p ${ports[which]} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=200`,
     )
   await run('initdb', '-D', folders.primary, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync')
   // Both begin with the same files, so the standby needs no copy of a running server.

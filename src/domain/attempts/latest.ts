@@ -4,8 +4,8 @@ import type { Db } from '../../db/sql.ts'
 import { elapsedS } from '../batches/index.ts'
 import { numberOf, typeCodes, writeNumber } from '../events/index.ts'
 import type { JobRow } from '../jobs/index.ts'
-import type { Attempt } from './attempt-fields.ts'
 import { warm } from '../warm.ts'
+import type { Attempt } from './attempt-fields.ts'
 
 /** What of a job's row its attempts need. */
 export type AttemptedJob = Pick<

@@ -4,9 +4,9 @@ import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { payloadText, seriesOf, typeCodes, withTemplate } from '../events/index.ts'
 import type { Series } from '../metrics/index.ts'
+import { warm } from '../warm.ts'
 import type { AttemptedJob } from './latest.ts'
 import type { Span } from './reads.ts'
-import { warm } from '../warm.ts'
 
 export interface AttemptPoints {
   /** By name; each with its epochs increasing. */

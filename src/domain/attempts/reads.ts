@@ -11,10 +11,10 @@ import {
   withTemplate,
   writeNumber,
 } from '../events/index.ts'
+import { warm } from '../warm.ts'
 import { attemptsIn, type Bounds, type Mark } from './attempt.ts'
 import type { Attempt } from './attempt-fields.ts'
 import { type AttemptedJob, type Latest, latestAttempts } from './latest.ts'
-import { warm } from '../warm.ts'
 
 /** Of a job that began more often, the latest so many attempts are told of. */
 const MAX_ATTEMPTS = 500

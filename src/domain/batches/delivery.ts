@@ -1,8 +1,8 @@
 import { keysOf } from '../../checked.ts'
 import type { Db } from '../../db/sql.ts'
+import { warm } from '../warm.ts'
 import type { BatchStatus, JobStatus } from './batch.ts'
 import { type Delivery, type DeliveryState, missingOf, receiptOf } from './receipt.ts'
-import { warm } from '../warm.ts'
 
 export interface DeliveryView {
   batch_id: string

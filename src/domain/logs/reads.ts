@@ -1,7 +1,7 @@
 import type { Db } from '../../db/sql.ts'
+import { warm } from '../warm.ts'
 import { isKnownLevel, levelRank } from './level.ts'
 import type { LogStream } from './stream.ts'
-import { warm } from '../warm.ts'
 
 export interface LogQuery {
   jobId?: string | undefined

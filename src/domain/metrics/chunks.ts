@@ -2,8 +2,8 @@ import { endianness } from 'node:os'
 import type { Readable } from 'node:stream'
 import { groupByBatch } from '../../db/by-batch.ts'
 import { type Db, isDistributed } from '../../db/sql.ts'
-import { lowerBound } from './lower-bound.ts'
 import { warm } from '../warm.ts'
+import { lowerBound } from './lower-bound.ts'
 
 /**
  * Reads series as packed columns: chunks of up to 1,000 points, and what is not packed yet in the same form, in one

@@ -1,8 +1,8 @@
 import { byBatch } from '../../db/by-batch.ts'
 import type { Db, Fragment } from '../../db/sql.ts'
 import { isStorable } from '../storable-text.ts'
-import type { EpochRange } from './chunks.ts'
 import { warm } from '../warm.ts'
+import type { EpochRange } from './chunks.ts'
 
 /** Which series a query means, and what is known of them without their points. */
 
