@@ -139,7 +139,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
     const allow = METHODS.filter((method) => app.findRoute({ method, url: path }) !== null)
-    if (allow.length > 0 && !allow.includes(request.method as (typeof METHODS)[number])) {
+    if (allow.length > 0 && !allow.some((method) => method === request.method)) {
       return sendProblem(reply, new Problem('method_not_allowed', { headers: { allow: allow.join(', ') } }))
     }
     return page(request, reply) ?? sendProblem(reply, new Problem('not_found'))

@@ -46,13 +46,15 @@ export function noteDetails(
   batch.changed.summary = true
 }
 
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
 /** The details as the merged events leave them; null where no event brought any. */
 export function detailsOf({ details }: Detailed): Details {
   const values = details?.values ?? {}
   return {
-    name: (values.name as string | undefined) ?? null,
-    group: (values.group as string | undefined) ?? null,
-    notes: (values.notes as string | undefined) ?? null,
+    name: textOf(values.name),
+    group: textOf(values.group),
+    notes: textOf(values.notes),
     config: under(details, 'config/'),
     summary: under(details, 'summary/'),
   }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { entryOf } from '../../checked.ts'
+import { entryOf, required } from '../../checked.ts'
 import { eventSchema } from '../../domain/events/index.ts'
 import {
   ACCEPT_POST,
@@ -128,7 +128,7 @@ function sendVersion({ headers }: FastifyRequest, reply: FastifyReply): void {
 /** @throws Problem unsupported_media_type of a version that is not known here */
 function inColumns(request: FastifyRequest): boolean {
   if (!isEpochs(request)) return false
-  const version = /;\s*version="?([^";\s]*)/i.exec(request.headers['content-type'] as string)?.[1]
+  const version = /;\s*version="?([^";\s]*)/i.exec(required(request.headers['content-type']))?.[1]
   if (version === EPOCHS_VERSION) return true
   throw new Problem('unsupported_media_type', {
     detail: `${EPOCHS_TYPE} is known in version ${EPOCHS_VERSION}`,

@@ -34,7 +34,8 @@ export function FullScreenChart(
         className="flex flex-col gap-2"
         onKeyDown={(event) => {
           const steps = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
-          if (steps === undefined || (event.target as HTMLElement).closest('input, [role=menu]')) return
+          if (steps === undefined) return
+          if (event.target instanceof Element && event.target.closest('input, [role=menu]')) return
           event.preventDefault()
           go(steps)
         }}

@@ -4,7 +4,7 @@
  */
 export function startPulse(): void {
   document.addEventListener('animationstart', ({ target, animationName }) => {
-    if (animationName !== 'pulse-dot') return
-    for (const animation of (target as Element).getAnimations()) animation.startTime = 0
+    if (animationName !== 'pulse-dot' || !(target instanceof Element)) return
+    for (const animation of target.getAnimations()) animation.startTime = 0
   })
 }

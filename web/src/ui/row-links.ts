@@ -39,7 +39,7 @@ export function useRowLinks() {
 
 /** An address of this page; undefined where there is none, or one that opens elsewhere. */
 function hrefAt(target: EventTarget): string | undefined {
-  const link = (target as Element).closest('a')
+  const link = target instanceof Element ? target.closest('a') : null
   const href = link?.getAttribute('href')
   if (!link || !href?.startsWith('/') || link.target !== '' || link.hasAttribute('download')) return undefined
   return href

@@ -97,7 +97,7 @@ function chosen(): Record<string, number> {
     kept = {}
     try {
       for (const [name, place] of Object.entries(JSON.parse(localStorage.getItem(KEY) ?? '{}')))
-        if (Number.isInteger(place) && (place as number) in LIGHT) kept[name] = place as number
+        if (typeof place === 'number' && Number.isInteger(place) && place in LIGHT) kept[name] = place
     } catch {
       // Another program wrote this key.
     }

@@ -51,7 +51,7 @@ export function Board(props: {
     if (by === undefined) return
     event.preventDefault()
     const all = [...(cells.current?.querySelectorAll<HTMLElement>('button') ?? [])]
-    const now = all.indexOf(document.activeElement as HTMLElement)
+    const now = all.findIndex((cell) => cell.matches(':focus'))
     all[Math.max(0, Math.min(all.length - 1, now + by))]?.focus()
   }
   return (

@@ -39,7 +39,7 @@ export const JobRow = memo(function JobRow(props: {
       className={`job-row absolute top-0 left-0 w-full cursor-default border-t border-line ${props.picked || props.checked ? 'bg-accent-soft' : lit ? 'bg-hover' : 'bg-bg'}`}
       style={{ height: ROW_PX, transform: `translateY(${props.start}px)` }}
       onClick={({ target }) => {
-        if ((target as Element).closest('a, label') === null) props.onPick(job.id)
+        if (target instanceof Element && target.closest('a, label') === null) props.onPick(job.id)
       }}
       onPointerEnter={light(true)}
       onPointerLeave={light(false)}
