@@ -99,6 +99,11 @@ export const CONFIG_KEYS = {
     undefined,
     'At least 32 random characters with which the secrets of authenticator apps are encrypted in the database. Without it they are stored unencrypted, like signing keys. Keep it: without it those apps must be set up again.',
   ),
+  SVC_BACKUP_PASSPHRASE: key(
+    z.string().min(12, 'must be at least 12 characters'),
+    undefined,
+    'Encrypts what `svc backup` and `svc archive` write, in the format of `age`; `svc restore` and `svc verify` need the same. Keep it apart from the backups: nothing else opens them.',
+  ),
   SVC_PROJECT_AUTOCREATE: key(
     bool,
     'true',
@@ -304,6 +309,8 @@ export interface Config {
   registration: 'open' | 'closed'
   registrationsPerHour: number
   encryptionKey: string | undefined
+  /** Encrypts backups and archives. */
+  backupPassphrase: string | undefined
   /** Where else people may sign in; none unless set. */
   identityProviders: ProviderConfig[]
   projectAutocreate: boolean
@@ -378,6 +385,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       registration: raw.SVC_REGISTRATION,
       registrationsPerHour: raw.SVC_REGISTRATIONS_PER_HOUR,
       encryptionKey: raw.SVC_ENCRYPTION_KEY,
+      backupPassphrase: raw.SVC_BACKUP_PASSPHRASE,
       identityProviders,
       projectAutocreate: raw.SVC_PROJECT_AUTOCREATE,
       rateLimit: { eventsPerS: raw.SVC_RATE_LIMIT_EVENTS_PER_S, burst: raw.SVC_RATE_LIMIT_BURST },

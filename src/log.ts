@@ -28,13 +28,16 @@ export interface ServiceLog {
  * everything at once, so it is logged once, and once more when it is back; failures in between are counted.
  */
 export function createLog(
-  config: Pick<Config, 'logLevel' | 'databaseUrl' | 'smtp' | 'identityProviders' | 'encryptionKey'>,
+  config: Pick<
+    Config,
+    'logLevel' | 'databaseUrl' | 'smtp' | 'identityProviders' | 'encryptionKey' | 'backupPassphrase'
+  >,
   to: NodeJS.WritableStream,
 ): ServiceLog {
   const secrets = [
     ...passwordsIn(config.databaseUrl, config.smtp?.url),
     ...config.identityProviders.flatMap(({ clientSecret }) => clientSecret ?? []),
-    ...(config.encryptionKey === undefined ? [] : [config.encryptionKey]),
+    ...[config.encryptionKey, config.backupPassphrase].filter((secret) => secret !== undefined),
   ]
   const counts = { outages: 0, faults: 0 }
   let away = false

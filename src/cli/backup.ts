@@ -15,6 +15,7 @@ export async function runBackup(file: string, config: Config): Promise<void> {
       migrations: MIGRATIONS,
       file,
       now: new Date(),
+      passphrase: config.backupPassphrase,
       signal,
       progress: (rows, bytes) => progress.update(`saved ${amountOf(rows, bytes)}`),
     }),

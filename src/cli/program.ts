@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { ConfigError } from '../config.ts'
-import { runBackup } from './backup.ts'
 import type { CommandContext } from './command-context.ts'
 import { demo } from './demo.ts'
 import { doctorCommand } from './doctor.ts'
-import { runRestore } from './restore.ts'
 import { start } from './start.ts'
 import { runSweep } from './sweep.ts'
 import { tokenCommand } from './token.ts'
@@ -78,14 +76,55 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
     .command('backup')
     .description('write everything into one file; servers may run meanwhile')
     .argument('<file>', 'file to create; an existing one is never replaced')
-    .action((file: string) => runBackup(file, settings().config))
+    .action(async (file: string) => (await import('./backup.ts')).runBackup(file, settings().config))
+  program
+    .command('archive')
+    .description('keep base backups and the write-ahead log in a folder, so that any moment can be restored')
+    .argument('<folder>', 'where the archive is, or will be')
+    .option('--once', 'bring it up to date and end; without it, follow the log until SIGTERM or Ctrl-C')
+    .option('--base-every <days>', 'how old the newest base backup may become', days, 7)
+    .option('--keep <n>', 'how many base backups are kept, with the log since the oldest', count, 2)
+    .action(async (folder: string, options: { once?: true; baseEvery: number; keep: number }) => {
+      const { once, baseEvery, keep } = options
+      const { runArchive } = await import('./archive.ts')
+      await runArchive(folder, { once: once === true, baseEveryDays: baseEvery, keep }, settings().config)
+    })
   program
     .command('restore')
     .description('put a backup into an empty database, all of it or nothing')
-    .argument('<file>', 'a file that svc backup wrote')
+    .argument('<path>', 'a file that svc backup wrote, or the folder of svc archive')
     .option('--replace', 'replace the content of the database')
-    .action((file: string, options: { replace?: true }) =>
-      runRestore(file, { replace: options.replace === true }, settings().config),
+    .option('--at <time>', 'of an archive: the moment to restore, such as 2026-03-01T14:30:00Z')
+    .action(async (path: string, options: { replace?: true; at?: string }) => {
+      const { config } = settings()
+      const replace = options.replace === true
+      if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
+        const { runRecover } = await import('./archive.ts')
+        return runRecover(path, { at: options.at, replace }, config)
+      }
+      if (options.at !== undefined) throw new ConfigError('--at is for the folder of svc archive')
+      const { runRestore } = await import('./restore.ts')
+      return runRestore(path, { replace }, config)
+    })
+  program
+    .command('verify')
+    .description('restore a backup into a temporary database, read all of it, and say what is in it')
+    .argument('<path>', 'a file that svc backup wrote, or the folder of svc archive')
+    .option('--at <time>', 'of an archive: the moment to restore')
+    .action(async (path: string, options: { at?: string }) =>
+      (await import('./verify.ts')).runVerify(path, options.at, settings().config),
+    )
+  program
+    .command('upgrade-database')
+    .description(
+      'bring an embedded database of an older PostgreSQL to the one of this release; the service is stopped',
+    )
+    .option(
+      '--old <folder>',
+      'where the older PostgreSQL is, or the release that wrote the database; else npm has it',
+    )
+    .action(async (options: { old?: string }) =>
+      (await import('./upgrade-database.ts')).runUpgradeDatabase(options.old, settings().config),
     )
   program
     .command('sweep')
@@ -113,6 +152,16 @@ function inherit(command: Command, program: Command): void {
 
 const path = (command: Command): string =>
   command.parent === null ? command.name() : `${path(command.parent)} ${command.name()}`
+
+function days(text: string): number {
+  if (!/^\d+(\.\d+)?$/.test(text)) throw new ConfigError('--base-every is to be a number of days')
+  return Number(text)
+}
+
+function count(text: string): number {
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new ConfigError('--keep is to be a whole number from 1 on')
+  return Number(text)
+}
 
 function seconds(text: string): number {
   if (!/^\d+$/.test(text)) throw new ConfigError('SVC_DEMO_LIVE_S is not valid: must be a whole number')

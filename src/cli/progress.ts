@@ -1,20 +1,36 @@
 const EVERY_MS = 2_000
+const ON_TERMINAL_MS = 200
+const WIDTH = 24
 
-/** Tells on standard error how far a long work is, every two seconds: on a terminal in one line. */
-export function createProgress(): { update(text: string): void; end(text: string): void } {
+export interface Progress {
+  /** @param share how much of it is done, from 0 to 1, where that is known */
+  update(text: string, share?: number): void
+  end(text: string): void
+}
+
+/** Tells on standard error how far a long work is: on a terminal with a bar in one line, else every two seconds. */
+export function createProgress(): Progress {
   const terminal = process.stderr.isTTY === true
-  let next = performance.now() + EVERY_MS
+  const every = terminal ? ON_TERMINAL_MS : EVERY_MS
+  let next = performance.now() + every
   const write = (text: string, end: string): boolean =>
     process.stderr.write(terminal ? `\r\x1b[K${text}${end}` : `${text}\n`)
   return {
-    update(text) {
+    update(text, share) {
       if (performance.now() < next) return
-      next = performance.now() + EVERY_MS
-      write(`svc: ${text}`, '')
+      next = performance.now() + every
+      write(`svc: ${share === undefined ? '' : `${terminal ? bar(share) : percent(share)} `}${text}`, '')
     },
     end: (text) => void write(`svc: ${text}`, '\n'),
   }
 }
+
+function bar(share: number): string {
+  const done = Math.round(Math.min(1, Math.max(0, share)) * WIDTH)
+  return `[${'#'.repeat(done)}${'-'.repeat(WIDTH - done)}] ${percent(share)}`
+}
+
+const percent = (share: number): string => `${Math.floor(Math.min(1, share) * 100)} %`.padStart(5)
 
 export const amountOf = (rows: number, bytes: number): string =>
   `${rows.toLocaleString('en')} rows, ${(bytes / 1e6).toFixed(1)} MB`

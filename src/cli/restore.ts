@@ -19,6 +19,7 @@ export async function runRestore(
       file,
       replace,
       now: new Date(),
+      passphrase: config.backupPassphrase,
       signal,
       progress: (step, rows, bytes) => progress.update(`${step} ${amountOf(rows, bytes)}`),
     }),

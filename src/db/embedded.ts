@@ -17,6 +17,8 @@ export interface EmbeddedOptions {
   log: (message: string) => void
   /** PostgreSQL settings above our own, such as `{ shared_buffers: '1GB' }`. */
   settings?: Record<string, string>
+  /** Programs of another PostgreSQL than the one of this release. */
+  programs?: Binaries
   /** Where the data goes when the home cannot be reached by the account that runs PostgreSQL. */
   fallbackRoot?: string
   /** How long a server that runs may be silent before it is restarted; 15,000 ms. */
@@ -46,7 +48,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
   const home = await chooseHome(options.home, options.fallbackRoot ?? '/var/lib/svc', log)
   const lease = takeLease(home.path) // before looking for a server, so that no one stops it after we looked
   try {
-    const binaries = await prepareBinaries(home.path, home.account)
+    const binaries = options.programs ?? (await prepareBinaries(home.path, home.account))
     const password = await ensureCluster(home, binaries, log)
     const data = dataFolder(home.path)
     const place = { home: home.path, data, account: home.account, binaries, password, settings, silenceMs }

@@ -147,6 +147,7 @@ function written(): { lines: string[]; log: ServiceLog } {
         smtp: undefined,
         identityProviders: [],
         encryptionKey: undefined,
+        backupPassphrase: undefined,
       },
       to,
     ),

@@ -16,6 +16,8 @@ export interface BackupOptions {
   migrations: string
   file: string
   now: Date
+  /** Encrypts the file, if there is one. */
+  passphrase?: string | undefined
   /** Called now and then with the progress. */
   progress: (rows: number, bytes: number) => void
   signal?: AbortSignal
@@ -54,7 +56,7 @@ export function backup(options: BackupOptions): Promise<{ rows: number; bytes: n
       sequences,
       changesSeq: Number(seq[0]?.last ?? 0),
     }
-    const dump = await createDump(file, header, options.progress)
+    const dump = await createDump(file, header, options.progress, options.passphrase)
     try {
       for (const table of tables) await dump.table(table, copyOut(client, copyOutStatement(table)))
       await client.query('/* backup.end */ commit')

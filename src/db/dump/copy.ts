@@ -13,6 +13,8 @@ const MAX_BLOCKS = 4
 /** What `pg` gives a query to do; the parts that COPY needs. */
 interface Conversation {
   submit(connection: Connection): void
+  handleRowDescription?(): void
+  handleDataRow?(message: { fields: (string | null)[] }): void
   handleCopyData(message: { chunk: Buffer }): void
   handleCopyInResponse(connection: CopyInConnection): void
   handleCommandComplete(message: { text: string }): void
@@ -27,7 +29,19 @@ type CopyInConnection = Connection & {
 
 /** The rows of `copy … to stdout`, in blocks of whole rows. Must be read to its end. */
 export async function* copyOut(client: Client, statement: string): AsyncGenerator<Buffer, void> {
-  const blocks: Buffer[] = []
+  for await (const rows of copyMessages(client, statement)) yield Buffer.concat(rows)
+}
+
+/**
+ * What the server sends after `statement`, message by message, in groups of about 256 KiB. Must be read to its end.
+ * @param row is given the rows of results that come before or after the messages
+ */
+export async function* copyMessages(
+  client: Client,
+  statement: string,
+  row: (fields: (string | null)[]) => void = () => {},
+): AsyncGenerator<Buffer[], void> {
+  const blocks: Buffer[][] = []
   let rows: Buffer[] = []
   let bytes = 0
   let over = false
@@ -36,7 +50,7 @@ export async function* copyOut(client: Client, statement: string): AsyncGenerato
   let connection: Connection | undefined
 
   function closeBlock(): void {
-    if (bytes > 0) blocks.push(Buffer.concat(rows, bytes))
+    if (rows.length > 0) blocks.push(rows)
     rows = []
     bytes = 0
     wake()
@@ -46,6 +60,8 @@ export async function* copyOut(client: Client, statement: string): AsyncGenerato
       connection = on
       on.query(statement)
     },
+    handleRowDescription() {},
+    handleDataRow: ({ fields }) => row(fields),
     handleCopyData({ chunk }) {
       // A view of what the parser will write over.
       rows.push(Buffer.from(chunk))

@@ -6,10 +6,11 @@ import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { codeOf, fieldOf } from '../../thrown.ts'
+import { decrypting, EncryptionError, encrypting, isEncrypted } from '../encryption.ts'
 import { type Lines, readLines, rowsIn } from './lines.ts'
 
 /**
- * A backup: gzip of text, so that `zcat` shows it.
+ * A backup: gzip of text, so that `zcat` shows it. Encrypted, if there is a passphrase, in the format of `age`.
  *
  *   -- svc backup {"format":1, …}              the header: what was saved, and of which version
  *   COPY "users" ("id", …) FROM stdin;         each table, in an order in which rows find those they refer to
@@ -53,6 +54,7 @@ export async function createDump(
   file: string,
   header: DumpHeader,
   progress: (rows: number, bytes: number) => void,
+  passphrase?: string,
 ): Promise<DumpWriter> {
   if (existsSync(file)) throw new Error(`${file} exists; choose another name`)
   const partial = `${file}.partial-${process.pid}`
@@ -63,7 +65,8 @@ export async function createDump(
   // Passwords' hashes and signing keys are in it.
   const out = createWriteStream(partial, { flags: 'wx', mode: 0o600 })
   const gzip = createGzip({ level: 2 })
-  const written = pipeline(gzip, out)
+  const written =
+    passphrase === undefined ? pipeline(gzip, out) : pipeline(gzip, encrypting({ passphrase }), out)
   written.catch(() => {}) // the next write throws it
   const emit = async (block: Buffer): Promise<void> => {
     bytes += block.length
@@ -138,13 +141,20 @@ export async function readDump(
     table?: (table: DumpedTable, rows: AsyncIterable<Buffer>) => Promise<unknown>
     progress: (rows: number, bytes: number) => void
   },
+  passphrase?: string,
 ): Promise<DumpHeader> {
   const hash = createHash('sha256')
   let bytes = 0
   let total = 0
+  const encrypted = await isEncrypted(file).catch((error) => Promise.reject(faultOf(file, error)))
+  if (encrypted && passphrase === undefined)
+    throw new Error(`${file} is encrypted: SVC_BACKUP_PASSPHRASE is to hold its passphrase`)
   const source = createReadStream(file, { highWaterMark: 256 * 1024 })
   const gunzip = createGunzip({ chunkSize: 256 * 1024 })
-  const fed = pipeline(source, gunzip)
+  const fed =
+    encrypted && passphrase !== undefined
+      ? pipeline(source, decrypting({ passphrase }), gunzip)
+      : pipeline(source, gunzip)
   fed.catch(() => {}) // told by gunzip
   const lines = readLines(gunzip, (read) => {
     bytes += read.length
@@ -207,6 +217,8 @@ const altered = (file: string): Error =>
 
 /** What gunzip and the file system say, in a sentence. */
 function faultOf(file: string, error: unknown): unknown {
+  if (error instanceof EncryptionError)
+    return error.wrongKey ? new Error(`the passphrase is not that of ${file}`) : altered(file)
   const code = codeOf(error) ?? ''
   if (/^(Z_|ERR_STREAM_PREMATURE_CLOSE)/.test(code) || error instanceof SyntaxError) return altered(file)
   if (/^E[A-Z]+$/.test(code) && fieldOf(error, 'syscall') !== undefined)

@@ -13,7 +13,7 @@ import { type SchemaObjects, schemaObjectsOf, sequencesOf, storedTables } from '
  * if it went on for years after the backup: each of them is then older than the log, and answered by a reset.
  */
 const CURSORS_APART = 100_000_000_000
-const CHANGES_SEQUENCE = 'changes_seq_seq'
+export const CHANGES_SEQUENCE = 'changes_seq_seq'
 /** How often taking the tables from servers that run is tried, when they and we wait for each other. */
 const MAX_ATTEMPTS = 5
 /** How long a request that runs may hold a table. */
@@ -25,7 +25,11 @@ export interface RestoreOptions {
   file: string
   /** Whether what the database holds is given up. */
   replace: boolean
+  /** Whether the restored database goes on where the saved one ended, so that what waited is still to be done. */
+  continues?: boolean
   now: Date
+  /** Of an encrypted backup. */
+  passphrase?: string | undefined
   progress: (step: 'checked' | 'restored', rows: number, bytes: number) => void
   signal?: AbortSignal
 }
@@ -41,18 +45,22 @@ export interface RestoreOptions {
 export async function restore(options: RestoreOptions): Promise<{ createdAt: string; rows: number }> {
   const { url, file, signal, progress } = options
   const release = await migrationScripts(options.migrations)
-  const header = await readDump(file, {
-    header: ({ migrations }) => refuseNewer(file, migrations, release),
-    progress: (rows, bytes) => {
-      signal?.throwIfAborted()
-      progress('checked', rows, bytes)
+  const header = await readDump(
+    file,
+    {
+      header: ({ migrations }) => refuseNewer(file, migrations, release),
+      progress: (rows, bytes) => {
+        signal?.throwIfAborted()
+        progress('checked', rows, bytes)
+      },
     },
-  })
+    options.passphrase,
+  )
   return withConnection({ url, name: 'svc restore', shared: false, signal }, async (client) => {
     const made = schemaObjectsOf(release.map(({ script }) => script))
     const was = await clearTarget(client, made, options.replace, release)
     const total = await fill(client, options, header, release)
-    await settle(client, header, { was, now: options.now })
+    await settle(client, header, { was, now: options.now, continues: options.continues === true })
     for (const step of release.filter(({ name }) => !header.migrations.includes(name)))
       await apply(client, step)
     await client.query('/* restore.end */ commit')
@@ -152,16 +160,20 @@ async function fill(
   const own = header.tables.map(({ name }) => name)
   await client.query(`/* restore.empty */ truncate ${listOf(own)}`)
   let total = 0
-  const again = await readDump(file, {
-    async table(table, rows) {
-      const stored = await copyIn(client, copyInStatement(table), rows)
-      total += stored
+  const again = await readDump(
+    file,
+    {
+      async table(table, rows) {
+        const stored = await copyIn(client, copyInStatement(table), rows)
+        total += stored
+      },
+      progress: (rows, bytes) => {
+        signal?.throwIfAborted()
+        progress('restored', rows, bytes)
+      },
     },
-    progress: (rows, bytes) => {
-      signal?.throwIfAborted()
-      progress('restored', rows, bytes)
-    },
-  })
+    options.passphrase,
+  )
   if (again.createdAt !== header.createdAt) throw new Error(`${file} was replaced while it was read`)
   return total
 }
@@ -178,10 +190,10 @@ async function apply(client: Client, { name, script, checksum }: Migration): Pro
 }
 
 /** What must not be as it was at the moment of the backup. */
-async function settle(
+export async function settle(
   client: Client,
-  header: DumpHeader,
-  { was, now }: { was: ReadonlyMap<string, number>; now: Date },
+  header: Pick<DumpHeader, 'sequences' | 'changesSeq'>,
+  { was, now, continues = false }: { was: ReadonlyMap<string, number>; now: Date; continues?: boolean },
 ): Promise<void> {
   // Beyond what either database gave out, so that no number ever identifies two rows.
   const saved = new Map(header.sequences.map(({ name, last }) => [name, last]))
@@ -202,6 +214,7 @@ async function settle(
     CHANGES_SEQUENCE,
     seq,
   ])
+  if (continues) return
   // Commands that waited may have been run since: a training must not be started a second time by a restore.
   await client.query(
     `/* restore.cancel_commands */ update agent_commands

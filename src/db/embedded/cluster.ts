@@ -41,7 +41,7 @@ export async function ensureCluster(
   if (version !== binaries.major)
     throw new Error(
       `the database in ${data} was written by PostgreSQL ${version}, and this release carries ${binaries.major}: ` +
-        'back it up with the release that wrote it, and restore that into a new data folder',
+        'svc upgrade-database brings it to that version and keeps the older one beside it',
     )
   try {
     return readFileSync(join(data, PASSWORD_FILE), 'utf8').trim()

@@ -1,0 +1,108 @@
+import { existsSync, statSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Config, ConfigError } from '../config.ts'
+import { type Archive, openArchive } from '../db/archive/contents.ts'
+import { recover } from '../db/archive/recover.ts'
+import { folderStore } from '../db/archive/store.ts'
+import { writeArchive } from '../db/archive/write.ts'
+import { onDatabase } from './database.ts'
+import { createProgress, stopSignal } from './progress.ts'
+
+const DAY_MS = 86_400_000
+const RETRY_MS = 5_000
+
+export interface ArchiveChoices {
+  once: boolean
+  baseEveryDays: number
+  keep: number
+}
+
+/** Opens the archive at a place that a user named. */
+export const archiveAt = (place: string, config: Config, make: boolean): Promise<Archive> =>
+  openArchive(folderStore(place), { passphrase: config.backupPassphrase, make })
+
+/** Whether a path is an archive of `svc archive`, rather than a file of `svc backup`. */
+export const isArchive = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
+/** `svc archive FOLDER`: base backups and the write-ahead log, so that any moment can be restored. */
+export async function runArchive(place: string, choices: ArchiveChoices, config: Config): Promise<void> {
+  if (config.databaseUrl !== undefined)
+    throw new Error(
+      'SVC_DATABASE_URL names a PostgreSQL of your own: archive it with its own tools (pgBackRest, WAL-G), or use svc backup',
+    )
+  const progress = createProgress()
+  const signal = stopSignal()
+  if (existsSync(place) && !isArchive(place)) throw new Error(`${place} is a file; name a folder`)
+  const archive = await archiveAt(place, config, true)
+  const log = (message: string): void => console.error(`svc: ${message}`)
+  await onDatabase(config, async (url) => {
+    const one = (): ReturnType<typeof writeArchive> =>
+      writeArchive({
+        url,
+        archive,
+        once: choices.once,
+        baseEveryMs: choices.baseEveryDays * DAY_MS,
+        keep: choices.keep,
+        log,
+        progress: (text, share) => progress.update(text, share),
+        signal,
+      })
+    if (choices.once) {
+      const { base, walBytes } = await one()
+      const made =
+        base === undefined ? 'no new base backup was due' : `base backup of ${megabytes(base.bytes)}`
+      progress.end(`${place} is up to date: ${made}, ${megabytes(walBytes)} of log`)
+      return
+    }
+    log(`archiving into ${place} until SIGTERM or Ctrl-C`)
+    while (!signal.aborted)
+      await one().catch(async (error) => {
+        if (signal.aborted) return
+        // A database that starts again is no reason to end.
+        if (!/^(ECONN|EPIPE|57P0)/.test((error as { code?: string }).code ?? '')) throw error
+        log(`${(error as Error).message}; trying again in ${RETRY_MS / 1000} s`)
+        await sleep(RETRY_MS, undefined, { signal }).catch(() => {})
+      })
+  })
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
+
+/** `svc restore FOLDER [--at TIME]`: an archive into the data folder. */
+export async function runRecover(
+  place: string,
+  { at, replace }: { at: string | undefined; replace: boolean },
+  config: Config,
+): Promise<void> {
+  if (config.databaseUrl !== undefined)
+    throw new Error(
+      'an archive is restored into a data folder: unset SVC_DATABASE_URL, restore into SVC_DATA_DIR, and move it from there with svc backup and svc restore',
+    )
+  const progress = createProgress()
+  const begun = performance.now()
+  const { base, lastCommit, segments, aside } = await recover({
+    archive: await archiveAt(place, config, false),
+    home: config.dataDir,
+    at: momentOf(at),
+    replace,
+    now: new Date(),
+    log: (message) => console.error(`svc: ${message}`),
+    progress: (text, share) => progress.update(text, share),
+    signal: stopSignal(),
+  })
+  const seconds = ((performance.now() - begun) / 1000).toFixed(1)
+  if (aside !== undefined) console.error(`svc: the database that was there is now ${aside}`)
+  progress.end(
+    `restored the base backup of ${base.startedAt} and ${segments} segments of log in ${seconds} s; the last commit is of ${(lastCommit ?? new Date(base.endedAt)).toISOString()}. svc start serves it from ${config.dataDir}`,
+  )
+}
+
+/** @throws ConfigError for what is no moment */
+export function momentOf(text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined
+  const moment = new Date(text)
+  if (Number.isNaN(moment.getTime()) || !/(Z|[+-]\d\d:?\d\d)$/.test(text))
+    throw new ConfigError(`--at is to be a time with its zone, such as 2026-03-01T14:30:00Z, not ${text}`)
+  return moment
+}

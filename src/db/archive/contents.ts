@@ -1,0 +1,138 @@
+import { pipeline } from 'node:stream'
+import { createGunzip, createGzip } from 'node:zlib'
+import {
+  type Bytes,
+  decrypting,
+  EncryptionError,
+  encrypting,
+  makeIdentity,
+  recipientOf,
+} from '../encryption.ts'
+import type { ArchiveStore } from './store.ts'
+
+/**
+ * What an archive holds:
+ *
+ *   key.age                            with a passphrase: the key of everything else, encrypted with it
+ *   base/<time>.json                   one base backup: BaseBackup, written last
+ *   base/<time>.tar.gz[.age]           its data folder, as PostgreSQL streams it
+ *   wal/<segment>.gz[.age]             a segment of the write-ahead log
+ *   wal/<segment>.part.gz[.age]        the beginning of the newest segment
+ */
+export interface BaseBackup {
+  format: 1
+  id: string
+  /** By the database's clock. A moment to restore to must be after `endedAt`. */
+  startedAt: string
+  endedAt: string
+  /** The write-ahead log that it needs, at least. */
+  start: string
+  end: string
+  timeline: number
+  systemId: string
+  /** The major version of PostgreSQL. */
+  postgres: string
+  segmentBytes: number
+  bytes: number
+}
+
+export interface Archive {
+  store: ArchiveStore
+  encrypted: boolean
+  bases(): Promise<BaseBackup[]>
+  /** Names of segments, whether whole, and of the file that holds each. */
+  segments(): Promise<{ name: string; whole: boolean; file: string }[]>
+  write(name: string, content: Bytes): Promise<void>
+  /** The bytes of a file, as they were before they were compressed. */
+  read(name: string): Bytes
+  /** The suffix of what it writes. */
+  suffix: string
+}
+
+const KEY = 'key.age'
+const LEVEL = 2
+
+/**
+ * @param make whether an empty place becomes an archive
+ * @throws Error in a sentence, when the passphrase is missing or another
+ */
+export async function openArchive(
+  store: ArchiveStore,
+  { passphrase, make }: { passphrase: string | undefined; make: boolean },
+): Promise<Archive> {
+  const known = await store.list('base')
+  const key = await store.readText(KEY)
+  if (key !== undefined && passphrase === undefined)
+    throw new Error(
+      `the archive ${store.place} is encrypted: SVC_BACKUP_PASSPHRASE is to hold its passphrase`,
+    )
+  if (key === undefined && passphrase !== undefined && known.length > 0)
+    throw new Error(
+      `the archive ${store.place} is not encrypted: unset SVC_BACKUP_PASSPHRASE, or begin another archive`,
+    )
+  let identity: string | undefined
+  if (passphrase !== undefined) {
+    if (key === undefined && !make) throw new Error(`${store.place} is no archive of this service`)
+    identity = key === undefined ? await makeKey(store, passphrase) : await openKey(store, passphrase)
+  }
+  const encrypt = identity === undefined ? undefined : encrypting({ recipient: await recipientOf(identity) })
+  const suffix = identity === undefined ? '.gz' : '.gz.age'
+  return {
+    store,
+    encrypted: identity !== undefined,
+    suffix,
+    async bases() {
+      const names = (await store.list('base')).filter((name) => name.endsWith('.json'))
+      const texts = await Promise.all(names.map((name) => store.readText(`base/${name}`)))
+      return texts.filter((text) => text !== undefined).map((text) => JSON.parse(text) as BaseBackup)
+    },
+    async segments() {
+      const names = await store.list('wal')
+      return names.flatMap((file) => {
+        const [, name, part] = /^([0-9A-F]{24})(\.part)?\.gz(?:\.age)?$/.exec(file) ?? []
+        return name === undefined ? [] : [{ name, whole: part === undefined, file: `wal/${file}` }]
+      })
+    },
+    async write(name, content) {
+      const gzip = createGzip({ level: LEVEL })
+      const compressed = pipeline(content, gzip, () => {}) // a fault comes out of gzip
+      await store.write(name, encrypt === undefined ? compressed : encrypt(compressed))
+    },
+    async *read(name) {
+      const gunzip = createGunzip({ chunkSize: 256 * 1024 })
+      const raw = store.read(name)
+      try {
+        yield* identity === undefined
+          ? pipeline(raw, gunzip, () => {})
+          : pipeline(raw, decrypting({ identity }), gunzip, () => {})
+      } catch (error) {
+        const { code = '' } = error as NodeJS.ErrnoException
+        if (error instanceof EncryptionError || /^(Z_|ERR_STREAM_PREMATURE_CLOSE)/.test(code))
+          throw new Error(`${name} in ${store.place} is truncated or was altered`)
+        throw error
+      }
+    },
+  }
+}
+
+async function makeKey(store: ArchiveStore, passphrase: string): Promise<string> {
+  const { identity } = await makeIdentity()
+  await store.write(KEY, encrypting({ passphrase })(oneChunk(`${identity}\n`)))
+  return identity
+}
+
+async function openKey(store: ArchiveStore, passphrase: string): Promise<string> {
+  try {
+    const chunks: Buffer[] = []
+    for await (const chunk of decrypting({ passphrase })(store.read(KEY))) chunks.push(chunk)
+    return Buffer.concat(chunks).toString('utf8').trim()
+  } catch (error) {
+    if (error instanceof EncryptionError)
+      throw new Error(`the passphrase is not that of the archive ${store.place}`)
+    throw error
+  }
+}
+
+export async function* oneChunk(content: string | Buffer): AsyncGenerator<Buffer> {
+  yield Buffer.from(content)
+}

@@ -1,0 +1,287 @@
+import { spawn } from 'node:child_process'
+import {
+  appendFileSync,
+  chownSync,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { CHANGES_SEQUENCE, settle } from '../dump/restore.ts'
+import type { Account } from '../embedded/account.ts'
+import { chooseHome, dataFolder, hasCluster } from '../embedded/home.ts'
+import { inspectPostmaster } from '../embedded/postmaster.ts'
+import { type EmbeddedPostgres, startEmbedded } from '../embedded.ts'
+import type { Archive, BaseBackup } from './contents.ts'
+import { parseLsn, segmentName, segmentNumber, segmentOf, timelineOf } from './lsn.ts'
+
+const RESTORING = 'restoring-'
+const ATTEMPT_MS = 250
+/** PostgreSQL's end of a recovery that found no commit after the moment. */
+const TOO_LATE = /recovery ended before configured recovery target was reached/
+
+export interface RecoverOptions {
+  archive: Archive
+  /** The data folder to restore into. */
+  home: string
+  /** The moment; without it everything that the archive has. */
+  at: Date | undefined
+  /** Whether the database in the home is given up. It is renamed, not deleted. */
+  replace: boolean
+  now: Date
+  log: (message: string) => void
+  progress: (text: string, share: number) => void
+  signal: AbortSignal
+  fallbackRoot?: string
+}
+
+export interface Recovered {
+  base: BaseBackup
+  /** When the last commit that was replayed was made; undefined when none was. */
+  lastCommit: Date | undefined
+  segments: number
+  /** Where the database that was there before is now. */
+  aside: string | undefined
+}
+
+/**
+ * Restores the database of an archive as it was at a moment, into a data folder. All happens in a folder beside it, which
+ * becomes the data folder's database once PostgreSQL has replayed the log. The service must be stopped.
+ * @throws Error in a sentence
+ */
+export async function recover(options: RecoverOptions): Promise<Recovered> {
+  const place = await chooseHome(options.home, options.fallbackRoot ?? '/var/lib/svc', options.log)
+  const data = dataFolder(place.path)
+  if (hasCluster(place.path)) {
+    if (inspectPostmaster(data).state === 'running')
+      throw new Error(`the database in ${place.path} is running: stop the service first`)
+    if (!options.replace)
+      throw new Error(
+        `${place.path} holds a database: name an empty SVC_DATA_DIR, or give that one up with --replace`,
+      )
+  }
+  for (const name of readdirSync(place.path))
+    if (name.startsWith(RESTORING)) rmSync(join(place.path, name), { recursive: true, force: true })
+  const scratch = join(place.path, `${RESTORING}${process.pid}`)
+  try {
+    const restored = await recoverInto(scratch, place.account, options, async (postgres) => {
+      await settleRecovered(postgres.url('postgres'), options.now)
+    })
+    let aside: string | undefined
+    if (existsSync(data)) {
+      aside = `${data}.replaced-${options.now.toISOString().replace(/[-:]|\.\d+/g, '')}`
+      renameSync(data, aside)
+    }
+    renameSync(dataFolder(scratch), data)
+    return { ...restored, aside }
+  } finally {
+    rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/**
+ * Restores into a folder of its own, and gives the running database to `work`, after which it is stopped.
+ */
+export async function recoverInto(
+  folder: string,
+  account: Account,
+  options: Omit<RecoverOptions, 'home' | 'replace'>,
+  work: (postgres: EmbeddedPostgres) => Promise<void>,
+): Promise<Omit<Recovered, 'aside'>> {
+  const { archive, at, log, signal } = options
+  const base = await chooseBase(archive, at)
+  const cluster = dataFolder(folder)
+  mkdirSync(cluster, { recursive: true, mode: 0o700 })
+  if (account) for (const one of [folder, cluster]) chownSync(one, account.uid, account.gid)
+  await unpack(cluster, account, base, options)
+  const segments = await fetchLog(cluster, account, base, options)
+  signal.throwIfAborted()
+  if (!existsSync(join(cluster, 'svc.password')))
+    throw new Error('the archive is not of an embedded database: restore it with the tools of its PostgreSQL')
+  const settings = join(cluster, 'postgresql.auto.conf')
+  const own = readFileSync(settings, 'utf8')
+  // What is needed is in pg_wal already.
+  const recovery = "restore_command = 'exit 1'\nrecovery_target_timeline = 'current'\n"
+  const target =
+    at === undefined
+      ? ''
+      : `recovery_target_time = '${at.toISOString().replace('T', ' ').replace('Z', '+00')}'\nrecovery_target_action = 'promote'\n`
+  writeFileSync(join(cluster, 'recovery.signal'), '')
+  if (account) chownSync(join(cluster, 'recovery.signal'), account.uid, account.gid)
+  appendFileSync(settings, `${recovery}${target}`)
+  options.progress('replaying the log', 0)
+  const start = (): Promise<EmbeddedPostgres> => startEmbedded({ home: folder, log: () => {} })
+  let postgres: EmbeddedPostgres
+  try {
+    postgres = await start()
+    await promoted(postgres, signal)
+  } catch (error) {
+    if (at === undefined || !(TOO_LATE.test((error as Error).message) || (await endedTooEarly(cluster))))
+      throw error
+    log(`the archive ends before ${at.toISOString()}: restoring all that it has`)
+    writeFileSync(settings, `${own}${recovery}`)
+    postgres = await start()
+    await promoted(postgres, signal)
+  }
+  try {
+    writeFileSync(settings, own)
+    const lastCommit = await lastCommitIn(postgres.url('postgres'))
+    await work(postgres)
+    return { base, lastCommit, segments }
+  } finally {
+    await postgres.stop()
+  }
+}
+
+async function chooseBase(archive: Archive, at: Date | undefined): Promise<BaseBackup> {
+  const bases = await archive.bases()
+  if (bases.length === 0) throw new Error(`${archive.store.place} holds no whole base backup of this service`)
+  const fitting = bases.filter(({ endedAt }) => at === undefined || Date.parse(endedAt) <= at.getTime())
+  const base = fitting.at(-1)
+  if (base === undefined)
+    throw new Error(`the archive begins at ${bases[0]?.endedAt}: it cannot restore an earlier moment`)
+  return base
+}
+
+/** The data folder as it was copied, unpacked by `tar` as the account that will run PostgreSQL. */
+async function unpack(
+  cluster: string,
+  account: Account,
+  base: BaseBackup,
+  { archive, progress, signal }: Pick<RecoverOptions, 'archive' | 'progress' | 'signal'>,
+): Promise<void> {
+  const child = spawn('tar', ['-x', '-f', '-', '-C', cluster], {
+    ...account,
+    cwd: '/',
+    stdio: ['pipe', 'ignore', 'pipe'],
+    signal,
+  })
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    said += chunk
+  })
+  const ended = new Promise<void>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code) =>
+      code === 0 ? resolve() : reject(new Error(`the base backup cannot be unpacked: ${said.trim()}`)),
+    )
+  })
+  ended.catch(() => {})
+  let done = 0
+  async function* counted(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of archive.read(`base/${base.id}.tar${archive.suffix}`)) {
+      done += chunk.length
+      progress(`unpacked ${(done / 1e6).toFixed(0)} MB`, done / Math.max(base.bytes, 1))
+      yield chunk
+    }
+  }
+  await pipeline(counted(), child.stdin).catch(async (error) => {
+    // When tar ends early, its own words say why.
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE') await ended
+    throw error
+  })
+  await ended
+  if (done !== base.bytes) throw new Error(`the base backup ${base.id} is truncated`)
+}
+
+/** Puts the log since the base backup where PostgreSQL looks for it. */
+async function fetchLog(
+  cluster: string,
+  account: Account,
+  base: BaseBackup,
+  { archive, progress, signal }: Pick<RecoverOptions, 'archive' | 'progress' | 'signal'>,
+): Promise<number> {
+  const first = segmentOf(parseLsn(base.start), base.segmentBytes)
+  const all = (await archive.segments()).filter(
+    ({ name }) => timelineOf(name) === base.timeline && segmentNumber(name, base.segmentBytes) >= first,
+  )
+  // A whole segment takes the place of its beginning.
+  const files = new Map(all.filter(({ whole }) => !whole).map((one) => [one.name, one]))
+  for (const one of all.filter(({ whole }) => whole)) files.set(one.name, one)
+  let number = first
+  for (const name of [...files.keys()].sort()) {
+    if (segmentNumber(name, base.segmentBytes) !== number)
+      throw new Error(
+        `the archive lacks the segment ${segmentName(base.timeline, number, base.segmentBytes)} of the log`,
+      )
+    number++
+  }
+  const last = segmentOf(parseLsn(base.end) - 1n, base.segmentBytes)
+  if (number <= last) throw new Error(`the archive lacks the log of the base backup ${base.id}`)
+  let done = 0
+  for (const [name, { file }] of files) {
+    signal.throwIfAborted()
+    progress(`fetched ${done} of ${files.size} segments of the log`, done / files.size)
+    const path = join(cluster, 'pg_wal', name)
+    let length = 0
+    async function* padded(): AsyncGenerator<Uint8Array> {
+      for await (const chunk of archive.read(file)) {
+        length += chunk.length
+        yield chunk
+      }
+      if (length < base.segmentBytes) yield Buffer.alloc(base.segmentBytes - length)
+    }
+    await pipeline(padded(), createWriteStream(path, { mode: 0o600 }))
+    if (account) chownSync(path, account.uid, account.gid)
+    done++
+  }
+  return files.size
+}
+
+/** Waits until the log is replayed and the database takes writes. */
+async function promoted(postgres: EmbeddedPostgres, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted()
+    const { rows } = await withClient(postgres.url('postgres'), (client) =>
+      client.query<{ waits: boolean }>('/* recover.waits */ select pg_is_in_recovery() as waits'),
+    )
+    if (rows[0]?.waits === false) return
+    await sleep(ATTEMPT_MS)
+  }
+}
+
+async function endedTooEarly(cluster: string): Promise<boolean> {
+  await sleep(ATTEMPT_MS) // it is writing why
+  const log = join(cluster, 'log')
+  const files = existsSync(log) ? readdirSync(log) : []
+  return files.some((name) => TOO_LATE.test(readFileSync(join(log, name), 'utf8')))
+}
+
+async function lastCommitIn(url: string): Promise<Date | undefined> {
+  const { rows } = await withClient(url, (client) =>
+    client.query<{ at: Date | null }>('/* recover.last */ select pg_last_xact_replay_timestamp() as at'),
+  )
+  return rows[0]?.at ?? undefined
+}
+
+/** As after a restore: cursors of before are answered by a reset, and nothing is done or sent a second time. */
+async function settleRecovered(url: string, now: Date): Promise<void> {
+  await withClient(url, async (client) => {
+    await client.query('/* recover.begin */ begin')
+    const { rows } = await client.query<{ last: string | null }>(
+      `/* recover.changes */ select pg_sequence_last_value($1::regclass)::text as last`,
+      [CHANGES_SEQUENCE],
+    )
+    await settle(client, { sequences: [], changesSeq: Number(rows[0]?.last ?? 0) }, { was: new Map(), now })
+    await client.query('/* recover.end */ commit')
+  })
+}
+
+async function withClient<T>(connectionString: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString, application_name: 'svc restore' })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

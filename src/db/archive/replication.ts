@@ -1,0 +1,162 @@
+import { Client, type Connection } from 'pg'
+import { copyMessages } from '../dump/copy.ts'
+import { formatLsn, parseLsn } from './lsn.ts'
+
+/**
+ * PostgreSQL's replication protocol, as pg_basebackup and pg_receivewal speak it: the packages of PostgreSQL that npm has
+ * come without these programs.
+ */
+export async function openReplication(url: string): Promise<Client> {
+  const options = {
+    connectionString: url,
+    replication: 'true',
+    application_name: 'svc archive',
+    keepAlive: true,
+  }
+  const client = new Client(options)
+  client.on('error', () => {}) // the running command gets it
+  await client.connect()
+  return client
+}
+
+export interface SystemState {
+  systemId: string
+  timeline: number
+  /** Up to where the log is on disk. */
+  flushed: bigint
+}
+
+export async function identify(client: Client): Promise<SystemState> {
+  const { rows } = await client.query<{ systemid: string; timeline: string; xlogpos: string }>(
+    'IDENTIFY_SYSTEM',
+  )
+  const [row] = rows
+  if (row === undefined) throw new Error('PostgreSQL does not say which cluster it is')
+  return { systemId: row.systemid, timeline: Number(row.timeline), flushed: parseLsn(row.xlogpos) }
+}
+
+/**
+ * A base backup as one tar.
+ * @param label names it in the backup
+ */
+export function baseBackup(client: Client, label: string, progress: (done: number, ofBytes: number) => void) {
+  const found = { start: '', end: '', timeline: 0, estimate: 0 }
+  let results = 0
+  async function* tar(): AsyncGenerator<Buffer, void> {
+    const statement = `BASE_BACKUP (LABEL '${label}', PROGRESS true, CHECKPOINT 'fast', WAIT false)`
+    let done = 0
+    let wanted = true
+    for await (const messages of copyMessages(client, statement, row)) {
+      for (const message of messages) {
+        const kind = String.fromCharCode(message[0] ?? 0)
+        // n: the next archive begins; one of them is the data folder. m: the manifest, which is not kept.
+        if (kind === 'm') wanted = false
+        if (kind !== 'd' || !wanted) continue
+        done += message.length - 1
+        yield message.subarray(1)
+      }
+      progress(done, Math.max(found.estimate, done))
+    }
+  }
+  function row(fields: (string | null)[]): void {
+    results++
+    // First the place it begins at, then the tablespaces with their sizes in kB, in the end the place it ends at.
+    if (results === 1) {
+      found.start = fields[0] ?? ''
+      found.timeline = Number(fields[1])
+    } else if (fields.length === 3) found.estimate += Number(fields[2]) * 1024
+    else found.end = fields[0] ?? ''
+  }
+  return { tar: tar(), found }
+}
+
+/** The log as it comes: where each piece begins, and up to where the server has written. */
+export interface WalPiece {
+  start: bigint
+  data: Buffer
+  serverEnd: bigint
+}
+
+/**
+ * Streams the log from `from` on, until the caller stops reading.
+ * @param stored up to where the caller has what came on disk; told to the server, which may then remove it
+ */
+export async function* streamWal(
+  client: Client,
+  options: { slot: string; from: bigint; timeline: number; stored: () => bigint },
+): AsyncGenerator<WalPiece, void> {
+  const pieces: WalPiece[] = []
+  let over = false
+  let failure: Error | undefined
+  let wake = (): void => {}
+  let connection: (Connection & { sendCopyFromChunk(chunk: Buffer): void }) | undefined
+  const tell = (): void => connection?.sendCopyFromChunk(statusOf(options.stored()))
+  let serverEnd = 0n
+  // An empty piece a second, so that the caller can write what it has, and can stop.
+  const telling = setInterval(() => {
+    tell()
+    pieces.push({ start: 0n, data: Buffer.alloc(0), serverEnd })
+    wake()
+  }, 1_000)
+  client.query({
+    submit(on: Connection) {
+      connection = on as typeof connection
+      on.query(
+        `START_REPLICATION SLOT "${options.slot}" PHYSICAL ${formatLsn(options.from)} TIMELINE ${options.timeline}`,
+      )
+    },
+    handleCopyData({ chunk }: { chunk: Buffer }) {
+      const kind = String.fromCharCode(chunk[0] ?? 0)
+      if (kind === 'k') {
+        if (chunk[17] === 1) tell()
+        serverEnd = chunk.readBigUInt64BE(1)
+        pieces.push({ start: 0n, data: Buffer.alloc(0), serverEnd })
+      } else if (kind === 'w') {
+        serverEnd = chunk.readBigUInt64BE(9)
+        // A view of what the parser will write over.
+        pieces.push({ start: chunk.readBigUInt64BE(1), data: Buffer.from(chunk.subarray(25)), serverEnd })
+        if (pieces.length > 64) connection?.stream.pause()
+      }
+      wake()
+    },
+    handleRowDescription() {},
+    handleDataRow() {},
+    handleCommandComplete() {},
+    handleReadyForQuery() {
+      over = true
+      wake()
+    },
+    handleError(error: Error) {
+      failure = error
+      over = true
+      wake()
+    },
+  } as never)
+  try {
+    for (;;) {
+      const piece = pieces.shift()
+      if (piece !== undefined) {
+        if (pieces.length < 16) connection?.stream.resume()
+        yield piece
+      } else if (failure !== undefined) throw failure
+      else if (over) return
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+    }
+  } finally {
+    clearInterval(telling)
+    tell()
+  }
+}
+
+/** Standby status update: written, flushed and applied up to `lsn`. */
+function statusOf(lsn: bigint): Buffer {
+  const message = Buffer.alloc(34)
+  message.write('r', 0, 'latin1')
+  for (const offset of [1, 9, 17]) message.writeBigUInt64BE(lsn, offset)
+  // Microseconds since 2000.
+  message.writeBigUInt64BE(BigInt(Date.now() - Date.UTC(2000, 0, 1)) * 1000n, 25)
+  return message
+}

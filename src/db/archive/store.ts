@@ -1,0 +1,58 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Bytes } from '../encryption.ts'
+
+/** Where an archive is kept: files by name, each of them there whole or not at all. */
+export interface ArchiveStore {
+  /** How messages name it. */
+  place: string
+  /** The names in one of its folders, without the folder. */
+  list(folder: string): Promise<string[]>
+  write(name: string, content: Bytes | string): Promise<void>
+  read(name: string): Bytes
+  readText(name: string): Promise<string | undefined>
+  remove(name: string): Promise<void>
+}
+
+/** An archive in a folder. Only its owner may read it. */
+export function folderStore(folder: string): ArchiveStore {
+  const path = (name: string): string => join(folder, name)
+  return {
+    place: folder,
+    async list(name) {
+      const names = await readdir(path(name)).catch(missing([] as string[]))
+      return names.filter((one) => !one.includes('.partial-')).sort()
+    },
+    async write(name, content) {
+      const partial = `${path(name)}.partial-${process.pid}`
+      await mkdir(dirname(partial), { recursive: true, mode: 0o700 })
+      try {
+        if (typeof content === 'string') await writeFile(partial, content, { mode: 0o600 })
+        else await pipeline(content, createWriteStream(partial, { mode: 0o600 }))
+        await flush(partial)
+        await rename(partial, path(name))
+        await flush(dirname(partial)).catch(() => {}) // a folder cannot be opened everywhere
+      } catch (error) {
+        await rm(partial, { force: true })
+        throw error
+      }
+    },
+    read: (name) => createReadStream(path(name), { highWaterMark: 256 * 1024 }),
+    readText: (name) => readFile(path(name), 'utf8').catch(missing(undefined)),
+    remove: (name) => rm(path(name), { force: true }),
+  }
+}
+
+const missing =
+  <T>(instead: T) =>
+  (error: NodeJS.ErrnoException): T => {
+    if (error.code === 'ENOENT') return instead
+    throw error
+  }
+
+async function flush(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  await handle.sync().finally(() => handle.close())
+}

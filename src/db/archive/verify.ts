@@ -1,0 +1,89 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { restore } from '../dump/restore.ts'
+import { chooseHome } from '../embedded/home.ts'
+import { startEmbedded } from '../embedded.ts'
+import type { Archive } from './contents.ts'
+import { recoverInto } from './recover.ts'
+
+export interface VerifyOptions {
+  /** An archive, or the file of a backup. */
+  of: { archive: Archive; at: Date | undefined } | { file: string; passphrase: string | undefined }
+  migrations: string
+  now: Date
+  log: (message: string) => void
+  progress: (text: string, share?: number) => void
+  signal: AbortSignal
+}
+
+export interface Verified {
+  /** Rows of the tables that a reader knows by name. */
+  rows: Record<string, number>
+  /** When it was made, or for an archive when its last commit was. */
+  at: string
+}
+
+/** Restores a backup into a temporary database beside the real one, reads all of it, and removes it. */
+export async function verify(options: VerifyOptions): Promise<Verified> {
+  const { of, log, progress, signal, now } = options
+  const root = mkdtempSync(join(tmpdir(), 'svc-verify-'))
+  chmodSync(root, 0o755) // for the account that runs PostgreSQL
+  try {
+    const home = join(root, 'home')
+    let rows: Record<string, number> = {}
+    if ('archive' in of) {
+      const { account } = await chooseHome(home, root, log)
+      const steps = { archive: of.archive, at: of.at, now, log, progress, signal }
+      const { base, lastCommit } = await recoverInto(home, account, steps, async (postgres) => {
+        rows = await readAll(postgres.url('postgres'))
+      })
+      return { rows, at: lastCommit?.toISOString() ?? base.endedAt }
+    }
+    const postgres = await startEmbedded({ home, log: () => {}, fallbackRoot: root })
+    try {
+      const url = postgres.url('postgres')
+      const { createdAt } = await restore({
+        url,
+        migrations: options.migrations,
+        file: of.file,
+        passphrase: of.passphrase,
+        replace: false,
+        now,
+        signal,
+        progress: (step, n, bytes) =>
+          progress(`${step} ${n.toLocaleString('en')} rows, ${(bytes / 1e6).toFixed(0)} MB`),
+      })
+      rows = await readAll(url)
+      return { rows, at: createdAt }
+    } finally {
+      await postgres.stop()
+    }
+  } finally {
+    rmSync(root, { recursive: true, force: true, maxRetries: 10 })
+  }
+}
+
+/** Reads every row of every table. @returns how many each has */
+async function readAll(url: string): Promise<Record<string, number>> {
+  const client = new Client({ connectionString: url, application_name: 'svc verify' })
+  await client.connect()
+  try {
+    const { rows: tables } = await client.query<{ name: string }>(
+      `/* verify.tables */ select quote_ident(relname) as name from pg_class
+       where relkind = 'r' and relnamespace = current_schema()::regnamespace order by relname`,
+    )
+    const counts: Record<string, number> = {}
+    for (const { name } of tables) {
+      // The row as text: every column is read, also what is stored out of line.
+      const { rows } = await client.query<{ n: string }>(
+        `/* verify.read */ select count(length(t::text))::text as n from ${name} t`,
+      )
+      counts[name] = Number(rows[0]?.n ?? 0)
+    }
+    return counts
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,227 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  createReadStream,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { afterAll, expect, test, vi } from 'vitest'
+import { openArchive } from '../../src/db/archive/contents.ts'
+import { folderStore } from '../../src/db/archive/store.ts'
+import { readDump } from '../../src/db/dump/file.ts'
+import { decrypting } from '../../src/db/encryption.ts'
+import { type Cli, isAlive, postmasterOf, runCli } from '../cli/process.ts'
+import { firstToken } from '../faults/server-process.ts'
+import { makeEvent } from '../ingest/sending.ts'
+import { debianPackage } from '../kit/debian.ts'
+import { createClient } from '../kit/http.ts'
+
+// Real processes, on a machine that may be busy with others.
+vi.setConfig({ testTimeout: 580_000 })
+
+const root = mkdtempSync(join(tmpdir(), 'svc-archive-'))
+execFileSync('chmod', ['755', root]) // for the account that runs PostgreSQL
+const homes: string[] = []
+const running: Cli[] = []
+afterAll(async () => {
+  for (const cli of running) if (cli.process.exitCode === null) cli.kill('SIGKILL')
+  await Promise.all(running.map((cli) => cli.ended))
+  for (const home of homes) {
+    const orphan = postmasterOf(home)
+    if (orphan !== undefined && isAlive(orphan)) process.kill(orphan, 'SIGQUIT')
+  }
+  rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+})
+
+function newHome(): string {
+  const home = join(root, `home-${homes.length}`)
+  homes.push(home)
+  return home
+}
+function svc(home: string, settings: Record<string, string>, ...args: string[]): Cli {
+  const cli = runCli(args, { SVC_DATA_DIR: home, SVC_PORT: '0', ...settings })
+  running.push(cli)
+  return cli
+}
+const said = async (cli: Cli): Promise<string> => {
+  const { code, out, err } = await cli.ended
+  const lines = err
+    .split('\n')
+    .filter((line) => !/PostgreSQL (that is already running|running: another)/.test(line))
+  return `${lines.join('\n')}${out}exit ${code}`
+}
+
+/** Sends one event, and says how the service answered: stored, or known already. */
+async function send(address: string, token: string, event: unknown): Promise<boolean> {
+  const http = createClient(address)
+  const { status, body } = await http.call('POST', '/api/events', { token, body: event })
+  http.close()
+  expect(status).toBe(200)
+  return (body as { deduplicated: boolean }).deduplicated
+}
+
+/** The database's clock, a little after the last commit. */
+async function momentAfter(): Promise<string> {
+  await sleep(1_100)
+  const moment = new Date().toISOString()
+  await sleep(1_100)
+  return moment
+}
+
+test('any moment that an archive has can be restored: what was answered before it is there, what came after is not', async () => {
+  const home = newHome()
+  const archive = join(root, 'plain')
+  const server = svc(home, {}, 'start')
+  const address = await server.address()
+  const token = await firstToken(address)
+  const [first, second, third] = [
+    makeEvent('batch_start'),
+    makeEvent('batch_start'),
+    makeEvent('batch_start'),
+  ]
+  await send(address, token, first)
+  expect(await said(svc(home, {}, 'archive', archive, '--once'))).toMatch(
+    /base backup of .* MB of log\nexit 0$/,
+  )
+  await send(address, token, second)
+  const between = await momentAfter()
+  await send(address, token, third)
+
+  // The next one brings only the log, and a follower brings it as it comes.
+  const follower = svc(home, {}, 'archive', archive)
+  await vi.waitFor(() => expect(follower.said.err).toMatch(/archiving into/), { timeout: 60_000 })
+  await vi.waitFor(
+    async () =>
+      expect(await said(svc(home, {}, 'archive', archive, '--once'))).toMatch(
+        /another svc archive is writing the log of this database\nexit 1$/,
+      ),
+    { timeout: 60_000 },
+  )
+  follower.kill('SIGTERM')
+  expect((await follower.ended).code).toBe(0)
+  expect(readdirSync(join(archive, 'base')).filter((name) => name.endsWith('.json'))).toHaveLength(1)
+  expect(await said(svc(home, {}, 'archive', archive, '--once'))).toMatch(
+    /no new base backup was due.*\nexit 0$/,
+  )
+
+  expect(await said(svc(newHome(), {}, 'verify', archive))).toMatch(
+    /can be restored[\s\S]*\nbatches 3\n[\s\S]*exit 0$/,
+  )
+
+  const other = newHome()
+  expect(await said(svc(other, {}, 'restore', archive, '--at', between))).toMatch(/svc: restored .*\nexit 0$/)
+  const restored = svc(other, {}, 'start')
+  const there = await restored.address()
+  // The token was made before the base backup; an event that is known is answered as a repeat.
+  expect(await send(there, token, first)).toBe(true)
+  expect(await send(there, token, second)).toBe(true)
+  expect(await send(there, token, third)).toBe(false)
+  restored.kill('SIGTERM')
+  await restored.ended
+
+  // Its own archive goes on in the same folder, on a timeline of its own.
+  expect(await said(svc(other, {}, 'archive', archive, '--once'))).toMatch(/base backup of .*\nexit 0$/)
+  expect(await said(svc(other, {}, 'restore', archive))).toMatch(/holds a database: .* --replace\nexit 1$/)
+  server.kill('SIGTERM')
+  await server.ended
+  // Everything there is, past its end too, over a database that is given up.
+  const late = await said(svc(home, {}, 'restore', archive, '--replace', '--at', '2100-01-01T00:00:00Z'))
+  expect(late).toMatch(/the archive ends before 2100-01-01/)
+  expect(late).toMatch(/the database that was there is now .*data\.replaced-/)
+  expect(late).toMatch(/exit 0$/)
+  expect(await said(svc(newHome(), {}, 'restore', archive, '--at', '2020-01-01T00:00:00Z'))).toMatch(
+    /the archive begins at .* it cannot restore an earlier moment\nexit 1$/,
+  )
+
+  // What is damaged is refused, and the data folder is as it was.
+  const segment = readdirSync(join(archive, 'wal')).at(-1) as string
+  const bytes = readFileSync(join(archive, 'wal', segment))
+  bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1
+  writeFileSync(join(archive, 'wal', segment), bytes)
+  const empty = newHome()
+  expect(await said(svc(empty, {}, 'restore', archive))).toMatch(/is truncated or was altered\nexit 1$/)
+  expect(readdirSync(empty).filter((name) => /data|restoring/.test(name))).toEqual([])
+})
+
+test('with a passphrase nothing in an archive or a backup can be read without it, and `age` reads it with it', async () => {
+  const home = newHome()
+  const passphrase = { SVC_BACKUP_PASSPHRASE: 'correct horse battery staple' }
+  const server = svc(home, {}, 'start')
+  await firstToken(await server.address())
+  const archive = join(root, 'sealed')
+  const file = join(root, 'sealed.svc')
+  expect(await said(svc(home, passphrase, 'archive', archive, '--once'))).toMatch(/exit 0$/)
+  expect(await said(svc(home, passphrase, 'backup', file))).toMatch(/exit 0$/)
+
+  for (const path of [file, archive])
+    expect(await said(svc(newHome(), passphrase, 'verify', path))).toMatch(/\nusers 1\n[\s\S]*exit 0$/)
+  expect(await said(svc(newHome(), {}, 'verify', archive))).toMatch(
+    /is encrypted: SVC_BACKUP_PASSPHRASE is to hold its passphrase\nexit 1$/,
+  )
+  const open = (secret: string | undefined) => [
+    openArchive(folderStore(archive), { passphrase: secret, make: true }),
+    readDump(file, { progress: () => {} }, secret),
+  ]
+  for (const opened of open(undefined))
+    await expect(opened).rejects.toThrow(/is encrypted: SVC_BACKUP_PASSPHRASE/)
+  for (const opened of open('another passphrase'))
+    await expect(opened).rejects.toThrow(/the passphrase is not that of/)
+  const altered = readFileSync(file)
+  altered[altered.length - 20] = (altered[altered.length - 20] as number) ^ 1
+  writeFileSync(`${file}.bad`, altered)
+  await expect(
+    readDump(`${file}.bad`, { progress: () => {} }, passphrase.SVC_BACKUP_PASSPHRASE),
+  ).rejects.toThrow(/truncated or was altered/)
+
+  // The real `age` opens the archive with its key. (It asks for a passphrase on a terminal only.)
+  const chunks: Buffer[] = []
+  for await (const chunk of decrypting({ passphrase: passphrase.SVC_BACKUP_PASSPHRASE })(
+    createReadStream(join(archive, 'key.age')),
+  ))
+    chunks.push(chunk)
+  const key = join(root, 'key.txt')
+  writeFileSync(key, Buffer.concat(chunks))
+  const age = join(await debianPackage('age'), 'usr/bin/age')
+  const [tar] = readdirSync(join(archive, 'base')).filter((name) => name.endsWith('.tar.gz.age'))
+  const opened = spawnSync(age, ['-d', '-i', key, join(archive, 'base', tar as string)], { maxBuffer: 1e9 })
+  expect(opened.status, opened.stderr.toString()).toBe(0)
+  const listed = execFileSync('tar', ['-tz'], { input: opened.stdout, encoding: 'utf8' })
+  expect(listed).toContain('PG_VERSION')
+  expect(readdirSync(join(archive, 'wal')).every((name) => name.endsWith('.age'))).toBe(true)
+})
+
+test('log that the server has removed leads to a new base backup, and old ones are removed with their log', async () => {
+  const home = newHome()
+  const archive = join(root, 'holes')
+  const server = svc(home, {}, 'start')
+  await server.address()
+  const always = ['archive', archive, '--once', '--base-every', '0', '--keep', '1']
+  expect(await said(svc(home, {}, ...always))).toMatch(/exit 0$/)
+  const password = readFileSync(join(home, 'data/svc.password'), 'utf8')
+  const port = readFileSync(join(home, 'data/postmaster.pid'), 'utf8').split('\n')[3]
+  const client = new Client({
+    connectionString: `postgresql://postgres:${password}@127.0.0.1:${port}/postgres`,
+  })
+  await client.connect()
+  const [before] = readdirSync(join(archive, 'wal'))
+  await client.query("select pg_drop_replication_slot('svc_archive')")
+  for (let i = 0; i < 3; i++)
+    await client.query('select pg_logical_emit_message(true, $1, $1), pg_switch_wal()', ['x'])
+  await client.query('checkpoint')
+  await client.end()
+  expect(await said(svc(home, {}, 'archive', archive, '--once'))).toMatch(
+    /begins with a new base backup\n[\s\S]*base backup of .*\nexit 0$/,
+  )
+  expect(await said(svc(home, {}, ...always))).toMatch(/removed 2 base backups and \d+ segments/)
+  expect(readdirSync(join(archive, 'base'))).toHaveLength(2)
+  expect(readdirSync(join(archive, 'wal'))).not.toContain(before)
+  expect(await said(svc(newHome(), {}, 'verify', archive))).toMatch(/exit 0$/)
+  expect(existsSync(join(archive, 'key.age'))).toBe(false)
+})
