@@ -60,8 +60,9 @@ export async function runArchive(place: string, choices: ArchiveChoices, config:
       await one().catch(async (error) => {
         if (signal.aborted) return
         // A database that starts again is no reason to end.
-        if (!/^(ECONN|EPIPE|57P0)/.test((error as { code?: string }).code ?? '')) throw error
-        log(`${(error as Error).message}; trying again in ${RETRY_MS / 1000} s`)
+        const { code = '', message } = error as { code?: string; message: string }
+        if (!/^(ECONN|EPIPE|57P0)/.test(code) && !/Connection terminated/.test(message)) throw error
+        log(`${message}; trying again in ${RETRY_MS / 1000} s`)
         await sleep(RETRY_MS, undefined, { signal }).catch(() => {})
       })
   })

@@ -166,13 +166,12 @@ test('with a passphrase nothing in an archive or a backup can be read without it
     /is encrypted: SVC_BACKUP_PASSPHRASE is to hold its passphrase\nexit 1$/,
   )
   const open = (secret: string | undefined) => [
-    openArchive(folderStore(archive), { passphrase: secret, make: true }),
-    readDump(file, { progress: () => {} }, secret),
+    () => openArchive(folderStore(archive), { passphrase: secret, make: true }),
+    () => readDump(file, { progress: () => {} }, secret),
   ]
-  for (const opened of open(undefined))
-    await expect(opened).rejects.toThrow(/is encrypted: SVC_BACKUP_PASSPHRASE/)
-  for (const opened of open('another passphrase'))
-    await expect(opened).rejects.toThrow(/the passphrase is not that of/)
+  for (const one of open(undefined)) await expect(one()).rejects.toThrow(/is encrypted: SVC_BACKUP_PASSPHRASE/)
+  for (const one of open('another passphrase'))
+    await expect(one()).rejects.toThrow(/the passphrase is not that of/)
   const altered = readFileSync(file)
   altered[altered.length - 20] = (altered[altered.length - 20] as number) ^ 1
   writeFileSync(`${file}.bad`, altered)
