@@ -169,7 +169,8 @@ test('with a passphrase nothing in an archive or a backup can be read without it
     () => openArchive(folderStore(archive), { passphrase: secret, make: true }),
     () => readDump(file, { progress: () => {} }, secret),
   ]
-  for (const one of open(undefined)) await expect(one()).rejects.toThrow(/is encrypted: SVC_BACKUP_PASSPHRASE/)
+  for (const one of open(undefined))
+    await expect(one()).rejects.toThrow(/is encrypted: SVC_BACKUP_PASSPHRASE/)
   for (const one of open('another passphrase'))
     await expect(one()).rejects.toThrow(/the passphrase is not that of/)
   const altered = readFileSync(file)
