@@ -9,7 +9,7 @@ import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, STREAM_READS } from './db/sql.ts'
 import { AGENT_MAIL_TASK } from './domain/agents/index.ts'
 import type { Caller } from './domain/caller.ts'
-import { createWarmer, openStore } from './domain/cold/index.ts'
+import { createWarmer, openStoreLater } from './domain/cold/index.ts'
 import { createDashboardCache } from './domain/dashboard/index.ts'
 import { createLive } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
@@ -127,8 +127,8 @@ export async function startApp(
     const clockNow = now
     let ring = (): void => {}
     const writer = createWriter(writerSql, { ring: () => ring() })
-    const archive = openArchive(config)
-    closers.push(async () => (await archive?.opened())?.close())
+    const archive = config.archive && openStoreLater(config.archive)
+    closers.push(async () => archive?.close())
     const kept = () => cutoffsOf(config.retention, clockNow())
     const thawSql = openSql(url, {
       name: 'thaw',
@@ -267,19 +267,6 @@ export async function startApp(
   } catch (error) {
     await stop()
     throw error
-  }
-}
-
-/** The archive, opened when it is first needed: a store that is away keeps no server from its start. */
-function openArchive({ archive }: Config) {
-  if (archive === undefined) return undefined
-  let opening: ReturnType<typeof openStore> | undefined
-  return {
-    open: (): ReturnType<typeof openStore> => {
-      opening ??= openStore(archive)
-      return opening
-    },
-    opened: async () => opening,
   }
 }
 

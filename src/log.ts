@@ -1,5 +1,6 @@
 import { type LogFn, type Logger, pino } from 'pino'
 import type { Config } from './config.ts'
+import { urlsOf } from './db/hosts.ts'
 import { databaseFault } from './db/sql.ts'
 import { passwordsIn, scrub } from './secrets.ts'
 import { codeOf, fieldOf, messageOf } from './thrown.ts'
@@ -45,7 +46,7 @@ export function createLog(
   let last = 0
   let ping: (() => Promise<unknown>) | undefined
   let timer: NodeJS.Timeout | undefined
-  let port: number | undefined
+  let ports: number[] = []
 
   /** The fault of a database that is away, in what is to be logged; other servers may be away as well. */
   function awayIn(what: unknown): unknown {
@@ -53,7 +54,7 @@ export function createLog(
     const error = what instanceof Error ? what : fieldOf(what, 'err')
     for (let at = error; at instanceof Error; at = at.cause) {
       const [itsPort, command] = [fieldOf(at, 'port'), fieldOf(at, 'command')]
-      const another = typeof command === 'string' || (typeof itsPort === 'number' && itsPort !== port)
+      const another = typeof command === 'string' || (typeof itsPort === 'number' && !ports.includes(itsPort))
       if (databaseFault(at) === 'away' && !another) return at
     }
     return undefined
@@ -119,7 +120,7 @@ export function createLog(
     },
     watch(url, how) {
       secrets.push(...passwordsIn(url))
-      port = Number(new URL(url).port || 5432)
+      ports = urlsOf(url).map((one) => Number(new URL(one).port || 5432))
       ping = how
       return () => {
         ping = undefined

@@ -1,4 +1,5 @@
 import { ConfigError } from '../config.ts'
+import { urlsOf } from '../db/hosts.ts'
 import { codeOf, fieldOf } from '../thrown.ts'
 
 /** Faults of connecting and of signing in (PostgreSQL's classes 08, 28 and 3D), by the code of the error. */
@@ -32,7 +33,9 @@ export function failureLine(error: unknown, databaseUrl: string | undefined): st
 
 function hostOf(databaseUrl: string): string {
   try {
-    return new URL(databaseUrl).host
+    return urlsOf(databaseUrl)
+      .map((url) => new URL(url).host)
+      .join(' and ')
   } catch {
     return 'SVC_DATABASE_URL'
   }

@@ -27,7 +27,7 @@ export function openGraph(
     application_name: 'svc graph',
     options: `-c default_transaction_read_only=on -c TimeZone=UTC -c statement_timeout=${(options.readTimeoutS ?? 0) * 1000}`,
   })
-  // Unheard, either would end the process; a query on a broken connection is told of it.
+  // Unheard, either would end the process; a query on a broken connection gets the error.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   const adapter = new PrismaPg(pool, { disposeExternalPool: true })

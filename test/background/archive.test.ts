@@ -30,7 +30,7 @@ beforeAll(async () => {
   door = await openDoor({ archive }, { now: clock.now, archive: AT_ONCE })
   events = eventsOf(BATCH)
   await sendAll(events)
-  // Another one that goes on, and stays as it is.
+  // Another one that goes on, and stays unchanged.
   await sendAll([makeEvent('batch_start', { batch_id: 'running', timestamp: clock.now().toISOString() })])
   await packed()
 }, 60_000)

@@ -11,6 +11,8 @@ export interface Named {
   host: string
   shareToken: string
   rule: string
+  report: string
+  reportToken: string
 }
 
 /** What shows no stored data, or is of this process or moment alone. */
@@ -35,6 +37,8 @@ function pathsOf(url: string, named: Named): string[] {
   }
   if (url.startsWith('/api/jobs/:key')) return named.jobKeys.map((key) => url.replace(':key', key))
   if (url.startsWith('/api/hosts/:id')) return [url.replace(':id', named.host)]
+  if (url.startsWith('/api/reports/:id')) return [url.replace(':id', named.report)]
+  if (url.startsWith('/api/shared-reports/:token')) return [url.replace(':token', named.reportToken)]
   if (url.startsWith('/api/shared/:token')) return [url.replace(':token', named.shareToken)]
   return [url]
 }

@@ -114,6 +114,8 @@ describe('log lines', () => {
       token: stage.admin.token,
       body: { name: 'failed', trigger: 'batch_failed' },
     })
+    const { body: report } = await call('POST', '/api/reports', { title: 'What failed', project: 'vision' })
+    const { body: link } = await call('POST', `/api/reports/${report.id}/links`)
     const jobs = (await call('GET', '/api/jobs')).body.items as { key: string }[]
     const named: Named = {
       batches: ['past', 'present'],
@@ -123,6 +125,8 @@ describe('log lines', () => {
       host: agent.id,
       shareToken: share.token,
       rule: rule.id,
+      report: report.id,
+      reportToken: link.token,
     }
     expect(await linesOf('past')).toHaveLength(32)
     const before = await readEverything(stage, stage.admin, named)

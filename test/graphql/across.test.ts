@@ -118,7 +118,7 @@ test('delivery, fields and rules are those of REST', async () => {
   const { batch, project } = await ask(
     stage.app,
     `{ batch(id: "batch-1") { delivery { state stored missing } jobDeliveries { edges { node { jobId epochs missing gaps } } } muted }
-      project(slug: "project-1") { fields { params series hosts owners tags } rules { mailConfigured items { id trigger cooldownS } } } }`,
+      project(slug: "project-1") { fields { params series hosts owners tags values } rules { mailConfigured items { id trigger cooldownS } } } }`,
     { token },
   )
   const { state, stored, missing } = await rest('/api/batches/batch-1/delivery')

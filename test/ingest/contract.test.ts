@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { payloadText, withTemplate } from '../../src/domain/events/index.ts'
 import { type Door, makeEvent, openDoor } from './sending.ts'
 
 // Contract §1, sentence by sentence, over HTTP.
@@ -16,7 +17,8 @@ let batches = 0
 const newBatch = (): string => `contract ${++batches}`
 
 const payloadOf = async (eventId: string): Promise<unknown> => {
-  const [row] = await door.sql`select payload from events where event_id = ${eventId}`
+  const [row] = await door.sql`select ${payloadText(door.sql)} payload from events e ${withTemplate(door.sql)}
+    where e.event_id = ${eventId}`
   return row === undefined ? undefined : JSON.parse(row.payload)
 }
 const storedCount = async (batchId: string): Promise<number> => {

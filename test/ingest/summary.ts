@@ -1,4 +1,5 @@
 import type { Sql } from '../../src/db/sql.ts'
+import { payloadText, withTemplate } from '../../src/domain/events/index.ts'
 
 type Row = Record<string, unknown>
 interface MergedText {
@@ -41,10 +42,10 @@ export async function summariesOf(sql: Sql, prefix: string): Promise<Record<stri
         || jsonb_build_object('batch', b.id, 'job', j.id, 'event', v.event_id) as row
       from resource_snapshots s join batches b on b.key = s.batch_key left join jobs j on j.key = s.job_key
       left join events v on v.db_id = s.db_id where b.id like ${like} order by b.id, v.event_id`),
-    rows(sql`select jsonb_build_object('batch', b.id, 'job', j.id, 'event', v.event_id, 'type', v.type, 'ts', v.ts,
-        'payload', v.payload::jsonb) as row
-      from events v join batches b on b.key = v.batch_key left join jobs j on j.key = v.job_key
-      where b.id like ${like} order by b.id, v.event_id`),
+    rows(sql`select jsonb_build_object('batch', b.id, 'job', j.id, 'event', e.event_id, 'type', e.type, 'ts', e.ts,
+        'payload', ${payloadText(sql)}::jsonb) as row
+      from events e join batches b on b.key = e.batch_key left join jobs j on j.key = e.job_key ${withTemplate(sql)}
+      where b.id like ${like} order by b.id, e.event_id`),
   ])
   return {
     batches: batches.map((b) => ({

@@ -112,7 +112,7 @@ test('any moment that an archive has can be restored: what was answered before i
   )
 
   expect(await said(svc(newHome(), {}, 'verify', archive))).toMatch(
-    /can be restored[\s\S]*\nbatches 3\n[\s\S]*exit 0$/,
+    /can be restored[\s\S]*\nevents 3\n[\s\S]*exit 0$/,
   )
 
   const other = newHome()

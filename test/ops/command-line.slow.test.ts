@@ -75,7 +75,7 @@ test('what cannot be done is said in one line, with exit code 1, and leaves noth
   for (const [args, said] of [
     [['backup'], /^svc: missing required argument 'file'\nSee svc backup --help\.\n$/],
     [['backup', 'a', 'b'], /^svc: too many arguments for 'backup'/],
-    [['restore', '--replace'], /^svc: missing required argument 'file'\nSee svc restore --help\.\n$/],
+    [['restore', '--replace'], /^svc: missing required argument 'path'\nSee svc restore --help\.\n$/],
     [['restore', file, '--force'], /^svc: unknown option '--force'/],
     [['restore', file], /(^|\n)svc: .*not\.svc is truncated or was altered: nothing was restored\n$/],
     [['restore', join(home, 'none')], /(^|\n)svc: .*none cannot be read \(ENOENT\)\n$/],

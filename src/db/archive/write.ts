@@ -41,7 +41,7 @@ export async function writeArchive(options: ArchiveOptions): Promise<Archived> {
   const control = new Client({ connectionString: options.url, application_name: 'svc archive' })
   control.on('error', () => {})
   const wal = await openReplication(options.url)
-  const ended = once(wal, 'end').catch(() => {}) // a fault of the connection is told by its command
+  const ended = once(wal, 'end').catch(() => {}) // its command throws a fault of the connection
   try {
     await control.connect()
     return await withClients(options, control, wal)

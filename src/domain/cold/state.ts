@@ -46,7 +46,7 @@ export async function noteVerified(tx: Tx, batchKey: number, written: Written): 
     where batch_key = ${batchKey} and state = 'writing' and location = ${written.location}`
 }
 
-/** What the operator is told by `svc doctor`. */
+/** What `svc doctor` shows the operator. */
 export async function noteProblem(db: Db, batchKey: number, problem: string): Promise<void> {
   await db`/* cold.note_problem */
     update cold_batches set problem = ${problem.slice(0, 1_000)}, problem_at = now() where batch_key = ${batchKey}`
@@ -63,7 +63,7 @@ export class ChangedMeanwhile extends Error {}
 /**
  * Removes the rows of a batch whose archive is verified, and marks it, in one transaction. The batch's lock is taken
  * last, so that events of others in the same group do not wait for the rows to go.
- * @returns false when somebody reads it again
+ * @returns false when a reader needs it again
  * @throws ChangedMeanwhile; then nothing was removed
  */
 export async function dropRows(tx: Tx, batchKey: number): Promise<boolean> {

@@ -34,6 +34,21 @@ export async function openStore({ url, s3 }: ArchiveSettings): Promise<ObjectSto
   return s3Store(hostname, decodeURIComponent(pathname).replace(/^\/+|\/+$/g, ''), s3)
 }
 
+/** A store that is opened when it is first needed: one that is away keeps no server from its start. */
+export function openStoreLater(settings: ArchiveSettings): {
+  open(): Promise<ObjectStore>
+  close(): Promise<void>
+} {
+  let opening: Promise<ObjectStore> | undefined
+  return {
+    open() {
+      opening ??= openStore(settings)
+      return opening
+    },
+    close: async () => (await opening)?.close(),
+  }
+}
+
 function folderStore(root: string): ObjectStore {
   const pathOf = (name: string): string => join(root, ...name.split('/'))
   const missing = (error: NodeJS.ErrnoException): undefined => {

@@ -23,7 +23,7 @@ function reachable(store: ObjectStore): ObjectStore {
 
 /**
  * Brings batches back before their telemetry is read or written. A batch that is verified but still has its rows stays
- * out of the archive when somebody reads it.
+ * out of the archive when a reader needs it.
  * @param store undefined without SVC_ARCHIVE_URL
  */
 export function createWarmer(options: {

@@ -45,11 +45,10 @@ export function QueryField(props: {
     } else if (event.key === 'Enter') {
       setOpen(false)
       if (text.trim() !== value) onChange(text.trim())
-    } else if (event.key === 'Escape') {
-      if (offers.length > 0) {
-        event.preventDefault()
-        setOpen(false)
-      } else event.currentTarget.blur()
+    } else if (event.key === 'Escape' && offers.length > 0) {
+      // The next one empties the field, and the one after that leaves it (app/keyboard.tsx).
+      event.preventDefault()
+      setOpen(false)
     }
   }
   return (
