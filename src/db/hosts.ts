@@ -29,6 +29,20 @@ export function withPrimary(url: string): string {
 /** Of each URL with several hosts, the one that accepted writes last; a failed attempt moves on to the next. */
 const turns = new Map<string, number>()
 
+/** Of several hosts finds the one that accepts writes, if one does, so that the next connection is made there. */
+export async function findPrimary(url: string): Promise<void> {
+  const urls = urlsOf(url)
+  for (let n = 0; n < urls.length && urls.length > 1; n++) {
+    const client = new PrimaryClient({ connectionString: url })
+    const found = await client.connect().then(
+      () => true,
+      () => false,
+    )
+    await client.end().catch(() => {})
+    if (found) return
+  }
+}
+
 /** A client that connects to the host that accepts writes; what fails at one host succeeds at the next attempt, if at all. */
 export class PrimaryClient extends Client {
   readonly #url: string | undefined

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Logger, parseCronItems, type Runner, run, runMigrations, type Task } from 'graphile-worker'
 import type { Pool } from 'pg'
 import type { Logger as Pino } from 'pino'
+import { findPrimary } from '../db/hosts.ts'
 import { openPool } from '../db/pool.ts'
 import { type Sql, transaction } from '../db/sql.ts'
 import { type ServerHeartbeat, startServerHeartbeat } from './server-heartbeat.ts'
@@ -63,6 +64,7 @@ export async function startBackground(options: {
   const logger = loggerOf(log, () => abandoned)
   let heartbeat: ServerHeartbeat | undefined
   try {
+    await findPrimary(options.url)
     await migrateQueue(sql, pool, logger)
     heartbeat = await startServerHeartbeat({ url: options.url, now: options.now, log })
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Client } from 'pg'
-import { PrimaryClient } from '../hosts.ts'
+import { findPrimary, PrimaryClient } from '../hosts.ts'
 import { MIGRATION_LOCK } from '../migrate.ts'
 
 /** What values look like in COPY must not depend on how a database is set up; and nothing here may run out of time. */
@@ -18,6 +18,7 @@ export async function withConnection<T>(
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const { url, name, shared, signal } = options
+  await findPrimary(url)
   const client = new PrimaryClient({
     connectionString: url,
     application_name: name,

@@ -71,7 +71,7 @@ export function QueryField(props: {
         value={text}
         onChange={(event) => {
           setText(event.target.value)
-          setOpen(true)
+          setOpen(event.target.value !== '')
           setAt(-1)
         }}
         onKeyDown={press}
