@@ -45,7 +45,7 @@ test('with several hosts in its URL the service goes on at the standby that took
     const http = createClient(app.address)
     await until(async () => (await http.call('GET', '/readyz')).status === 200, 30_000)
     expect((await http.call('GET', '/api/batches', { token: session })).status).toBe(200)
-    const query = '{ batches(first: 5) { edges { node { batchId } } } }'
+    const query = '{ batches(first: 5) { edges { node { id } } } }'
     await until(
       async () =>
         (await http.call('POST', '/graphql', { token: session, body: { query } })).body.errors === undefined,
