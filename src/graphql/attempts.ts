@@ -93,7 +93,7 @@ builder.objectFields(JobType, (t) => ({
       const span = await spanOf(context.db, row, n, context.clock.now)
       if (span === undefined) return null
       const asked = drawingOf(drawing)
-      if (asked.x !== 'epoch')
+      if (asked.x !== 'epoch' || asked.xKey !== undefined)
         throw new Problem('invalid_query', { detail: 'Attempts have series over epochs only' })
       const { series, complete } = await pointsOf(context.db, row, span, keys ?? undefined)
       const shown = series.flatMap((one): Metric[] => {

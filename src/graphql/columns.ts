@@ -10,7 +10,7 @@ import type { Plugin } from 'graphql-yoga'
 
 /** The fields whose resolvers return a column as finished JSON. */
 const COLUMNS: Record<string, readonly string[]> = {
-  Metric: ['steps', 'values', 'times', 'smoothed'],
+  Metric: ['steps', 'values', 'times', 'xValues', 'smoothed'],
   Resource: ['steps', 'timestamps', 'values'],
 }
 

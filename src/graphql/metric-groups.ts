@@ -6,10 +6,9 @@ import {
   drawSeries,
   type Group,
   groupByOf,
-  needsTimes,
   type Percentiles,
-  rangeToRead,
   readGroups,
+  reading,
   readJobSeries,
 } from '../domain/metrics/index.ts'
 import { isStorable } from '../domain/storable-text.ts'
@@ -32,7 +31,7 @@ builder.objectType(GroupType, {
     key: t.string({ resolve: ({ key }) => key }),
     jobs: t.int({ resolve: ({ jobs }) => jobs }),
     steps: t.floatList({
-      description: 'First epoch of each bucket; the first second on a time axis',
+      description: 'First epoch of each bucket; the first second, or value, as the x-axis is',
       resolve: ({ starts }) => Array.from(starts),
     }),
     ends: t.floatList({ description: 'Its last one', resolve: ({ ends }) => Array.from(ends) }),
@@ -124,8 +123,7 @@ builder.objectFields(BatchType, (t) => ({
       const wanted = {
         keys: storable(args.keys),
         jobs: storable(args.jobs),
-        timed: needsTimes(drawing),
-        ...rangeToRead(drawing),
+        ...reading(drawing),
       }
       for await (const series of readJobSeries(context.db, row.key, wanted)) {
         const shown = drawSeries(series, drawing)

@@ -5,8 +5,7 @@ import {
   drawSeries,
   eachSeriesOf,
   MIN_POINTS,
-  needsTimes,
-  rangeToRead,
+  reading,
   type Sampled,
   type SeriesSource,
   type Steps,
@@ -23,6 +22,7 @@ export interface Metric extends Sampled {
   job: string | null
   key: string
   times?: Float64Array
+  xValues?: Float64Array
   smoothed?: Float64Array
   smoothing?: { mean: number; mass: number }
 }
@@ -57,6 +57,13 @@ builder.objectType(MetricType, {
       description:
         'On a time axis, seconds, never decreasing; the epochs then come in the order of their times',
       resolve: ({ times }) => (times === undefined ? null : Array.from(times)),
+    }),
+    xValues: t.field({
+      type: ['Float'],
+      nullable: true,
+      description:
+        'With `xKey`, its values, never decreasing; the epochs then come in the order of these values',
+      resolve: ({ xValues }) => (xValues === undefined ? null : Array.from(xValues)),
     }),
     smoothed: t.field({
       type: ['Number'],
@@ -101,7 +108,7 @@ const XAxisType = builder.enumType('XAxis', {
 })
 const ScaleType = builder.enumType('Scale', { values: ['LINEAR', 'LOG'] as const })
 const Between = builder.inputType('Between', {
-  description: 'Seconds from and to, both included.',
+  description: 'Seconds from and to, both included; with `xKey`, values.',
   fields: (t) => ({ from: t.float(), to: t.float() }),
 })
 
@@ -111,6 +118,10 @@ export const Sampling = builder
       mode: t.field({ type: SamplingMode, required: true }),
       points: t.int({ description: 'For M4: 1000 unless told' }),
       x: t.field({ type: XAxisType, description: 'The x-axis of metrics: EPOCH unless told' }),
+      xKey: t.string({
+        description:
+          'In place of `x`: the x-axis is the values of this series of the same job, joined by epoch. Epochs without a finite value of it are left out.',
+      }),
       xScale: t.field({
         type: ScaleType,
         description:
@@ -124,19 +135,25 @@ export const Sampling = builder
         description:
           'Weight of the past in a debiased exponential mean over every point, at least 0 and below 1',
       }),
-      between: t.field({ type: Between, description: 'The range of a time axis, in place of `range`' }),
+      between: t.field({
+        type: Between,
+        description: 'The range of a time axis, or of `xKey`, in place of `range`',
+      }),
     }),
   })
   .validate(
-    z.object({
-      mode: z.enum(['FULL', 'M4']),
-      points: z.int().min(MIN_POINTS, `points must be at least ${MIN_POINTS}`).max(1_000_000).nullish(),
-      x: z.enum(['EPOCH', 'RELATIVE', 'WALL']).nullish(),
-      xScale: z.enum(['LINEAR', 'LOG']).nullish(),
-      yScale: z.enum(['LINEAR', 'LOG']).nullish(),
-      smooth: z.number().min(0).max(0.9999).nullish(),
-      between: z.object({ from: z.number().nullish(), to: z.number().nullish() }).nullish(),
-    }),
+    z
+      .object({
+        mode: z.enum(['FULL', 'M4']),
+        points: z.int().min(MIN_POINTS, `points must be at least ${MIN_POINTS}`).max(1_000_000).nullish(),
+        x: z.enum(['EPOCH', 'RELATIVE', 'WALL']).nullish(),
+        xKey: z.string().min(1).max(128).nullish(),
+        xScale: z.enum(['LINEAR', 'LOG']).nullish(),
+        yScale: z.enum(['LINEAR', 'LOG']).nullish(),
+        smooth: z.number().min(0).max(0.9999).nullish(),
+        between: z.object({ from: z.number().nullish(), to: z.number().nullish() }).nullish(),
+      })
+      .refine(({ x, xKey }) => xKey == null || x == null || x === 'EPOCH', 'xKey takes the place of x'),
   )
 
 export const EpochRange = builder.inputType('EpochRange', {
@@ -152,6 +169,7 @@ interface SamplingGiven {
   mode: 'FULL' | 'M4'
   points?: number | null | undefined
   x?: 'EPOCH' | 'RELATIVE' | 'WALL' | null | undefined
+  xKey?: string | null | undefined
   xScale?: 'LINEAR' | 'LOG' | null | undefined
   yScale?: 'LINEAR' | 'LOG' | null | undefined
   smooth?: number | null | undefined
@@ -166,10 +184,12 @@ const AXES = { EPOCH: 'epoch', RELATIVE: 'relative', WALL: 'wall' } as const
 /** What a chart asks for, as the domain calls it. */
 export function drawingOf({ sampling, range }: Drawing): Drawn {
   const x = AXES[sampling?.x ?? 'EPOCH']
-  const within = x === 'epoch' ? range : sampling?.between
+  const xKey = sampling?.xKey ?? undefined
+  const within = x === 'epoch' && xKey === undefined ? range : sampling?.between
   return {
     points: sampling?.mode === 'M4' ? (sampling.points ?? 1_000) : undefined,
     x,
+    xKey,
     from: within?.from ?? undefined,
     to: within?.to ?? undefined,
     xLog: sampling?.xScale === 'LOG',
@@ -217,7 +237,7 @@ export async function metricsOfJobs(
 ): Promise<Map<number, Metric[]>> {
   const found = new Map<number, Metric[]>()
   const asked = drawingOf(drawing)
-  const query = { keys: keys ?? undefined, timed: needsTimes(asked), ...rangeToRead(asked) }
+  const query = { keys: keys ?? undefined, ...reading(asked) }
   await eachSeriesOf(context.db, jobs, query, (jobKey, series) => {
     const shown = drawSeries(series, asked)
     if (shown === undefined) return

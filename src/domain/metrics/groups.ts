@@ -1,7 +1,8 @@
 import type { Db } from '../../db/sql.ts'
 import { Problem } from '../../problem.ts'
 import { isStorable } from '../storable-text.ts'
-import { type Drawing, type DrawnSeries, drawSeries, needsTimes, rangeToRead } from './drawing.ts'
+import { type Drawing, type DrawnSeries, drawSeries, isTimed, reading } from './drawing.ts'
+import type { Steps } from './m4.ts'
 import { type ReadOptions, readJobSeries } from './read-series.ts'
 import { epochBounds, type Scope, type SeriesQuery } from './series-names.ts'
 
@@ -25,7 +26,7 @@ export interface Group {
   group: string | null
   key: string
   jobs: number
-  /** First and last epoch of each bucket, or second on a time axis. */
+  /** First and last epoch of each bucket, or second, or value, as the axis is. */
   starts: Float64Array
   ends: Float64Array
   /** Over the finite values of the bucket; NaN where there are none. */
@@ -56,7 +57,7 @@ export async function readGroups(
 ): Promise<Group[]> {
   const buckets = query.points ?? BUCKETS
   const { keys, jobs, groupBy } = query
-  const options: ReadOptions = { keys, jobs, groupBy, timed: needsTimes(query), ...rangeToRead(query) }
+  const options: ReadOptions = { keys, jobs, groupBy, ...reading(query) }
   const axis = await axisOf(db, scope, query, options)
   if (axis === undefined) return []
   const drawing: Drawing = { ...query, points: undefined }
@@ -95,12 +96,15 @@ async function axisOf(
 ): Promise<{ first: number; last: number } | undefined> {
   let first = Number.POSITIVE_INFINITY
   let last = Number.NEGATIVE_INFINITY
-  if (needsTimes(query)) {
-    for await (const series of readJobSeries(db, scope, { ...options, timesAlone: true })) {
+  const { xKey } = query
+  if (xKey !== undefined || isTimed(query)) {
+    const alone = xKey === undefined ? { timesAlone: true } : { keys: [xKey] }
+    for await (const series of readJobSeries(db, scope, { ...options, ...alone })) {
       const drawn = drawSeries(series, { ...query, points: undefined, smooth: undefined })
-      if (drawn?.times === undefined) continue
-      first = Math.min(first, drawn.times[0] ?? Number.NaN)
-      last = Math.max(last, drawn.times.at(-1) ?? Number.NaN)
+      if (drawn === undefined) continue
+      const axis = axisColumn(drawn)
+      first = Math.min(first, axis[0] ?? Number.NaN)
+      last = Math.max(last, axis.at(-1) ?? Number.NaN)
     }
   } else {
     const bounds = await epochBounds(db, scope, query)
@@ -110,6 +114,8 @@ async function axisOf(
   }
   return first <= last ? { first, last } : undefined
 }
+
+const axisColumn = ({ times, xValues, steps }: DrawnSeries): Steps => times ?? xValues ?? steps
 
 function gridOf({ first, last }: { first: number; last: number }, wanted: number, log: boolean): GroupGrid {
   const whole = Number.isInteger(first) && Number.isInteger(last)
@@ -154,7 +160,7 @@ function newGathered(group: string | null, key: string, buckets: number): Gather
 /** Welford's way: sums of squares of large values would lose the deviation. */
 function gather(into: Gathered, drawn: DrawnSeries, { bucketOf }: GroupGrid): void {
   const { starts, ends, mean, min, max, n, squares } = into
-  const axis: Int32Array | Float64Array = drawn.times ?? drawn.steps
+  const axis = axisColumn(drawn)
   const values = drawn.smoothed ?? drawn.values
   into.jobs++
   into.totalPoints += drawn.totalPoints

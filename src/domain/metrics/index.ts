@@ -1,5 +1,5 @@
 export { type Clip, createPercentiles, type Percentiles } from './clipping.ts'
-export { type Drawing, type DrawnSeries, drawSeries, needsTimes, rangeToRead, type XAxis } from './drawing.ts'
+export { type Drawing, type DrawnSeries, drawSeries, reading, type XAxis } from './drawing.ts'
 export {
   copyEpochs,
   dropChunks,

@@ -1,3 +1,15 @@
+/** The first place of an increasing axis that is above `x`. */
+export function upperBound(axis: Int32Array | Float64Array, x: number): number {
+  let low = 0
+  let high = axis.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((axis[middle] ?? Number.NaN) <= x) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
 /** The first place of an increasing axis that is not below `x`. */
 export function lowerBound(axis: Int32Array | Float64Array, x: number): number {
   let low = 0

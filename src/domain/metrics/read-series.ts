@@ -1,10 +1,10 @@
 import { required } from '../../checked.ts'
 import type { Db, Fragment } from '../../db/sql.ts'
+import { timesAt, valuesAt } from './at-steps.ts'
 import {
   type Column,
   columnName,
   createPointBuffer,
-  type EpochRange,
   type PointBuffer,
   readColumns,
   TIMES,
@@ -30,6 +30,8 @@ export interface JobSeries extends Series {
   jobKey: number
   /** Unix milliseconds of each point, when they were asked for. */
   times?: Float64Array
+  /** The values of `ReadOptions.beside` at each point, when they were asked for; NaN where the epoch has none. */
+  beside?: Float64Array
   /** Unix milliseconds. */
   startedAt: number
   /** The value that the job's group has in common, as text; null without one, or when no groups were asked for. */
@@ -39,6 +41,8 @@ export interface JobSeries extends Series {
 export interface ReadOptions extends SeriesQuery {
   /** With the time of every point. */
   timed?: boolean | undefined
+  /** With the values of this series of the same job; only of jobs that have it. */
+  beside?: string | undefined
   /** Times as values: one series per job; its name is ignored. */
   timesAlone?: boolean | undefined
   groupBy?: { param: string } | { field: 'status' | 'model' | 'dataset' | 'batch' } | undefined
@@ -108,17 +112,22 @@ export interface SeriesSource {
 export async function eachSeriesOf(
   db: Db,
   jobs: readonly SeriesSource[],
-  query: EpochRange & { keys?: readonly string[] | undefined; timed?: boolean },
+  query: Pick<ReadOptions, 'from' | 'to' | 'keys' | 'timed' | 'beside'>,
   each: (jobKey: number, series: JobSeries) => void,
 ): Promise<void> {
   const keys = query.keys === undefined ? undefined : new Set(query.keys)
-  const pages = [jobs.map((job) => plannedFrom(job, keys))]
+  const pages = [jobs.map((job) => plannedFrom(job, keys, query.beside))]
   for await (const slice of readSlices(db, pages, query, { points: MAX_KEPT })) {
     for (const series of seriesOf(slice, query)) each(series.jobKey, series)
   }
 }
 
-function plannedFrom(job: SeriesSource, keys: ReadonlySet<string> | undefined): PlannedJob {
+function plannedFrom(
+  job: SeriesSource,
+  keys: ReadonlySet<string> | undefined,
+  beside: string | undefined,
+): PlannedJob {
+  const no = beside === undefined ? -1 : job.series.indexOf(beside)
   const found = job.series.map((name, no) => ({ name, no })).filter(({ name }) => keys?.has(name) ?? true)
   found.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
   return {
@@ -128,6 +137,7 @@ function plannedFrom(job: SeriesSource, keys: ReadonlySet<string> | undefined): 
     startedAt: Date.parse(job.started_at),
     group: null,
     epochs: job.epochs,
+    beside: no < 0 ? null : no,
     names: found.map(({ name }) => name),
     numbers: found.map(({ no }) => no),
   }
@@ -154,6 +164,8 @@ interface PlannedJob {
   startedAt: number
   group: string | null
   epochs: number
+  /** The number of the series that is read beside the others. */
+  beside: number | null
   names: string[]
   numbers: number[]
 }
@@ -163,13 +175,16 @@ interface Slice {
   columns: Map<string, Column>
 }
 
-function* seriesOf({ jobs, columns }: Slice, { timed }: ReadOptions): Generator<JobSeries> {
+function* seriesOf({ jobs, columns }: Slice, { timed, beside }: ReadOptions): Generator<JobSeries> {
   for (const { job, name, no } of jobs) {
     const column = columns.get(columnName(job.key, no))
     if (column === undefined) continue
     const { key: jobKey, id: jobId, startedAt, group } = job
     const known = { jobKey, jobId, key: name, startedAt, group, ...column }
-    if (timed !== true) yield known
+    if (beside !== undefined) {
+      const other = columns.get(columnName(jobKey, job.beside ?? Number.NaN))
+      if (other !== undefined) yield { ...known, beside: valuesAt(column.steps, other) }
+    } else if (timed !== true) yield known
     else if (no === TIMES) yield { ...known, times: column.values }
     else {
       const times = columns.get(columnName(jobKey, TIMES))
@@ -188,27 +203,30 @@ async function* readSlices(
   let wanted: Slice['jobs'] = []
   let points = 0
   const timed = query.timed && !query.timesAlone
+  const besideOf = ({ beside }: PlannedJob): number | null => (timed ? TIMES : beside)
   const read = async (): Promise<Slice> => {
     const jobs = wanted
     wanted = []
     points = 0
-    const columns: Wanted[] = jobs.map(({ job, no }) => ({
-      batchKey: job.batchKey,
-      jobKey: job.key,
-      no,
-    }))
-    if (timed)
-      for (const { batchKey, key } of new Set(jobs.map(({ job }) => job)))
-        columns.push({ batchKey, jobKey: key, no: TIMES })
+    // By name: a series may be the one beside itself.
+    const columns = new Map<string, Wanted>()
+    const want = ({ batchKey, key }: PlannedJob, no: number | null): void => {
+      if (no !== null) columns.set(columnName(key, no), { batchKey, jobKey: key, no })
+    }
+    for (const { job, no } of jobs) {
+      want(job, no)
+      want(job, besideOf(job))
+    }
     most.buffer?.clear()
-    return { jobs, columns: await readColumns(db, columns, query, most.buffer) }
+    return { jobs, columns: await readColumns(db, [...columns.values()], query, most.buffer) }
   }
   for await (const page of pages) {
     for (const job of page) {
+      if (query.beside !== undefined && job.beside === null) continue
       const names = query.timesAlone ? job.names.slice(0, 1) : job.names
       for (const [i, name] of names.entries()) {
-        // The times of a job come with its first series in the slice.
-        const cost = (): number => job.epochs * (timed && wanted.at(-1)?.job !== job ? 2 : 1)
+        // What is beside the series of a job comes with its first one in the slice.
+        const cost = (): number => job.epochs * (besideOf(job) !== null && wanted.at(-1)?.job !== job ? 2 : 1)
         if (wanted.length > 0 && points + cost() > most.points) yield await read()
         points += cost()
         wanted.push({ job, name, no: query.timesAlone ? TIMES : (job.numbers[i] ?? Number.NaN) })
@@ -238,8 +256,10 @@ function planJobs(
 ): Promise<readonly PlannedJob[]> {
   const keys = storable(query.keys)
   const jobs = storable(query.jobs)
+  const [beside = null] = storable(query.beside === undefined ? [] : [query.beside]) ?? []
   return db<PlannedJob[]>`/* series.plan */
     select j.key, j.batch_key "batchKey", j.id, floor(extract(epoch from j.started_at) * 1000)::float8 "startedAt", p.epochs, s.names, s.numbers,
+      array_position(p.series, ${beside}::text) - 1 beside,
       ${groupOf(db, query.groupBy)} "group"
     from jobs j
     join job_progress p on p.job_key = j.key
@@ -261,16 +281,4 @@ function groupOf(db: Db, groupBy: ReadOptions['groupBy']): Fragment {
       ? db`(select b.id from batches b where b.key = j.batch_key)`
       : db`j.${db(groupBy.field)}`
   return db`j.params ->> ${groupBy.param}::text`
-}
-
-/** The times of these steps, which all are among the job's epochs. */
-export function timesAt(steps: Int32Array, times: Column): Float64Array {
-  if (steps.length === times.steps.length) return times.values
-  const result = new Float64Array(steps.length)
-  let at = 0
-  for (let i = 0; i < steps.length; i++) {
-    while (times.steps[at] !== steps[i]) at++
-    result[i] = times.values[at] ?? Number.NaN
-  }
-  return result
 }

@@ -7,9 +7,8 @@ import {
   drawSeries,
   type GroupBy,
   groupByOf,
-  needsTimes,
-  rangeToRead,
   readGroups,
+  reading,
   readJobSeries,
 } from '../../domain/metrics/index.ts'
 import type { Services } from '../../services.ts'
@@ -21,7 +20,7 @@ import {
   drawingOf,
   groupShape,
   metricShape,
-  wholeEpochs,
+  placesOnAxis,
   writeGroup,
 } from './metrics.ts'
 import { answerSeries } from './series-frames.ts'
@@ -38,7 +37,7 @@ const ofJobs = {
     .describe('The `key` of each job, separated by commas; what the caller does not see is left out'),
   key: z.string().max(128).describe('Name of the series'),
 }
-const seriesQuery = z.strictObject({ ...ofJobs, ...axesQuery }).superRefine(wholeEpochs)
+const seriesQuery = z.strictObject({ ...ofJobs, ...axesQuery }).superRefine(placesOnAxis)
 const { points, ...axes } = axesQuery
 const groupsQuery = z
   .strictObject({
@@ -53,14 +52,14 @@ const groupsQuery = z
       )
       .describe('`param.<name>`, `status`, `model`, `dataset` or `batch`'),
   })
-  .superRefine(wholeEpochs)
+  .superRefine(placesOnAxis)
 const clipQuery = z
   .strictObject({
     ...ofJobs,
     ...axes,
     clip: numberText(z.number().gt(0).lt(0.5)).describe('Share at either end'),
   })
-  .superRefine(wholeEpochs)
+  .superRefine(placesOnAxis)
 
 const groupingOf = (text: string): GroupBy | undefined =>
   text === 'batch' ? { field: 'batch' } : groupByOf(text)
@@ -137,7 +136,7 @@ export function comparedSeriesRoutes(app: FastifyInstance, { sql }: Services): v
       const drawing = drawingOf({ ...query, points: undefined })
       const jobs = await visibleJobKeys(sql, await request.caller(), query.job_keys)
       const percentiles = createPercentiles()
-      const wanted = { keys: [query.key], timed: needsTimes(drawing), ...rangeToRead(drawing) }
+      const wanted = { keys: [query.key], ...reading(drawing) }
       for await (const series of readJobSeries(sql, jobs, wanted)) {
         const drawn = drawSeries(series, drawing)
         if (drawn !== undefined) percentiles.add(drawn.inRange)
@@ -153,7 +152,7 @@ async function* drawnSeries(
   query: z.output<typeof seriesQuery>,
 ): AsyncGenerator<ShownSeries> {
   const drawing = drawingOf(query)
-  const wanted = { keys: [query.key], timed: needsTimes(drawing), ...rangeToRead(drawing) }
+  const wanted = { keys: [query.key], ...reading(drawing) }
   for await (const { jobId, jobKey, key, ...series } of readJobSeries(sql, jobs, wanted)) {
     const shown = drawSeries(series, drawing)
     if (shown !== undefined) yield { jobId, jobKey, key, ...shown }

@@ -11,10 +11,9 @@ import {
   type Group,
   groupByOf,
   MIN_POINTS,
-  needsTimes,
   type Percentiles,
-  rangeToRead,
   readGroups,
+  reading,
   readJobSeries,
 } from '../../domain/metrics/index.ts'
 import type { Services } from '../../services.ts'
@@ -40,6 +39,12 @@ export const metricShape = seriesShape.extend({
     .array(z.number())
     .optional()
     .describe('On a time axis, seconds, never decreasing; the epochs then come in the order of their times'),
+  x_values: z
+    .array(z.number())
+    .optional()
+    .describe(
+      'With `x_key`, its values, never decreasing; the epochs then come in the order of these values',
+    ),
   smoothed: z
     .array(number)
     .optional()
@@ -55,17 +60,25 @@ export const points = numberText(z.int().min(MIN_POINTS).max(1_000_000))
   .optional()
   .describe('Longer series are sampled to at most so many points; every point without it')
 const scale = z.enum(['linear', 'log']).default('linear')
-const place = numberText(z.number().min(-2_147_483_648).max(253_402_300_799)).optional()
+const place = numberText(z.number()).optional()
 
 /** Axes, range and smoothing: the parameters that charts of one batch and of many have in common. */
 export const axesQuery = {
   points,
-  from: place.describe('First epoch; on a time axis the first second'),
-  to: place.describe('Last epoch, or second, likewise'),
+  from: place.describe('First epoch; on a time axis the first second, with `x_key` the least of its values'),
+  to: place.describe('Last epoch, second or value, likewise'),
   x: z
     .enum(['epoch', 'relative', 'wall'])
     .default('epoch')
     .describe("The x-axis: epochs, seconds since the job's start, or Unix seconds"),
+  x_key: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe(
+      'In place of `x`: the x-axis is the values of this series of the same job, joined by epoch. Epochs without a finite value of it are left out.',
+    ),
   x_scale: scale.describe(
     'log: buckets are equally wide on a logarithmic x-axis, and what is not above 0 is left out',
   ),
@@ -74,18 +87,27 @@ export const axesQuery = {
     .optional()
     .describe('Weight of the past in a debiased exponential mean over every point'),
 }
-/** Epochs are whole and have 32 bits; seconds may have fractions. */
-export function wholeEpochs(
-  query: { x: string; from?: number | undefined; to?: number | undefined },
+/** Epochs are whole and have 32 bits; seconds may have fractions; values of a series are any numbers. */
+export function placesOnAxis(
+  query: { x: string; x_key?: string | undefined; from?: number | undefined; to?: number | undefined },
   issues: z.core.$RefinementCtx,
 ): void {
-  if (query.x !== 'epoch') return
+  const refuse = (path: string, message: string): void =>
+    issues.addIssue({ code: 'custom', path: [path], message })
+  if (query.x_key !== undefined) {
+    if (query.x !== 'epoch') refuse('x_key', 'takes the place of x: leave x out')
+    return
+  }
   for (const path of ['from', 'to'] as const) {
     const value = query[path]
-    if (value !== undefined && (!Number.isInteger(value) || value > 2_147_483_647))
-      issues.addIssue({ code: 'custom', path: [path], message: 'is no epoch' })
+    if (value === undefined) continue
+    if (query.x === 'epoch' ? !isEpoch(value) : !(value >= -2_147_483_648 && value <= LAST_SECOND))
+      refuse(path, query.x === 'epoch' ? 'is no epoch' : 'is no second of a time axis')
   }
 }
+const isEpoch = (value: number): boolean => Number.isInteger(value) && (value | 0) === value
+/** Of the year 9999. */
+const LAST_SECOND = 253_402_300_799
 
 /** Series whose percentiles are counted at once: two megabytes each. */
 export const MAX_CLIPPED = 16
@@ -100,7 +122,7 @@ const metricsQuery = z
         'Share of the points that may be left out at either end of the y-axis: `clips` tells the range',
       ),
   })
-  .superRefine(wholeEpochs)
+  .superRefine(placesOnAxis)
 const groupsQuery = z
   .strictObject({
     ...keysQuery,
@@ -114,7 +136,7 @@ const groupsQuery = z
       .refine((text) => groupByOf(text) !== undefined, 'must be param.<name>, status, model or dataset')
       .describe('`param.<name>`, `status`, `model` or `dataset`'),
   })
-  .superRefine(wholeEpochs)
+  .superRefine(placesOnAxis)
 export const clipShape = z.object({
   key: z.string(),
   low: number.nullable(),
@@ -125,7 +147,9 @@ export const groupShape = z.object({
   group: z.string().nullable().describe('The common value as text; null for jobs without one'),
   key: z.string(),
   jobs: z.int(),
-  steps: z.array(z.number()).describe('First epoch of each bucket; the first second on a time axis'),
+  steps: z
+    .array(z.number())
+    .describe('First epoch of each bucket; the first second, or value, as the x-axis is'),
   ends: z.array(z.number()).describe('Its last one'),
   mean: z.array(number),
   std: z.array(number).describe('Standard deviation of the population'),
@@ -143,6 +167,7 @@ export const drawingOf = (query: Axes): Drawing => ({
   from: query.from,
   to: query.to,
   x: query.x,
+  xKey: query.x_key,
   xLog: query.x_scale === 'log',
   yLog: query.y_scale === 'log',
   smooth: query.smooth,
@@ -181,8 +206,7 @@ export function metricsRoutes(app: FastifyInstance, { sql }: Services): void {
         const wanted = {
           keys: namesOf(query.keys, query.key),
           jobs: namesOf(query.jobs, query.job),
-          timed: needsTimes(drawing),
-          ...rangeToRead(drawing),
+          ...reading(drawing),
         }
         for await (const series of readJobSeries(sql, batch.key, wanted)) {
           const shown = drawSeries(series, drawing)

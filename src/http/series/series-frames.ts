@@ -38,9 +38,9 @@ async function* frames(
   more: () => Record<string, unknown> = () => ({}),
 ): AsyncGenerator<Buffer> {
   const writer = createByteWriter()
-  for await (const { jobId, jobKey, key, steps, values, times, smoothed, ...rest } of series) {
+  for await (const { jobId, jobKey, key, steps, values, times, xValues, smoothed, ...rest } of series) {
     const { totalPoints, returnedPoints, sampled, nonFinite, smoothing } = rest
-    const columns = Object.entries({ values, times, smoothed, steps }).filter(
+    const columns = Object.entries({ values, times, x_values: xValues, smoothed, steps }).filter(
       (entry): entry is [string, Float64Array | Int32Array] => entry[1] !== undefined,
     )
     yield* header(writer, {

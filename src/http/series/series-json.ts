@@ -13,6 +13,8 @@ export interface ShownSeries extends Sampled {
   timestamps?: string[]
   /** Seconds, where that was asked for. */
   times?: Float64Array
+  /** Values of the series that is the x-axis, where there is one. */
+  xValues?: Float64Array
   smoothed?: Float64Array
   smoothing?: { mean: number; mass: number }
 }
@@ -36,7 +38,18 @@ async function* seriesJson(
   const { ascii } = writer
   ascii('{"series":[')
   let between = '\n'
-  for await (const { jobId, jobKey, key, steps, values, timestamps, times, smoothed, ...rest } of series) {
+  for await (const {
+    jobId,
+    jobKey,
+    key,
+    steps,
+    values,
+    timestamps,
+    times,
+    xValues,
+    smoothed,
+    ...rest
+  } of series) {
     const { totalPoints, returnedPoints, sampled, nonFinite, smoothing } = rest
     const job = `"job_id":${JSON.stringify(jobId)}${jobKey === undefined ? '' : `,"job_key":"${jobKey}"`}`
     const head = `${between}{${job},"key":${JSON.stringify(key)},"steps":[`
@@ -55,6 +68,7 @@ async function* seriesJson(
     }
     for (const [name, column, finite] of [
       ['times', times, true],
+      ['x_values', xValues, true],
       ['values', values, nonFinite === 0],
       ['smoothed', smoothed, nonFinite === 0],
     ] as const) {

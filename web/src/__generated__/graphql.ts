@@ -75,7 +75,7 @@ export type BatchStatus =
   | 'RUNNING'
   | 'STOPPED';
 
-/** Seconds from and to, both included. */
+/** Seconds from and to, both included; with `xKey`, values. */
 export type Between = {
   from?: number | null | undefined;
   to?: number | null | undefined;
@@ -140,7 +140,7 @@ export type ProjectRole =
   | 'VIEWER';
 
 export type Sampling = {
-  /** The range of a time axis, in place of `range` */
+  /** The range of a time axis, or of `xKey`, in place of `range` */
   between?: Between | null | undefined;
   mode: SamplingMode;
   /** For M4: 1000 unless told */
@@ -149,6 +149,8 @@ export type Sampling = {
   smooth?: number | null | undefined;
   /** The x-axis of metrics: EPOCH unless told */
   x?: XAxis | null | undefined;
+  /** In place of `x`: the x-axis is the values of this series of the same job, joined by epoch. Epochs without a finite value of it are left out. */
+  xKey?: string | null | undefined;
   /** LOG: buckets are equally wide on a logarithmic x-axis, and what is not above 0 is left out */
   xScale?: Scale | null | undefined;
   /** LOG: of each bucket the least value above 0 stays, besides the first that is not */
