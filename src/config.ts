@@ -102,7 +102,7 @@ export const CONFIG_KEYS = {
   SVC_BACKUP_PASSPHRASE: key(
     z.string().min(12, 'must be at least 12 characters'),
     undefined,
-    'Encrypts what `svc backup` and `svc archive` write, in the format of `age`; `svc restore` and `svc verify` need the same. Keep it apart from the backups: nothing else opens them.',
+    'Encrypts what `svc backup` and `svc wal-archive` write, in the format of `age`; `svc restore` and `svc verify` need the same. Keep it apart from the backups: nothing else opens them.',
   ),
   SVC_PROJECT_AUTOCREATE: key(
     bool,

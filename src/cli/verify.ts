@@ -1,8 +1,8 @@
 import type { Config } from '../config.ts'
-import { verify } from '../db/archive/verify.ts'
-import { archiveAt, isArchive, momentOf } from './archive.ts'
+import { verify } from '../db/wal-archive/verify.ts'
 import { MIGRATIONS } from './database.ts'
 import { createProgress, stopSignal } from './progress.ts'
+import { archiveAt, isArchive, momentOf } from './wal-archive.ts'
 
 const NAMED = ['users', 'projects', 'batches', 'jobs', 'events', 'log_lines']
 

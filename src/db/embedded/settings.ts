@@ -13,7 +13,7 @@ const SETTINGS: Record<string, string> = {
   // Few, spread-out checkpoints: ingest writes the same summary pages over and over.
   max_wal_size: '2GB',
   checkpoint_timeout: '15min',
-  // What `svc archive` has yet to fetch may fill no disk; it then begins with a new base backup.
+  // What `svc wal-archive` has yet to fetch may fill no disk; it then begins with a new base backup.
   max_slot_wal_keep_size: '8GB',
   timezone: 'UTC',
   log_timezone: 'UTC',

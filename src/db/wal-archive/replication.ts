@@ -10,7 +10,7 @@ export async function openReplication(url: string): Promise<Client> {
   const options = {
     connectionString: url,
     replication: 'true',
-    application_name: 'svc archive',
+    application_name: 'svc wal-archive',
     keepAlive: true,
   }
   const client = new Client(options)

@@ -1,10 +1,10 @@
 import { existsSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Config, ConfigError } from '../config.ts'
-import { type Archive, openArchive } from '../db/archive/contents.ts'
-import { recover } from '../db/archive/recover.ts'
-import { folderStore } from '../db/archive/store.ts'
-import { writeArchive } from '../db/archive/write.ts'
+import { type Archive, openArchive } from '../db/wal-archive/contents.ts'
+import { recover } from '../db/wal-archive/recover.ts'
+import { folderStore } from '../db/wal-archive/store.ts'
+import { writeArchive } from '../db/wal-archive/write.ts'
 import { onDatabase } from './database.ts'
 import { createProgress, stopSignal } from './progress.ts'
 
@@ -21,11 +21,11 @@ export interface ArchiveChoices {
 export const archiveAt = (place: string, config: Config, make: boolean): Promise<Archive> =>
   openArchive(folderStore(place), { passphrase: config.backupPassphrase, make })
 
-/** Whether a path is an archive of `svc archive`, rather than a file of `svc backup`. */
+/** Whether a path is an archive of `svc wal-archive`, rather than a file of `svc backup`. */
 export const isArchive = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
-/** `svc archive FOLDER`: base backups and the write-ahead log, so that any moment can be restored. */
+/** `svc wal-archive FOLDER`: base backups and the write-ahead log, so that any moment can be restored. */
 export async function runArchive(place: string, choices: ArchiveChoices, config: Config): Promise<void> {
   if (config.databaseUrl !== undefined)
     throw new Error(

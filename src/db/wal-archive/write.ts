@@ -38,7 +38,7 @@ export interface Archived {
  * @throws Error in a sentence, when another process archives
  */
 export async function writeArchive(options: ArchiveOptions): Promise<Archived> {
-  const control = new Client({ connectionString: options.url, application_name: 'svc archive' })
+  const control = new Client({ connectionString: options.url, application_name: 'svc wal-archive' })
   control.on('error', () => {})
   const wal = await openReplication(options.url)
   const ended = once(wal, 'end').catch(() => {}) // its command throws a fault of the connection
@@ -126,7 +126,7 @@ async function reserveLog(control: Client, log: (message: string) => void): Prom
     [SLOT],
   )
   const [slot] = rows
-  if (slot?.active === true) throw new Error('another svc archive is writing the log of this database')
+  if (slot?.active === true) throw new Error('another svc wal-archive is writing the log of this database')
   if (slot !== undefined && slot.status !== 'lost' && slot.restart !== null) return parseLsn(slot.restart)
   if (slot !== undefined) {
     log('the last archiving is so long ago that the server has removed its log since')
@@ -290,6 +290,6 @@ async function prune({ archive, keep, log }: ArchiveOptions): Promise<void> {
 
 function inSentence(error: unknown): unknown {
   return (error as { code?: string }).code === '55006'
-    ? new Error('another svc archive is writing the log of this database')
+    ? new Error('another svc wal-archive is writing the log of this database')
     : error
 }
