@@ -358,7 +358,7 @@ export type SharedMetricsQueryVariables = Exact<{
 }>;
 
 
-export type SharedMetricsQuery = { sharedBatch: { metrics: Array<{ job: string | null, key: string, steps: Array<number>, values: Array<number | 'NaN' | 'Infinity' | '-Infinity'>, times: Array<number> | null, smoothed: Array<number | 'NaN' | 'Infinity' | '-Infinity'> | null, totalPoints: number, returnedPoints: number, sampled: boolean, nonFinite: number, smoothing: { mean: number | 'NaN' | 'Infinity' | '-Infinity', mass: number | 'NaN' | 'Infinity' | '-Infinity' } | null }> } | null };
+export type SharedMetricsQuery = { sharedBatch: { metrics: Array<{ job: string | null, key: string, steps: Array<number>, values: Array<number | 'NaN' | 'Infinity' | '-Infinity'>, times: Array<number> | null, xValues: Array<number> | null, smoothed: Array<number | 'NaN' | 'Infinity' | '-Infinity'> | null, totalPoints: number, returnedPoints: number, sampled: boolean, nonFinite: number, smoothing: { mean: number | 'NaN' | 'Infinity' | '-Infinity', mass: number | 'NaN' | 'Infinity' | '-Infinity' } | null }> } | null };
 
 export type SharedResourcesQueryVariables = Exact<{
   token: string;
@@ -1379,6 +1379,7 @@ export const SharedMetricsDocument = new TypedDocumentString(`
       steps
       values
       times
+      xValues
       smoothed
       smoothing {
         mean

@@ -1,5 +1,5 @@
 import { Maximize2, Pin } from 'lucide-react'
-import { useCallback, useEffect, useRef, useState } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { errorText } from '../lib/api/request.ts'
 import { useColourChoice } from '../lib/charts/colours.ts'
 import { createDrawer } from '../lib/charts/draw-queue.ts'
@@ -10,11 +10,22 @@ import { useTheme } from '../lib/theme.ts'
 import { count, some } from '../lib/words.ts'
 import { buttonLook } from '../ui/controls.tsx'
 import { ChartMenu, YRange } from './chart-menu.tsx'
+import { AddedMetricsLegend, AddMetric } from './chart-metrics.tsx'
 import type { ChartView } from './chart-view.ts'
+import { axisName, type Curves, curveId, curvesOf } from './curves.ts'
 import { createPlot, type Plot } from './plot.ts'
 import { PLOT_HEIGHT } from './plot-height.ts'
 import { saveCsv, saveDrawing, savePicture } from './save-chart.ts'
 import { arrive, useClip, useLines } from './use-lines.ts'
+
+/** What one chart draws; the same object until that changes. */
+function useCurves({ name, more, right, curvesOf: known }: ChartView & { name: string }): Curves {
+  const added = JSON.stringify([more?.[name] ?? [], right?.[name] ?? []])
+  return useMemo(() => {
+    const [keys, onRight] = JSON.parse(added)
+    return known?.get(name) ?? curvesOf(name, { more: { [name]: keys }, right: { [name]: onRight } })
+  }, [known, name, added])
+}
 
 /** One series over all chosen jobs, or over groups of them. Mounted only while it can be seen. */
 export function ChartCard(
@@ -38,15 +49,17 @@ export function ChartCard(
   // What opens over a chart in a dialog belongs into the dialog: outside of it nothing can be clicked.
   const [container, setContainer] = useState<HTMLElement>()
   const [said, setSaid] = useState({ drawn: 0, total: 0, unshown: 0, nonFinite: 0, beyond: 0 })
-  const query = useLines(props, width)
-  const clip = useClip(props)
+  const curves = useCurves(props)
+  const wish = { ...props, curves }
+  const query = useLines(wish, width)
+  const clip = useClip(wish)
   const lines = query.data
   const typed = view.y?.[name]
   const [low, high] = typed ?? [clip?.low ?? null, clip?.high ?? null]
 
   const draw = useCallback(() => {
     if (plot.current === null || lines === undefined) return
-    const shown = shownOf(lines, jobs)
+    const shown = shownOf(lines, jobs, curves)
     const { unshown } = plot.current.draw(shown, { x: view.zoom, y: [low, high] })
     const sum = (of: (line: Line) => number): number => shown.reduce((n, line) => n + of(line), 0)
     setSaid({
@@ -56,7 +69,7 @@ export function ChartCard(
       unshown,
       beyond: clip?.later() ?? 0,
     })
-  }, [lines, jobs, view.zoom, low, high, clip])
+  }, [lines, jobs, curves, view.zoom, low, high, clip])
 
   useEffect(() => {
     const at = root.current
@@ -71,33 +84,41 @@ export function ChartCard(
   }, [])
 
   // The handlers may change at every render; the plot is rebuilt only if its structure changes.
-  const latest = useRef(view)
+  const latest = useRef(wish)
   useEffect(() => {
-    latest.current = view
+    latest.current = wish
   })
-  const names = lines === undefined ? '' : madeOf(shownOf(lines, jobs))
+  const names = lines === undefined ? '' : madeOf(shownOf(lines, jobs, curves))
   const linesNow = useRef(lines)
   linesNow.current = lines
   const jobsNow = useRef(jobs)
   jobsNow.current = jobs
-  const { x, xLog = false, log, of, focus, colourOf } = view
-  const unit = view.unitOf?.(name) ?? view.unit ?? EPOCH
+  const { x, xKey, xLog = false, log, of, focus, colourOf } = view
+  const stepUnit = view.unitOf?.(name) ?? view.unit ?? EPOCH
+  const unit = x === 'metric' ? (xKey ?? EPOCH) : stepUnit
+  // Where the title of the chart is the name of the axis, the axis has none.
+  const named = curves.keys.length > 1 || curves.unit !== undefined || onFullScreen === undefined
   const band = view.group?.band ?? 'none'
   // biome-ignore lint/correctness/useExhaustiveDependencies: a chosen colour shows in what colourOf answers
   useEffect(() => {
     const at = root.current
     if (at === null || names === '' || linesNow.current === undefined) return
-    const made = createPlot(at, shownOf(linesNow.current, jobsNow.current), {
+    const made = createPlot(at, shownOf(linesNow.current, jobsNow.current, curves), {
       title: name,
       x,
       unit,
+      stepUnit,
+      curves,
+      names: named
+        ? { left: axisName(curves, 'left'), right: axisName(curves, 'right') }
+        : { left: undefined, right: undefined },
       xLog,
       log,
       band,
       theme,
       colourOf,
       height: at.clientHeight,
-      sync: `${of} ${x}`,
+      sync: `${of} ${x} ${xKey ?? ''}`,
       onZoom: (range) => latest.current.onZoom(range),
       onZoomOut: () => latest.current.onZoomOut(),
       onNear: (job) => latest.current.focus.set(job),
@@ -110,9 +131,26 @@ export function ChartCard(
       made.destroy()
       plot.current = null
     }
-  }, [names, name, x, unit, xLog, log, band, of, focus, colourOf, theme, choice])
+  }, [
+    names,
+    name,
+    x,
+    xKey,
+    unit,
+    stepUnit,
+    curves,
+    named,
+    xLog,
+    log,
+    band,
+    of,
+    focus,
+    colourOf,
+    theme,
+    choice,
+  ])
   // biome-ignore lint/correctness/useExhaustiveDependencies: a rebuilt plot has to be drawn
-  useEffect(draw, [draw, names, x, unit, xLog, log, band, theme, choice])
+  useEffect(draw, [draw, names, x, xKey, unit, stepUnit, curves, named, xLog, log, band, theme, choice])
 
   useEffect(() => {
     if (lines === undefined || view.group !== undefined) return
@@ -121,11 +159,10 @@ export function ChartCard(
     const off = view.bus.on((arrived: readonly Point[]) => {
       let changed = false
       for (const point of arrived) {
-        const value = point.values[name]
-        if (!chosen.has(point.job) || value === undefined) continue
-        if (!arrive(lines, point, value, latest.current)) continue
-        changed = true
-        clip?.note(Number(value))
+        if (!chosen.has(point.job)) continue
+        const arrivals = arrive(lines, point, latest.current)
+        if (arrivals.length > 0) changed = true
+        for (const { key, value } of arrivals) if (!curves.right.has(key)) clip?.note(value)
       }
       if (changed) drawer.request()
     })
@@ -133,7 +170,7 @@ export function ChartCard(
       off()
       drawer.stop()
     }
-  }, [lines, jobs, name, view.bus, view.group, draw, clip])
+  }, [lines, jobs, curves, view.bus, view.group, draw, clip])
 
   const hidden = typed === undefined && clip ? clip.hidden + said.beyond : 0
   return (
@@ -173,6 +210,15 @@ export function ChartCard(
             <Maximize2 className="size-3.5" aria-hidden="true" />
           </button>
         )}
+        {props.onAdded && (props.metrics?.length ?? 0) > 1 && (
+          <AddMetric
+            container={container}
+            name={name}
+            curves={curves}
+            metrics={props.metrics ?? []}
+            onChange={props.onAdded}
+          />
+        )}
         {props.onY && (
           <YRange
             container={container}
@@ -186,11 +232,14 @@ export function ChartCard(
           container={container}
           kept={props.kept?.has(name) ?? false}
           onKeep={props.onKeep && (() => props.onKeep?.(name))}
-          onPicture={() => plot.current && savePicture(name, plot.current.picture())}
+          onPicture={() => plot.current && void savePicture(name, plot.current.svg())}
           onDrawing={() => plot.current && saveDrawing(name, plot.current.svg())}
-          onCsv={() => lines && saveCsv(name, shownOf(lines, jobs))}
+          onCsv={() =>
+            lines && saveCsv(name, shownOf(lines, jobs, curves), x === 'metric' ? unit : undefined)
+          }
         />
       </figcaption>
+      {curves.dashed && <AddedMetricsLegend curves={curves} />}
       <div
         ref={root}
         className={`relative w-full text-muted transition-opacity delay-150 ${query.isPlaceholderData ? 'dimmed' : ''}`}
@@ -215,9 +264,10 @@ export function ChartCard(
 }
 
 /** Curves in the order of the jobs; groups come alone. */
-const shownOf = (lines: ReadonlyMap<string, Line>, jobs: readonly string[]): Line[] => {
-  const all = [...lines.values()]
-  return all.some((line) => line.band) ? all : jobs.flatMap((job) => lines.get(job) ?? [])
+const shownOf = (lines: ReadonlyMap<string, Line>, jobs: readonly string[], { keys }: Curves): Line[] => {
+  const all = [...lines.values()].filter(({ key }) => keys.includes(key))
+  if (all.some((line) => line.band)) return all
+  return keys.flatMap((key) => jobs.flatMap((job) => lines.get(curveId(job, key)) ?? []))
 }
 /** The inputs that require a new plot. */
 const madeOf = (lines: readonly Line[]): string =>

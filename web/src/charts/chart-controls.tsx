@@ -1,7 +1,7 @@
 import { X as Cross } from 'lucide-react'
 import { Popover } from 'radix-ui'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
-import type { ChartSearch } from '../lib/charts/search.ts'
+import { type ChartSearch, xKeyOf } from '../lib/charts/search.ts'
 import type { SearchChange } from '../lib/search-change.ts'
 import { EPOCH, unitsOf } from '../lib/step-unit.ts'
 import { duration, number } from '../lib/words.ts'
@@ -36,6 +36,8 @@ export function ChartControls(props: {
   finds?: boolean
   /** What the steps count. */
   unit?: string
+  /** Series that can be the x-axis. */
+  metrics: readonly string[]
   /** Shown before the other controls. */
   lead?: ReactNode
 }) {
@@ -65,6 +67,10 @@ export function ChartControls(props: {
         hideLabel
         value={search.x ?? 'epoch'}
         options={[['epoch', unitsOf(unit)], ...X]}
+        more={{
+          label: 'Values of a metric',
+          options: metricsFor(props.metrics, search).map((key) => [`metric.${key}` as const, key]),
+        }}
         onChange={(x) => onChange({ x: x === 'epoch' ? undefined : x, zoom: undefined })}
       />
       <Check label="Log x" on={search.xlog} onChange={(xlog) => onChange({ xlog })} />
@@ -104,6 +110,12 @@ export function ChartControls(props: {
       <Copy text={location.href} label="Copy link" />
     </div>
   )
+}
+
+/** The one that is chosen is there even if none of the drawn jobs reports it. */
+function metricsFor(metrics: readonly string[], { x }: ChartSearch): readonly string[] {
+  const key = xKeyOf(x)
+  return key === undefined || metrics.includes(key) ? metrics : [...metrics, key]
 }
 
 const Check = (props: { label: string; on: boolean | undefined; onChange: (on: boolean) => void }) => (
@@ -158,13 +170,20 @@ function Zoom({
   const [open, setOpen] = useState(false)
   const { zoom, x } = search
   const said = (at: number): string =>
-    x === 'relative' ? duration(at) : x === 'wall' ? placeOf('wall', at) : String(at)
-  const unit = x === 'relative' ? 'Seconds since the start' : x === 'wall' ? 'Unix seconds' : unitsOf(step)
+    x === 'relative' ? duration(at) : x === 'wall' ? placeOf('wall', at) : number(at)
+  const unit =
+    x === 'relative'
+      ? 'Seconds since the start'
+      : x === 'wall'
+        ? 'Unix seconds'
+        : (xKeyOf(x) ?? unitsOf(step))
   return (
     <span className="flex items-center gap-1">
       <Popover.Root open={open} onOpenChange={setOpen}>
         <Popover.Trigger className={buttonLook()} title="Drag in a chart, or type; a double click steps out">
-          {zoom ? `${x ? '' : `${unitsOf(step)} `}${said(zoom[0])} to ${said(zoom[1])}` : 'Range…'}
+          {zoom
+            ? `${x === 'relative' || x === 'wall' ? '' : `${unit} `}${said(zoom[0])} to ${said(zoom[1])}`
+            : 'Range…'}
         </Popover.Trigger>
         <Popover.Portal>
           <Popover.Content

@@ -3,12 +3,15 @@ import type { ColourOf } from '../lib/charts/colours.ts'
 import type { BandKind } from '../lib/charts/columns.ts'
 import type { Focus } from '../lib/live/focus.ts'
 import type { PointBus } from '../lib/live/points.ts'
+import type { AddedMetrics, Curves } from './curves.ts'
 import type { XKind } from './plot-axes.ts'
 
 /** What all charts of a page have in common. */
-export interface ChartView {
+export interface ChartView extends AddedMetrics {
   /** `time`: the source's own steps are Unix seconds. The source converts to the others. */
   x: XKind
+  /** The series that is the x-axis, where `x` is `metric`. */
+  xKey?: string | undefined
   /** What the steps count, where `x` is `epoch`; epochs without it. */
   unit?: string | undefined
   /** The same of one series, where it has a unit of its own. */
@@ -34,6 +37,11 @@ export interface ChartView {
   onY?: (name: string, range: [number, number] | undefined) => void
   /** One curve for all jobs that have it in common; `nameOf` says what a group's curve is called. */
   group?: { by: string; band: BandKind; nameOf: (value: string | null) => string } | undefined
+  /** Metrics that can be added to a chart, and the change of what it has. */
+  metrics?: readonly string[] | undefined
+  onAdded?: ((name: string, more: readonly string[], right: readonly string[]) => void) | undefined
+  /** Charts whose curves are not those of one metric over jobs, by name. */
+  curvesOf?: ReadonlyMap<string, Curves> | undefined
   /** Charts that come first. */
   kept?: ReadonlySet<string> | undefined
   onKeep?: (name: string) => void

@@ -10,6 +10,7 @@ import { some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 import { Button, inputLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
+import { axisOf, withMetrics } from './chart-axes.ts'
 import { ChartControls } from './chart-controls.tsx'
 import { groupName, groupsOf, useGroupColours, useGroupings } from './chart-groups.ts'
 import { ChartLegend, GroupLegend } from './chart-legend.tsx'
@@ -115,6 +116,7 @@ export function ChartsView({
         search={search}
         unit={unit}
         groupings={groupings}
+        metrics={keys}
         onChange={change}
         onZoom={zoomTo}
         lead={
@@ -209,7 +211,9 @@ export function ChartsView({
           <ChartSections
             closed={search.closed}
             onClosed={(closed) => change({ closed: closed.length > 0 ? closed : undefined })}
-            x={search.x ?? 'epoch'}
+            {...axisOf(search)}
+            metrics={keys}
+            onAdded={(name, more, right) => change(withMetrics(search, name, more, right))}
             unit={unit}
             unitOf={(name) =>
               stepUnit(

@@ -2,8 +2,8 @@ import type uPlot from 'uplot'
 import { EPOCH } from '../lib/step-unit.ts'
 import { dayOfMonth, duration, exact, minuteOfDay, number, timeOfDay } from '../lib/words.ts'
 
-/** The unit of the x-axis: epochs; Unix seconds; seconds since each job's start. */
-export type XKind = 'epoch' | 'time' | 'wall' | 'relative'
+/** The unit of the x-axis: epochs; Unix seconds; seconds since each job's start; values of a series. */
+export type XKind = 'epoch' | 'time' | 'wall' | 'relative' | 'metric'
 
 /** Of numbers on axes, on the canvas. */
 export const CHART_FONT = '11px "Inter Variable", "Inter Fallback", sans-serif'
@@ -16,12 +16,18 @@ const SECONDS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 4
   [2, 5, 10, 20, 50].map((days) => days * 86_400),
 )
 
+/** What the x-axis measures. */
+export const xName = (x: XKind, unit: string): string =>
+  isClock(x) ? 'time' : x === 'relative' ? 'time since the start' : unit
+
 /** The marks of an x-axis and what they say; uPlot leaves out, as null, what there is no room for. */
 export function xAxisOf(x: XKind, log: boolean, unit: string): Partial<uPlot.Axis> {
   const said = (at: number, step: number): string =>
     isClock(x) ? timeOf(at, step) : x === 'relative' ? (at === 0 ? '0' : duration(at)) : number(at)
   return {
-    ...(x === 'epoch' && unit !== EPOCH && { label: unit, labelSize: 16, labelFont: CHART_FONT }),
+    label: xName(x, unit),
+    labelSize: 16,
+    labelFont: CHART_FONT,
     ...(!log && x === 'epoch' && { incrs: WHOLE }),
     ...(!log && x === 'relative' && { incrs: [0.001, 0.01, 0.1, 0.5, ...SECONDS] }),
     values: (_, splits, __, ___, step) =>
@@ -43,3 +49,32 @@ function timeOf(seconds: number, step: number): string {
   if (step >= 86_400) return dayOfMonth(at)
   return step < 60 ? timeOfDay(at) : minuteOfDay(at)
 }
+
+/** What an axis shows now: places, and what stands there. */
+export interface Ticks {
+  places: readonly number[]
+  texts: readonly string[]
+}
+
+/** Over several decades the lines between the tens would fill the plot. */
+const tens = (_: uPlot, splits: number[]): (number | null)[] => {
+  const decades = Math.log10((splits.at(-1) ?? Number.NaN) / (splits[0] ?? Number.NaN))
+  return decades < 3 ? splits : splits.map((at) => (Math.abs(Math.log10(at) % 1) < 1e-9 ? at : null))
+}
+
+/** The marks of a y-axis, on the left or on the right; its name only where the title of the chart does not say it. */
+export const yAxisOf = (options: {
+  log: boolean
+  grid: string
+  name: string | undefined
+}): Partial<uPlot.Axis> => ({
+  size: 58,
+  ...(options.name !== undefined && {
+    label: options.name,
+    labelSize: 16,
+    labelGap: 0,
+    labelFont: CHART_FONT,
+  }),
+  ...(options.log && { grid: { stroke: options.grid, width: 1, filter: tens } }),
+  values: (_, splits) => splits.map((v: number | null) => (v === null ? '' : number(v))),
+})

@@ -5,17 +5,18 @@ import type { Line } from '../lib/charts/line.ts'
  * Values without a height are drawn on the axis at their epoch: NaN as a cross at the foot, minus infinity as a triangle
  * that points down there, infinity as one that points up at the head.
  */
-export function markNonFinite(u: uPlot, lines: readonly Line[], colour: (name: string) => string): void {
+export function markNonFinite(u: uPlot, lines: readonly Line[], colour: (line: Line) => string): void {
   const { ctx, bbox } = u
   const size = 4 * devicePixelRatio
   const foot = bbox.top + bbox.height - size - devicePixelRatio
   const head = bbox.top + size + devicePixelRatio
   ctx.save()
   ctx.lineWidth = 1.5 * devicePixelRatio
-  for (const { name, steps, values, nonFinite } of lines) {
+  for (const line of lines) {
+    const { steps, values, nonFinite } = line
     if (nonFinite === 0) continue
-    ctx.fillStyle = colour(name)
-    ctx.strokeStyle = colour(name)
+    ctx.fillStyle = colour(line)
+    ctx.strokeStyle = colour(line)
     for (let i = 0; i < values.length; i++) {
       const value = values[i] ?? Number.NaN
       if (Number.isFinite(value)) continue

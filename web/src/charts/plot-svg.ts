@@ -2,36 +2,110 @@ import type uPlot from 'uplot'
 import { type BandKind, columnsOf } from '../lib/charts/columns.ts'
 import type { Line } from '../lib/charts/line.ts'
 import { itemAt } from '../lib/checked.ts'
-import { number } from '../lib/words.ts'
-import { placeOf, type XKind } from './plot-axes.ts'
+import { axisName, type Curves, dashOf, scaleOf } from './curves.ts'
+import { type Ticks, type XKind, xName } from './plot-axes.ts'
 
 const text = (value: string): string => value.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
-const MARKS = 6
+const round = (value: number): string => String(Math.round(value * 100) / 100)
 
 export interface Look {
   title: string
   x: XKind
+  unit: string
+  curves: Curves
   log: boolean
   band: BandKind
+  ticks: Record<'x' | 'left' | 'right', Ticks>
   ink: string
   grid: string
   width: number
-  colour: (name: string) => string
+  colour: (line: Line) => string
 }
 
-/** What a plot shows, as a drawing that scales: curves, bands, marks, axes, and whose curve is whose. */
+/** Around the plot, in pixels. */
+const TOP = 30
+const SIDE = 66
+const EDGE = 14
+/** Below it: marks and the name of the axis. */
+const FOOT = 46
+const ROW = 17
+const MAX_NAMES = 60
+/** Of a letter, on average: the legend breaks its rows by it. */
+const LETTER = 6.3
+
+/** The size of the drawing in units of the plot: what it is drawn in is as sharp on a screen of twice the pixels. */
+const SCALE = 2
+
+/** What a plot shows, as a drawing: title, curves, bands, marks, axes with their names, and whose curve is whose. */
 export function svgOf(u: uPlot, lines: readonly Line[], look: Look): string {
-  const left = u.over.offsetLeft
-  const top = u.over.offsetTop + 18
   const { clientWidth: width, clientHeight: height } = u.over
-  const x = (value: number): number => left + u.valToPos(value, 'x')
-  const y = (value: number): number => top + u.valToPos(value, 'y')
-  const round = (value: number): string => String(Math.round(value * 100) / 100)
+  const right = look.curves.right.size > 0
+  const whole = { width: SIDE + width + (right ? SIDE : EDGE), height: TOP + height + FOOT }
+  const { items, rows } = legendOf(lines, look, width)
+  whole.height += rows * ROW + (rows > 0 ? EDGE : 0)
+  const ground = getComputedStyle(document.body).backgroundColor
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${whole.width} ${whole.height}" width="${SCALE * whole.width}" height="${SCALE * whole.height}" font-family="Inter, Arial, sans-serif" font-size="11" fill="${look.ink}">
+<rect width="100%" height="100%" fill="${ground}"/>
+<text x="${SIDE}" y="18" font-size="13" font-weight="600">${text(look.title)}</text>
+${axesOf(u, look, width, height).join('\n')}
+<clipPath id="plot"><rect x="${SIDE}" y="${TOP}" width="${width}" height="${height}"/></clipPath>
+<g clip-path="url(#plot)">
+${curvesOf(u, lines, look, height).join('\n')}
+</g>
+<g transform="translate(${SIDE} ${TOP + height + FOOT + ROW / 2})">
+${items.join('\n')}
+</g>
+</svg>
+`
+}
+
+function axesOf(u: uPlot, look: Look, width: number, height: number): string[] {
+  const { ticks, curves } = look
+  const foot = TOP + height
+  const drawn: string[] = []
+  for (const side of ['left', 'right'] as const) {
+    if (side === 'right' && curves.right.size === 0) continue
+    const scale = side === 'left' ? 'y' : 'y2'
+    const [at, anchor] = side === 'left' ? [SIDE - 8, 'end'] : [SIDE + width + 8, 'start']
+    ticks[side].places.forEach((place, i) => {
+      const said = ticks[side].texts[i] ?? ''
+      const y = round(TOP + u.valToPos(place, scale))
+      if (said === '') return
+      if (side === 'left')
+        drawn.push(`<line x1="${SIDE}" x2="${SIDE + width}" y1="${y}" y2="${y}" stroke="${look.grid}"/>`)
+      drawn.push(`<text x="${at}" y="${y}" dy="4" text-anchor="${anchor}">${text(said)}</text>`)
+    })
+    const name = axisName(curves, side)
+    const x = side === 'left' ? 12 : SIDE + width + SIDE - 6
+    drawn.push(
+      `<text transform="translate(${x} ${TOP + height / 2}) rotate(-90)" text-anchor="middle">${text(name)}</text>`,
+    )
+  }
+  ticks.x.places.forEach((place, i) => {
+    const said = ticks.x.texts[i] ?? ''
+    if (said === '') return
+    const x = round(SIDE + u.valToPos(place, 'x'))
+    drawn.push(
+      `<line x1="${x}" x2="${x}" y1="${TOP}" y2="${foot + 4}" stroke="${look.grid}"/>`,
+      `<text x="${x}" y="${foot + 18}" text-anchor="middle">${text(said)}</text>`,
+    )
+  })
+  const name = xName(look.x, look.unit)
+  drawn.push(`<text x="${SIDE + width / 2}" y="${foot + 36}" text-anchor="middle">${text(name)}</text>`)
+  return drawn
+}
+
+interface Curve {
+  steps: number[]
+  values: number[]
+}
+
+function curvesOf(u: uPlot, lines: readonly Line[], look: Look, height: number): string[] {
+  const x = (value: number): number => SIDE + u.valToPos(value, 'x')
+  const y = (line: Line, value: number): number => TOP + u.valToPos(value, scaleOf(look.curves, line))
   const [from, to] = [u.scales.x?.min ?? 0, u.scales.x?.max ?? 1]
   const drawable = (value: number): boolean => Number.isFinite(value) && (!look.log || value > 0)
-
-  type Curve = { steps: number[]; values: number[] }
-  const pathOf = ({ steps, values }: Curve): string => {
+  const pathOf = ({ steps, values }: Curve, line: Line): string => {
     let path = ''
     let pen = false
     steps.forEach((step, i) => {
@@ -40,76 +114,58 @@ export function svgOf(u: uPlot, lines: readonly Line[], look: Look): string {
       const seen = (steps[i + 1] ?? step) >= from && (steps[i - 1] ?? step) <= to
       if (!drawable(value) || !seen) pen = false
       else {
-        path += `${pen ? 'L' : 'M'}${round(x(step))} ${round(y(value))}`
+        path += `${pen ? 'L' : 'M'}${round(x(step))} ${round(y(line, value))}`
         pen = true
       }
     })
     return path
   }
   const { raw, means, high, low } = columnsOf(lines, look.band)
-  const stroke = (curve: Curve, name: string, opacity: number): string =>
-    `<path d="${pathOf(curve)}" fill="none" stroke="${look.colour(name)}" stroke-width="${look.width}" stroke-opacity="${opacity}" stroke-linejoin="round"/>`
-  const body: string[] = []
-  high.forEach((upper, i) => {
-    const lower = itemAt(low, i)
-    const back = { steps: lower.steps.toReversed(), values: lower.values.toReversed() }
-    const there = upper.steps.flatMap((step, k) =>
-      drawable(upper.values[k] ?? Number.NaN) ? [[step, upper.values[k]]] : [],
-    )
-    const again = back.steps.flatMap((step, k) =>
-      drawable(back.values[k] ?? Number.NaN) ? [[step, back.values[k]]] : [],
-    )
-    const points = [...there, ...again].map(
-      ([step, value]) => `${round(x(step as number))},${round(y(value as number))}`,
-    )
-    body.push(
-      `<polygon points="${points.join(' ')}" fill="${look.colour(itemAt(lines, i).name)}" fill-opacity="0.18"/>`,
-    )
-  })
-  for (const [i, line] of lines.entries())
-    body.push(stroke(itemAt(raw, i), line.name, means.length > 0 ? 0.25 : 1))
-  for (const [i, curve] of means.entries()) body.push(stroke(curve, itemAt(lines, i).name, 1))
-  for (const { name, steps, values } of lines) {
-    values.forEach((value, i) => {
-      if (Number.isFinite(value)) return
-      const at = round(x(steps[i] ?? Number.NaN))
-      const [sign, place] = Number.isNaN(value) ? ['×', height] : value > 0 ? ['▲', 12] : ['▼', height]
-      body.push(
-        `<text x="${at}" y="${top + place - 2}" text-anchor="middle" fill="${look.colour(name)}">${sign}</text>`,
-      )
+  const stroke = (curve: Curve, line: Line, opacity: number): string =>
+    `<path d="${pathOf(curve, line)}" fill="none" stroke="${look.colour(line)}" stroke-width="${look.width}"${dashesOf(look, line)} stroke-opacity="${opacity}" stroke-linejoin="round"/>`
+  const outlineOf = ({ steps, values }: Curve, line: Line): string[] =>
+    steps.flatMap((step, k) => {
+      const value = values[k] ?? Number.NaN
+      return drawable(value) ? [`${round(x(step))},${round(y(line, value))}`] : []
     })
-  }
-  const axes: string[] = []
-  for (let i = 0; i <= MARKS; i++) {
-    const down = (height * i) / MARKS
-    const across = (width * i) / MARKS
-    axes.push(
-      `<line x1="${left}" x2="${left + width}" y1="${top + down}" y2="${top + down}" stroke="${look.grid}"/>`,
-      `<text x="${left - 6}" y="${top + down + 4}" text-anchor="end">${text(number(u.posToVal(down, 'y')))}</text>`,
-    )
-    if (i % 2 === 0) {
-      const said = placeOf(look.x, u.posToVal(across, 'x')).replace(/^epoch | after the start$/g, '')
-      const anchor = i === 0 ? 'start' : i === MARKS ? 'end' : 'middle'
-      axes.push(
-        `<text x="${left + across}" y="${top + height + 16}" text-anchor="${anchor}">${text(said)}</text>`,
-      )
-    }
-  }
-  const names = lines.slice(0, 40).map(({ name }, i) => {
-    const at = top + height + 36 + i * 16
-    return `<rect x="${left}" y="${at - 8}" width="10" height="10" rx="5" fill="${look.colour(name)}"/><text x="${left + 16}" y="${at}">${text(name)}</text>`
+  const bands = high.map((upper, i) => {
+    const line = itemAt(lines, i)
+    const points = [...outlineOf(upper, line), ...outlineOf(itemAt(low, i), line).reverse()]
+    return `<polygon points="${points.join(' ')}" fill="${look.colour(line)}" fill-opacity="0.18"/>`
   })
-  const ground = getComputedStyle(document.body).backgroundColor
-  const whole = { width: u.width, height: top + height + 36 + names.length * 16 }
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${whole.width} ${whole.height}" width="${whole.width}" height="${whole.height}" font-family="Inter, Arial, sans-serif" font-size="11" fill="${look.ink}">
-<rect width="100%" height="100%" fill="${ground}"/>
-<text x="${left}" y="14" font-size="13" font-weight="600">${text(look.title)}</text>
-${axes.join('\n')}
-<clipPath id="plot"><rect x="${left}" y="${top}" width="${width}" height="${height}"/></clipPath>
-<g clip-path="url(#plot)">
-${body.join('\n')}
-</g>
-${names.join('\n')}
-</svg>
-`
+  const marks = lines.flatMap((line) =>
+    line.values.flatMap((value, i) => {
+      if (Number.isFinite(value)) return []
+      const at = round(x(line.steps[i] ?? Number.NaN))
+      const [sign, place] = Number.isNaN(value) ? ['×', height] : value > 0 ? ['▲', 12] : ['▼', height]
+      return `<text x="${at}" y="${TOP + place - 2}" text-anchor="middle" fill="${look.colour(line)}">${sign}</text>`
+    }),
+  )
+  return [
+    ...bands,
+    ...lines.map((line, i) => stroke(itemAt(raw, i), line, means.length > 0 ? 0.25 : 1)),
+    ...means.map((curve, i) => stroke(curve, itemAt(lines, i), 1)),
+    ...marks,
+  ]
+}
+
+const dashesOf = ({ curves }: Look, line: Line): string => {
+  const dashes = curves.dashed ? dashOf(curves.keys, line.key) : []
+  return dashes.length > 0 ? ` stroke-dasharray="${dashes.join(' ')}"` : ''
+}
+
+/** Curves with their names, in as many columns as there is room for. */
+function legendOf(lines: readonly Line[], look: Look, width: number): { items: string[]; rows: number } {
+  const shown = lines.slice(0, MAX_NAMES)
+  const longest = Math.max(0, ...shown.map(({ name }) => name.length))
+  const column = 34 + longest * LETTER
+  const columns = Math.max(1, Math.floor(width / column))
+  const items = shown.map((line, i) => {
+    const place = `translate(${round((i % columns) * column)} ${Math.floor(i / columns) * ROW})`
+    return `<g transform="${place}"><line x2="18" y1="-4" y2="-4" stroke="${look.colour(line)}" stroke-width="2"${dashesOf(look, line)}/><text x="24">${text(line.name)}</text></g>`
+  })
+  const rest = lines.length - shown.length
+  const rows = Math.ceil(shown.length / columns)
+  if (rest <= 0) return { items, rows }
+  return { items: [...items, `<text y="${rows * ROW}">and ${rest} more</text>`], rows: rows + 1 }
 }

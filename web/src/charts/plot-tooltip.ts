@@ -2,6 +2,7 @@ import type uPlot from 'uplot'
 import type { Line } from '../lib/charts/line.ts'
 import { pointAt } from '../lib/charts/line.ts'
 import { number } from '../lib/words.ts'
+import { type Curves, scaleOf } from './curves.ts'
 import { placeOf, type XKind } from './plot-axes.ts'
 
 /** The values at the cursor, greatest first, the nearest curve marked. */
@@ -18,6 +19,15 @@ export interface Tooltip {
   update(u: uPlot, lines: readonly Line[], focused: string | null, here: boolean): string | null
 }
 
+export interface TooltipOptions {
+  title: string
+  x: XKind
+  /** Of the x-axis, and of the steps where that is another. */
+  unit: string
+  stepUnit: string
+  curves: Curves
+}
+
 interface Row {
   line: Line
   i: number
@@ -25,10 +35,8 @@ interface Row {
 }
 
 export function createTooltip(
-  title: string,
-  x: XKind,
-  unit: string,
-  colour: (name: string) => string,
+  { title, x, unit, stepUnit, curves }: TooltipOptions,
+  colour: (line: Line) => string,
 ): Tooltip {
   const element = document.createElement('div')
   element.dataset.tip = title
@@ -48,7 +56,7 @@ export function createTooltip(
     if (near) item.dataset.near = row.line.name
     const dot = document.createElement('span')
     dot.className = 'size-2 shrink-0 rounded-full'
-    dot.style.background = colour(row.line.name)
+    dot.style.background = colour(row.line)
     const name = document.createElement('span')
     name.className = 'min-w-0 flex-1 break-all'
     name.textContent = row.line.name
@@ -64,7 +72,7 @@ export function createTooltip(
     hide,
     update(u, lines, focused, here) {
       const { left, top } = u.cursor
-      const seen = here ? lines : lines.filter(({ name }) => name === focused)
+      const seen = here ? lines : lines.filter(({ owner }) => owner === focused)
       if (left === undefined || left < 0 || seen.length === 0) {
         hide()
         return null
@@ -76,7 +84,7 @@ export function createTooltip(
         const value = line.mean?.values[i] ?? line.values[i]
         return i < 0 || value === undefined ? [] : [{ line, i, value }]
       })
-      const near = here ? nearestRow(u, rows, left, top as number) : null
+      const near = here ? nearestRow(u, rows, curves, left, top as number) : null
       rows.sort((a, b) => (Number.isNaN(b.value) ? -1 : Number.isNaN(a.value) ? 1 : b.value - a.value))
       const place = near === null ? -1 : rows.indexOf(near)
       const from = Math.max(0, Math.min(rows.length - MAX_LISTED, place - MAX_LISTED / 2))
@@ -85,7 +93,7 @@ export function createTooltip(
       const epoch = first?.line.epochs?.[first.i]
       const more = rows.length - MAX_LISTED
       element.replaceChildren(
-        line(placeOf(x, step, unit) + (epoch === undefined ? '' : `, ${unit} ${number(epoch)}`)),
+        line(placeOf(x, step, unit) + (epoch === undefined ? '' : `, ${stepUnit} ${number(epoch)}`)),
         ...rows.slice(from, from + MAX_LISTED).map((row) => entry(row, row === near)),
         ...(more > 0 ? [line(`and ${more} more`)] : []),
       )
@@ -93,7 +101,7 @@ export function createTooltip(
       if (rows.length === 0) hide()
       else if (here) placeOutside(element, u, left)
       else placeInside(element, u, left)
-      return near?.line.name ?? null
+      return near?.line.owner ?? null
     },
   }
 }
@@ -146,11 +154,11 @@ function rowText({ line, i, value }: Row): string {
   return line.mean && !Object.is(raw, value) ? `${number(value)} (${number(raw)})` : number(value)
 }
 
-function nearestRow(u: uPlot, rows: readonly Row[], left: number, top: number): Row | null {
+function nearestRow(u: uPlot, rows: readonly Row[], curves: Curves, left: number, top: number): Row | null {
   let best: Row | null = null
   let least = Number.POSITIVE_INFINITY
   for (const row of rows) {
-    const y = Number.isFinite(row.value) ? u.valToPos(row.value, 'y') : Number.NaN
+    const y = Number.isFinite(row.value) ? u.valToPos(row.value, scaleOf(curves, row.line)) : Number.NaN
     const far = Number.isNaN(y)
       ? 1e9
       : Math.abs(y - top) + Math.abs(u.valToPos(row.line.steps[row.i] ?? Number.NaN, 'x') - left) / 2

@@ -2,12 +2,13 @@ import uPlot from 'uplot'
 import { align } from '../lib/charts/align.ts'
 import type { ColourOf } from '../lib/charts/colours.ts'
 import { type BandKind, columnsOf } from '../lib/charts/columns.ts'
-import { type Line, lowerBound } from '../lib/charts/line.ts'
+import { aboveZero, type Line } from '../lib/charts/line.ts'
 import { itemAt } from '../lib/checked.ts'
 import type { Theme } from '../lib/theme.ts'
-import { number } from '../lib/words.ts'
-import { CHART_FONT, isClock, type XKind, xAxisOf } from './plot-axes.ts'
+import { type Curves, dashOf, scaleOf } from './curves.ts'
+import { CHART_FONT, isClock, type Ticks, type XKind, xAxisOf, yAxisOf } from './plot-axes.ts'
 import { markNonFinite } from './plot-marks.ts'
+import { yRangeOf, zoomOf } from './plot-range.ts'
 import { svgOf } from './plot-svg.ts'
 import { createTooltip } from './plot-tooltip.ts'
 import { pointerIn } from './pointer.ts'
@@ -16,8 +17,13 @@ import { pointerIn } from './pointer.ts'
 export interface PlotOptions {
   title: string
   x: XKind
-  /** What the steps count, where `x` is `epoch`. */
+  /** What the steps count, where `x` is `epoch`; the series that is the axis, where it is `metric`. */
   unit: string
+  /** What the steps count, on any axis. */
+  stepUnit: string
+  curves: Curves
+  /** What stands along the axes of values, where the title does not say it. */
+  names: { left: string | undefined; right: string | undefined }
   xLog: boolean
   log: boolean
   /** What is drawn around means of groups. */
@@ -45,8 +51,7 @@ export interface Plot {
   draw(lines: readonly Line[], ranges: Ranges): { unshown: number }
   light(name: string | null): void
   resize(width: number, height: number): void
-  picture(): HTMLCanvasElement
-  /** The same as a drawing, in the colours of the page. */
+  /** What is seen as a drawing with its title, axes and legend, in the colours of the page. */
   svg(): string
   destroy(): void
 }
@@ -54,31 +59,7 @@ export interface Plot {
 const MANY = 20
 const MAX_LIT = 60
 
-/** A logarithmic x-axis has no place for the others. */
-function aboveZero(line: Line): Line {
-  const first = lowerBound(line.steps, Number.MIN_VALUE)
-  if (first === 0) return line
-  return {
-    ...line,
-    steps: line.steps.slice(first),
-    values: line.values.slice(first),
-    epochs: line.epochs?.slice(first),
-    mean: line.mean && { ...line.mean, values: line.mean.values.slice(first) },
-    band: line.band && {
-      ...line.band,
-      std: line.band.std.slice(first),
-      min: line.band.min.slice(first),
-      max: line.band.max.slice(first),
-      n: line.band.n.slice(first),
-    },
-  }
-}
-
-/** Over several decades the lines between the tens would fill the plot. */
-const tens = (_: uPlot, splits: number[]): (number | null)[] => {
-  const decades = Math.log10((splits.at(-1) ?? Number.NaN) / (splits[0] ?? Number.NaN))
-  return decades < 3 ? splits : splits.map((at) => (Math.abs(Math.log10(at) % 1) < 1e-9 ? at : null))
-}
+const NO_TICKS: Ticks = { places: [], texts: [] }
 
 export function createPlot(root: HTMLElement, lines: readonly Line[], options: PlotOptions): Plot {
   const ink = getComputedStyle(root).color
@@ -87,16 +68,21 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
   const faded = first.means.length > 0
   const width = lines.length > MANY ? 1 : 1.5
   const n = lines.length
-  const colour = (name: string): string => options.colourOf(name, options.theme)
+  const { curves } = options
+  const colourOf = curves.colourOf ?? options.colourOf
+  const colour = (line: Line): string => colourOf(line.paint, options.theme)
+  const alone = curves.keys.length === 1
   let shown: readonly Line[] = lines
   let dragged = false
   let inside = false
   let ranges: Ranges = { x: undefined, y: [null, null] }
-  const tip = createTooltip(options.title, options.x, options.unit, colour)
+  const tip = createTooltip(options, colour)
 
   const curve = (line: Line, look: 'raw' | 'whole' | 'edge'): uPlot.Series => ({
     label: line.name,
-    stroke: look === 'edge' ? 'transparent' : colour(line.name),
+    scale: scaleOf(curves, line),
+    dash: [...dashOf(curves.dashed ? curves.keys : [], line.key)],
+    stroke: look === 'edge' ? 'transparent' : colour(line),
     alpha: look === 'raw' ? 0.25 : 1,
     width: look === 'edge' ? 0 : width,
     points: { show: look !== 'edge' && line.steps.length < 2, size: 5 },
@@ -107,20 +93,21 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
     ticks: { stroke: grid, width: 1, size: 4 },
     font: CHART_FONT,
   }
+  const ticks: Record<'x' | 'left' | 'right', Ticks> = { x: NO_TICKS, left: NO_TICKS, right: NO_TICKS }
+  /** What an axis says is also what the drawing says. */
+  const noted = (which: keyof typeof ticks, made: Partial<uPlot.Axis>): Partial<uPlot.Axis> => ({
+    ...made,
+    values: (u, places, at, space, step) => {
+      const texts =
+        typeof made.values === 'function' ? made.values(u, places, at, space, step).map(String) : []
+      ticks[which] = { places, texts }
+      return texts
+    },
+  })
   const xRange = (min: number, max: number): [number, number] => {
     if (ranges.x) return options.xLog && ranges.x[0] <= 0 ? [min, ranges.x[1]] : ranges.x
     if (min !== max) return [min, max]
     return options.xLog ? [min / 2, min * 2] : [min - 1, max + 1]
-  }
-  const yRange = (min: number | null, max: number | null): [number, number] => {
-    const [low, high] = ranges.y
-    if (min === null || max === null) return options.log ? [0.1, 1] : [low ?? 0, high ?? 1]
-    const [least, most] = options.log
-      ? uPlot.rangeLog(min, max, 10, false)
-      : uPlot.rangeNum(min, max, 0.1, true)
-    const from = low !== null && (!options.log || low > 0) ? low : (least as number)
-    const to = high !== null && (!options.log || high > 0) ? high : (most as number)
-    return from < to ? [from, to] : [least as number, most as number]
   }
   // A plot that is built or moved under a resting pointer gets no event from the browser.
   const followPointer = (u: uPlot): void => {
@@ -157,21 +144,34 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
           distr: options.xLog ? 3 : 1,
           range: (_, min, max) => xRange(min, max),
         },
-        y: { distr: options.log ? 3 : 1, range: (_, min, max) => yRange(min, max) },
+        y: {
+          distr: options.log ? 3 : 1,
+          range: (_, min, max) => yRangeOf([min, max], ranges.y, options.log, curves.span),
+        },
+        y2: {
+          distr: options.log ? 3 : 1,
+          range: (_, min, max) => yRangeOf([min, max], [null, null], options.log),
+        },
       },
       axes: [
         {
           ...axis,
           space: options.x === 'relative' ? 72 : 60,
           size: 28,
-          ...xAxisOf(options.x, options.xLog, options.unit),
+          ...noted('x', xAxisOf(options.x, options.xLog, options.unit)),
         },
-        {
-          ...axis,
-          size: 58,
-          ...(options.log && { grid: { stroke: grid, width: 1, filter: tens } }),
-          values: (_, splits) => (splits as (number | null)[]).map((v) => (v === null ? '' : number(v))),
-        },
+        { ...axis, ...noted('left', yAxisOf({ log: options.log, grid, name: options.names.left })) },
+        ...(curves.right.size === 0
+          ? []
+          : [
+              {
+                ...axis,
+                ...noted('right', yAxisOf({ log: options.log, grid, name: options.names.right })),
+                scale: 'y2',
+                side: 1,
+                grid: { show: false },
+              },
+            ]),
       ],
       series: [
         {},
@@ -181,7 +181,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
       ],
       bands: first.high.map((_, i) => {
         const at = 1 + n + first.means.length + i
-        return { series: [at, at + n], fill: `${colour(itemAt(lines, i).name)}2e` }
+        return { series: [at, at + n], fill: `${colour(itemAt(lines, i))}2e` }
       }),
       hooks: {
         setSelect: [
@@ -194,8 +194,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
             const from = u.posToVal(u.select.left, 'x')
             const to = u.posToVal(u.select.left + u.select.width, 'x')
             u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
-            const unit = options.x === 'epoch' || options.x === 'time' ? 1 : 1000
-            options.onZoom([Math.floor(from * unit) / unit, Math.ceil(to * unit) / unit])
+            options.onZoom(zoomOf(options.x, from, to))
           },
         ],
         setCursor: [
@@ -270,16 +269,16 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
       return { unshown }
     },
     light(name) {
-      if (n > MAX_LIT) return
-      const i = name === null ? -1 : shown.findIndex((line) => line.name === name)
+      // Of several metrics only one curve would light up, and the others of its job fade.
+      if (n > MAX_LIT || !alone) return
+      const i = name === null ? -1 : shown.findIndex((line) => line.owner === name)
       plot.setSeries(i < 0 ? null : i + 1 + (faded ? n : 0), { focus: i >= 0 })
     },
     resize: (width, height) => {
       if (Math.abs(width - plot.width) >= 1 || Math.abs(height - plot.height) >= 1)
         plot.setSize({ width, height })
     },
-    picture: () => plot.ctx.canvas,
-    svg: () => svgOf(plot, shown, { ...options, ink, grid, width, colour }),
+    svg: () => svgOf(plot, shown, { ...options, ticks, ink, grid, width, colour }),
     destroy: () => {
       gone = true
       tip.element.remove()

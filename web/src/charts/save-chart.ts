@@ -1,37 +1,40 @@
 import type { Line } from '../lib/charts/line.ts'
 import { saveCsvFile, saveFile } from '../lib/save-file.ts'
 
-/** The canvas is clear where nothing is drawn; a picture has the ground of the page. */
-export function savePicture(name: string, canvas: HTMLCanvasElement): void {
-  const whole = document.createElement('canvas')
-  whole.width = canvas.width
-  whole.height = canvas.height
-  const ctx = whole.getContext('2d')
-  if (ctx === null) return
-  ctx.fillStyle = getComputedStyle(document.body).backgroundColor
-  ctx.fillRect(0, 0, whole.width, whole.height)
-  ctx.drawImage(canvas, 0, 0)
-  whole.toBlob((blob) => blob && saveFile(`${name}.png`, blob))
+/** The drawing as pixels, as many as it is large. */
+export async function savePicture(name: string, svg: string): Promise<void> {
+  const image = new Image()
+  // The page's policy allows pictures in addresses, not those behind `blob:`.
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`
+  await image.decode()
+  const canvas = document.createElement('canvas')
+  canvas.width = image.naturalWidth
+  canvas.height = image.naturalHeight
+  canvas.getContext('2d')?.drawImage(image, 0, 0)
+  canvas.toBlob((blob) => blob && saveFile(`${name}.png`, blob))
 }
 
 export const saveDrawing = (name: string, svg: string): void =>
   saveFile(`${name}.svg`, new Blob([svg], { type: 'image/svg+xml' }))
 
-/** The drawn points with their times, means and the spread of a group. */
-export function saveCsv(name: string, lines: readonly Line[]): void {
+/** The drawn points with their places on the x-axis, means and the spread of a group. */
+export function saveCsv(name: string, lines: readonly Line[], xHead = 'seconds'): void {
   const timed = lines.some((line) => line.epochs)
   const means = lines.some((line) => line.mean)
   const bands = lines.some((line) => line.band)
+  const several = new Set(lines.map((line) => line.key)).size > 1
   const heads = [
     bands ? 'group' : 'job_id',
+    ...(several ? ['series'] : []),
     'step',
-    ...(timed ? ['seconds'] : []),
+    ...(timed ? [xHead] : []),
     ...(bands ? ['mean', 'std', 'min', 'max', 'n'] : ['value']),
     ...(means ? ['smoothed'] : []),
   ]
   const rows = lines.flatMap((line) =>
     line.steps.map((step, i) => [
-      line.name,
+      line.owner,
+      ...(several ? [line.key] : []),
       line.epochs?.[i] ?? step,
       ...(timed ? [step] : []),
       line.values[i],

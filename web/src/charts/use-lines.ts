@@ -1,11 +1,11 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
-import type { Numeric } from '../lib/api/types.ts'
-import { addPoint, type Line, lineOf, lineOfGroup } from '../lib/charts/line.ts'
+import { addPoint, type Line, labelled, lineOf, lineOfGroup } from '../lib/charts/line.ts'
 import type { Point } from '../lib/live/points.ts'
 import type { ChartView } from './chart-view.ts'
+import { type Curves, curveId } from './curves.ts'
 
-type Wish = ChartView & { name: string; jobs: readonly string[]; whole: boolean }
+type Wish = ChartView & { name: string; jobs: readonly string[]; whole: boolean; curves: Curves }
 
 /** In one answer, over all curves. */
 const MAX_POINTS = 400_000
@@ -13,51 +13,58 @@ const MAX_POINTS = 400_000
 const REGROUP_MS = 5_000
 
 /** What a request to the source contains besides the names of series and jobs. */
-const askedOf = ({ x, xLog, log, zoom, smooth }: Wish) => ({
+const askedOf = ({ x, xKey, xLog, log, zoom, smooth }: Wish) => ({
   from: zoom?.[0],
   to: zoom?.[1],
   x: x === 'relative' || x === 'wall' ? x : undefined,
+  x_key: x === 'metric' ? xKey : undefined,
   x_scale: xLog ? ('log' as const) : undefined,
   y_scale: log ? ('log' as const) : undefined,
   smooth: smooth > 0 ? smooth : undefined,
 })
 
 /** Of each pixel four points, and two more of its mean; a group has one bucket a pixel. Resized a little, it is the same. */
-function pointsFor({ jobs, smooth }: Wish, width: number, grouped: boolean): number {
+function pointsFor({ jobs, smooth, curves }: Wish, width: number, grouped: boolean): number {
   const pixels = width * devicePixelRatio
   if (grouped) return Math.max(64, Math.ceil(pixels / 200) * 200)
   const wanted = Math.ceil((pixels * (smooth > 0 ? 6 : 4)) / 400) * 400
-  return Math.max(64, Math.min(wanted, Math.floor(MAX_POINTS / Math.max(1, jobs.length))))
+  return Math.max(
+    64,
+    Math.min(wanted, Math.floor(MAX_POINTS / Math.max(1, jobs.length * curves.keys.length))),
+  )
 }
 
 /** The curves of a chart by name, read at its width and appended to by their owners. */
 export function useLines(wish: Wish, width: number) {
-  const { name, jobs, whole, source, bus, of, smooth, group } = wish
+  const { name, jobs, whole, source, bus, of, smooth, group, curves } = wish
+  const { keys } = curves
   const asked = askedOf(wish)
   const by = source.groups === undefined ? undefined : group?.by
   const points = pointsFor(wish, width, by !== undefined)
-  const axis = `${of} ${name} ${asked.x ?? ''} ${asked.x_scale ?? ''} ${by ?? ''}`
+  const axis = `${of} ${name} ${asked.x ?? ''} ${asked.x_key ?? ''} ${asked.x_scale ?? ''} ${by ?? ''}`
   const query = useQuery({
-    queryKey: ['series', of, name, whole ? 'all' : jobs, asked, points, axis],
+    queryKey: ['series', of, keys, whole ? 'all' : jobs, asked, points, axis],
     enabled: width > 0 && jobs.length > 0,
     queryFn: async ({ signal }) => {
-      const wanted = { keys: [name], jobs: whole ? undefined : jobs, points, ...asked }
+      const wanted = { keys, jobs: whole ? undefined : jobs, points, ...asked }
       if (by !== undefined && source.groups !== undefined) {
-        const groups = await source.groups({ ...wanted, group_by: by }, signal)
+        const read = source.groups
+        const groups = await Promise.all(
+          keys.map((key) => read({ ...wanted, keys: [key], group_by: by }, signal)),
+        )
         const found = new Map<string, Line>()
-        for (const one of groups) {
+        for (const one of groups.flat()) {
           const called = group?.nameOf(one.group) ?? String(one.group)
-          const name = found.has(called) ? `${called} (${one.group})` : called
-          found.set(name, lineOfGroup(one, name))
+          const owner = found.has(curveId(called, one.key)) ? `${called} (${one.group})` : called
+          found.set(curveId(owner, one.key), lineOfGroup(one, owner, curves))
         }
         return found
       }
       const answer = await source(wanted, signal)
-      const lines = new Map(answer.map((one) => [one.job_id ?? 'batch', lineOf(one, smooth)]))
-      for (const point of bus.recent()) {
-        const value = point.values[name]
-        if (value !== undefined) arrive(lines, point, value, wish)
-      }
+      const lines = new Map(
+        answer.map((one) => [curveId(one.job_id ?? 'batch', one.key), lineOf(one, curves, smooth)]),
+      )
+      for (const point of bus.recent()) arrive(lines, point, wish)
       return lines
     },
     // Curves of another axis, or groups, would be in wrong places.
@@ -72,7 +79,8 @@ export function useLines(wish: Wish, width: number) {
     if (by === undefined) return
     let timer: ReturnType<typeof setTimeout> | null = null
     const off = bus.on((arrived) => {
-      if (timer !== null || !arrived.some((point) => point.values[name] !== undefined)) return
+      if (timer !== null || !arrived.some(({ values }) => keys.some((key) => values[key] !== undefined)))
+        return
       timer = setTimeout(() => {
         timer = null
         void refetch()
@@ -82,7 +90,7 @@ export function useLines(wish: Wish, width: number) {
       off()
       if (timer !== null) clearTimeout(timer)
     }
-  }, [by, bus, name, refetch])
+  }, [by, bus, keys, refetch])
   return query
 }
 
@@ -96,19 +104,26 @@ export interface Clipped {
 }
 
 export function useClip(wish: Wish): Clipped | undefined {
-  const { name, jobs, whole, source, of, clip, y } = wish
+  const { name, jobs, whole, source, of, clip, y, curves } = wish
+  // Outliers of one metric may be the middle of another on the same axis.
+  const [key, ...others] = curves.keys.filter((one) => !curves.right.has(one))
+  const alone = key !== undefined && others.length === 0
   const asked = { ...askedOf(wish), smooth: undefined }
   const query = useQuery({
-    queryKey: ['clip', of, name, whole ? 'all' : jobs, asked, clip],
-    enabled: clip !== undefined && source.clip !== undefined && y?.[name] === undefined && jobs.length > 0,
+    queryKey: ['clip', of, key, whole ? 'all' : jobs, asked, clip],
+    enabled:
+      alone && clip !== undefined && source.clip !== undefined && y?.[name] === undefined && jobs.length > 0,
     queryFn: async ({ signal }) =>
-      source.clip?.({ keys: [name], jobs: whole ? undefined : jobs, clip: clip ?? 0, ...asked }, signal),
+      source.clip?.(
+        { keys: [key ?? name], jobs: whole ? undefined : jobs, clip: clip ?? 0, ...asked },
+        signal,
+      ),
     placeholderData: keepPreviousData,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
     refetchOnMount: 'always',
   })
-  const found = clip === undefined ? undefined : query.data
+  const found = clip === undefined || !alone ? undefined : query.data
   return useMemo(() => {
     if (found === undefined || found.low === null || found.high === null) return undefined
     const [low, high] = [Number(found.low), Number(found.high)]
@@ -125,38 +140,52 @@ export function useClip(wish: Wish): Clipped | undefined {
   }, [found])
 }
 
-/** Puts a point into its curve, where the axis has a place for it. Returns whether anything changed. */
+type ArrivalView = Pick<ChartView, 'x' | 'xKey' | 'xLog' | 'zoom' | 'smooth' | 'startOf'> & { curves: Curves }
+
+/**
+ * Puts a point into its curves, where the axis has a place for it. Returns the values of those that changed, by series.
+ */
 export function arrive(
   lines: Map<string, Line>,
-  { job, x: epoch, at }: Point,
-  value: Numeric,
-  view: Pick<ChartView, 'x' | 'xLog' | 'zoom' | 'smooth' | 'startOf'>,
-): boolean {
-  let x: number | undefined = epoch
-  const timed = view.x === 'wall' || view.x === 'relative'
-  if (timed) {
-    const start = view.x === 'relative' ? view.startOf?.(job) : 0
-    x = at === undefined || start === undefined ? undefined : Math.round((at - start) * 1000) / 1000
-  }
-  if (x === undefined || (view.xLog && x <= 0)) return false
-  if (view.zoom !== undefined && (x < view.zoom[0] || x > view.zoom[1])) return false
-  let line = lines.get(job)
-  if (line === undefined) {
-    line = {
-      name: job,
-      steps: [],
-      values: [],
-      total: 0,
-      sampled: false,
-      nonFinite: 0,
-      epochs: timed ? [] : undefined,
-      // Before a zoomed range there may be more, which a mean rests on: it comes with the next answer.
-      mean:
-        view.smooth > 0 && view.zoom === undefined
-          ? { values: [], weight: view.smooth, mean: 0, mass: 0 }
-          : undefined,
-    }
-    lines.set(job, line)
-  }
-  return addPoint(line, timed ? { x, epoch } : { x }, value)
+  point: Point,
+  view: ArrivalView,
+): readonly { key: string; value: number }[] {
+  const x = xOf(point, view)
+  if (x === undefined || !Number.isFinite(x) || (view.xLog && x <= 0)) return []
+  if (view.zoom !== undefined && (x < view.zoom[0] || x > view.zoom[1])) return []
+  const ownSteps = view.x === 'epoch' || view.x === 'time'
+  return view.curves.keys.flatMap((key) => {
+    const told = point.values[key]
+    if (told === undefined) return []
+    const value = Number(told) / (view.curves.divisor ?? 1)
+    const id = curveId(point.job, key)
+    const line = lines.get(id) ?? emptyLine(point.job, key, view, ownSteps)
+    lines.set(id, line)
+    return addPoint(line, ownSteps ? { x } : { x, epoch: point.x }, value) ? [{ key, value }] : []
+  })
 }
+
+function xOf({ job, x: epoch, at, values }: Point, view: ArrivalView): number | undefined {
+  if (view.x === 'metric') {
+    const value = view.xKey === undefined ? undefined : values[view.xKey]
+    return value === undefined ? undefined : Number(value)
+  }
+  if (view.x !== 'wall' && view.x !== 'relative') return epoch
+  const start = view.x === 'relative' ? view.startOf?.(job) : 0
+  return at === undefined || start === undefined ? undefined : Math.round((at - start) * 1000) / 1000
+}
+
+const emptyLine = (owner: string, key: string, view: ArrivalView, ownSteps: boolean): Line => ({
+  ...labelled(owner, key, view.curves),
+  steps: [],
+  values: [],
+  total: 0,
+  sampled: false,
+  nonFinite: 0,
+  epochs: ownSteps ? undefined : [],
+  // Before a zoomed range there may be more, which a mean rests on: it comes with the next answer.
+  mean:
+    view.smooth > 0 && view.zoom === undefined
+      ? { values: [], weight: view.smooth, mean: 0, mass: 0 }
+      : undefined,
+})

@@ -1,7 +1,20 @@
 import { type ChartSearch, readChartSearch } from './charts/search.ts'
 
 /** What is said of curves as on the page of a batch. */
-const CURVES = ['log', 'xlog', 'x', 'smooth', 'zoom', 'y', 'clip', 'group', 'band', 'all'] as const
+const CURVES = [
+  'log',
+  'xlog',
+  'x',
+  'more',
+  'right',
+  'smooth',
+  'zoom',
+  'y',
+  'clip',
+  'group',
+  'band',
+  'all',
+] as const
 
 /** What the address says of a comparison: a link restores it. */
 export interface CompareSearch extends Pick<ChartSearch, (typeof CURVES)[number]> {

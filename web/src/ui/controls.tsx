@@ -46,6 +46,8 @@ export function Choice<T extends string>(props: {
   label: string
   value: T
   options: readonly (readonly [T, string])[]
+  /** Further options below a heading. */
+  more?: { label: string; options: readonly (readonly [T, string])[] }
   onChange: (value: T) => void
   hideLabel?: boolean
 }) {
@@ -66,6 +68,15 @@ export function Choice<T extends string>(props: {
             {text}
           </option>
         ))}
+        {props.more && props.more.options.length > 0 && (
+          <optgroup label={props.more.label}>
+            {props.more.options.map(([value, text]) => (
+              <option key={value} value={value}>
+                {text}
+              </option>
+            ))}
+          </optgroup>
+        )}
       </select>
     </div>
   )

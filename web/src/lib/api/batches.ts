@@ -90,6 +90,8 @@ export interface SeriesWanted {
   to?: number | undefined
   /** In place of epochs; `from` and `to` are seconds then. */
   x?: 'relative' | 'wall' | undefined
+  /** In place of epochs the values of this series; `from` and `to` are values of it then. */
+  x_key?: string | undefined
   x_scale?: 'log' | undefined
   y_scale?: 'log' | undefined
   /** Weight of the past in the mean that comes beside the values. */
@@ -191,19 +193,20 @@ export async function fetchShared(
 
 /** The series that a share opens: there is no REST route for them. */
 export function sharedMetricsOf(token: string): SeriesSource {
-  const asked = ({ keys, jobs, points, from, to, x, x_scale, y_scale, smooth }: SeriesWanted) => ({
+  const asked = ({ keys, jobs, points, from, to, x, x_key, x_scale, y_scale, smooth }: SeriesWanted) => ({
     token,
     keys: keys && [...keys],
     jobs: jobs && [...jobs],
-    range: x === undefined ? { from, to } : null,
+    range: x === undefined && x_key === undefined ? { from, to } : null,
     sampling: {
       mode: 'M4' as const,
       points: points ?? 1000,
       x: x && (x === 'wall' ? ('WALL' as const) : ('RELATIVE' as const)),
+      xKey: x_key,
       xScale: x_scale && ('LOG' as const),
       yScale: y_scale && ('LOG' as const),
       smooth,
-      between: x && { from, to },
+      between: x === undefined && x_key === undefined ? undefined : { from, to },
     },
   })
   return Object.assign(
@@ -215,6 +218,7 @@ export function sharedMetricsOf(token: string): SeriesSource {
         steps: one.steps,
         values: one.values,
         times: one.times ?? undefined,
+        x_values: one.xValues ?? undefined,
         smoothed: one.smoothed ?? undefined,
         smoothing: one.smoothing ?? undefined,
         total_points: one.totalPoints,

@@ -3,7 +3,7 @@ import type { Series } from './types.ts'
 /** Columns of numbers as bytes: the service's src/http/series/series-frames.ts tells their layout. */
 export const SERIES_FRAMES = 'application/vnd.svc.series'
 
-type Column = 'values' | 'times' | 'smoothed' | 'steps'
+type Column = 'values' | 'times' | 'x_values' | 'smoothed' | 'steps'
 type Header = Omit<Series, Column> & { columns: Column[] }
 
 /** @throws when the answer was cut off */

@@ -75,6 +75,8 @@ export interface Series {
   non_finite: number
   /** Seconds, when a time axis was asked for: the steps come in their order then. */
   times?: number[] | undefined
+  /** With `x_key`, its values. */
+  x_values?: number[] | undefined
   /** With smoothing: "NaN" where the value is not finite. */
   smoothed?: Numeric[] | undefined
   smoothing?: { mean: Numeric; mass: Numeric } | undefined

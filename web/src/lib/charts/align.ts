@@ -35,8 +35,9 @@ export function align(
       const column: Column = new Array(x.length)
       let at = 0
       for (let i = 0; i < steps.length; i++) {
-        // Points at one moment share its place: the last of them is drawn.
-        while (x[at] !== steps[i]) at++
+        // Points at one place stand beside each other.
+        if (i > 0 && steps[i] === steps[i - 1]) at++
+        else while (x[at] !== steps[i]) at++
         column[at] = shown(values[i] ?? Number.NaN)
       }
       return column
@@ -70,8 +71,19 @@ function union(curves: readonly Pick<Line, 'steps'>[]): number[] {
   // Most often all jobs have the epochs of the longest one.
   const all = new Set(longest.steps)
   const before = all.size
-  for (const { steps } of curves) for (const step of steps) all.add(step)
-  return all.size === before && before === longest.steps.length
-    ? [...longest.steps]
-    : [...all].sort((a, b) => a - b)
+  /** Of places where a curve has several points, how many. */
+  const several = new Map<number, number>()
+  for (const { steps } of curves) {
+    let n = 1
+    steps.forEach((step, i) => {
+      all.add(step)
+      n = i > 0 && step === steps[i - 1] ? n + 1 : 1
+      if (n > (several.get(step) ?? 1)) several.set(step, n)
+    })
+  }
+  if (all.size === before && before === longest.steps.length && several.size === 0) return [...longest.steps]
+  const places = [...all].sort((a, b) => a - b)
+  return several.size === 0
+    ? places
+    : places.flatMap((place) => new Array<number>(several.get(place) ?? 1).fill(place))
 }

@@ -2,8 +2,14 @@ import type { Numeric, Series, SeriesGroup } from '../api/types.ts'
 
 /** One curve: columns outside React, which the stream appends to. */
 export interface Line {
+  /** What it is called, in the tooltip, the legend and files. */
   name: string
-  /** Places on the x-axis: epochs, or seconds; never decreasing. */
+  /** The job, or the group of jobs, and the series. */
+  owner: string
+  key: string
+  /** Whose colour it has. */
+  paint: string
+  /** Places on the x-axis: epochs, seconds, or values of a series; never decreasing. */
   steps: number[]
   /** NaN and infinities as they are. */
   values: number[]
@@ -12,7 +18,7 @@ export interface Line {
   sampled: boolean
   /** Points of the range that are NaN or infinite, drawn or not. */
   nonFinite: number
-  /** On a time axis, the epoch of each point. */
+  /** On an axis of times or of values, the epoch of each point. */
   epochs?: number[] | undefined
   mean?: Mean | undefined
   /** Around the mean of a group: what lies between, and of how many values. */
@@ -36,14 +42,29 @@ export interface Mean {
   mass: number
 }
 
-export const lineOf = (series: Series, weight = 0): Line => ({
-  name: series.job_id ?? 'batch',
-  steps: series.times ?? series.steps,
-  values: series.values.map(Number),
+/** How the curve of an owner and a series is called and painted. */
+export interface Naming {
+  nameOf: (owner: string, key: string) => string
+  paintOf: (owner: string, key: string) => string
+  /** Values are shown divided by it. */
+  divisor?: number
+}
+
+export const labelled = (owner: string, key: string, { nameOf, paintOf }: Naming) => ({
+  name: nameOf(owner, key),
+  owner,
+  key,
+  paint: paintOf(owner, key),
+})
+
+export const lineOf = (series: Series, naming: Naming, weight = 0): Line => ({
+  ...labelled(series.job_id ?? 'batch', series.key, naming),
+  steps: series.times ?? series.x_values ?? series.steps,
+  values: series.values.map((value) => Number(value) / (naming.divisor ?? 1)),
   total: series.total_points,
   sampled: series.sampled,
   nonFinite: series.non_finite,
-  epochs: series.times && series.steps,
+  epochs: (series.times ?? series.x_values) && series.steps,
   mean: series.smoothed && {
     values: series.smoothed.map(Number),
     weight,
@@ -53,8 +74,8 @@ export const lineOf = (series: Series, weight = 0): Line => ({
 })
 
 /** A group's point is in the middle of its bucket. */
-export const lineOfGroup = (group: SeriesGroup, name: string): Line => ({
-  name,
+export const lineOfGroup = (group: SeriesGroup, owner: string, naming: Naming): Line => ({
+  ...labelled(owner, group.key, naming),
   steps: group.steps.map((step, i) => (step + (group.ends[i] ?? Number.NaN)) / 2),
   values: group.mean.map(Number),
   total: group.total_points,
@@ -71,7 +92,7 @@ export const lineOfGroup = (group: SeriesGroup, name: string): Line => ({
 
 export interface Arrived {
   x: number
-  /** On a time axis: by its epoch a point is known again. */
+  /** On an axis of times or of values: by its epoch a point is known again. */
   epoch?: number
 }
 
@@ -80,7 +101,9 @@ export function addPoint(line: Line, { x, epoch }: Arrived, value: Numeric): boo
   const y = Number(value)
   const last = line.steps.length - 1
   const known = line.epochs === undefined || epoch === undefined ? -1 : line.epochs.lastIndexOf(epoch)
-  if (known < 0 && (last < 0 || x > (line.steps[last] ?? Number.NaN))) {
+  const end = line.steps[last] ?? Number.NEGATIVE_INFINITY
+  // Two epochs may have the same time, or the same value.
+  if (known < 0 && (last < 0 || x > end || (x === end && line.epochs !== undefined))) {
     line.steps.push(x)
     line.values.push(y)
     if (epoch !== undefined) line.epochs?.push(epoch)
@@ -90,7 +113,7 @@ export function addPoint(line: Line, { x, epoch }: Arrived, value: Numeric): boo
     return true
   }
   const at = known < 0 ? lowerBound(line.steps, x) : known
-  if (known >= 0 || line.steps[at] === x) {
+  if (known >= 0 || (line.epochs === undefined && line.steps[at] === x)) {
     const before = line.values[at] ?? Number.NaN
     if (Object.is(before, y)) return false
     line.values[at] = y
@@ -104,7 +127,8 @@ export function addPoint(line: Line, { x, epoch }: Arrived, value: Numeric): boo
     return true
   }
   // Of a sampled line this one was counted, and left out, before.
-  if (line.sampled) return false
+  const fresh = epoch !== undefined && line.epochs?.every((before) => before < epoch)
+  if (line.sampled && !fresh) return false
   line.steps.splice(at, 0, x)
   line.values.splice(at, 0, y)
   if (epoch !== undefined) line.epochs?.splice(at, 0, epoch)
@@ -135,7 +159,11 @@ function recomputeMean(line: Line): void {
   if (mean === undefined || line.sampled) return
   mean.mean = 0
   mean.mass = 0
-  mean.values = line.values.map((value) => goOn(mean, value))
+  const { epochs } = line
+  const order = [...line.values.keys()]
+  if (epochs) order.sort((a, b) => (epochs[a] ?? Number.NaN) - (epochs[b] ?? Number.NaN))
+  mean.values = new Array(line.values.length)
+  for (const i of order) mean.values[i] = goOn(mean, line.values[i] ?? Number.NaN)
 }
 
 /** The first place whose step is not below `x`. */
@@ -172,4 +200,24 @@ export function nearest(steps: readonly number[], x: number): number {
   if (at >= steps.length) return steps.length - 1
   if (at === 0) return 0
   return x - (steps[at - 1] ?? Number.NaN) <= (steps[at] ?? Number.NaN) - x ? at - 1 : at
+}
+
+/** A logarithmic x-axis has no place for the others. */
+export function aboveZero(line: Line): Line {
+  const first = lowerBound(line.steps, Number.MIN_VALUE)
+  if (first === 0) return line
+  return {
+    ...line,
+    steps: line.steps.slice(first),
+    values: line.values.slice(first),
+    epochs: line.epochs?.slice(first),
+    mean: line.mean && { ...line.mean, values: line.mean.values.slice(first) },
+    band: line.band && {
+      ...line.band,
+      std: line.band.std.slice(first),
+      min: line.band.min.slice(first),
+      max: line.band.max.slice(first),
+      n: line.band.n.slice(first),
+    },
+  }
 }

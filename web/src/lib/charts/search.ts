@@ -28,12 +28,15 @@ export interface ChartSearch {
   /** Logarithmic axes: of values, of epochs or times. */
   log?: boolean
   xlog?: boolean
-  /** Epochs without it. */
-  x?: 'relative' | 'wall'
+  /** Epochs without it; `metric.<series>`: the values of another series. */
+  x?: 'relative' | 'wall' | `metric.${string}`
   /** 0 to 0.99, the weight of the past. */
   smooth?: number
   /** First and last epoch, or second, that is shown. */
   zoom?: [number, number]
+  /** Series that were added to a chart, and those of them with the axis on the right, by the chart's own series. */
+  more?: Record<string, string[]>
+  right?: Record<string, string[]>
   /** Least and greatest value that is shown, by series. */
   y?: Record<string, [number, number]>
   /** Share of the points that the y-axis may leave out at either end. */
@@ -57,6 +60,22 @@ export const rangeOf = (value: unknown): [number, number] | undefined => {
     : undefined
 }
 
+const isMetric = (x: unknown): x is `metric.${string}` =>
+  typeof x === 'string' && x.startsWith('metric.') && x.length > 7
+
+/** The series whose values are the x-axis. */
+export const xKeyOf = (x: ChartSearch['x']): string | undefined => (isMetric(x) ? x.slice(7) : undefined)
+
+/** Lists by name, without those that are empty. */
+export function listsOf(given: unknown): Record<string, string[]> | undefined {
+  if (typeof given !== 'object' || given === null) return undefined
+  const found = Object.entries(given).flatMap(([name, value]) => {
+    const all = list(value)
+    return all ? [[name, all] as const] : []
+  })
+  return found.length > 0 ? Object.fromEntries(found) : undefined
+}
+
 export function readChartSearch(given: Record<string, unknown>): ChartSearch {
   const found: ChartSearch = {}
   for (const name of ['series', 'jobs', 'solo', 'group', 'by'] as const) {
@@ -70,7 +89,11 @@ export function readChartSearch(given: Record<string, unknown>): ChartSearch {
   const sel = fromAddress(given.sel)
   if (sel) found.sel = sel
   for (const name of ['all', 'log', 'xlog', 'only'] as const) if (given[name] === true) found[name] = true
-  if (given.x === 'relative' || given.x === 'wall') found.x = given.x
+  if (given.x === 'relative' || given.x === 'wall' || isMetric(given.x)) found.x = given.x
+  for (const name of ['more', 'right'] as const) {
+    const value = listsOf(given[name])
+    if (value) found[name] = value
+  }
   if (given.band === 'std' || given.band === 'range' || given.band === 'none') found.band = given.band
   if (typeof given.smooth === 'number' && given.smooth > 0) found.smooth = Math.min(0.99, given.smooth)
   if (typeof given.clip === 'number' && given.clip > 0) found.clip = Math.min(0.2, given.clip)

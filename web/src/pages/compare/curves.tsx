@@ -1,9 +1,11 @@
 import { useMemo, useRef } from 'react'
+import { axisOf, withMetrics } from '../../charts/chart-axes.ts'
 import { ChartControls } from '../../charts/chart-controls.tsx'
 import { ChartGrid } from '../../charts/chart-grid.tsx'
 import { groupingsOf, groupName, groupsOf, useGroupColours } from '../../charts/chart-groups.ts'
 import { GroupLegend } from '../../charts/chart-legend.tsx'
 import type { Compared } from '../../charts/compared-jobs.ts'
+import { seriesNames } from '../../charts/series-names.ts'
 import type { SeriesSource } from '../../lib/api/batches.ts'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { BandKind } from '../../lib/charts/columns.ts'
@@ -33,6 +35,7 @@ export function Curves(props: {
 }) {
   const { rows, every, search, onChange, focus, colourOf } = props
   const zooms = useRef<([number, number] | undefined)[]>([])
+  const metrics = useMemo(() => seriesNames(every.map((row) => row.job)), [every])
   const groupings = useMemo(() => groupingsOf(every.map((row) => row.job)), [every])
   const by = search.group
   const band: BandKind = search.band ?? 'std'
@@ -71,6 +74,7 @@ export function Curves(props: {
       <ChartControls
         search={search}
         groupings={groupings}
+        metrics={metrics}
         onChange={onChange}
         onZoom={zoomTo}
         finds={false}
@@ -89,7 +93,9 @@ export function Curves(props: {
         {by !== undefined && <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} flat />}
       </div>
       <ChartGrid
-        x={search.x ?? 'epoch'}
+        {...axisOf(search)}
+        metrics={metrics}
+        onAdded={(name, more, right) => onChange(withMetrics(search, name, more, right))}
         xLog={search.xlog ?? false}
         of={props.of}
         source={props.source}

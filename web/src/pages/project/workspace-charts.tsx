@@ -1,4 +1,5 @@
 import { useCallback, useMemo, useRef } from 'react'
+import { axisOf, withMetrics } from '../../charts/chart-axes.ts'
 import { ChartControls } from '../../charts/chart-controls.tsx'
 import { groupingsOf, groupName, groupsOf, useGroupColours } from '../../charts/chart-groups.ts'
 import { GroupLegend } from '../../charts/chart-legend.tsx'
@@ -96,11 +97,14 @@ export function WorkspaceCharts(props: {
     [rows],
   )
   const kept = useMemo(() => new Set(search.keep), [search.keep])
+  const metrics = useMemo(() => seriesNames((found.data?.rows ?? NONE).map((row) => row.job)), [found.data])
   const keys = useMemo(() => {
-    const all = seriesNames((found.data?.rows ?? NONE).map((row) => row.job))
     const finds = matcher(search.series)
-    return [...all.filter((key) => kept.has(key)), ...all.filter((key) => !kept.has(key) && finds(key))]
-  }, [found.data, search.series, kept])
+    return [
+      ...metrics.filter((key) => kept.has(key)),
+      ...metrics.filter((key) => !kept.has(key) && finds(key)),
+    ]
+  }, [metrics, search.series, kept])
   const groupings = useMemo(() => groupingsOf(rows.map((row) => row.job)), [rows])
   const zooms = useRef<([number, number] | undefined)[]>([])
   const zoomTo = (range: [number, number] | undefined): void => {
@@ -124,6 +128,7 @@ export function WorkspaceCharts(props: {
         search={{ ...search, band, ...(by !== undefined && { group: by }) }}
         unit={unit}
         groupings={groupings}
+        metrics={metrics}
         onChange={(part) =>
           change({
             ...part,
@@ -157,7 +162,9 @@ export function WorkspaceCharts(props: {
         <ChartSections
           closed={search.closed}
           onClosed={(closed) => change({ closed: closed.length > 0 ? closed : undefined })}
-          x={search.x ?? 'epoch'}
+          {...axisOf(search)}
+          metrics={metrics}
+          onAdded={(name, more, right) => change(withMetrics(search, name, more, right))}
           unit={unit}
           unitOf={(name) =>
             stepUnit(

@@ -1,0 +1,217 @@
+import { readFileSync } from 'node:fs'
+import type { Browser, Locator, Page } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { eventsOf } from './ran-batch.ts'
+import { type Event, send, seriousFindings, visit } from './visit.ts'
+
+// The axes of charts: the values of a metric as x, several metrics in one chart, names, and pictures of them.
+
+const EPOCHS = 40
+const JOBS = ['one', 'two'] as const
+let app: TestApp
+let browser: Browser
+let cookie: string
+let reporter: string
+let token: string
+
+const tokensAt = (job: number, epoch: number): number => 1_000 * (job + 1) * (epoch + 1)
+const epochs = (id: string, from: number, to: number): Event[] =>
+  Array.from({ length: to - from }, (_, i) => from + i).flatMap((epoch) =>
+    JOBS.map((job, j) =>
+      eventsOf(id)(
+        'job_epoch',
+        900 - epoch,
+        {
+          epoch,
+          loss: 1 / (epoch + 1) + j,
+          acc: epoch / 50,
+          lr: 0.1 / (epoch + 1),
+          tokens: tokensAt(j, epoch),
+        },
+        job,
+      ),
+    ),
+  )
+const run = (id: string): Event[] => [
+  eventsOf(id)('batch_start', 1_000, { experiment_type: 'sweep', n_total: 2 }),
+  ...JOBS.map((job) => eventsOf(id)('job_start', 990, {}, job)),
+  ...epochs(id, 0, EPOCHS),
+]
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  const ada = await app.register('ada@example.org')
+  cookie = ada.cookie
+  token = ada.token
+  reporter = await app.reporterToken(ada.token)
+  await send(app, reporter, run('axes'))
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+async function onCharts(
+  path: string,
+  what: (page: Page, loss: Locator) => Promise<void>,
+  width = 1440,
+): Promise<void> {
+  const { page, context, complaints } = await visit(browser, { address: app.address, cookie, width })
+  await page.goto(path)
+  const loss = page.locator('[data-chart="loss"]')
+  await loss.locator('[data-points]', { hasText: 'points' }).waitFor()
+  await what(page, loss)
+  expect(complaints).toEqual([])
+  await context.close()
+}
+async function saved(page: Page, chart: string, how: string): Promise<Buffer> {
+  await page.getByRole('button', { name: `Menu of ${chart}` }).click()
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('menuitem', { name: how }).click(),
+  ])
+  return readFileSync(await file.path())
+}
+async function csv(page: Page, chart: string): Promise<Record<string, string>[]> {
+  const [heads = '', ...rows] = String(await saved(page, chart, 'Save as CSV'))
+    .trim()
+    .split('\r\n')
+  const names = heads.split(',')
+  return rows.map((row) => Object.fromEntries(row.split(',').map((cell, i) => [names[i] ?? '', cell])))
+}
+async function addMetric(page: Page, chart: string, ...labels: string[]): Promise<void> {
+  await page.getByRole('button', { name: `Add a metric to ${chart}` }).click()
+  for (const label of labels) await page.getByRole('checkbox', { name: label, exact: true }).check()
+  await page.keyboard.press('Escape')
+}
+
+test('any metric is the x-axis; the choice is in the address, and the zoom is in its values', () =>
+  onCharts('/b/axes', async (page, loss) => {
+    const picker = page.getByLabel('The x-axis')
+    expect(await picker.locator('option').allTextContents()).toEqual([
+      ...['epochs', 'Relative time', 'Wall time', 'loss', 'acc', 'tokens', 'lr'],
+    ])
+    await picker.selectOption('metric.tokens')
+    await page.waitForURL(/x=metric\.tokens/)
+    await expect.poll(async () => Object.keys((await csv(page, 'loss'))[0] ?? {})).toContain('tokens')
+    const rows = await csv(page, 'loss')
+    expect(rows).toHaveLength(2 * EPOCHS)
+    for (const row of rows)
+      expect(Number(row.tokens)).toBe(tokensAt(row.job_id === 'one' ? 0 : 1, Number(row.step)))
+    const box = await loss.locator('.u-over').boundingBox()
+    if (box === null) throw new Error('the plot has no place')
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
+    await page.locator('[data-tip="loss"]', { hasText: /^tokens [\d,]+, epoch \d+/ }).waitFor()
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width - 2, box.y + box.height / 2, { steps: 5 })
+    await page.mouse.up()
+    await page.waitForURL(/zoom=/)
+    await loss.locator('[data-points]', { hasText: '19 of 19 points' }).waitFor()
+    await page.getByRole('button', { name: /^tokens 40,?\d{3}.* to 79/ }).waitFor()
+    await page.reload()
+    await loss.locator('[data-points]', { hasText: '19 of 19 points' }).waitFor()
+    expect(await picker.inputValue()).toBe('metric.tokens')
+    await picker.selectOption('epoch')
+    await loss.locator('[data-points]', { hasText: '80 of 80 points' }).waitFor()
+  }))
+
+test('points that arrive find their places on the axis of a metric, and are not read again', async () => {
+  await send(app, reporter, run('arriving'))
+  await onCharts('/b/arriving?x=metric.tokens&more=%7B"loss"%3A%5B"acc"%5D%7D', async (page, loss) => {
+    await loss.locator('[data-points]', { hasText: '160 of 160 points' }).waitFor()
+    await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+    const asked: string[] = []
+    page.on('request', (request) => {
+      if (/\/metrics\?.*key=loss/.test(request.url())) asked.push(request.url())
+    })
+    await send(app, reporter, epochs('arriving', EPOCHS, EPOCHS + 5))
+    await loss.locator('[data-points]', { hasText: '180 of 180 points' }).waitFor()
+    const rows = (await csv(page, 'loss')).filter((row) => Number(row.step) >= EPOCHS)
+    expect(rows).toHaveLength(20)
+    for (const row of rows)
+      expect(Number(row.tokens)).toBe(tokensAt(row.job_id === 'one' ? 0 : 1, Number(row.step)))
+    expect(asked).toEqual([])
+  })
+})
+
+test('a chart takes more metrics, on one or two axes, which a link restores', () =>
+  onCharts('/b/axes', async (page, loss) => {
+    await addMetric(page, 'loss', 'acc', 'lr', 'Right axis for lr')
+    await loss.locator('[data-points]', { hasText: '240 of 240 points' }).waitFor()
+    const legend = loss.getByRole('list', { name: 'Metrics' })
+    expect(await legend.getByRole('listitem').allTextContents()).toEqual(['loss', 'acc', 'lr, right'])
+    const rows = await csv(page, 'loss')
+    expect([...new Set(rows.map((row) => row.series))]).toEqual(['loss', 'acc', 'lr'])
+    const box = await loss.locator('.u-over').boundingBox()
+    if (box === null) throw new Error('the plot has no place')
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
+    const tip = page.locator('[data-tip="loss"]')
+    for (const name of ['one · loss', 'two · acc', 'one · lr']) await tip.getByText(name).waitFor()
+    expect(await seriousFindings(page)).toEqual([])
+    await page.reload()
+    await loss.locator('[data-points]', { hasText: '240 of 240 points' }).waitFor()
+    const drawing = String(await saved(page, 'loss', 'Save as SVG'))
+    // Title, names of three axes, and every curve by name.
+    for (const text of ['loss', 'loss, acc', 'lr', 'epoch', 'one · loss', 'two · lr'])
+      expect(drawing).toContain(`>${text}</text>`)
+    expect(drawing.match(/<path [^>]*stroke-dasharray/g)).toHaveLength(4)
+    await page.getByRole('button', { name: 'Add a metric to loss' }).click()
+    for (const key of ['acc', 'lr']) await page.getByRole('checkbox', { name: key, exact: true }).uncheck()
+    await page.keyboard.press('Escape')
+    await loss.locator('[data-points]', { hasText: '80 of 80 points' }).waitFor()
+    await expect.poll(() => page.url()).not.toMatch(/more=|right=/)
+  }))
+
+test('a picture has twice the pixels of the drawing, and more than the plot alone', () =>
+  onCharts('/b/axes?more=%7B"loss"%3A%5B"acc"%5D%7D&right=%7B"loss"%3A%5B"acc"%5D%7D', async (page, loss) => {
+    await loss.locator('[data-points]', { hasText: '160 of 160 points' }).waitFor()
+    const drawing = String(await saved(page, 'loss', 'Save as SVG'))
+    const [, width, height] = /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(drawing) ?? []
+    expect(drawing).toContain(`width="${2 * Number(width)}" height="${2 * Number(height)}"`)
+    const png = await saved(page, 'loss', 'Save as PNG')
+    expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([
+      Math.round(2 * Number(width)),
+      Math.round(2 * Number(height)),
+    ])
+    // What is drawn in it is in it: not one colour alone.
+    const colours = await page.evaluate(async (base64) => {
+      const image = new Image()
+      image.src = `data:image/png;base64,${base64}`
+      await image.decode()
+      const canvas = document.createElement('canvas')
+      canvas.width = image.width
+      canvas.height = image.height
+      const ctx = canvas.getContext('2d')
+      ctx?.drawImage(image, 0, 0)
+      const { data } = ctx?.getImageData(0, 0, image.width, image.height) ?? { data: [] }
+      const found = new Set<string>()
+      for (let i = 0; i < data.length; i += 4) found.add(`${data[i]},${data[i + 1]},${data[i + 2]}`)
+      return found.size
+    }, png.toString('base64'))
+    expect(colours).toBeGreaterThan(20)
+  }))
+
+test('the charts of a project, where a curve is the mean of a batch, have the same axes, and a saved view keeps them', () =>
+  onCharts('/p/digits?charts=%7B%7D', async (page, loss) => {
+    await page.getByLabel('The x-axis').selectOption('metric.tokens')
+    await addMetric(page, 'loss', 'acc', 'Right axis for acc')
+    await loss.getByRole('list', { name: 'Metrics' }).getByText('acc, right').waitFor()
+    const rows = await csv(page, 'loss')
+    expect([...new Set(rows.map((row) => row.series))]).toEqual(['loss', 'acc'])
+    await page.getByRole('button', { name: 'Views' }).click()
+    await page.getByRole('dialog', { name: 'Saved views' }).getByRole('button', { name: 'Save view' }).click()
+    await page.getByLabel('Name').fill('Over tokens')
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    const views = async () => (await app.call('GET', '/api/views?project=digits', { token })).body.items
+    await expect.poll(async () => (await views()).length).toBe(1)
+    const [view] = await views()
+    await page.goto(`/v/${view.id}`)
+    await loss.getByRole('list', { name: 'Metrics' }).getByText('acc, right').waitFor()
+    expect(await page.getByLabel('The x-axis').inputValue()).toBe('metric.tokens')
+  }))

@@ -1,0 +1,120 @@
+import { Plus } from 'lucide-react'
+import { Popover } from 'radix-ui'
+import { useState } from 'react'
+import { matcher } from '../lib/charts/search.ts'
+import { buttonLook, inputLook } from '../ui/controls.tsx'
+import { type Curves, dashOf } from './curves.ts'
+
+/** From so many metrics on there is a field to find one. */
+const MANY = 12
+
+/** The metrics that a chart draws beside its own, and which of them have the axis on the right. */
+export function AddMetric(props: {
+  name: string
+  container: HTMLElement | undefined
+  curves: Curves
+  metrics: readonly string[]
+  onChange: (name: string, more: readonly string[], right: readonly string[]) => void
+}) {
+  const { name, curves, metrics, onChange } = props
+  const [pattern, setPattern] = useState('')
+  const more = curves.keys.slice(1)
+  const right = [...curves.right]
+  const finds = matcher(pattern)
+  const shown = [...new Set([...curves.keys, ...metrics.filter(finds)])]
+  const flip = (list: readonly string[], one: string): string[] =>
+    list.includes(one) ? list.filter((other) => other !== one) : [...list, one]
+  return (
+    <Popover.Root>
+      <Popover.Trigger
+        className={`${buttonLook('quiet')} h-5 px-1`}
+        aria-label={`Add a metric to ${name}`}
+        title="Add a metric"
+      >
+        <Plus className="size-4" aria-hidden="true" />
+      </Popover.Trigger>
+      <Popover.Portal container={props.container}>
+        <Popover.Content
+          align="end"
+          aria-label={`Metrics of ${name}`}
+          className="z-30 flex w-72 max-w-[calc(100vw-16px)] flex-col gap-2 rounded-md border border-line bg-raised p-3 shadow-lg"
+        >
+          <p className="font-medium">Add a metric</p>
+          {metrics.length > MANY && (
+            <input
+              type="search"
+              aria-label="Find a metric"
+              placeholder="Find a metric"
+              className={inputLook}
+              value={pattern}
+              onChange={(event) => setPattern(event.target.value)}
+            />
+          )}
+          <ul className="-mx-1 flex max-h-64 flex-col overflow-y-auto">
+            {shown.map((key) => {
+              const drawn = curves.keys.includes(key)
+              return (
+                <li key={key} className="flex items-center gap-2 rounded px-1 py-1 hover:bg-hover">
+                  <label className="flex min-w-0 flex-1 items-center gap-2">
+                    <input
+                      type="checkbox"
+                      checked={drawn}
+                      disabled={key === name}
+                      onChange={() =>
+                        onChange(
+                          name,
+                          flip(more, key),
+                          right.filter((one) => one !== key),
+                        )
+                      }
+                    />
+                    <span className="min-w-0 truncate" title={key}>
+                      {key}
+                    </span>
+                  </label>
+                  {drawn && curves.keys.length > 1 && (
+                    <label className="flex shrink-0 items-center gap-1.5 text-xs text-muted">
+                      <input
+                        type="checkbox"
+                        aria-label={`Right axis for ${key}`}
+                        checked={curves.right.has(key)}
+                        onChange={() => onChange(name, more, flip(right, key))}
+                      />
+                      Right axis
+                    </label>
+                  )}
+                </li>
+              )
+            })}
+          </ul>
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  )
+}
+
+/** Which dashes belong to which metric, and which of them have the axis on the right. */
+export function AddedMetricsLegend({ curves }: { curves: Curves }) {
+  return (
+    <ul aria-label="Metrics" className="flex flex-wrap gap-x-4 px-1 text-xs text-muted">
+      {curves.keys.map((key) => (
+        <li key={key} className="flex min-w-0 items-center gap-1.5">
+          <svg width="24" height="8" aria-hidden="true" className="shrink-0">
+            <line
+              x2="24"
+              y1="4"
+              y2="4"
+              stroke="currentColor"
+              strokeWidth="1.5"
+              strokeDasharray={dashOf(curves.keys, key).join(' ')}
+            />
+          </svg>
+          <span className="truncate" title={key}>
+            {key}
+            {curves.right.has(key) && ', right'}
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,59 @@
+import type { ColourOf } from '../lib/charts/colours.ts'
+import type { Line } from '../lib/charts/line.ts'
+
+/** What a chart draws, and how its curves are told apart. */
+export interface Curves {
+  /** Series, in the order in which they are drawn. */
+  keys: readonly string[]
+  /** Those of them that have the axis on the right. */
+  right: ReadonlySet<string>
+  /** What a curve is called. */
+  nameOf: (owner: string, key: string) => string
+  /** Whose colour it has, in the words of `colourOf`. */
+  paintOf: (owner: string, key: string) => string
+  /** Series are told apart by dashes. */
+  dashed?: boolean
+  /** Of the y-axis, where its values have one. */
+  unit?: string
+  /** Values are shown divided by it. */
+  divisor?: number
+  /** The y-axis shows at least from the first to the second. */
+  span?: readonly [number, number]
+  colourOf?: ColourOf
+}
+
+/** Metrics that were added to a chart, by the chart's own metric, and which of them have the axis on the right. */
+export interface AddedMetrics {
+  more?: Readonly<Record<string, readonly string[]>> | undefined
+  right?: Readonly<Record<string, readonly string[]>> | undefined
+}
+
+/** One metric over jobs; with more of them, a curve has the colour of its job and the dashes of its metric. */
+export function curvesOf(name: string, { more, right }: AddedMetrics): Curves {
+  const keys = [name, ...(more?.[name] ?? []).filter((key) => key !== name)]
+  return {
+    keys,
+    right: new Set((right?.[name] ?? []).filter((key) => keys.includes(key))),
+    nameOf: keys.length === 1 ? (owner) => owner : (owner, key) => `${owner} · ${key}`,
+    paintOf: (owner) => owner,
+    dashed: keys.length > 1,
+  }
+}
+
+/** The place of a curve among those of a chart. */
+export const curveId = (owner: string, key: string): string => `${key}\n${owner}`
+
+const DASHES: readonly (readonly number[])[] = [[], [7, 4], [2, 3], [9, 3, 2, 3]]
+
+/** Of a metric by its place among those of the chart; more than four share them again. */
+export const dashOf = (keys: readonly string[], key: string): readonly number[] =>
+  DASHES[Math.max(0, keys.indexOf(key)) % DASHES.length] ?? []
+
+export const scaleOf = ({ right }: Pick<Curves, 'right'>, { key }: Line): 'y' | 'y2' =>
+  right.has(key) ? 'y2' : 'y'
+
+/** What stands along an axis: the metrics that it measures, and their unit. */
+export function axisName(curves: Pick<Curves, 'keys' | 'right' | 'unit'>, side: 'left' | 'right'): string {
+  const keys = curves.keys.filter((key) => curves.right.has(key) === (side === 'right'))
+  return curves.unit ?? keys.join(', ')
+}

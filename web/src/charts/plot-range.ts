@@ -1,0 +1,28 @@
+import uPlot from 'uplot'
+import type { XKind } from './plot-axes.ts'
+
+/** What a y-axis shows: what was asked for, else the range of the values with some air. */
+export function yRangeOf(
+  [least, most]: readonly [number | null, number | null],
+  [low, high]: readonly [number | null, number | null],
+  log: boolean,
+  span?: readonly [number, number],
+): [number, number] {
+  if (least === null || most === null) return log ? [0.1, 1] : [low ?? span?.[0] ?? 0, high ?? span?.[1] ?? 1]
+  const [from, to] = log
+    ? uPlot.rangeLog(least, most, 10, false)
+    : span
+      ? [Math.min(least, span[0]), Math.max(most, span[1])]
+      : uPlot.rangeNum(least, most, 0.1, true)
+  const [first, last] = [from ?? least, to ?? most]
+  const lower = low !== null && (!log || low > 0) ? low : first
+  const upper = high !== null && (!log || high > 0) ? high : last
+  return lower < upper ? [lower, upper] : [first, last]
+}
+
+/** Whole epochs and seconds; times to the millisecond, values of a series to seven digits. */
+export function zoomOf(x: XKind, from: number, to: number): [number, number] {
+  if (x === 'metric') return [Number(from.toPrecision(7)), Number(to.toPrecision(7))]
+  const unit = x === 'epoch' || x === 'time' ? 1 : 1000
+  return [Math.floor(from * unit) / unit, Math.ceil(to * unit) / unit]
+}
