@@ -24,6 +24,7 @@ const LEAVES = {
   secrets: { layers: [], leaves: [] },
   checked: { layers: [], leaves: [] },
   thrown: { layers: [], leaves: [] },
+  tracing: { layers: [], leaves: [] },
   log: { layers: ['db'], leaves: ['config', 'secrets'] },
   // What app.ts passes to the transports: types (of graphql too, whose streams http serves), and what follows from them.
   services: { layers: ['graphql', 'ingest', 'domain', 'stream', 'db'], leaves: ['config', 'log'] },
@@ -56,8 +57,8 @@ const PACKAGES = {
 const layer = (name) => `^src/${name}/`
 const leaf = (name) => `^src/${name}\\.ts$`
 const place = (name) => (LAYERS[name] ? layer(name) : leaf(name))
-/** Every layer may use these: how values are checked, and what a caught one says. */
-const EVERYWHERE = ['checked', 'thrown']
+/** Every layer may use these: how values are checked, what a caught one says, and spans. */
+const EVERYWHERE = ['checked', 'thrown', 'tracing']
 const allowed = (name, { layers, leaves }) => [
   place(name),
   ...layers.map(layer),
@@ -129,7 +130,12 @@ module.exports = {
       name: 'no-development-package-at-run-time',
       severity: 'error',
       from: { path: '^src/' },
-      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
+      to: {
+        dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'],
+        dependencyTypesNot: ['type-only'],
+        // An optional peer, loaded where an operator has installed it (src/cli/telemetry.ts).
+        pathNot: 'node_modules/@opentelemetry/sdk-node/',
+      },
     },
     {
       name: 'nothing-outside-src',

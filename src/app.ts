@@ -77,6 +77,7 @@ export async function startApp(
     now?: () => Date
     logTo?: NodeJS.WritableStream
     database?: StartingDatabase
+    telemetry?: boolean
     streamTimes?: Partial<SseTimes>
     sweep?: Pick<SweepOptions, 'stretches' | 'steps'>
     archive?: Pick<ArchiverOptions, 'settleMs' | 'thawedMs' | 'replacedMs'> & { noneForMs?: number }
@@ -224,13 +225,7 @@ export async function startApp(
         dashboardCache,
         mailConfigured: config.smtp !== undefined,
       })
-    const sse = createSse({
-      schema,
-      live,
-      contextFor,
-      log,
-      times: options.streamTimes,
-    })
+    const sse = createSse({ schema, live, contextFor, log, times: options.streamTimes })
     closers.push(async () => sse.stop())
     const server = await buildServer({
       config,
@@ -248,6 +243,7 @@ export async function startApp(
       log,
       outages,
       dataFolder,
+      telemetry: options.telemetry,
       pendingMigrations: () => pendingMigrations(sql, MIGRATIONS),
     })
     closers.push(() => drain(server))

@@ -34,6 +34,8 @@ export interface Services {
   outages: Outages
   /** Where the embedded PostgreSQL keeps its data; undefined with an external database. */
   dataFolder: string | undefined
+  /** Whether requests and counters go to OpenTelemetry's SDK. */
+  telemetry?: boolean | undefined
   /** Names of migrations that the database lacks. */
   pendingMigrations: () => Promise<string[]>
 }

@@ -113,7 +113,7 @@ async function findOrStart(options: Parameters<typeof demo>[0]): Promise<string>
   const host = ['0.0.0.0', '::'].includes(config.host) ? '127.0.0.1' : config.host
   const base = `http://${host.includes(':') ? `[${host}]` : host}:${config.port}`
   if (config.port !== 0 && (await answers(base))) return base
-  const { address } = await start(config, warnings)
+  const { address } = await start(config, warnings, options.environment)
   return address
 }
 

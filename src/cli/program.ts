@@ -47,7 +47,7 @@ Examples:
     .description('run the service until SIGTERM or Ctrl-C (the default)')
     .action(async () => {
       const { config, warnings } = settings()
-      await start(config, warnings)
+      await start(config, warnings, environment)
     })
   program
     .command('demo')

@@ -1,17 +1,27 @@
 import type { App, StartingDatabase } from '../app.ts'
 import { type Config, openRegistrationWarning } from '../config.ts'
 import { startEmbedded } from '../db/embedded.ts'
+import { startTelemetry } from './telemetry.ts'
 
 /**
  * Runs the service until SIGTERM or Ctrl-C, then drains. A second signal ends it at once. Resolves when it answers.
+ * @param environment where OpenTelemetry's settings are
  */
-export async function start(config: Config, warnings: readonly string[]): Promise<App> {
+export async function start(
+  config: Config,
+  warnings: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<App> {
   for (const warning of warnings) console.error(`svc: ${warning}`)
   const exposed = openRegistrationWarning(config)
   if (exposed !== undefined) console.error(`svc: ${exposed}`)
-  const starting = startServer(config)
+  const endTelemetry = await startTelemetry(environment)
+  const starting = startServer(config, endTelemetry !== undefined)
   // Before it is up: a Ctrl-C in the middle of a start must stop the database that was just started.
-  const ending = endOnSignals(async () => (await starting).stop())
+  const ending = endOnSignals(async () => {
+    await (await starting).stop()
+    await endTelemetry?.()
+  })
   const app = await starting
   if (ending.begun) return app
   const address = config.publicUrl ?? app.address
@@ -30,10 +40,10 @@ export async function start(config: Config, warnings: readonly string[]): Promis
 }
 
 /** PostgreSQL starts while the code of the service is loaded: each takes about as long as the other. */
-async function startServer(config: Config): Promise<App> {
+async function startServer(config: Config, telemetry: boolean): Promise<App> {
   const database = config.databaseUrl === undefined ? startDatabase(config.dataDir) : undefined
   const { startApp } = await import('../app.ts')
-  return startApp(config, { ...(database && { database }) })
+  return startApp(config, { telemetry, ...(database && { database }) })
 }
 
 function startDatabase(home: string): StartingDatabase {

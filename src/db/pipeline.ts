@@ -1,5 +1,6 @@
 import type { Client, Connection } from 'pg'
 import { fieldOf } from '../thrown.ts'
+import { inSpan } from '../tracing.ts'
 import type { CopyRows } from './copy.ts'
 import { PrimaryClient } from './hosts.ts'
 
@@ -109,7 +110,7 @@ export function openPipeline(
         // Always at once, so that they are sent in the order in which `pg` takes their answers.
         if (wire !== undefined) submission.send(wire)
         client.query(submission)
-        return await submission.done
+        return await inSpan('ingest.commit', { 'db.statements': steps.length }, () => submission.done)
       } catch (error) {
         // Some of them may not have been reached; what was prepared stays so, under a name that is not used again.
         for (const name of fresh) prepared.delete(name)

@@ -51,6 +51,7 @@ import { shedLoad } from './server/load.ts'
 import { sendProblem, toProblem } from './server/respond.ts'
 import { secureAnswers } from './server/security-headers.ts'
 import { limitBodyTime } from './server/slow-bodies.ts'
+import { exportCounters, traceRequests } from './server/telemetry.ts'
 import { refuseBytes, refusePath } from './server/unroutable.ts'
 import { servePages } from './server/web.ts'
 import { authRoutes } from './sign-in/auth.ts'
@@ -102,6 +103,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   app.setSerializerCompiler(serializerCompiler)
   acceptJson(app, config.maxBodyBytes)
 
+  if (services.telemetry) traceRequests(app)
   if (config.accessLog) logAccess(app, log)
   const allowed = new Set(config.allowedHosts.map((host) => host.toLowerCase()))
   const anyHost = allowed.has('*')
@@ -167,7 +169,9 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   secureAnswers(app, config)
   identifyCallers(app, services)
 
-  opsRoutes(app, services, createCounters(app, services, load, bodies))
+  const counters = createCounters(app, services, load, bodies)
+  if (services.telemetry) exportCounters(counters)
+  opsRoutes(app, services, counters)
   eventRoutes(app, services)
   pipRoutes(app)
   // Only the routes after it have its hooks: an event is to pass none.

@@ -4,6 +4,7 @@ import { databaseFault } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { codeOf } from '../thrown.ts'
+import { inSpan } from '../tracing.ts'
 import type { AdmissionRules } from './admit.ts'
 import { applyGroup } from './apply.ts'
 import { createIngestCache } from './cache.ts'
@@ -193,8 +194,8 @@ export function createGroupCommit(
   async function write(items: Item[]): Promise<Outcome[]> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const { outcomes, remember } = await commit(writer, (tx) =>
-          applyGroup(tx, items, { ...options, cache }),
+        const { outcomes, remember } = await inSpan('ingest.commit', { 'svc.events': items.length }, () =>
+          commit(writer, (tx) => applyGroup(tx, items, { ...options, cache })),
         )
         remember()
         return outcomes

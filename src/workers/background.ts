@@ -5,6 +5,7 @@ import type { Logger as Pino } from 'pino'
 import { findPrimary } from '../db/hosts.ts'
 import { openPool } from '../db/pool.ts'
 import { type Sql, transaction } from '../db/sql.ts'
+import { inSpan } from '../tracing.ts'
 import { type ServerHeartbeat, startServerHeartbeat } from './server-heartbeat.ts'
 
 /**
@@ -72,9 +73,14 @@ export async function startBackground(options: {
     throw error
   }
 
-  const taskList: Record<string, Task> = { ...options.tasks }
+  const taskList: Record<string, Task> = {}
+  for (const [name, task] of Object.entries(options.tasks))
+    taskList[name] = (payload, helpers) => inSpan(`task ${name}`, {}, async () => task(payload, helpers))
   for (const [name, { run: work }] of Object.entries(cron)) {
-    taskList[name] = async () => void (await runAlone(pool, { name, wait: false }, stopping.signal, work))
+    taskList[name] = async () =>
+      void (await runAlone(pool, { name, wait: false }, stopping.signal, (signal) =>
+        inSpan(`task ${name}`, {}, () => work(signal)),
+      ))
   }
   const parsedCronItems = parseCronItems(
     Object.entries(cron).map(([task, { at: match }]) => ({
