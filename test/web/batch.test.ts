@@ -308,13 +308,13 @@ test('log lines with any content are shown as text, filtered, linked to and save
   await context.close()
 })
 
-test('resources stand card by card, and a stretch in which a card did nothing is marked', async () => {
+test('the GPUs of a batch are curves of one chart for each measure, and a stretch in which one did nothing is marked', async () => {
   const { page, context, complaints } = await as(ada)
   await page.goto(`/b/${RAN}/resources`)
-  const card = page.getByRole('region', { name: 'GPU 1' })
+  const gpus = page.getByRole('region', { name: 'GPUs', exact: true })
   // Charts out of sight are only their places.
-  await card.scrollIntoViewIfNeeded()
-  await card.locator('[data-chart="gpus/1/util_pct"]').waitFor()
+  await gpus.scrollIntoViewIfNeeded()
+  await gpus.locator('[data-chart="GPU utilisation"] [data-points]', { hasText: '80 of 80 points' }).waitFor()
   const idle = page.getByRole('region', { name: 'Idle GPUs' })
   await idle.getByText('idle 9 min of 19 min 30 s (46%)').waitFor()
   await idle.getByText('GPU 0, good').waitFor()
@@ -355,7 +355,7 @@ describe('a shared link', () => {
     await views.getByRole('link', { name: 'logs' }).click()
     await page.getByText('out of memory', { exact: true }).waitFor()
     await views.getByRole('link', { name: 'resources' }).click()
-    await page.getByRole('region', { name: 'GPU 1' }).waitFor()
+    await page.getByRole('region', { name: 'GPUs', exact: true }).waitFor()
     expect(await page.getByRole('button', { name: 'Rerun' }).count()).toBe(0)
     expect(complaints).toEqual([])
     await context.close()

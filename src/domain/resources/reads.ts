@@ -16,7 +16,7 @@ export interface ResourceQuery {
 /** One measure of one job, or of the batch itself, over time. */
 export interface ResourceSeries {
   jobId: string | null
-  /** A field of the snapshot; of one GPU `gpus/<its uuid or index>/<field>`. */
+  /** A field of the snapshot; of one GPU `gpus/<its uuid or index>/<field>`, with its index where the uuid names it. */
   key: string
   /** Whole Unix seconds, never decreasing. */
   steps: Float64Array
@@ -118,8 +118,9 @@ function addGpu(
   position: number,
   add: (row: Row, key: string, value: number | undefined) => void,
 ): void {
-  const name = typeof gpu.uuid === 'string' ? gpu.uuid : String(numberOf(gpu.index) ?? position)
+  const byUuid = typeof gpu.uuid === 'string'
+  const name = byUuid ? gpu.uuid : String(numberOf(gpu.index) ?? position)
   for (const [field, value] of Object.entries(gpu)) {
-    if (field !== 'index' && field !== 'uuid') add(row, `gpus/${name}/${field}`, numberOf(value))
+    if (field !== 'uuid' && (byUuid || field !== 'index')) add(row, `gpus/${name}/${field}`, numberOf(value))
   }
 }

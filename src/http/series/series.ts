@@ -70,7 +70,7 @@ export function seriesRoutes(app: FastifyInstance, services: Services): void {
         tags,
         summary: 'Resource snapshots as series over time',
         description:
-          'As metrics, with whole Unix seconds for steps. A GPU of a snapshot is `gpus/<its uuid or index>/<field>`. `job_id` is null for what belongs to the batch as a whole.',
+          'As metrics, with whole Unix seconds for steps. A GPU of a snapshot is `gpus/<its uuid or index>/<field>`; where the uuid names it, `index` is one of the fields. `job_id` is null for what belongs to the batch as a whole.',
         params: byId,
         querystring: resourcesQuery,
         response: {

@@ -4,6 +4,7 @@ import type { ColourOf } from '../lib/charts/colours.ts'
 import type { PointBus } from '../lib/live/points.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 import { ChartGrid } from './chart-grid.tsx'
+import type { Curves } from './curves.ts'
 
 /** Charts of some series outside of the charts tab: plain, with a zoom that its owner keeps. */
 export const SeriesCharts = memo(function SeriesCharts(props: {
@@ -14,6 +15,8 @@ export const SeriesCharts = memo(function SeriesCharts(props: {
   source: SeriesSource
   bus: PointBus
   keys: readonly string[]
+  /** Charts whose curves are not those of one metric over jobs, by name. */
+  curvesOf?: ReadonlyMap<string, Curves>
   jobs: readonly string[]
   whole: boolean
   zoom: [number, number] | undefined

@@ -48,7 +48,7 @@ function gpuValues(gpus: unknown): Record<string, Numeric> {
   return Object.fromEntries(
     gpus.flatMap((gpu: Record<string, unknown>, i) =>
       Object.entries(gpu ?? {})
-        .filter(([name, value]) => typeof value === 'number' && name !== 'index')
+        .filter(([name, value]) => typeof value === 'number' && (name !== 'index' || gpu.uuid !== undefined))
         .map(([name, value]) => [`gpus/${gpu.uuid ?? gpu.index ?? i}/${name}`, value as number]),
     ),
   )

@@ -12,12 +12,13 @@ const MAX_ROWS = 12
 /** When each GPU did nothing: a bar a card, idle stretches hollow and amber, with how long they were in all. */
 export function IdleStretches(props: {
   keys: readonly string[]
+  gpuNames: ReadonlyMap<string, string>
   zoom: [number, number] | undefined
   onZoom: (range: [number, number] | undefined) => void
   job?: string
 }) {
   const { of, resources } = useBatchContext()
-  const { keys, zoom, job } = props
+  const { keys, gpuNames, zoom, job } = props
   const [from, to] = zoom ?? []
   const read = useQuery({
     queryKey: ['idle', of, keys, job, zoom],
@@ -32,7 +33,7 @@ export function IdleStretches(props: {
   const rows = series
     .map((one) => ({ one, idle: idleOf(one) }))
     .map((row) => ({ ...row, total: row.idle.reduce((sum, [a, b]) => sum + b - a, 0) }))
-    .sort((a, b) => b.total - a.total)
+    .sort((a, b) => b.total - a.total || keys.indexOf(a.one.key) - keys.indexOf(b.one.key))
   return (
     <section aria-label="Idle GPUs" className="flex flex-col gap-1.5">
       <h2 className="font-medium">
@@ -43,7 +44,7 @@ export function IdleStretches(props: {
       </h2>
       <ul className="flex flex-col gap-1">
         {rows.slice(0, MAX_ROWS).map(({ one, idle, total }) => {
-          const name = `${one.key === 'gpu_util_pct' ? 'all GPUs' : `GPU ${one.key.split('/')[1]}`}${one.job_id ? `, ${one.job_id}` : ''}`
+          const name = `${one.key === 'gpu_util_pct' ? 'all GPUs' : (gpuNames.get(one.key.split('/')[1] ?? '') ?? one.key)}${one.job_id ? `, ${one.job_id}` : ''}`
           const span = (one.steps.at(-1) ?? Number.NaN) - (one.steps[0] ?? Number.NaN)
           return (
             <li

@@ -2,16 +2,17 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import { SeriesCharts } from '../../charts/series-charts.tsx'
 import { errorText } from '../../lib/api/request.ts'
-import type { Series } from '../../lib/api/types.ts'
 import type { PointBus } from '../../lib/live/points.ts'
+import { useTheme } from '../../lib/theme.ts'
 import { clock } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { Notice, Waiting } from '../../ui/notice.tsx'
 import { useArrivingResources } from './arrivals.ts'
 import { useBatchContext } from './context.ts'
 import { IdleStretches } from './idle-stretches.tsx'
+import { gpuColours, resourceCharts } from './resource-charts.ts'
 
-/** What a batch, one job of it, a share or a host used, card by card. */
+/** What a batch, one job of it, a share or a host used. */
 export function ResourcesView(props: {
   zoom: [number, number] | undefined
   onZoom: (range: [number, number] | undefined) => void
@@ -28,11 +29,15 @@ export function ResourcesView(props: {
     refetchInterval: (query) => (query.state.data?.length === 0 ? 10_000 : false),
     refetchOnMount: 'always',
   })
-  const groups = useMemo(() => groupsOf(there.data ?? []), [there.data])
   const arrived = useArrived(bus, job)
   const jobs = useMemo(
     () => [...new Set([...(there.data ?? []).map((one) => one.job_id ?? 'batch'), ...arrived])],
     [there.data, arrived],
+  )
+  const several = jobs.length > 1
+  const { groups, curves, gpuNames, utilisation } = useMemo(
+    () => resourceCharts(there.data ?? [], several),
+    [there.data, several],
   )
   if (there.error) {
     return (
@@ -55,7 +60,6 @@ export function ResourcesView(props: {
       </Notice>
     )
   }
-  const utilisation = groups.flatMap((group) => group.keys.filter(isUtilisation))
   return (
     <div className="flex flex-col gap-4 p-3">
       {zoom && (
@@ -66,7 +70,13 @@ export function ResourcesView(props: {
         </div>
       )}
       {utilisation.length > 0 && (
-        <IdleStretches keys={utilisation} zoom={zoom} onZoom={onZoom} {...(job !== undefined && { job })} />
+        <IdleStretches
+          keys={utilisation}
+          gpuNames={gpuNames}
+          zoom={zoom}
+          onZoom={onZoom}
+          {...(job !== undefined && { job })}
+        />
       )}
       <div className="grid gap-x-3 gap-y-4 [grid-template-columns:repeat(auto-fit,minmax(min(100%,380px),1fr))]">
         {groups.map((group) => (
@@ -76,12 +86,14 @@ export function ResourcesView(props: {
             className={`flex min-w-0 flex-col gap-2 ${group.keys.length > 1 ? 'col-span-full' : ''}`}
           >
             <h2 className="font-medium">{group.title}</h2>
+            {group.title === 'GPUs' && <GpuLegend names={gpuNames} />}
             <SeriesCharts
               x="time"
               of={`resources ${of} ${job ?? ''}`}
               source={source}
               bus={bus}
               keys={group.keys}
+              curvesOf={curves}
               jobs={jobs}
               whole={job === undefined}
               zoom={zoom}
@@ -91,6 +103,25 @@ export function ResourcesView(props: {
         ))}
       </div>
     </div>
+  )
+}
+
+function GpuLegend({ names }: { names: ReadonlyMap<string, string> }) {
+  const theme = useTheme()
+  const colourOf = gpuColours(names)
+  return (
+    <ul aria-label="GPUs" className="flex flex-wrap gap-x-4 gap-y-1 text-xs">
+      {[...names].map(([gpu, name]) => (
+        <li key={gpu} className="flex items-center gap-1.5" title={gpu}>
+          <span
+            aria-hidden="true"
+            className="size-2 rounded-full"
+            style={{ background: colourOf(name, theme) }}
+          />
+          {name}
+        </li>
+      ))}
+    </ul>
   )
 }
 
@@ -109,37 +140,3 @@ function useArrived(bus: PointBus, job: string | undefined): readonly string[] {
   )
   return names
 }
-
-const isUtilisation = (key: string): boolean => key === 'gpu_util_pct' || /^gpus\/.+\/util_pct$/.test(key)
-
-interface Group {
-  title: string
-  keys: string[]
-}
-
-/** GPUs first, each card by itself; then processors, memory, disk, and everything else that is reported. */
-function groupsOf(series: readonly Series[]): Group[] {
-  const groups = new Map<string, Set<string>>()
-  for (const { key } of series) {
-    const title = titleOf(key)
-    groups.set(title, (groups.get(title) ?? new Set()).add(key))
-  }
-  return [...groups]
-    .map(([title, keys]) => ({
-      title,
-      keys: [...keys].sort((a, b) => Number(!/util/.test(a)) - Number(!/util/.test(b)) || a.localeCompare(b)),
-    }))
-    .sort((a, b) => rank(a.title) - rank(b.title) || a.title.localeCompare(b.title, 'en', { numeric: true }))
-}
-
-function titleOf(key: string): string {
-  const card = /^gpus\/(.+)\/[^/]+$/.exec(key)?.[1]
-  if (card !== undefined) return `GPU ${card}`
-  if (/gpu/.test(key)) return 'GPUs together'
-  if (/cpu|load/.test(key)) return 'Processor'
-  if (/ram|rss|mem|swap/.test(key)) return 'Memory'
-  if (/disk/.test(key)) return 'Disk'
-  return 'More'
-}
-const ORDER = ['GPUs together', 'GPU ', 'Processor', 'Memory', 'Disk', 'More']
-const rank = (title: string): number => (title.startsWith('GPU ') ? 1 : Math.max(0, ORDER.indexOf(title)))

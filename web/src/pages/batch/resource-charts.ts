@@ -1,0 +1,144 @@
+import type { Curves } from '../../charts/curves.ts'
+import type { Numeric, Series } from '../../lib/api/types.ts'
+import { COLOURS, type ColourOf, colourAt } from '../../lib/charts/colours.ts'
+
+/** Charts of resources: the GPUs of a machine are curves of one chart for each measure. */
+
+export interface ResourceCharts {
+  groups: readonly { title: string; keys: readonly string[] }[]
+  /** What charts draw whose curves are GPUs, by the chart's name. */
+  curves: ReadonlyMap<string, Curves>
+  /** What GPUs are called, by the part of a series' name that tells them apart. */
+  gpuNames: ReadonlyMap<string, string>
+  /** Series of the use of GPUs. */
+  utilisation: readonly string[]
+}
+
+const GPU_KEY = /^gpus\/(.+)\/([^/]+)$/
+const MIB_PER_GIB = 1024
+/** By field of a snapshot's GPU, in the order in which the charts stand. */
+const MEASURES: readonly { field: string; title: string; unit: string; divisor?: number; most?: number }[] = [
+  { field: 'util_pct', title: 'GPU utilisation', unit: '%', most: 100 },
+  { field: 'mem_mb', title: 'GPU memory', unit: 'GiB', divisor: MIB_PER_GIB },
+  { field: 'temp_c', title: 'GPU temperature', unit: '°C' },
+  { field: 'power_w', title: 'GPU power', unit: 'W' },
+]
+/** What says something of the others and is no chart. */
+const FACTS = new Set(['index', 'mem_total_mb'])
+
+/** @param several whether jobs, or batches, share the charts: the names of curves then say whose GPU it is */
+export function resourceCharts(series: readonly Series[], several: boolean): ResourceCharts {
+  const keys = [...new Set(series.map(({ key }) => key))]
+  const gpuNames = namesOfGpus(series)
+  const curves = gpuCurves(keys, { names: gpuNames, total: totalOf(series), several })
+  const groups = new Map<string, string[]>()
+  if (curves.size > 0) groups.set('GPUs', [...curves.keys()])
+  for (const key of keys) {
+    if (GPU_KEY.test(key)) continue
+    const title = titleOf(key)
+    groups.set(title, [...(groups.get(title) ?? []), key])
+  }
+  return {
+    gpuNames,
+    curves,
+    utilisation: ['gpu_util_pct', ...[...gpuNames.keys()].map((gpu) => `gpus/${gpu}/util_pct`)].filter(
+      (key) => keys.includes(key),
+    ),
+    groups: [...groups]
+      .map(([title, keys]) => ({ title, keys: title === 'GPUs' ? keys : keys.sort(byUse) }))
+      .sort((a, b) => ORDER.indexOf(a.title) - ORDER.indexOf(b.title)),
+  }
+}
+
+const last = (values: readonly Numeric[]): number => Number(values.at(-1))
+
+/** By index where it is known, else by position. */
+function namesOfGpus(series: readonly Series[]): Map<string, string> {
+  const gpus = new Map<string, number | undefined>()
+  for (const { key, values } of series) {
+    const [, gpu, field] = GPU_KEY.exec(key) ?? []
+    if (gpu === undefined) continue
+    const index = field === 'index' ? last(values) : /^\d+$/.test(gpu) ? Number(gpu) : undefined
+    gpus.set(gpu, gpus.get(gpu) ?? index)
+  }
+  const sorted = [...gpus].sort(
+    ([a, i], [b, j]) => (i ?? gpus.size) - (j ?? gpus.size) || a.localeCompare(b, 'en', { numeric: true }),
+  )
+  return new Map(sorted.map(([gpu, index], place) => [gpu, `GPU ${index ?? place}`]))
+}
+
+/** In GiB; the GPUs of one machine have mostly the same. */
+function totalOf(series: readonly Series[]): number | undefined {
+  const totals = series.flatMap(({ key, values }) =>
+    GPU_KEY.exec(key)?.[2] === 'mem_total_mb' ? [last(values) / MIB_PER_GIB] : [],
+  )
+  return totals.length > 0 ? Math.max(...totals) : undefined
+}
+
+interface Gpus {
+  names: ReadonlyMap<string, string>
+  total: number | undefined
+  several: boolean
+}
+
+function gpuCurves(keys: readonly string[], gpus: Gpus): Map<string, Curves> {
+  const byField = new Map<string, string[]>()
+  for (const gpu of gpus.names.keys()) {
+    for (const key of keys) {
+      const [, of, field] = GPU_KEY.exec(key) ?? []
+      if (of !== gpu || field === undefined || FACTS.has(field)) continue
+      byField.set(field, [...(byField.get(field) ?? []), key])
+    }
+  }
+  const rank = (field: string): number => {
+    const at = MEASURES.findIndex((one) => one.field === field)
+    return at < 0 ? MEASURES.length : at
+  }
+  const sorted = [...byField].sort(([a], [b]) => rank(a) - rank(b) || a.localeCompare(b))
+  return new Map(
+    sorted.map(([field, keys]) => {
+      const measure = MEASURES.find((one) => one.field === field)
+      return [measure?.title ?? `GPU ${field}`, curvesOfMeasure(keys, measure, gpus)]
+    }),
+  )
+}
+
+function curvesOfMeasure(
+  keys: readonly string[],
+  measure: (typeof MEASURES)[number] | undefined,
+  { names, total, several }: Gpus,
+): Curves {
+  const gpuOf = (key: string): string => names.get(GPU_KEY.exec(key)?.[1] ?? '') ?? key
+  const memory = measure?.field === 'mem_mb'
+  const most = memory ? total : measure?.most
+  return {
+    keys,
+    right: new Set(),
+    nameOf: (owner, key) => (!several || owner === 'batch' ? gpuOf(key) : `${gpuOf(key)} · ${owner}`),
+    paintOf: (_, key) => gpuOf(key),
+    colourOf: gpuColours(names),
+    ...(measure && {
+      unit: memory && total !== undefined ? `GiB of ${Math.round(total)}` : measure.unit,
+    }),
+    ...(measure?.divisor !== undefined && { divisor: measure.divisor }),
+    ...(most !== undefined && { span: [0, most] }),
+  }
+}
+
+/** By place, so that the first eight are told apart; the same in every chart. */
+export function gpuColours(names: ReadonlyMap<string, string>): ColourOf {
+  const places = new Map([...names.values()].map((name, place) => [name, place % COLOURS]))
+  return (name, theme) => colourAt(places.get(name) ?? 0, theme)
+}
+
+/** Processors, memory, disk, and everything else that is reported. */
+function titleOf(key: string): string {
+  if (/gpu/.test(key)) return 'GPUs together'
+  if (/cpu|load/.test(key)) return 'Processor'
+  if (/ram|rss|mem|swap/.test(key)) return 'Memory'
+  if (/disk/.test(key)) return 'Disk'
+  return 'More'
+}
+const ORDER = ['GPUs', 'GPUs together', 'Processor', 'Memory', 'Disk', 'More']
+const byUse = (a: string, b: string): number =>
+  Number(!/util/.test(a)) - Number(!/util/.test(b)) || a.localeCompare(b)
