@@ -1,7 +1,7 @@
 import type { Line } from '../lib/charts/line.ts'
 import { saveCsvFile, saveFile } from '../lib/save-file.ts'
 
-/** The drawing as pixels, as many as it is large. */
+/** The drawing as pixels, one for each unit of its size. */
 export async function savePicture(name: string, svg: string): Promise<void> {
   const image = new Image()
   // The page's policy allows pictures in addresses, not those behind `blob:`.
