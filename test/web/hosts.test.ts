@@ -183,3 +183,48 @@ test('no page of hosts is wider than a phone', async () => {
   }
   await context.close()
 })
+
+test.each([
+  ['light', 1440],
+  ['dark', 390],
+] as const)('one host shows which jobs run there now and what each uses, %s at %i px', async (theme, width) => {
+  const agent = await registerAgent(app, ada.token, 'box7')
+  const id = `busy-${theme}`
+  const of = eventsOf(id)
+  const use = (agoS: number, util: number) =>
+    of(
+      'resource_snapshot',
+      agoS,
+      {
+        gpu_util_pct: util,
+        gpu_mem_mb: 20_480,
+        cpu_util_pct: 35,
+        ram_mb: 8_192,
+        gpus: [3, 1].map((index) => ({ index, uuid: `GPU-${9 - index}`, util_pct: util })),
+      },
+      'first',
+    )
+  await send(app, reporter, [
+    of('batch_start', 100, { experiment_type: 'sweep', n_total: 3 }),
+    ...['first', 'second', 'third'].map((job) => of('job_start', 95, {}, job)),
+    use(90, 11),
+    use(60, 71),
+    of('job_done', 50, { elapsed_s: 45 }, 'third'),
+  ])
+  const { page, context, complaints } = await as({ theme, width })
+  await page.goto(`/hosts/${agent.id}`)
+  const now = page.getByRole('region', { name: 'Running now' })
+  const row = now.locator('tr', { has: page.locator(`a[href*="/b/${id}/j/first"]`) })
+  const cells = async () => (await row.locator('td').allTextContents()).slice(-6, -1)
+  await expect.poll(cells).toEqual(['1, 3', '71%', '20 GiB', '35%', '8 GiB'])
+  await now.locator(`a[href*="/b/${id}/j/second"]`).waitFor()
+  expect(await now.locator(`a[href*="/b/${id}/j/third"]`).count()).toBe(0)
+  await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
+  await send(app, reporter, [use(0, 93)])
+  await expect.poll(async () => (await cells())[1]).toBe('93%')
+  expect(await seriousFindings(page)).toEqual([])
+  await send(app, reporter, [of('job_done', 0, { elapsed_s: 90 }, 'second')])
+  await now.locator(`a[href*="/b/${id}/j/second"]`).waitFor({ state: 'detached' })
+  expect(complaints).toEqual([])
+  await context.close()
+})

@@ -111,8 +111,8 @@ function GpuLegend({ names }: { names: ReadonlyMap<string, string> }) {
   const colourOf = gpuColours(names)
   return (
     <ul aria-label="GPUs" className="flex flex-wrap gap-x-4 gap-y-1 text-xs">
-      {[...names].map(([gpu, name]) => (
-        <li key={gpu} className="flex items-center gap-1.5" title={gpu}>
+      {[...new Set(names.values())].map((name) => (
+        <li key={name} className="flex items-center gap-1.5">
           <span
             aria-hidden="true"
             className="size-2 rounded-full"

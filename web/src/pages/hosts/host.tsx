@@ -25,6 +25,7 @@ import { createBatchContext, InBatch } from '../batch/context.ts'
 import { reasonText } from '../batch/control.ts'
 import { ResourcesView } from '../batch/resources-view.tsx'
 import { ranOn, useArrivingThere } from './arrivals.ts'
+import { RunningNow } from './running-now.tsx'
 import { StartAgent } from './start-agent.tsx'
 import { HostState } from './state.tsx'
 
@@ -64,6 +65,9 @@ export function HostPage() {
   return (
     <div className="flex flex-col gap-5 p-4">
       <Head host={host} />
+      <InBatch value={context}>
+        <RunningNow host={host} />
+      </InBatch>
       <Batches host={host} />
       <section aria-label="Resources" className="-mx-3 flex flex-col gap-1">
         <h2 className="px-3 font-medium">Resources of what ran there, the last day</h2>
@@ -113,7 +117,10 @@ function Head({ host }: { host: Host }) {
           string,
           React.ReactNode,
         ][])),
-    ['Runs now', host.running.length === 0 ? 'nothing' : some(host.running.length, 'process', 'processes')],
+    [
+      'Processes of the agent',
+      host.running.length === 0 ? 'nothing' : some(host.running.length, 'process', 'processes'),
+    ],
     ['Waiting', some(host.pending_commands, 'command')],
     ...Object.entries((host.capabilities ?? {}) as Record<string, unknown>).map(
       ([name, value]): [string, React.ReactNode] => [
