@@ -18,7 +18,7 @@ import { ranOn } from './arrivals.ts'
 
 /** An older sample says nothing of now. */
 const FRESH_S = 600
-const MOST_JOBS = 200
+const MAX_JOBS = 200
 const MIB_PER_GIB = 1024
 
 /** Unix seconds, and the value of each series then. */
@@ -41,7 +41,7 @@ export function RunningNow({ host }: { host: Host }) {
       (
         await fetchJobsWhere(
           { status: ['RUNNING'], batches: batches.map((batch) => batch.id) },
-          { limit: MOST_JOBS },
+          { limit: MAX_JOBS },
         )
       ).items,
   })
@@ -91,8 +91,8 @@ export function RunningNow({ host }: { host: Host }) {
           ))}
         </Table>
       )}
-      {(jobs.data?.length ?? 0) >= MOST_JOBS && (
-        <p className="text-xs text-muted">Only the first {MOST_JOBS} running jobs are listed.</p>
+      {(jobs.data?.length ?? 0) >= MAX_JOBS && (
+        <p className="text-xs text-muted">Only the first {MAX_JOBS} running jobs are listed.</p>
       )}
     </section>
   )
