@@ -4,7 +4,11 @@ export default defineConfig({
   // As Node resolves it: the copy that `module` of its package.json names would be a second one beside what its users load.
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
-    include: ['test/**/*.test.ts'],
+    // Those for a Citus cluster alone run where there is one (scripts/test-cluster.mjs).
+    include: [
+      'test/**/*.test.ts',
+      ...(process.env.SVC_TEST_CLUSTER_URL ? ['test/cluster/*.cluster.ts'] : []),
+    ],
     environment: 'node',
     globalSetup: ['test/kit/global.ts'],
     // Loading the service takes longer than most files do, and no module of it keeps a state: a worker loads it once.

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type Config, openRegistrationWarning } from './config.ts'
 import { followDatabaseClock } from './db/clock.ts'
+import { distribute } from './db/cluster.ts'
 import { type EmbeddedPostgres, startEmbedded } from './db/embedded.ts'
 import { migrate, pendingMigrations } from './db/migrate.ts'
 import { openPipeline } from './db/pipeline.ts'
@@ -68,6 +69,9 @@ const DRAIN_MS = 5_000
  */
 const BACKLOG = 4_096
 
+/** Groups of events that a server writes at a time on a cluster, where each waits for a worker. */
+const LANES_ON_CLUSTER = 4
+
 const MIGRATIONS = join(import.meta.dirname, '..', 'prisma', 'migrations')
 
 /** Opens everything in order, from the database up; a failure on the way closes what was already open. */
@@ -105,6 +109,7 @@ export async function startApp(
       url = embedded.url('postgres')
       dataFolder = embedded.home
     }
+    const distributed = await prepareTables(url, (message) => log.info(message))
     const sql = openSql(url, {
       name: 'read',
       max: 10,
@@ -115,8 +120,6 @@ export async function startApp(
     const endWatch = watchDatabase(url, () => sql`/* outage.ping */ select 1`)
     const writerSql = openSql(url, { name: 'write', max: 4, settings: { synchronous_commit: 'on' } })
     closers.push(() => writerSql.end({ timeout: 1 }))
-    await migrate(writerSql, MIGRATIONS, { log: (message) => log.info(message) })
-
     await fillNameKeys(writerSql)
 
     let now = options.now
@@ -139,14 +142,16 @@ export async function startApp(
     closers.push(() => thawSql.end({ timeout: 1 }))
     const warmer = createWarmer({ sql: thawSql, store: archive?.open, kept, log, ...options.archive })
     readWarmed(sql, warmer)
-    const ingestSql = openSql(url, { name: 'ingest', max: 1, settings: POINT_LOOKUPS })
+    const lanes = distributed ? LANES_ON_CLUSTER : 1
+    const ingestSql = openSql(url, { name: 'ingest', max: lanes, settings: POINT_LOOKUPS })
     closers.push(() => ingestSql.end({ timeout: 1 }))
-    const pipeline = openPipeline(url, { name: 'ingest', settings: POINT_LOOKUPS })
-    closers.push(() => pipeline.end())
+    const pipeline = distributed ? undefined : openPipeline(url, { name: 'ingest', settings: POINT_LOOKUPS })
+    closers.push(async () => pipeline?.end())
     const ingest = createIngest({
       sql,
       writer: { ...writer, sql: ingestSql },
-      pipeline,
+      ...(pipeline && { pipeline }),
+      lanes,
       now,
       rateLimit: config.rateLimit,
       staleAfterMin: config.stallTimeoutMin,
@@ -263,6 +268,20 @@ export async function startApp(
   } catch (error) {
     await stop()
     throw error
+  }
+}
+
+/**
+ * The tables of this release, and of a cluster's coordinator, their distribution. Everybody else opens connections after it.
+ * @returns whether they are distributed
+ */
+async function prepareTables(url: string, say: (message: string) => void): Promise<boolean> {
+  const sql = openSql(url, { name: 'migrate', max: 4, settings: { synchronous_commit: 'on' } })
+  try {
+    await migrate(sql, MIGRATIONS, { log: say })
+    return await distribute(sql, url, { log: say })
+  } finally {
+    await sql.end({ timeout: 1 })
   }
 }
 

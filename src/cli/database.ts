@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
+import { noteDistribution } from '../db/cluster.ts'
 import { startEmbedded } from '../db/embedded.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { openSql, type Sql } from '../db/sql.ts'
@@ -15,7 +16,10 @@ export async function onDatabase<T>(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
   work: (url: string) => Promise<T>,
 ): Promise<T> {
-  if (config.databaseUrl !== undefined) return work(config.databaseUrl)
+  if (config.databaseUrl !== undefined) {
+    await noteDistribution(config.databaseUrl)
+    return work(config.databaseUrl)
+  }
   const embedded = await startEmbedded({
     home: config.dataDir,
     log: (message) => console.error(`svc: ${message}`),

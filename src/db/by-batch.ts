@@ -1,4 +1,4 @@
-import { type Db, type Fragment, isDistributed } from './sql.ts'
+import { type Db, type Fragment, isDistributed, isWorkerAway } from './sql.ts'
 
 /**
  * Asks telemetry tables about rows of several batches. Over plain PostgreSQL that is one statement. Where the tables are
@@ -6,17 +6,26 @@ import { type Db, type Fragment, isDistributed } from './sql.ts'
  * one place, while one that joins with a list of them asks every place there is.
  * @param work gets rows, which its statement is to unnest under the name `u`, and what to compare a table's `batch_key`
  * with: `u.batch_key`, or the one batch that all of these rows belong to
+ * @param options.leaveOut whether batches whose worker is away are left out; otherwise they are an error
  * @returns what it gives for all of them
  */
 export async function byBatch<Row extends { batchKey: number }, Result>(
   db: Db,
   rows: readonly Row[],
   work: (rows: readonly Row[], batch: Fragment) => PromiseLike<readonly Result[]>,
+  { leaveOut = false }: { leaveOut?: boolean } = {},
 ): Promise<Result[]> {
   if (rows.length === 0) return []
   if (!isDistributed(db)) return [...(await work(rows, db`u.batch_key`))]
   const results = await Promise.all(
-    [...groupByBatch(rows)].map(([batchKey, own]) => work(own, db`${batchKey}::bigint`)),
+    [...groupByBatch(rows)].map(async ([batchKey, own]) => {
+      try {
+        return await work(own, db`${batchKey}::bigint`)
+      } catch (error) {
+        if (leaveOut && isWorkerAway(db, error)) return []
+        throw error
+      }
+    }),
   )
   return results.flat()
 }

@@ -91,7 +91,7 @@ async function nextStep(
 const OTHERS_TURN = Symbol('turn of others')
 /** Another transaction held a table for longer than a migration waits. */
 const BUSY = Symbol('busy')
-const LOCK_NOT_AVAILABLE = '55P03'
+export const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK = '40P01'
 
 function busy(error: Error): typeof BUSY {
@@ -193,7 +193,7 @@ async function migrationNames(dir: string): Promise<string[]> {
     .sort()
 }
 
-async function takeTurn(tx: Tx): Promise<boolean> {
+export async function takeTurn(tx: Tx): Promise<boolean> {
   // A pool's time limits are for requests; a migration may take as long as it must.
   await tx`/* migrate.no_limits */ select set_config('statement_timeout', '0', true), set_config('lock_timeout', ${LOCK_WAIT}, true)`
   return tryLock(tx, 'pg_try_advisory_xact_lock')

@@ -76,3 +76,10 @@ export function combined(name: string, fragments: Record<string, SqlFragment | f
   }
   return { name: key, text, values: given.flatMap(([, one]) => one.values) }
 }
+
+/** One piece as a statement of its own. */
+export const alone = (name: string, of: SqlFragment): CombinedStatement => ({
+  name,
+  text: `/* ${name} */ ${numbered(of, 1)}`,
+  values: of.values,
+})

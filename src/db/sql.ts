@@ -11,9 +11,16 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>
 export type Db = Sql | Tx
 
 const distributed = new WeakSet<Db>()
-/** Says of a pool, and so of its transactions, that its telemetry tables are distributed by batch (decision 0023). */
-export const markDistributed = (db: Db): void => void distributed.add(db)
+/** Databases whose telemetry tables are distributed by batch, by the URL of their coordinator (cluster.ts). */
+const distributedUrls = new Set<string>()
+/** Says so of a database: pools that are opened from now on know it, and so do their transactions. */
+export const markDistributed = (url: string): void => void distributedUrls.add(url)
 export const isDistributed = (db: Db): boolean => distributed.has(db)
+export const isDistributedUrl = (url: string): boolean => distributedUrls.has(url)
+/** A transaction knows what its pool knows. */
+export function inheritDistribution(from: Db, to: Db): void {
+  if (distributed.has(from)) distributed.add(to)
+}
 
 /**
  * Opens a pool of connections. `bigint` columns come back as numbers: every id of this service stays far below
@@ -30,7 +37,8 @@ export function openSql(
   },
 ): Sql {
   const { onStatement } = options
-  return postgres(withPrimary(url), {
+  const settings = isDistributedUrl(url) ? { ...options.settings, ...ON_COORDINATOR } : options.settings
+  const sql: Sql = postgres(withPrimary(url), {
     max: options.max ?? 10,
     idle_timeout: 0,
     connect_timeout: 10,
@@ -39,7 +47,7 @@ export function openSql(
     max_lifetime: null,
     onnotice: () => {},
     ...(onStatement && { debug: (_connection: number, text: string) => onStatement(text) }),
-    connection: { application_name: `svc ${options.name}`, TimeZone: 'UTC', ...options.settings },
+    connection: { application_name: `svc ${options.name}`, TimeZone: 'UTC', ...settings },
     types: {
       bigint: {
         to: 20,
@@ -62,6 +70,17 @@ export function openSql(
       },
     },
   })
+  if (isDistributedUrl(url)) distributed.add(sql)
+  return sql
+}
+
+/**
+ * For every connection to a coordinator. Which worker a statement goes to follows from its values, so it is planned with
+ * them; and a worker that does not answer is given up before the requests that wait for it are.
+ */
+const ON_COORDINATOR: Record<string, string> = {
+  plan_cache_mode: 'force_custom_plan',
+  'citus.node_connection_timeout': '5000',
 }
 
 /**
@@ -105,7 +124,7 @@ export function withCustomPlan<Rows extends readonly postgres.MaybeRow[]>(
  */
 export async function transaction<T>(sql: Sql, work: (tx: Tx) => Promise<T>): Promise<T> {
   const result = await sql.begin(async (tx) => {
-    if (isDistributed(sql)) markDistributed(tx)
+    inheritDistribution(sql, tx)
     try {
       return { value: await work(tx) }
     } catch (error) {
@@ -169,3 +188,7 @@ export function databaseFault(error: unknown): DatabaseFault {
   if (/^(22|23|54)/.test(code)) return 'bad_value'
   return 'other'
 }
+
+/** Whether the error says that a worker is away, and the coordinator is there to say so. */
+export const isWorkerAway = (db: Db, error: unknown): boolean =>
+  isDistributed(db) && databaseFault(error) === 'away' && fieldOf(error, 'severity') === 'ERROR'

@@ -1,3 +1,4 @@
+import { byBatch } from '../db/by-batch.ts'
 import { CopyRows } from '../db/copy.ts'
 import type { Fragment, Tx } from '../db/sql.ts'
 import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
@@ -28,6 +29,33 @@ export const storedEvents = (tx: Tx, events: readonly EventIdentity[]): Fragment
   from unnest(${events.map((e) => e.batchId)}::text[], ${events.map((e) => e.eventId)}::uuid[]) as w (batch_id, event_id)
   join batches b on b.id = w.batch_id
   join events e on e.batch_key = b.key and e.event_id = w.event_id`
+
+export interface StoredEvent {
+  batch_id: string
+  event_id: string
+  db_id: number
+}
+
+/** The same where the tables are distributed: one statement a batch. @param batches batch_id → key of those that exist */
+export async function storedEventsOf(
+  tx: Tx,
+  events: readonly EventIdentity[],
+  batches: ReadonlyMap<string, number>,
+): Promise<StoredEvent[]> {
+  const known = events.flatMap(({ batchId, eventId }) => {
+    const batchKey = batches.get(batchId)
+    return batchKey === undefined ? [] : [{ batchKey, batchId, eventId }]
+  })
+  return byBatch(
+    tx,
+    known,
+    (own, batch) => tx<StoredEvent[]>`/* ingest.stored */
+      select u.batch_id, e.event_id, e.db_id
+      from unnest(${own.map((e) => e.batchKey)}::bigint[], ${own.map((e) => e.batchId)}::text[], ${own.map((e) => e.eventId)}::uuid[])
+        as u (batch_key, batch_id, event_id)
+      join events e on e.batch_key = ${batch} and e.event_id = u.event_id`,
+  )
+}
 
 export const blocksFor = (count: number): number => Math.ceil(count / BLOCK)
 

@@ -1,6 +1,6 @@
 import { itemAt } from '../checked.ts'
 import type { Pipeline } from '../db/pipeline.ts'
-import { databaseFault } from '../db/sql.ts'
+import { databaseFault, isWorkerAway } from '../db/sql.ts'
 import { Problem } from '../problem.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import { codeOf } from '../thrown.ts'
@@ -156,6 +156,7 @@ export function createGroupCommit(
       answerAll(group, outcomes)
     } catch (error) {
       if (error instanceof ArchivedBatches) await writeOthers(group, error.batches)
+      else if (isWorkerAway(writer.sql, error)) await writeByBatches(group, error)
       else for (const s of group) s.reject(error)
     }
     overAt = performance.now()
@@ -178,6 +179,26 @@ export function createGroupCommit(
     } catch (error) {
       if (error instanceof ArchivedBatches) await writeOthers(others, error.batches)
       else for (const s of others) s.reject(error)
+    }
+  }
+
+  /** On a cluster, of which a worker is away: requests with events of other batches are not held up. */
+  async function writeByBatches(group: Submission[], error: unknown): Promise<void> {
+    const alike = new Map<string, Submission[]>()
+    for (const s of group) {
+      const ids = [...new Set(s.items.map(({ checked }) => checked.event.batch_id))].sort().join('\n')
+      const own = alike.get(ids)
+      if (own === undefined) alike.set(ids, [s])
+      else own.push(s)
+    }
+    for (const own of alike.values()) {
+      try {
+        if (alike.size === 1) throw error
+        answerAll(own, await write(own.flatMap((s) => s.items)))
+      } catch (error) {
+        if (error instanceof ArchivedBatches) await writeOthers(own, error.batches)
+        else for (const s of own) s.reject(error)
+      }
     }
   }
 

@@ -3,6 +3,7 @@ import type { Sql } from '../db/sql.ts'
 import type { Writer } from '../stream/commit.ts'
 import { type Authenticator, createAuthenticator } from './authenticate.ts'
 import { createGroupCommit, type GroupCommit, type WrittenGroup } from './group.ts'
+import { createLanes } from './lanes.ts'
 import { createLimiter, type RateLimit } from './limit.ts'
 import { createReceiptClock } from './receipt-clock.ts'
 import type { Receiver } from './receive.ts'
@@ -24,6 +25,8 @@ export function createIngest(options: {
   writer: Writer
   /** Without them every group asks the database first. */
   pipeline?: Pipeline
+  /** How many groups may be written at a time, each through a connection of the writer's pool. Default: 1. */
+  lanes?: number
   now: () => Date
   rateLimit: RateLimit
   /** Minutes after which an event that arrives late is no sign of life. */
@@ -43,13 +46,15 @@ export function createIngest(options: {
     },
     limiter: createLimiter(options.rateLimit),
     reception: createReceiptClock(options.now, options.staleAfterMin),
-    group: createGroupCommit(options.writer, options.pipeline, {
-      autocreate: options.autocreate,
-      maxProjects: options.maxProjects,
-      maxSeries: options.maxSeries,
-      now: options.now,
-      ...(options.warm && { warm: options.warm }),
-      wrote: (group) => heed(group),
-    }),
+    group: createLanes(options.lanes ?? 1, () =>
+      createGroupCommit(options.writer, options.pipeline, {
+        autocreate: options.autocreate,
+        maxProjects: options.maxProjects,
+        maxSeries: options.maxSeries,
+        now: options.now,
+        ...(options.warm && { warm: options.warm }),
+        wrote: (group) => heed(group),
+      }),
+    ),
   }
 }

@@ -1,5 +1,6 @@
 import { itemAt } from '../checked.ts'
-import type { Fragment, Tx } from '../db/sql.ts'
+import { awaitWorkers } from '../db/cluster.ts'
+import { type Fragment, isDistributed, type Tx } from '../db/sql.ts'
 import { fragment } from '../db/sql-fragment.ts'
 import { type LoadedBatch, lockBatches } from '../domain/batches/index.ts'
 import { type JobState, jobOf, jobsForIngest, type StoredJobRow } from '../domain/jobs/index.ts'
@@ -13,7 +14,16 @@ import {
 } from '../domain/projects/index.ts'
 import { lockBindings, type TokenBinding, validTokens } from '../domain/tokens/index.ts'
 import type { IngestCache } from './cache.ts'
-import { blocksFor, type IdSupply, idBlocks, identityKey, identityOf, storedEvents } from './claim.ts'
+import {
+  blocksFor,
+  type IdSupply,
+  idBlocks,
+  identityKey,
+  identityOf,
+  type StoredEvent,
+  storedEvents,
+  storedEventsOf,
+} from './claim.ts'
 import type { Item } from './outcome.ts'
 import type { TemplateCache } from './templates.ts'
 
@@ -58,7 +68,7 @@ const SPARE_BLOCKS = 32
 
 /** One row of JSON lists: one statement in place of six. */
 interface Found {
-  stored: { batch_id: string; event_id: string; db_id: number }[]
+  stored: StoredEvent[]
   tokens: { id: string }[]
   projects: StoredProjectRow[]
   jobs: StoredJobRow[]
@@ -89,12 +99,13 @@ export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCac
   const senders = [...new Set(items.map((i) => i.sender.id))]
   const tokenIds = [...new Set(items.map((i) => i.sender.tokenId))]
   const identities = items.map(({ checked }) => identityOf(checked))
+  const apart = isDistributed(tx)
   const json = (rows: Fragment): Fragment => tx`(select coalesce(json_agg(r), '[]') from (${rows}) r)`
   const [locked, [row]] = await Promise.all([
     lockBatches(tx, batchIds),
     tx<Found[]>`/* ingest.load */
       select
-        ${json(storedEvents(tx, identities))} stored,
+        ${apart ? tx`'[]'::json` : json(storedEvents(tx, identities))} stored,
         ${json(fragment(tx, validTokens(tokenIds)))} tokens,
         ${json(projectsForIngest(tx, slugs, batchIds, senders))} projects,
         ${unknown.length === 0 ? tx`'[]'::json` : json(jobsOf(tx, unknown))} jobs,
@@ -105,6 +116,17 @@ export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCac
   const archived = locked.filter(({ cold, purged }) => cold && !purged)
   if (archived.length > 0)
     throw new ArchivedBatches(new Map(archived.map(({ state }) => [state.id, state.key])))
+  if (apart) {
+    await awaitWorkers(
+      tx,
+      locked.map(({ state }) => state.key),
+    )
+    found.stored = await storedEventsOf(
+      tx,
+      identities,
+      new Map(locked.map(({ state }) => [state.id, state.key])),
+    )
+  }
   const unbound = items.filter(({ sender }) => sender.commandId !== null && sender.batchId === null)
   const bindings =
     unbound.length === 0

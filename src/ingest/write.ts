@@ -1,6 +1,6 @@
 import type { Step } from '../db/pipeline.ts'
-import type { Tx } from '../db/sql.ts'
-import { type CombinedStatement, combined, type SqlFragment } from '../db/sql-fragment.ts'
+import { isDistributed, type Tx } from '../db/sql.ts'
+import { alone, type CombinedStatement, combined } from '../db/sql-fragment.ts'
 import { saveBatchProgress, saveBatchSummaries, saveSenders, settleJobs } from '../domain/batches/index.ts'
 import {
   advanceJobs,
@@ -33,8 +33,8 @@ export async function writeGroup(tx: Tx, folded: Folded): Promise<EndedJob[]> {
   const { touched, epochs } = folded
   const batches = [...touched.keys()]
   const jobs = jobsOf(touched)
-  const { text, values } = writeTogether(folded)
-  await tx.unsafe(text, values, { prepare: true })
+  for (const { text, values } of isDistributed(tx) ? writeApart(folded) : [writeTogether(folded)])
+    await tx.unsafe(text, values, { prepare: true })
   if (epochs.merged.length > 0) await mergeEpochs(tx, epochs.merged)
   const replaced = jobs.filter((j) => j.progress.changed.extremes).map(placeOf)
   if (replaced.length > 0) await recountExtremes(tx, replaced)
@@ -69,6 +69,28 @@ function writeTogether(folded: Folded): CombinedStatement {
   })
 }
 
+/**
+ * Where telemetry is distributed, each of its tables alone, and the others as one statement: no statement may write on the
+ * coordinator and on workers. Storing the events goes by COPY between them, which makes the commit one of two phases.
+ */
+function writeApart(folded: Folded): CombinedStatement[] {
+  const { claims, epochs } = folded
+  const { templates, lines, snapshots, ...local } = smallTables(folded)
+  const telemetry = {
+    stored: storeEvents(claims),
+    epochs: epochs.alone.length > 0 && insertEpochs(epochs.alone),
+    templates,
+    lines,
+    snapshots,
+  }
+  return [
+    combined('ingest.write_local', local),
+    ...Object.entries(telemetry).flatMap(([table, insert]) =>
+      insert ? [alone(`ingest.write_${table}`, insert)] : [],
+    ),
+  ]
+}
+
 /** The same as steps of a trip, where the two tables with the most rows are copied (docs/decisions/0010). */
 export function writingSteps(folded: Folded): Step[] {
   const { claims, epochs } = folded
@@ -80,13 +102,7 @@ export function writingSteps(folded: Folded): Step[] {
   ]
 }
 
-function smallTables({
-  touched,
-  templates,
-  senders,
-  lines,
-  snapshots,
-}: Folded): Record<string, SqlFragment | false> {
+function smallTables({ touched, templates, senders, lines, snapshots }: Folded) {
   const batches = [...touched.keys()]
   const jobs = jobsOf(touched)
   const advanced = jobs.filter(onlyAdvanced)

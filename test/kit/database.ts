@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
 import { openSql, type Sql } from '../../src/db/sql.ts'
+import { copyOnCluster, dropOnCluster, VIEWS } from './cluster.ts'
 import { TEMPLATE } from './global.ts'
 
 export interface TestDatabase {
@@ -16,14 +17,18 @@ const addressOf = (database: string) =>
 /** A new database with all migrations and no rows: a copy of the template, ready in about 50 ms. */
 export async function freshDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`
-  await asAdministrator((sql) => sql.unsafe(`create database ${name} template ${TEMPLATE}`))
-  const sql = openSql(addressOf(name), { name: 'test', max: 2 })
+  const nodes = inject('clusterNodes')
+  if (nodes.length > 0) await copyOnCluster(nodes, name, TEMPLATE)
+  else await asAdministrator((sql) => sql.unsafe(`create database ${name} template ${TEMPLATE}`))
+  const settings = nodes.length > 0 ? { search_path: `${VIEWS}, public` } : {}
+  const sql = openSql(addressOf(name), { name: 'test', max: 2, settings })
   return {
     url: addressOf(name),
     sql,
     async drop() {
       await sql.end({ timeout: 5 })
-      await asAdministrator((admin) => admin.unsafe(`drop database if exists ${name} with (force)`))
+      if (nodes.length > 0) await dropOnCluster(nodes, name)
+      else await asAdministrator((admin) => admin.unsafe(`drop database if exists ${name} with (force)`))
     },
   }
 }

@@ -3,14 +3,25 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { ensureClient } from '../../scripts/generate-client.mjs'
+import { distribute, TELEMETRY } from '../../src/db/cluster.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openSql } from '../../src/db/sql.ts'
+import {
+  addressOf,
+  closeTemplate,
+  clusterNodes,
+  createOnCluster,
+  createViews,
+  dropOnCluster,
+} from './cluster.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The server all tests share, with the name `{database}` left to fill in. */
     databaseUrl: string
+    /** Of a cluster, the addresses of all its nodes; else none. */
+    clusterNodes: readonly string[]
   }
 }
 
@@ -21,10 +32,13 @@ const MIGRATIONS = join(import.meta.dirname, '../../prisma/migrations')
 /**
  * One PostgreSQL for the whole run, as durable as the real one: what the tests say about commits must be true. It is the
  * embedded one, or the server of `SVC_TEST_DATABASE_URL`, whose user must be able to create databases: so CI tests every
- * supported version.
+ * supported version; or the cluster whose coordinator is at `SVC_TEST_CLUSTER_URL`, and then every database is distributed.
  */
 export default async function globalSetup(project: TestProject): Promise<() => Promise<void>> {
   ensureClient()
+  const coordinator = process.env.SVC_TEST_CLUSTER_URL
+  if (coordinator !== undefined && coordinator !== '') return setUpCluster(project, coordinator)
+  project.provide('clusterNodes', [])
   const given = process.env.SVC_TEST_DATABASE_URL
   const server = given === undefined || given === '' ? await embeddedServer() : externalServer(given)
   const dropTemplate = () =>
@@ -42,6 +56,25 @@ export default async function globalSetup(project: TestProject): Promise<() => P
     if (server.keeps) await dropTemplate()
     await server.stop()
   }
+}
+
+/** Few shards: a database of its own for every test file costs as much as it has shards. */
+const SHARDS = 4
+
+async function setUpCluster(project: TestProject, coordinator: string): Promise<() => Promise<void>> {
+  const nodes = await clusterNodes(coordinator)
+  await dropOnCluster(nodes, TEMPLATE)
+  await createOnCluster(nodes, TEMPLATE, SHARDS)
+  const url = addressOf(coordinator, { database: TEMPLATE })
+  await onDatabase(url, async (sql) => {
+    await migrate(sql, MIGRATIONS, { log: () => {} })
+    await distribute(sql, url, { log: () => {} })
+  })
+  await createViews(url, TELEMETRY)
+  await closeTemplate(nodes, TEMPLATE)
+  project.provide('databaseUrl', addressOf(coordinator, { database: '{database}' }))
+  project.provide('clusterNodes', nodes)
+  return () => dropOnCluster(nodes, TEMPLATE)
 }
 
 interface TestServer {

@@ -2,6 +2,7 @@ import { migrationScripts } from '../migrate.ts'
 import { migrationsOf, withConnection } from './connection.ts'
 import { copyOut } from './copy.ts'
 import { copyOutStatement, createDump, type DumpHeader } from './file.ts'
+import { beginAtOneMoment } from './moment.ts'
 import { schemaObjectsOf, sequencesOf, storedTables } from './tables.ts'
 
 /**
@@ -42,7 +43,7 @@ export function backup(options: BackupOptions): Promise<{ rows: number; bytes: n
       )
     const made = schemaObjectsOf(known.map(({ script }) => script))
     // Everything below sees one moment; the numbers that sequences gave by now cover all that can be seen.
-    await client.query('/* backup.begin */ begin isolation level repeatable read, read only')
+    await beginAtOneMoment(client, url)
     const tables = (await storedTables(client, made.tables)).filter(({ name }) => !NOT_SAVED.has(name))
     const sequences = await sequencesOf(client, made)
     const { rows: seq } = await client.query<{ last: string | null }>(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Db, Sql } from '../../db/sql.ts'
+import { type Db, inheritDistribution, type Sql } from '../../db/sql.ts'
 import { sumSnapshots } from '../dashboard/index.ts'
 import { eventTypeCode, payloadText, withTemplate } from '../events/index.ts'
 import { readTimedSeries } from '../metrics/index.ts'
@@ -99,6 +99,7 @@ async function readBatch(
   now: Date,
 ): Promise<Read> {
   const result = await sql.begin('isolation level repeatable read read only', async (tx): Promise<Read> => {
+    inheritDistribution(sql, tx)
     const [batch] = await tx<BatchRow[]>`/* cold.batch */
       select b.key, b.id, p.slug project, b.started_at, b.ended_at,
         coalesce((select max(migration_name) from _prisma_migrations), '') "schema"

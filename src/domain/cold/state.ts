@@ -1,3 +1,4 @@
+import { commitInTwoPhases } from '../../db/cluster.ts'
 import type { Db, Sql, Tx } from '../../db/sql.ts'
 import { fingerprintOf, type Written } from './archive.ts'
 import { columnsOf, ofBatch } from './columns.ts'
@@ -70,6 +71,7 @@ export async function dropRows(tx: Tx, batchKey: number): Promise<boolean> {
   const [row] = await tx<{ state: string; fingerprint: string }[]>`/* cold.lock_verified */
     select state, fingerprint from cold_batches where batch_key = ${batchKey} for update`
   if (row?.state !== 'verified') return false
+  await commitInTwoPhases(tx)
   for (const [table, columns] of await columnsOf(tx))
     await tx.unsafe(`/* cold.drop */ delete from ${table} e where ${ofBatch(columns)}`, [batchKey])
   const [batch] = await tx<{ stands: boolean }[]>`/* cold.lock_dropped */

@@ -81,10 +81,10 @@ export async function readColumns(
   const parts = new Map<string, ChunkColumn[]>()
   const read = async (batch: string, own: readonly Wanted[]): Promise<void> => {
     // COPY takes no parameters: every text below is made of whole numbers alone.
-    const stream = await db
-      .unsafe(`/* metrics.read */ copy (${statement(batch, own, range)}) to stdout (format binary)`)
-      .readable()
-    await readTuples(stream, (jobKey, no, column) => {
+    const query = db.unsafe(
+      `/* metrics.read */ copy (${statement(batch, own, range)}) to stdout (format binary)`,
+    )
+    await readTuples(await copiedBy(query), (jobKey, no, column) => {
       const name = columnName(jobKey, no)
       const list = parts.get(name)
       if (list === undefined) parts.set(name, [column])
@@ -99,6 +99,21 @@ export async function readColumns(
     if (column.steps.length > 0) columns.set(name, column)
   }
   return columns
+}
+
+/**
+ * The stream of a COPY. postgres.js destroys it at an error, which may come in one packet with its begin, before a caller
+ * can listen: unheard, the error would end the process.
+ */
+function copiedBy(query: ReturnType<Db['unsafe']>): Promise<Readable> {
+  const settling = query as unknown as { resolve: (stream: Readable) => void }
+  const { resolve } = settling
+  settling.resolve = (stream) => {
+    settling.resolve = resolve // it is called again when the COPY is over
+    stream.on('error', () => {})
+    resolve(stream)
+  }
+  return query.readable()
 }
 
 export const columnName = (jobKey: number, no: number): string => `${jobKey} ${no}`
@@ -158,6 +173,11 @@ function readTuples(
   each: (jobKey: number, no: number, column: ChunkColumn) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
+    if (stream.errored !== null) {
+      stream._read(0)
+      reject(stream.errored)
+      return
+    }
     let rest: Buffer | undefined
     let begun = false
     // Flowing, and read to its end: postgres.js pauses the connection under a stream that is full and resumes it when

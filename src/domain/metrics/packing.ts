@@ -1,4 +1,5 @@
 import { byBatch } from '../../db/by-batch.ts'
+import { awaitWorkers, commitInTwoPhases } from '../../db/cluster.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { TIMES } from './chunks.ts'
 
@@ -145,6 +146,8 @@ export async function packJobs(
 ): Promise<number[]> {
   // Written, not only locked: a server that has the batch's jobs in its cache must read them again.
   await tx`/* packing.lock */ update batch_progress set last_seen_at = last_seen_at where batch_key = ${batchKey}`
+  await awaitWorkers(tx, [batchKey])
+  await commitInTwoPhases(tx)
   const plans = await planJobs(tx, batchKey, jobKeys, sizes)
   let left = sizes.mostValues
   const undone: number[] = []

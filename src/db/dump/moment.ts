@@ -1,0 +1,57 @@
+import type { Client } from 'pg'
+import { codeOf } from '../../thrown.ts'
+import { PrimaryClient } from '../hosts.ts'
+
+/** How long writers may be kept waiting for those before them, and how often that is tried. */
+const PATIENCE = '2s'
+const MAX_ATTEMPTS = 30
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/**
+ * Begins a transaction that sees one moment. On a cluster (db/cluster.ts) each node has its own, so writers are held up until
+ * this transaction has one of every node: else the events could be there without what they did to their batch.
+ */
+export async function beginAtOneMoment(client: Client, url: string): Promise<void> {
+  const begin = async (): Promise<void> => {
+    await client.query('/* backup.begin */ begin isolation level repeatable read, read only')
+  }
+  if (!(await isDistributedHere(client))) return begin()
+  const holder = new PrimaryClient({ connectionString: url, application_name: 'svc backup' })
+  holder.on('error', () => {})
+  await holder.connect()
+  try {
+    await holdWriters(holder)
+    await begin()
+    // A worker has one connection for all of the transaction, and so one moment.
+    await client.query('/* backup.one_connection */ set local citus.max_adaptive_executor_pool_size = 1')
+    await client.query('/* backup.moment */ select from events limit 1')
+  } finally {
+    await holder.end().catch(() => {})
+  }
+}
+
+async function isDistributedHere(client: Client): Promise<boolean> {
+  const { rows } = await client.query<{ there: boolean }>(
+    `/* backup.has_citus */ select to_regclass('pg_dist_partition') is not null there`,
+  )
+  if (rows[0]?.there !== true) return false
+  const { rowCount } = await client.query(
+    `/* backup.is_distributed */ select from pg_dist_partition where logicalrelid = to_regclass('events')`,
+  )
+  return rowCount !== 0
+}
+
+/** Whoever changes telemetry together with its batch writes one of these tables; those that do now are waited for. */
+async function holdWriters(holder: Client): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await holder.query(`/* backup.hold_begin */ begin`)
+      await holder.query(`/* backup.hold_patience */ set local lock_timeout = '${PATIENCE}'`)
+      await holder.query(`/* backup.hold */ lock table batch_progress, cold_batches in share mode`)
+      return
+    } catch (error) {
+      if (codeOf(error) !== LOCK_NOT_AVAILABLE || attempt === MAX_ATTEMPTS) throw error
+      await holder.query('/* backup.hold_again */ rollback')
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+
+/** A TCP address in front of a node of a cluster, which can be shut: as if the node's machine were gone. */
+export interface Gate {
+  port: number
+  /** Cuts what goes through, at once, and refuses what comes. */
+  shut(): Promise<void>
+  open(): Promise<void>
+}
+
+export async function startGate(node: string): Promise<Gate> {
+  const { hostname, port } = new URL(node)
+  const sockets = new Set<Socket>()
+  let server: Server | undefined
+  let own = 0
+  async function open(): Promise<void> {
+    server = createServer((client) => {
+      const upstream = connect(Number(port), hostname)
+      for (const [from, to] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const) {
+        sockets.add(from)
+        from.setNoDelay(true)
+        from.on('error', () => {})
+        from.on('close', () => {
+          sockets.delete(from)
+          to.destroy()
+        })
+        from.pipe(to)
+      }
+    })
+    server.listen(own, '127.0.0.1')
+    await once(server, 'listening')
+    own = (server.address() as AddressInfo).port
+  }
+  await open()
+  return {
+    port: own,
+    open,
+    async shut() {
+      server?.close()
+      for (const socket of sockets) socket.destroy()
+      if (server !== undefined) await once(server, 'close')
+    },
+  }
+}
