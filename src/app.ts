@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type Config, openRegistrationWarning } from './config.ts'
 import { followDatabaseClock } from './db/clock.ts'
-import { distribute } from './db/cluster.ts'
+import { prepareTables } from './db/cluster.ts'
 import { type EmbeddedPostgres, startEmbedded } from './db/embedded.ts'
-import { migrate, pendingMigrations } from './db/migrate.ts'
+import { pendingMigrations } from './db/migrate.ts'
 import { openPipeline } from './db/pipeline.ts'
 import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, STREAM_READS } from './db/sql.ts'
@@ -25,7 +25,7 @@ import { createSse, type Following, type SseTimes } from './graphql/sse.ts'
 import { isSubscription } from './graphql/sse-sources.ts'
 import { buildServer } from './http/server.ts'
 import { graphqlRoutes } from './http/streams/graphql.ts'
-import { createIngest } from './ingest/index.ts'
+import { createIngest, LANES_ON_CLUSTER } from './ingest/index.ts'
 import { createLog } from './log.ts'
 import { clockOf } from './services.ts'
 import { createWriter } from './stream/commit.ts'
@@ -69,9 +69,6 @@ const DRAIN_MS = 5_000
  */
 const BACKLOG = 4_096
 
-/** Groups of events that a server writes at a time on a cluster, where each waits for a worker. */
-const LANES_ON_CLUSTER = 4
-
 const MIGRATIONS = join(import.meta.dirname, '..', 'prisma', 'migrations')
 
 /** Opens everything in order, from the database up; a failure on the way closes what was already open. */
@@ -109,7 +106,7 @@ export async function startApp(
       url = embedded.url('postgres')
       dataFolder = embedded.home
     }
-    const distributed = await prepareTables(url, (message) => log.info(message))
+    const distributed = await prepareTables(url, MIGRATIONS, { log: (message) => log.info(message) })
     const sql = openSql(url, {
       name: 'read',
       max: 10,
@@ -268,20 +265,6 @@ export async function startApp(
   } catch (error) {
     await stop()
     throw error
-  }
-}
-
-/**
- * The tables of this release, and of a cluster's coordinator, their distribution. Everybody else opens connections after it.
- * @returns whether they are distributed
- */
-async function prepareTables(url: string, say: (message: string) => void): Promise<boolean> {
-  const sql = openSql(url, { name: 'migrate', max: 4, settings: { synchronous_commit: 'on' } })
-  try {
-    await migrate(sql, MIGRATIONS, { log: say })
-    return await distribute(sql, url, { log: say })
-  } finally {
-    await sql.end({ timeout: 1 })
   }
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../thrown.ts'
-import { LOCK_NOT_AVAILABLE, takeTurn } from './migrate.ts'
+import { LOCK_NOT_AVAILABLE, migrate, takeTurn } from './migrate.ts'
 import { type Db, isDistributed, markDistributed, openSql, type Sql, type Tx } from './sql.ts'
 
 /**
@@ -37,6 +37,24 @@ export async function distribute(
   return true
 }
 
+/**
+ * The tables of this release, and their distribution where the database is a cluster's. Other connections are opened after it.
+ * @returns whether they are distributed
+ */
+export async function prepareTables(
+  url: string,
+  migrations: string,
+  options: { log: (message: string) => void },
+): Promise<boolean> {
+  const sql = openSql(url, { name: 'migrate', max: 4, settings: { synchronous_commit: 'on' } })
+  try {
+    await migrate(sql, migrations, options)
+    return await distribute(sql, url, options)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
 /** Finds out whether the tables of a database are distributed, for commands beside servers. */
 export async function noteDistribution(url: string): Promise<void> {
   const sql = openSql(url, { name: 'command', max: 1 })
@@ -58,7 +76,7 @@ async function isCluster(sql: Sql): Promise<boolean> {
   return row !== undefined && row.workers > 0
 }
 
-/** Somebody holds a table for longer than a migration waits: it is tried again. */
+/** Another transaction holds a table for longer than a migration waits: it is tried again. */
 function busy(error: unknown): undefined {
   if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error
 }
@@ -94,7 +112,7 @@ const BATCH_LOCKS = 2 ** 52
 /**
  * For a transaction that has locked batches and goes on to read or write their telemetry. On a cluster the lock on a
  * batch's row ends with the commit on the coordinator, a moment before the workers have committed as well; this lock
- * ends after them. So whoever has it sees all that its previous holder wrote.
+ * ends after them. So its holder sees all that the one before wrote.
  */
 export async function awaitWorkers(tx: Tx, batchKeys: readonly number[]): Promise<void> {
   if (!isDistributed(tx) || batchKeys.length === 0) return

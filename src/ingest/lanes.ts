@@ -3,6 +3,9 @@ import { itemAt } from '../checked.ts'
 import type { GroupCommit } from './group.ts'
 import type { Item, Outcome } from './outcome.ts'
 
+/** Groups of events that a server writes at a time on a cluster, where each waits for a worker. */
+export const LANES_ON_CLUSTER = 4
+
 /**
  * Several groups at a time, where each waits for a worker of a cluster and not for the one disk. Events of one batch always
  * take the same lane, so that within a batch everything is as with one; a batch that has to wait for its worker holds up

@@ -58,7 +58,7 @@ export async function createOnCluster(
 export const VIEWS = 'looked_at'
 
 /**
- * A test's statements may join whatever they like, which Citus refuses of distributed tables. So a test looks at these
+ * A test's statements make joins that Citus refuses of distributed tables. So a test looks at these
  * through functions, whose inside Citus does not plan: each gathers the rows of all workers.
  */
 export async function createViews(url: string, tables: readonly string[]): Promise<void> {
@@ -73,7 +73,7 @@ export async function createViews(url: string, tables: readonly string[]): Promi
   })
 }
 
-/** Nobody connects to a template, not even the maintenance of Citus: else it could not be copied. */
+/** Ends all connections to a template, those of Citus's maintenance too: else it could not be copied. */
 export async function closeTemplate(nodes: readonly string[], name: string): Promise<void> {
   for (const node of nodes)
     await on(node, async (sql) => {

@@ -41,7 +41,7 @@ async function isDistributedHere(client: Client): Promise<boolean> {
   return rowCount !== 0
 }
 
-/** Whoever changes telemetry together with its batch writes one of these tables; those that do now are waited for. */
+/** A transaction that changes telemetry together with its batch writes one of these tables; those under way are waited for. */
 async function holdWriters(holder: Client): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
