@@ -41,8 +41,11 @@ const README: Picture[] = [
   { name: 'compare', path: '/compare?batches=digits-narrow&batches=digits-wide', before: drawn },
 ]
 
-function drawn(page: Page): Promise<void> {
-  return page.locator('[data-points]').first().waitFor()
+/** A chart is drawn once it is near the screen, which on a phone it may not be. */
+async function drawn(page: Page): Promise<void> {
+  await page.locator('[data-chart]').first().scrollIntoViewIfNeeded()
+  await page.locator('[data-points]').first().waitFor()
+  await page.evaluate(() => document.querySelector('main')?.scrollTo(0, 0))
 }
 
 async function openPage(

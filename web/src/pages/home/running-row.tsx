@@ -63,7 +63,7 @@ export function RunningRow(props: {
           ? duration(elapsedOf(batch, now))
           : etaText(etaOf(end, range), range?.at ?? now)}
       </span>
-      <span className="w-24 truncate text-muted max-lg:hidden">{batch.host ?? ''}</span>
+      <span className="w-24 shrink-0 truncate text-muted max-lg:hidden">{batch.host ?? ''}</span>
     </div>
   )
 }
