@@ -82,6 +82,15 @@ export function Choice<T extends string>(props: {
   )
 }
 
+/** Of its length, in percent: up to `done` in green, from there to `ended` in red. */
+export function ProgressBar(props: { label: string; done: string; ended?: string }) {
+  const { label, done, ended = done } = props
+  const style = { '--done': done, '--ended': ended } as CSSProperties
+  return (
+    <span role="img" aria-label={label} className="progress h-1.5 w-16 shrink-0 rounded-full" style={style} />
+  )
+}
+
 /** A bar with its words: 5 of 8. Once more has ended than was planned, the plan no longer says anything. */
 export function Progress(props: {
   done: number
@@ -98,17 +107,12 @@ export function Progress(props: {
   // The progress of a running job comes from its epochs.
   const more = part !== null && part < 1 && part * all > ended ? part : undefined
   const percent = more === undefined ? undefined : `${Math.floor(100 * more)}%`
-  const style = {
-    '--done': percent ?? upTo(done),
-    '--ended': percent ?? upTo(ended),
-  } as CSSProperties
   return (
     <span className="flex items-center gap-2 whitespace-nowrap">
-      <span
-        role="img"
-        aria-label={`${planned === undefined ? `${some(ended, 'job')} ended` : `${ended} of ${planned} jobs`}${percent === undefined ? '' : `, ${percent} of the epochs`}`}
-        className="progress h-1.5 w-16 shrink-0 rounded-full"
-        style={style}
+      <ProgressBar
+        label={`${planned === undefined ? `${some(ended, 'job')} ended` : `${ended} of ${planned} jobs`}${percent === undefined ? '' : `, ${percent} of the epochs`}`}
+        done={percent ?? upTo(done)}
+        ended={percent ?? upTo(ended)}
       />
       <span aria-hidden="true" className="text-ink">
         {percent !== undefined && all === 1

@@ -4,6 +4,7 @@ import { flat } from '../../lib/flat.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { plannedEpochs } from '../../lib/planned.ts'
 import { count, duration, endingText, etaText, number } from '../../lib/words.ts'
+import { ProgressBar } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
@@ -112,12 +113,7 @@ function Epochs({ job }: { job: Job }) {
   return (
     <span className="flex items-center gap-2">
       {count(job.epochs)} of {count(planned)}
-      <progress
-        className="h-1.5 w-20"
-        value={job.epochs}
-        max={planned}
-        aria-label={`${percent}% of the epochs`}
-      />
+      <ProgressBar label={`${percent}% of the epochs`} done={`${percent}%`} />
       {percent}%
     </span>
   )

@@ -89,68 +89,73 @@ export function ProjectPage() {
           value={q}
           onChange={ask}
           names={() => batchNames(known.data)}
-          className="min-w-48 max-w-[32rem] flex-1 max-sm:order-last max-sm:max-w-none max-sm:basis-full"
+          className="min-w-40 max-w-[32rem] flex-1 sm:min-w-48"
         />
-        <div className="flex gap-1" role="group" aria-label="Filter by status">
-          {CHIPS.map((status) => (
-            <Link
-              key={status}
-              {...links.project(slug, { ...search, q: toggle(q, 'status', status) })}
-              className={`${buttonLook(filter.status?.includes(status) ? 'on' : 'plain')} max-2xl:px-1.5`}
-              aria-label={`${status}${filter.status?.includes(status) ? ', filtered' : ''}`}
-              title={status}
-            >
-              <StatusShape status={status} />
-              <span className="max-2xl:hidden">{status}</span>
+        {/* On a phone one row that scrolls sideways. */}
+        <div className="contents max-sm:-m-0.5 max-sm:flex max-sm:w-full max-sm:gap-2 max-sm:overflow-x-auto max-sm:p-0.5 max-sm:[&>*]:shrink-0">
+          <div className="flex gap-1" role="group" aria-label="Filter by status">
+            {CHIPS.map((status) => (
+              <Link
+                key={status}
+                {...links.project(slug, { ...search, q: toggle(q, 'status', status) })}
+                className={`${buttonLook(filter.status?.includes(status) ? 'on' : 'plain')} max-2xl:px-1.5`}
+                aria-label={`${status}${filter.status?.includes(status) ? ', filtered' : ''}`}
+                title={status}
+              >
+                <StatusShape status={status} />
+                <span className="max-2xl:hidden">{status}</span>
+              </Link>
+            ))}
+          </div>
+          <span className="flex-1 max-w-px max-sm:hidden" />
+          <Link
+            {...links.project(slug, toggledCharts(search, selected))}
+            aria-current={search.charts ? 'true' : undefined}
+            className={buttonLook(search.charts ? 'on' : 'plain')}
+            title={
+              search.charts ? 'Back to the whole table' : 'Charts of the selected batches beside the list'
+            }
+          >
+            <ChartLine className="size-4" aria-hidden="true" />
+            Charts
+          </Link>
+          <OpenLater
+            load={viewsMenu}
+            given={{
+              slug,
+              label: viewLabel,
+              suggested: q === '' ? name : `${name}: ${q}`,
+              path,
+              audiences: audiencesFor(project.data, me?.role === 'admin'),
+            }}
+            aria-haspopup="dialog"
+            className={buttonLook()}
+          >
+            <Bookmark className="size-4" aria-hidden="true" />
+            {viewLabel}
+          </OpenLater>
+          <OpenLater
+            load={columnChooser}
+            given={{ columns: ids, known: known.data, onChange: choose }}
+            aria-haspopup="dialog"
+            className={buttonLook()}
+          >
+            Columns
+          </OpenLater>
+          <Link {...links.reports(slug)} className={buttonLook('quiet')}>
+            Reports
+          </Link>
+          {project.data?.role && (
+            <Link {...links.members(slug)} className={buttonLook('quiet')}>
+              Members
             </Link>
-          ))}
+          )}
+          {(project.data?.role === 'owner' || me?.role === 'admin') && (
+            <Link {...links.rules(slug)} className={buttonLook('quiet')} title="What is mailed when">
+              Rules
+            </Link>
+          )}
         </div>
-        <span className="flex-1 max-w-px max-sm:hidden" />
-        <Link
-          {...links.project(slug, toggledCharts(search, selected))}
-          aria-current={search.charts ? 'true' : undefined}
-          className={buttonLook(search.charts ? 'on' : 'plain')}
-          title={search.charts ? 'Back to the whole table' : 'Charts of the selected batches beside the list'}
-        >
-          <ChartLine className="size-4" aria-hidden="true" />
-          Charts
-        </Link>
-        <OpenLater
-          load={viewsMenu}
-          given={{
-            slug,
-            label: viewLabel,
-            suggested: q === '' ? name : `${name}: ${q}`,
-            path,
-            audiences: audiencesFor(project.data, me?.role === 'admin'),
-          }}
-          aria-haspopup="dialog"
-          className={buttonLook()}
-        >
-          <Bookmark className="size-4" aria-hidden="true" />
-          {viewLabel}
-        </OpenLater>
-        <OpenLater
-          load={columnChooser}
-          given={{ columns: ids, known: known.data, onChange: choose }}
-          aria-haspopup="dialog"
-          className={buttonLook()}
-        >
-          Columns
-        </OpenLater>
-        <Link {...links.reports(slug)} className={buttonLook('quiet')}>
-          Reports
-        </Link>
-        {project.data?.role && (
-          <Link {...links.members(slug)} className={buttonLook('quiet')}>
-            Members
-          </Link>
-        )}
-        {(project.data?.role === 'owner' || me?.role === 'admin') && (
-          <Link {...links.rules(slug)} className={buttonLook('quiet')} title="What is mailed when">
-            Rules
-          </Link>
-        )}
       </div>
       <Filters slug={slug} search={search} words={words} baseline={baseline} />
       {problems.length + hints.length > 0 && (
