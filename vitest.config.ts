@@ -4,7 +4,7 @@ export default defineConfig({
   // As Node resolves it: the copy that `module` of its package.json names would be a second one beside what its users load.
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
-    // Those for a Citus cluster alone run where there is one (scripts/test-cluster.mjs).
+    // Those for a Citus cluster alone run where there is one (SVC_TEST_CLUSTER_URL).
     include: [
       'test/**/*.test.ts',
       ...(process.env.SVC_TEST_CLUSTER_URL ? ['test/cluster/*.cluster.ts'] : []),
