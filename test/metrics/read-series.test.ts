@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSql, type Sql } from '../../src/db/sql.ts'
 import { readSeries } from '../../src/domain/metrics/index.ts'
 import { createWriter } from '../../src/stream/commit.ts'
+import { codeOf } from '../../src/thrown.ts'
 import { createPacker } from '../../src/workers/pack.ts'
 import { type Door, makeEvent, openDoor } from '../ingest/sending.ts'
 
@@ -42,6 +44,23 @@ test.each(['unpacked', 'packed'])('an answer of any size leaves its connection u
       expect([...values]).toEqual([...steps])
   }
   for (let to = 0; to < 6_000; to += 157) expect(await points(to)).toBe(to + 1)
+})
+
+test('statements that come while a series is read wait for their connection', async () => {
+  let reading = true
+  const others: Promise<unknown>[] = []
+  const ask = async (): Promise<void> => {
+    while (reading) {
+      others.push(one`select 1 as one`.then(([row]) => row?.one, codeOf))
+      await sleep(1)
+    }
+  }
+  const asking = ask()
+  for (let i = 0; i < 20; i++) expect(await points(5_999)).toBe(6_000)
+  reading = false
+  await asking
+  expect(others.length).toBeGreaterThan(20)
+  expect(new Set(await Promise.all(others))).toEqual(new Set([1]))
 })
 
 test('a damaged chunk is an error rather than wrong points', async () => {

@@ -83,6 +83,8 @@ export async function readColumns(
     // COPY takes no parameters: every text below is made of whole numbers alone.
     const query = db.unsafe(
       `/* metrics.read */ copy (${statement(batch, own, range)}) to stdout (format binary)`,
+      [],
+      ALONE,
     )
     await readTuples(await copiedBy(query), (jobKey, no, column) => {
       const name = columnName(jobKey, no)
@@ -100,6 +102,12 @@ export async function readColumns(
   }
   return columns
 }
+
+/**
+ * postgres.js sends statements on behind others where every connection is busy, and refuses those that come during a COPY
+ * (COPY_IN_PROGRESS). Its transactions keep their first statement alone in the same way.
+ */
+const ALONE = { prepare: false, onexecute: () => false }
 
 /**
  * The stream of a COPY. postgres.js destroys it at an error, which may come in one packet with its begin, before a caller
