@@ -107,7 +107,7 @@ test('a lost run is among what needs attention at home, with its reason; a job s
   expect(await seriousFindings(page)).toEqual([])
   await page.goto('/b/plan/j/a')
   await page.getByText('3 of 4').waitFor()
-  expect(await page.getByRole('img', { name: '75% of the epochs' }).count()).toBe(1)
+  expect(await page.getByRole('img', { name: '75% of the epochs', exact: true }).count()).toBe(1)
   expect(await seriousFindings(page)).toEqual([])
   expect(complaints).toEqual([])
   await context.close()

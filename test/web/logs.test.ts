@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser } from '@playwright/test'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestApp, type TestApp } from '../kit/app.ts'
@@ -44,6 +45,11 @@ test('a search shows the matches alone or among their neighbours, and steps betw
   await expect.poll(() => lines.count()).toBe(3)
   expect(await page.locator('mark').allTextContents()).toEqual(['checkpoint', 'checkpoint', 'checkpoint'])
 
+  // So slow that the match is marked among the lines alone first, and then among its neighbours.
+  await page.route(/log-lines/, async (route) => {
+    await sleep(500)
+    await route.continue()
+  })
   await page.getByLabel('in context').check()
   await page.getByRole('button', { name: 'Previous match' }).click()
   const marked = page.locator('[data-line][aria-current]')

@@ -1,6 +1,6 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useRef } from 'react'
+import { useEffect, useLayoutEffect, useRef } from 'react'
 import { ansiSegments } from '../lib/ansi.ts'
 import type { LogLine } from '../lib/api/types.ts'
 import { EPOCH } from '../lib/step-unit.ts'
@@ -24,6 +24,8 @@ export function LogLines(props: {
   onFollow: (on: boolean) => void
   load: (end: 'before' | 'after') => Promise<number>
   marked: number | undefined
+  /** Changes when other lines take the place of all (use-log.ts). */
+  loads: number
   wrap: boolean
   /** What was searched for: it is marked in the lines. */
   found?: string
@@ -36,7 +38,7 @@ export function LogLines(props: {
   onEpoch?: (epoch: number) => void
   height?: string
 }) {
-  const { lines, follow, marked, wrap } = props
+  const { lines, follow, marked, loads, wrap } = props
   const scroller = useRef<HTMLDivElement>(null)
   const rows = useVirtualizer({
     count: lines.length,
@@ -50,12 +52,23 @@ export function LogLines(props: {
   useEffect(() => {
     if (follow && lines.length > 0) rows.scrollToIndex(lines.length - 1, { align: 'end' })
   }, [follow, lines, rows])
+  const first = useRef<number>(undefined)
+  // Lines that come before what is shown move nothing on the screen, wherever it was scrolled to meanwhile.
+  useLayoutEffect(() => {
+    const known = first.current
+    first.current = lines[0]?.db_id
+    if (known === undefined || known === first.current || follow) return
+    const shift = lines.findIndex((line) => line.db_id === known)
+    if (shift <= 0) return
+    const height = rows.getOffsetForIndex(shift, 'start')?.[0] ?? shift * LINE_PX
+    rows.scrollToOffset((scroller.current?.scrollTop ?? 0) + height)
+  }, [lines, follow, rows])
   const at = marked === undefined ? -1 : lines.findIndex((line) => line.db_id === marked)
   const there = at >= 0
   // biome-ignore lint/correctness/useExhaustiveDependencies: to the marked line once it is there, not when others come
   useEffect(() => {
     if (there) rows.scrollToIndex(at, { align: 'center' })
-  }, [there, marked])
+  }, [there, marked, loads])
   return (
     <div className="relative">
       <div
@@ -73,11 +86,7 @@ export function LogLines(props: {
         onScroll={(event) => {
           const box = event.currentTarget
           if (follow) return
-          if (box.scrollTop < 200)
-            void props.load('before').then((n) => {
-              // What was at the top stays where it is.
-              if (n > 0) rows.scrollToIndex(n, { align: 'start' })
-            })
+          if (box.scrollTop < 200) void props.load('before')
           else if (box.scrollHeight - box.scrollTop - box.clientHeight < 200) void props.load('after')
         }}
       >

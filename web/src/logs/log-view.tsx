@@ -188,6 +188,7 @@ export function LogView(props: {
           onFollow={setStay}
           load={log.load}
           marked={search.line}
+          loads={log.loads}
           wrap={search.wrap ?? false}
           {...(search.q && { found: search.q })}
           showJob={props.job === undefined}

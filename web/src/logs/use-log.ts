@@ -29,6 +29,8 @@ export function useLog({ level, stream, q, job, line }: LogFilter, follow: boole
   const { log, of } = useBatchContext()
   const [lines, setLines] = useState<readonly LogLine[]>([])
   const [state, setState] = useState<'pending' | 'ready'>('pending')
+  /** Counts how often other lines took the place of all. */
+  const [loads, setLoads] = useState(0)
   const [error, setError] = useState<string | null>(null)
   const [more, setMore] = useState({ before: false, after: false })
   const early = useRef<LogLine[]>([])
@@ -60,6 +62,7 @@ export function useLog({ level, stream, q, job, line }: LogFilter, follow: boole
       ({ found, before, after }) => {
         if (left) return
         setLines(after ? found : merged(found, early.current))
+        setLoads((n) => n + 1)
         setMore({ before, after })
         setState('ready')
         setError(null)
@@ -109,7 +112,7 @@ export function useLog({ level, stream, q, job, line }: LogFilter, follow: boole
       asking.current = false
     }
   }
-  return { lines, state, error, more, load }
+  return { lines, loads, state, error, more, load }
 }
 
 function merged(before: readonly LogLine[], fresh: readonly LogLine[]): readonly LogLine[] {
