@@ -110,7 +110,11 @@ export function openPipeline(
         // Always at once, so that they are sent in the order in which `pg` takes their answers.
         if (wire !== undefined) submission.send(wire)
         client.query(submission)
-        return await inSpan('ingest.commit', { 'db.statements': steps.length }, () => submission.done)
+        return await inSpan(
+          `${options.name}.commit`,
+          { 'db.statements': steps.length },
+          () => submission.done,
+        )
       } catch (error) {
         // Some of them may not have been reached; what was prepared stays so, under a name that is not used again.
         for (const name of fresh) prepared.delete(name)

@@ -1,11 +1,11 @@
 import type { Client } from 'pg'
 import { codeOf } from '../../thrown.ts'
 import { PrimaryClient } from '../hosts.ts'
+import { LOCK_NOT_AVAILABLE } from '../migrate.ts'
 
 /** How long writers may be kept waiting for those before them, and how often that is tried. */
 const PATIENCE = '2s'
 const MAX_ATTEMPTS = 30
-const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
  * Begins a transaction that sees one moment. On a cluster (db/cluster.ts) each node has its own, so writers are held up until

@@ -1,7 +1,7 @@
 import type { ColourOf } from '../lib/charts/colours.ts'
 import type { Line } from '../lib/charts/line.ts'
 
-/** What a chart draws, and how its curves are told apart. */
+/** What a chart draws, and what distinguishes its curves. */
 export interface Curves {
   /** Series, in the order in which they are drawn. */
   keys: readonly string[]
@@ -11,7 +11,7 @@ export interface Curves {
   nameOf: (owner: string, key: string) => string
   /** Whose colour it has, in the words of `colourOf`. */
   paintOf: (owner: string, key: string) => string
-  /** Series are told apart by dashes. */
+  /** Dashes distinguish series. */
   dashed?: boolean
   /** Of the y-axis, where its values have one. */
   unit?: string

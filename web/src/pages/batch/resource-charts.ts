@@ -125,7 +125,7 @@ function curvesOfMeasure(
   }
 }
 
-/** By place, so that the first eight are told apart; the same in every chart. */
+/** By place, so that the first eight differ; the same in every chart. */
 export function gpuColours(names: ReadonlyMap<string, string>): ColourOf {
   const places = new Map([...new Set(names.values())].map((name, place) => [name, place % COLOURS]))
   return (name, theme) => colourAt(places.get(name) ?? 0, theme)
