@@ -32,6 +32,7 @@ import { jobAttemptRoutes } from './jobs/job-attempts.ts'
 import { jobRoutes } from './jobs/jobs.ts'
 import { createCounters } from './operations/counters.ts'
 import { opsRoutes } from './operations/ops.ts'
+import { settingRoutes } from './operations/settings.ts'
 import { pipRoutes } from './pip/pip.ts'
 import { memberRoutes } from './projects/members.ts'
 import { projectFieldRoutes } from './projects/project-fields.ts'
@@ -176,6 +177,7 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   pipRoutes(app)
   // Only the routes after it have its hooks: an event is to pass none.
   await compressAnswers(app)
+  settingRoutes(app, services)
   openapiRoutes(app)
   documentationRoutes(app)
   const guesses = createSignInLimiter({ perHour: 100 })

@@ -37,7 +37,7 @@ function batch(id: string, project: string, optimizer: string): Event[] {
 
 beforeAll(async () => {
   await buildPage()
-  app = await startTestApp()
+  app = await startTestApp({ retention: { logLine: 36_500, event: undefined, deleted: 9, notification: 90 } })
   browser = await openBrowser()
   ada = await app.register('ada@example.org')
   await send(app, await app.reporterToken(ada.token), [
@@ -119,12 +119,14 @@ test('selected batches are starred and archived; the trash restores what was del
   await page.goto('/p/speech')
   await page.getByLabel('Select third').check()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
-  await page.getByText('1 batch deleted').waitFor()
+  await page.getByText('1 batch deleted; kept for 9 days.').waitFor()
   await page.getByRole('link', { name: 'Trash' }).click()
-  await page.getByText('29 days left').or(page.getByText('30 days left')).waitFor()
+  await page.getByText('purged with all of their data after 9 days.').waitFor()
+  await page.getByText('8 days left').or(page.getByText('9 days left')).waitFor()
   expect(await seriousFindings(page)).toEqual([])
   await page.getByRole('button', { name: 'Restore third' }).click()
   await page.getByText('The trash is empty').waitFor()
+  await page.getByText('can be restored here for 9 days, with all of its data').waitFor()
   await page.goto('/p/speech')
   await expect.poll(() => opened(page)).toEqual(['third'])
   expect(complaints).toEqual([])

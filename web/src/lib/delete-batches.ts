@@ -1,5 +1,6 @@
 import { deleteBatches, fetchBatch, restoreBatch } from './api/batches.ts'
 import { errorText } from './api/request.ts'
+import { daysText, keptDays } from './kept.ts'
 import { batchStore } from './live/batches.ts'
 import { some } from './words.ts'
 
@@ -23,7 +24,9 @@ export async function deleteWithUndo(ids: readonly string[], tell: ShowToast): P
         bad: true,
       })
     if (deleted.length === 0) return
-    tell(`${some(deleted.length, 'batch', 'batches')} deleted; kept for 30 days.`, {
+    const days = await keptDays()
+    const kept = days === undefined ? '' : `; kept for ${daysText(days)}`
+    tell(`${some(deleted.length, 'batch', 'batches')} deleted${kept}.`, {
       action: { label: 'Undo', run: () => void undo(deleted, tell) },
     })
   } catch (error) {

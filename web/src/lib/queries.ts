@@ -6,6 +6,7 @@ import {
   fetchProviders,
   fetchRegistration,
   fetchReporterWheel,
+  fetchSettings,
   fetchSignInMethods,
 } from './api/identity.ts'
 import { fetchAddresses, fetchInvitations, fetchPending, fetchVerification } from './api/invitations.ts'
@@ -24,6 +25,11 @@ export const registrationQuery = queryOptions({ queryKey: ['registration'], quer
 export const reporterWheelQuery = queryOptions({
   queryKey: ['reporter-wheel'],
   queryFn: fetchReporterWheel,
+  staleTime: Infinity,
+})
+export const settingsQuery = queryOptions({
+  queryKey: ['settings'],
+  queryFn: fetchSettings,
   staleTime: Infinity,
 })
 export const providersQuery = queryOptions({

@@ -33,6 +33,8 @@ export interface Identity {
   created_at: string
   last_used_at: string
 }
+/** What the page says about the service in words. */
+export const fetchSettings = (): Promise<{ retention_deleted_days: number }> => get('/api/settings')
 /** The address of the newest wheel of svc-reporter (PEP 691). */
 export async function fetchReporterWheel(): Promise<string> {
   const index = new URL('/pip/simple/svc-reporter/', location.origin)

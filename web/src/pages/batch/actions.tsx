@@ -7,6 +7,7 @@ import { fetchAgentOf } from '../../lib/api/control.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { deleteWithUndo } from '../../lib/delete-batches.ts'
+import { daysText, useKeptDays } from '../../lib/kept.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { some } from '../../lib/words.ts'
@@ -81,11 +82,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
         More <ChevronDown className="size-3.5" aria-hidden="true" />
       </OpenLater>
       {can?.delete && (
-        <Button
-          look="danger"
-          title="Kept for 30 days, and can be restored until then"
-          onClick={() => setOpen('delete')}
-        >
+        <Button look="danger" title="It can be restored from the trash" onClick={() => setOpen('delete')}>
           <Trash2 className={sign} aria-hidden="true" /> Delete
         </Button>
       )}
@@ -111,11 +108,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
       {open === 'rerun' && <RerunBatch batch={batch} jobs={jobs} first="all" onClose={close} />}
       {open === 'delete' && (
         <Dialog title="Delete this batch?" onClose={close}>
-          <p className="text-muted">
-            Its {some(batch.slots.started, 'job')}, their curves, log lines and resources, and its shared
-            links go. It can be restored for 30 days: by Undo now, and at its address later.
-            {batch.status === 'running' && ' Its script runs on, and what it reports is kept with it.'}
-          </p>
+          <WhatGoes batch={batch} />
           <div className="flex justify-end gap-2">
             <Button onClick={close}>Keep it</Button>
             <Button
@@ -134,6 +127,18 @@ export function BatchActions({ batch }: { batch: Batch }) {
       {open === 'edit' && <EditBatch batch={batch} onClose={close} />}
       {open === 'share' && <ShareBatch batch={batch} onClose={close} />}
     </div>
+  )
+}
+
+function WhatGoes({ batch }: { batch: Batch }) {
+  const days = useKeptDays()
+  return (
+    <p className="text-muted">
+      Its {some(batch.slots.started, 'job')}, their curves, log lines and resources, and its shared links go.
+      It can be restored{days !== undefined && ` for ${daysText(days)}`}: by Undo now, and from the trash
+      later.
+      {batch.status === 'running' && ' Its script runs on, and what it reports is kept with it.'}
+    </p>
   )
 }
 

@@ -3,6 +3,7 @@ import { getRouteApi, Link, Outlet, useParams, useRouterState } from '@tanstack/
 import { memo, useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import { fetchBatch, fetchLog, metricsOf, resourcesOf, restoreBatch } from '../../lib/api/batches.ts'
 import { errorText, Refusal } from '../../lib/api/request.ts'
+import { daysText, useKeptDays } from '../../lib/kept.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { useRowPart } from '../../lib/live/row-store.ts'
@@ -156,8 +157,9 @@ const Tabs = memo(function Tabs({ batchId, timeline }: { batchId: string; timeli
   )
 })
 
-/** A deleted batch is kept for 30 days: people who may delete it can restore it here too. */
+/** A deleted batch is kept for some days: people who may delete it can restore it here too. */
 function Restore({ batchId, onDone }: { batchId: string; onDone: () => void }) {
+  const days = useKeptDays()
   const restore = async (): Promise<void> => {
     try {
       await restoreBatch(batchId)
@@ -169,7 +171,7 @@ function Restore({ batchId, onDone }: { batchId: string; onDone: () => void }) {
   }
   return (
     <>
-      <p>Deleted batches are kept for 30 days.</p>
+      {days !== undefined && <p>Deleted batches are kept for {daysText(days)}.</p>}
       <Button onClick={() => void restore()}>Restore it</Button>
     </>
   )

@@ -214,7 +214,7 @@ export function stepText(step: Step): { title: string; note?: string | undefined
       }
     }
     case 'deleted':
-      return { title: 'Deleted', note: 'kept for 30 days', bad: true }
+      return { title: 'Deleted', bad: true }
     case 'restored':
       return { title: 'Restored' }
     case 'shared':

@@ -3,6 +3,7 @@ import { Link, useParams } from '@tanstack/react-router'
 import { fetchEta, fetchHealth } from '../../lib/api/signs.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { batchName } from '../../lib/batch-name.ts'
+import { daysText, useKeptDays } from '../../lib/kept.ts'
 import { links } from '../../lib/links.ts'
 import { elapsedOf } from '../../lib/live/batches.ts'
 import { useMe } from '../../lib/queries.ts'
@@ -120,8 +121,7 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
       {!shared && <ControlProgress batch={batch} />}
       {batch.deleted_at && (
         <p className="rounded bg-amber-soft px-2 py-1 text-amber">
-          It was deleted <RelativeTime at={batch.deleted_at} />. It is kept for 30 days and can be restored
-          until then.
+          It was deleted <RelativeTime at={batch.deleted_at} />. <Kept />
         </p>
       )}
       {batch.notes && (
@@ -131,6 +131,11 @@ export function BatchHeader({ batch, shared = false }: { batch: Batch; shared?: 
       )}
     </header>
   )
+}
+
+function Kept() {
+  const days = useKeptDays()
+  return days !== undefined && `It is kept for ${daysText(days)} and can be restored until then.`
 }
 
 const Fact = ({ name, children }: { name: string; children: React.ReactNode }) => (

@@ -84,7 +84,9 @@ export function SelectionBar(props: {
       <Button
         look="danger"
         disabled={deletable.length === 0}
-        title={deletable.length === 0 ? 'None of them is yours to delete' : 'Kept for 30 days'}
+        title={
+          deletable.length === 0 ? 'None of them is yours to delete' : 'They can be restored from the trash'
+        }
         onClick={() => {
           onDone()
           void deleteWithUndo(deletable, showToast)

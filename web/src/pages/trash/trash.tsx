@@ -4,6 +4,7 @@ import { fetchBatch, fetchDeleted, restoreBatch } from '../../lib/api/batches.ts
 import { errorText } from '../../lib/api/request.ts'
 import type { Batch } from '../../lib/api/types.ts'
 import { batchName } from '../../lib/batch-name.ts'
+import { daysText, useKeptDays } from '../../lib/kept.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import { exact, some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
@@ -13,12 +14,11 @@ import { StatusBadge } from '../../ui/status.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 
 const DAY_MS = 86_400_000
-/** For how long the service keeps what was deleted (docs/operations.md "Retention"). */
-const KEPT_DAYS = 30
 
 /** The deleted batches that I may restore, and until when. */
 export function Trash() {
   const [restored, setRestored] = useState<ReadonlySet<string>>(new Set())
+  const keptDays = useKeptDays()
   const query = useInfiniteQuery({
     queryKey: ['trash'],
     initialPageParam: undefined as string | undefined,
@@ -45,16 +45,20 @@ export function Trash() {
       {query.error && <Failure>{errorText(query.error)}</Failure>}
       {batches.length === 0 ? (
         <Notice title="The trash is empty">
-          <p>A deleted batch can be restored here for {KEPT_DAYS} days, with all of its data.</p>
+          <p>
+            A deleted batch can be restored here {keptDays !== undefined && ` for ${daysText(keptDays)}`},
+            with all of its data.
+          </p>
         </Notice>
       ) : (
         <>
           <p className="text-muted">
-            Deleted batches are purged with all of their data after {KEPT_DAYS} days.
+            Deleted batches are purged with all of their data
+            {keptDays !== undefined && ` after ${daysText(keptDays)}`}.
           </p>
           <ul aria-label="Deleted batches" className="rounded-md border border-line">
             {batches.map((batch) => (
-              <Row key={batch.id} batch={batch} onRestore={() => void restore(batch)} />
+              <Row key={batch.id} batch={batch} keptDays={keptDays} onRestore={() => void restore(batch)} />
             ))}
           </ul>
           {query.hasNextPage && (
@@ -70,11 +74,9 @@ export function Trash() {
   )
 }
 
-function Row({ batch, onRestore }: { batch: Batch; onRestore: () => void }) {
-  const now = useNow()
+function Row(props: { batch: Batch; keptDays: number | undefined; onRestore: () => void }) {
+  const { batch, keptDays, onRestore } = props
   const deletedAt = batch.deleted_at ?? batch.last_seen_at
-  const until = Date.parse(deletedAt) + KEPT_DAYS * DAY_MS
-  const days = Math.max(0, Math.floor((until - now) / DAY_MS))
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-1 border-t border-line px-3 py-1.5 first:border-t-0">
       <span className="w-28 shrink-0">
@@ -87,12 +89,19 @@ function Row({ batch, onRestore }: { batch: Batch; onRestore: () => void }) {
       <span className="text-muted max-sm:hidden">
         deleted <RelativeTime at={deletedAt} />
       </span>
-      <span className={days < 3 ? 'text-amber' : 'text-muted'} title={`Until ${exact(until)}`}>
-        {days === 0 ? 'purged within a day' : `${some(days, 'day')} left`}
-      </span>
+      {keptDays !== undefined && <Left until={Date.parse(deletedAt) + keptDays * DAY_MS} />}
       <Button onClick={onRestore} aria-label={`Restore ${batchName(batch)}`}>
         Restore
       </Button>
     </li>
+  )
+}
+
+function Left({ until }: { until: number }) {
+  const days = Math.max(0, Math.floor((until - useNow()) / DAY_MS))
+  return (
+    <span className={days < 3 ? 'text-amber' : 'text-muted'} title={`Until ${exact(until)}`}>
+      {days === 0 ? 'purged within a day' : `${some(days, 'day')} left`}
+    </span>
   )
 }
