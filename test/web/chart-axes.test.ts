@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, Locator, Page } from '@playwright/test'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { tickTexts } from '../../web/src/charts/tick-text.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { buildPage } from './built-page.ts'
@@ -215,3 +216,17 @@ test('the charts of a project, where a curve is the mean of a batch, have the sa
     await loss.getByRole('list', { name: 'Metrics' }).getByText('acc, right').waitFor()
     expect(await page.getByLabel('The x-axis').inputValue()).toBe('metric.tokens')
   }))
+
+test.each([
+  ['large', [0, 4e5, 8e5, 1.2e6], false, ['0', '4e5', '8e5', '1.2e6']],
+  ['whole', [0, 400_000, 800_000], false, ['0', '400,000', '800,000']],
+  ['decimal', [0, 0.5, 1], false, ['0.0', '0.5', '1.0']],
+  ['close together', [0.12341, 0.12342], false, ['0.12341', '0.12342']],
+  ['sums with an error', [0.1 + 0.2, 0.4], false, ['0.3', '0.4']],
+  ['tiny', [0, 5e-7, 1e-6], false, ['0', '5e−7', '1e−6']],
+  ['negative', [-2e6, 0], false, ['−2e6', '0']],
+  ['logarithmic', [0.001, null, 0.1, 10], true, ['0.001', '', '0.1', '10']],
+  ['logarithmic over many decades', [1e-7, null, 1], true, ['1e−7', '', '1e0']],
+] as const)('%s numbers along one axis have one notation', (_, values, log, texts) => {
+  expect(tickTexts(values, { log, most: 1e6 })).toEqual(texts)
+})

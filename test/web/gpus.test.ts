@@ -121,6 +121,6 @@ test('a sample that arrives goes on with the curve of each GPU', async () => {
   // Greatest first: 17 GiB down to 10.
   await expect
     .poll(() => tip.locator('.text-right').allTextContents())
-    .toEqual(Array.from({ length: GPUS }, (_, i) => String(17 - i)))
+    .toEqual(Array.from({ length: GPUS }, (_, i) => `${17 - i} GiB`))
   await context.close()
 })

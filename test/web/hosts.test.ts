@@ -119,7 +119,7 @@ test('the curves of a host grow with what runs there, also of a batch that begin
   await send(app, reporter, [first('batch_start', 300, { n_total: 1 }), uses(first, 200), uses(first, 150)])
   const { page, context, complaints } = await as()
   await page.goto(`/hosts/${agent.id}`)
-  const chart = page.locator('[data-chart="cpu_util_pct"] [data-points]')
+  const chart = page.locator('[data-chart="CPU utilisation"] [data-points]')
   await chart.getByText('2 of 2 points').waitFor()
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
   await send(app, reporter, [uses(first, 60)])
@@ -200,7 +200,13 @@ test.each([
         gpu_mem_mb: 20_480,
         cpu_util_pct: 35,
         ram_mb: 8_192,
-        gpus: [3, 1].map((index) => ({ index, uuid: `GPU-${9 - index}`, util_pct: util })),
+        ram_total_mb: 65_536,
+        gpus: [3, 1].map((index) => ({
+          index,
+          uuid: `GPU-${9 - index}`,
+          util_pct: util,
+          mem_total_mb: 40_960,
+        })),
       },
       'first',
     )
@@ -215,8 +221,9 @@ test.each([
   await page.goto(`/hosts/${agent.id}`)
   const now = page.getByRole('region', { name: 'Running now' })
   const row = now.locator('tr', { has: page.locator(`a[href*="/b/${id}/j/first"]`) })
+  await page.locator('header dt', { hasText: /^GPUs$/ }).waitFor()
   const cells = async () => (await row.locator('td').allTextContents()).slice(-6, -1)
-  await expect.poll(cells).toEqual(['1, 3', '71%', '20 GiB', '35%', '8 GiB'])
+  await expect.poll(cells).toEqual(['1, 3', '71%', '20 of 80 GiB', '35%', '8 of 64 GiB'])
   await now.locator(`a[href*="/b/${id}/j/second"]`).waitFor()
   expect(await now.locator(`a[href*="/b/${id}/j/third"]`).count()).toBe(0)
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()

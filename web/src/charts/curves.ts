@@ -15,6 +15,8 @@ export interface Curves {
   dashed?: boolean
   /** Of the y-axis, where its values have one. */
   unit?: string
+  /** What the values are a part of, in that unit. */
+  total?: number
   /** Values are shown divided by it. */
   divisor?: number
   /** The y-axis shows at least from the first to the second. */
@@ -53,7 +55,11 @@ export const scaleOf = ({ right }: Pick<Curves, 'right'>, { key }: Line): 'y' | 
   right.has(key) ? 'y2' : 'y'
 
 /** What stands along an axis: the metrics that it measures, and their unit. */
-export function axisName(curves: Pick<Curves, 'keys' | 'right' | 'unit'>, side: 'left' | 'right'): string {
+export function axisName(
+  curves: Pick<Curves, 'keys' | 'right' | 'unit' | 'total'>,
+  side: 'left' | 'right',
+): string {
   const keys = curves.keys.filter((key) => curves.right.has(key) === (side === 'right'))
-  return curves.unit ?? keys.join(', ')
+  if (curves.unit === undefined) return keys.join(', ')
+  return curves.total === undefined ? curves.unit : `${curves.unit} of ${Math.round(curves.total)}`
 }

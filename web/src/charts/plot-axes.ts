@@ -1,6 +1,7 @@
 import type uPlot from 'uplot'
 import { EPOCH } from '../lib/step-unit.ts'
 import { dayOfMonth, duration, exact, minuteOfDay, number, timeOfDay } from '../lib/words.ts'
+import { tickTexts } from './tick-text.ts'
 
 /** The unit of the x-axis: epochs; Unix seconds; seconds since each job's start; values of a series. */
 export type XKind = 'epoch' | 'time' | 'wall' | 'relative' | 'metric'
@@ -16,6 +17,10 @@ const SECONDS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 4
   [2, 5, 10, 20, 50].map((days) => days * 86_400),
 )
 
+/** Numbers below them have room between two marks along the x-axis, and beside the y-axis. */
+const MOST_ALONG = 1e7
+const MOST_BESIDE = 1e6
+
 /** What the x-axis measures. */
 export const xName = (x: XKind, unit: string): string =>
   isClock(x) ? 'time' : x === 'relative' ? 'time since the start' : unit
@@ -23,15 +28,18 @@ export const xName = (x: XKind, unit: string): string =>
 /** The marks of an x-axis and what they say; uPlot leaves out, as null, what there is no room for. */
 export function xAxisOf(x: XKind, log: boolean, unit: string): Partial<uPlot.Axis> {
   const said = (at: number, step: number): string =>
-    isClock(x) ? timeOf(at, step) : x === 'relative' ? (at === 0 ? '0' : duration(at)) : number(at)
+    isClock(x) ? timeOf(at, step) : at === 0 ? '0' : duration(at)
+  const numbers = x === 'epoch' || x === 'metric'
   return {
     label: xName(x, unit),
     labelSize: 16,
     labelFont: CHART_FONT,
     ...(!log && x === 'epoch' && { incrs: WHOLE }),
     ...(!log && x === 'relative' && { incrs: [0.001, 0.01, 0.1, 0.5, ...SECONDS] }),
-    values: (_, splits, __, ___, step) =>
-      (splits as (number | null)[]).map((at) => (at === null ? '' : said(at, step))),
+    values: (_, splits: readonly (number | null)[], __, ___, step) =>
+      numbers
+        ? tickTexts(splits, { log, most: MOST_ALONG })
+        : splits.map((at) => (at === null ? '' : said(at, step))),
   }
 }
 
@@ -76,5 +84,5 @@ export const yAxisOf = (options: {
     labelFont: CHART_FONT,
   }),
   ...(options.log && { grid: { stroke: options.grid, width: 1, filter: tens } }),
-  values: (_, splits) => splits.map((v: number | null) => (v === null ? '' : number(v))),
+  values: (_, splits) => tickTexts(splits, { log: options.log, most: MOST_BESIDE }),
 })

@@ -62,7 +62,7 @@ export function createTooltip(
     name.textContent = row.line.name
     const value = document.createElement('span')
     value.className = 'whitespace-nowrap text-right'
-    value.textContent = rowText(row)
+    value.textContent = rowText(row, curves.unit)
     item.append(dot, name, value)
     return item
   }
@@ -148,10 +148,11 @@ function move(element: HTMLElement, x: number, y: number): void {
 }
 
 /** With a mean both are told; of a group its spread, and over how many values. */
-function rowText({ line, i, value }: Row): string {
+function rowText({ line, i, value }: Row, unit: string | undefined): string {
   const raw = line.values[i] ?? Number.NaN
   if (line.band) return `${number(value)} ± ${number(line.band.std[i])} (n ${line.band.n[i]})`
-  return line.mean && !Object.is(raw, value) ? `${number(value)} (${number(raw)})` : number(value)
+  const said = unit === undefined ? number(value) : `${number(value)} ${unit}`
+  return line.mean && !Object.is(raw, value) ? `${said} (${number(raw)})` : said
 }
 
 function nearestRow(u: uPlot, rows: readonly Row[], curves: Curves, left: number, top: number): Row | null {

@@ -1,6 +1,7 @@
 import type { Curves } from '../../charts/curves.ts'
 import type { Numeric, Series } from '../../lib/api/types.ts'
 import { COLOURS, type ColourOf, colourAt } from '../../lib/charts/colours.ts'
+import { MIB_PER_GIB } from '../../lib/memory.ts'
 
 /** Charts of resources: the GPUs of a machine are curves of one chart for each measure. */
 
@@ -15,7 +16,6 @@ export interface ResourceCharts {
 }
 
 const GPU_KEY = /^gpus\/(.+)\/([^/]+)$/
-const MIB_PER_GIB = 1024
 /** By field of a snapshot's GPU, in the order in which the charts stand. */
 const MEASURES: readonly { field: string; title: string; unit: string; divisor?: number; most?: number }[] = [
   { field: 'util_pct', title: 'GPU utilisation', unit: '%', most: 100 },
@@ -25,18 +25,32 @@ const MEASURES: readonly { field: string; title: string; unit: string; divisor?:
 ]
 /** What says something of the others and is no chart. */
 const FACTS = new Set(['index', 'mem_total_mb'])
+/** What is reported of a whole machine or job: its chart, and the series that says of how much. */
+const TOGETHER: Readonly<Record<string, { title: string; unit: string; most?: number; totalKey?: string }>> =
+  {
+    gpu_util_pct: { title: 'All GPUs: utilisation', unit: '%', most: 100 },
+    gpu_mem_mb: { title: 'All GPUs: memory', unit: 'GiB' },
+    cpu_util_pct: { title: 'CPU utilisation', unit: '%', most: 100 },
+    ram_mb: { title: 'Memory in use', unit: 'GiB', totalKey: 'ram_total_mb' },
+    disk_free_mb: { title: 'Free disk space', unit: 'GiB' },
+  }
+const IN_MIB = /_mb$/
 
 /** @param several whether jobs, or batches, share the charts: the names of curves then say whose GPU it is */
 export function resourceCharts(series: readonly Series[], several: boolean): ResourceCharts {
   const keys = [...new Set(series.map(({ key }) => key))]
   const gpuNames = namesOfGpus(series)
   const curves = gpuCurves(keys, { names: gpuNames, total: totalOf(series), several })
+  const totals = new Set(Object.values(TOGETHER).flatMap(({ totalKey }) => totalKey ?? []))
   const groups = new Map<string, string[]>()
   if (curves.size > 0) groups.set('GPUs', [...curves.keys()])
   for (const key of keys) {
-    if (GPU_KEY.test(key)) continue
+    if (GPU_KEY.test(key) || totals.has(key)) continue
     const title = titleOf(key)
-    groups.set(title, [...(groups.get(title) ?? []), key])
+    const made = togetherOf(key, series)
+    const name = made === undefined || keys.includes(made.name) ? key : made.name
+    if (made) curves.set(name, made.curves)
+    groups.set(title, [...(groups.get(title) ?? []), name])
   }
   return {
     gpuNames,
@@ -48,6 +62,33 @@ export function resourceCharts(series: readonly Series[], several: boolean): Res
       .map(([title, keys]) => ({ title, keys: title === 'GPUs' ? keys : keys.sort(byUse) }))
       .sort((a, b) => ORDER.indexOf(a.title) - ORDER.indexOf(b.title)),
   }
+}
+
+/** A chart of one series that has a unit: known ones, and what is in MiB, which is shown in GiB. */
+function togetherOf(key: string, series: readonly Series[]): { name: string; curves: Curves } | undefined {
+  const known = TOGETHER[key]
+  if (known === undefined && !IN_MIB.test(key)) return undefined
+  const total = known?.totalKey === undefined ? undefined : greatest(series, known.totalKey)
+  const most = known?.most ?? total
+  return {
+    name: known?.title ?? key.replace(IN_MIB, ''),
+    curves: {
+      keys: [key],
+      right: new Set(),
+      nameOf: (owner) => owner,
+      paintOf: (owner) => owner,
+      unit: known?.unit ?? 'GiB',
+      ...(IN_MIB.test(key) && { divisor: MIB_PER_GIB }),
+      ...(total !== undefined && { total }),
+      ...(most !== undefined && { span: [0, most] }),
+    },
+  }
+}
+
+/** In GiB: the last of each machine or job. */
+function greatest(series: readonly Series[], wanted: string): number | undefined {
+  const found = series.flatMap(({ key, values }) => (key === wanted ? [last(values) / MIB_PER_GIB] : []))
+  return found.length > 0 ? Math.max(...found) : undefined
 }
 
 const last = (values: readonly Numeric[]): number => Number(values.at(-1))
@@ -117,9 +158,8 @@ function curvesOfMeasure(
     nameOf: (owner, key) => (!several || owner === 'batch' ? gpuOf(key) : `${gpuOf(key)} · ${owner}`),
     paintOf: (_, key) => gpuOf(key),
     colourOf: gpuColours(names),
-    ...(measure && {
-      unit: memory && total !== undefined ? `GiB of ${Math.round(total)}` : measure.unit,
-    }),
+    ...(measure && { unit: measure.unit }),
+    ...(memory && total !== undefined && { total }),
     ...(measure?.divisor !== undefined && { divisor: measure.divisor }),
     ...(most !== undefined && { span: [0, most] }),
   }

@@ -95,6 +95,16 @@ function Arriving({ host }: { host: Host }) {
   return null
 }
 
+/** What agents say of their machines. */
+const CAPABILITIES: Readonly<Record<string, string>> = {
+  kinds: 'Commands',
+  system: 'System',
+  machine: 'Machine',
+  python: 'Python',
+  cpus: 'CPUs',
+  gpus: 'GPUs',
+}
+
 function Head({ host }: { host: Host }) {
   const [asking, setAsking] = useState(false)
   const revoke = useMutation({
@@ -124,7 +134,7 @@ function Head({ host }: { host: Host }) {
     ['Waiting', some(host.pending_commands, 'command')],
     ...Object.entries((host.capabilities ?? {}) as Record<string, unknown>).map(
       ([name, value]): [string, React.ReactNode] => [
-        name,
+        CAPABILITIES[name] ?? name,
         Array.isArray(value) ? value.join(', ') : String(value),
       ],
     ),

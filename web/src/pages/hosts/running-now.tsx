@@ -9,6 +9,7 @@ import { batchName } from '../../lib/batch-name.ts'
 import { links } from '../../lib/links.ts'
 import type { Point } from '../../lib/live/points.ts'
 import { useLiveBatches } from '../../lib/live/use-live-batches.ts'
+import { gibText } from '../../lib/memory.ts'
 import { number } from '../../lib/words.ts'
 import { Failure, Waiting } from '../../ui/notice.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
@@ -19,7 +20,6 @@ import { ranOn } from './arrivals.ts'
 /** An older sample says nothing of now. */
 const FRESH_S = 600
 const MAX_JOBS = 200
-const MIB_PER_GIB = 1024
 
 /** Unix seconds, and the value of each series then. */
 interface Sample {
@@ -103,20 +103,27 @@ const HEADS = ['Job', 'Batch', 'GPUs', 'GPU use', 'GPU memory', 'CPU', 'Memory',
 function Use({ sample }: { sample: Sample | undefined }) {
   const percent = (key: string): string =>
     sample?.values[key] === undefined ? '–' : `${number(Math.round(sample.values[key]))}%`
-  const gib = (key: string): string =>
-    sample?.values[key] === undefined ? '–' : `${number(sample.values[key] / MIB_PER_GIB)} GiB`
+  const { values = {} } = sample ?? {}
   return (
     <>
       <td>{gpusOf(sample)}</td>
       <td>{percent('gpu_util_pct')}</td>
-      <td>{gib('gpu_mem_mb')}</td>
+      <td>{gibText(values.gpu_mem_mb, totalOfGpus(values))}</td>
       <td>{percent('cpu_util_pct')}</td>
-      <td>{gib('ram_mb')}</td>
+      <td>{gibText(values.ram_mb, values.ram_total_mb)}</td>
       <td className="text-muted max-sm:hidden">
         {sample ? <RelativeTime at={new Date(sample.at * 1000).toISOString()} /> : 'no sample lately'}
       </td>
     </>
   )
+}
+
+/** In MiB; the GPUs of a sample are those that its job uses. */
+function totalOfGpus(values: Readonly<Record<string, number>>): number | undefined {
+  const totals = Object.entries(values).flatMap(([key, value]) =>
+    /^gpus\/.+\/mem_total_mb$/.test(key) ? [value] : [],
+  )
+  return totals.length > 0 ? totals.reduce((sum, one) => sum + one) : undefined
 }
 
 /** By index: `0, 1`; where one has no index, how many they are. */

@@ -1,0 +1,30 @@
+import { count } from '../lib/words.ts'
+
+const MINUS = '−'
+/** More decimals are not read from an axis at a glance. */
+const MAX_DECIMALS = 5
+
+/** Where one number of an axis needs an exponent, all of them have one. */
+export function tickTexts(
+  values: readonly (number | null)[],
+  options: { log: boolean; most: number },
+): string[] {
+  const told = values.filter((value): value is number => value !== null && Number.isFinite(value))
+  const { log, most } = options
+  const decimals = Math.max(0, ...told.map(decimalsOf))
+  const plain = decimals <= MAX_DECIMALS && told.every((value) => Math.abs(value) < most)
+  const said = plain
+    ? (value: number): string => count(log ? String(value) : value.toFixed(decimals))
+    : (value: number): string => (value === 0 ? '0' : exponential(value))
+  return values.map((value) => (value === null ? '' : said(clean(value))))
+}
+
+/** Marks are sums of increments, and come with the errors of those sums. */
+const clean = (value: number): number => Number(value.toPrecision(10))
+
+function decimalsOf(value: number): number {
+  const [digits = '', exponent = '0'] = clean(value).toExponential().split('e')
+  return Math.max(0, (digits.split('.')[1]?.length ?? 0) - Number(exponent))
+}
+
+const exponential = (value: number): string => value.toExponential().replace('e+', 'e').replaceAll('-', MINUS)
