@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { documents } from '../scripts/generate.ts'
+import { runsBeside } from '../src/db/migration-script.ts'
 import { statementsOf } from './conventions/statements.ts'
 
 /** The conventions of the code (docs/architecture.md), checked by reading the sources. */
@@ -147,6 +148,29 @@ test('migrations have a number each, can be run twice and drop nothing that hold
     expect(script.match(once), name).toBe(null)
     expect(script.match(/\binsert\s+into\b(?![^;]*\bon conflict\b)[^;]*/gi), name).toBe(null)
   }
+})
+
+test('a migration that lets servers of earlier releases run on only adds what they need not name', () => {
+  const adds =
+    /^(create (table|(unique )?index (concurrently )?) ?if not exists|alter table \w+ add column if not exists (?!.*\bnot null\b(?!.*\bdefault\b)))/i
+  const needed = (script: string): string[] =>
+    script
+      .replace(/--.*$/gm, '')
+      .split(';')
+      .map((statement) => statement.trim().replace(/\s+/g, ' '))
+      .filter((statement) => statement !== '' && !adds.test(statement))
+  expect(needed('alter table a add column if not exists b int not null;')).toHaveLength(1)
+  expect(needed('alter table a drop column b; create trigger c')).toHaveLength(2)
+  expect(
+    needed('create index concurrently if not exists d on a (b); create table if not exists e (f int)'),
+  ).toEqual([])
+  const names = readdirSync(join(ROOT, 'prisma/migrations')).filter((name) => !name.includes('.'))
+  const scripts = names.map((name) => [name, read(`prisma/migrations/${name}/migration.sql`)] as const)
+  expect(
+    scripts
+      .filter(([, script]) => runsBeside(script))
+      .flatMap(([name, script]) => needed(script).map((one) => [name, one])),
+  ).toEqual([])
 })
 
 test('every example event has a row in the index of its folder, and every row an example', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { required } from '../checked.ts'
 import { codeOf, messageOf } from '../thrown.ts'
-import { type Outside, outsideTransaction } from './migration-script.ts'
+import { type Outside, outsideTransaction, RUNS_BESIDE, runsBeside } from './migration-script.ts'
 import type { Db, Sql, Tx } from './sql.ts'
 
 /** The advisory lock that Prisma Migrate itself takes, so that its CLI and a starting server exclude each other. */
@@ -20,6 +20,7 @@ interface Applied {
   migration_name: string
   checksum: string
   finished_at: string | null
+  logs: string | null
 }
 
 /**
@@ -30,7 +31,8 @@ interface Applied {
  * writing; an index that was left half-built is built again, and a DO that was cut off keeps the steps that it
  * committed. No migration waits for a lock on a table for over a second, because everybody
  * else would wait behind it: it is tried again instead. Two servers may call this at once; each migration is applied by
- * one of them. Rejects when a migration fails, and when the database is newer than `dir`.
+ * one of them. Rejects when a migration fails, and when the database has one that is not in `dir` and does not let servers
+ * without it run on (`runsBeside`).
  */
 export async function migrate(
   sql: Sql,
@@ -77,8 +79,16 @@ async function nextStep(
   if (!(await takeTurn(tx))) return OTHERS_TURN
   await ensureTable(tx)
   const applied = await appliedMigrations(tx)
-  refuseUnusable(applied, names)
-  if (warn) await warnOfEdits(applied, dir, warn)
+  const newer = newerThanThis(applied, names)
+  if (warn) {
+    if (newer.length > 0)
+      warn(`the database is of a newer release (${newer.join(', ')}), which lets this one run on it`)
+    await warnOfEdits(
+      applied.filter((row) => names.includes(row.migration_name)),
+      dir,
+      warn,
+    )
+  }
   const name = names.find((one) => !applied.some((row) => row.migration_name === one))
   if (name === undefined) return undefined
   const script = await readScript(dir, name)
@@ -228,11 +238,16 @@ async function ensureTable(tx: Tx) {
 }
 
 const appliedMigrations = (db: Db) => db<Applied[]>`
-  /* migrate.applied */ select migration_name, checksum, finished_at
+  /* migrate.applied */ select migration_name, checksum, finished_at, logs
   from _prisma_migrations where rolled_back_at is null order by started_at, migration_name`
 
-function refuseUnusable(applied: Applied[], names: string[]) {
-  const unknown = applied.filter((row) => !names.includes(row.migration_name))
+/**
+ * @returns the names of the applied migrations that this release does not know and need not know
+ * @throws when it has to know one, or one was begun and not finished
+ */
+function newerThanThis(applied: Applied[], names: string[]): string[] {
+  const newer = applied.filter((row) => !names.includes(row.migration_name))
+  const unknown = newer.filter((row) => row.logs !== RUNS_BESIDE)
   if (unknown.length > 0)
     throw new Error(
       `the database is newer than this release: it has ${unknown.map((row) => row.migration_name).join(', ')}. ` +
@@ -245,6 +260,7 @@ function refuseUnusable(applied: Applied[], names: string[]) {
       `migration ${failed.migration_name} was begun by the Prisma CLI and not finished. Look at what it left, then run ` +
         `npx prisma migrate resolve --rolled-back ${failed.migration_name} (or --applied).`,
     )
+  return newer.map((row) => row.migration_name)
 }
 
 async function warnOfEdits(applied: Applied[], dir: string, log: (message: string) => void) {
@@ -270,8 +286,9 @@ async function apply(tx: Tx, name: string, script: string) {
 async function record(db: Db, name: string, script: string) {
   await db`
     /* migrate.record */ insert into _prisma_migrations
-      (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
-    values (${randomUUID()}, ${checksum(withoutCr(script))}, ${name}, now(), clock_timestamp(), 1)`
+      (id, checksum, migration_name, logs, started_at, finished_at, applied_steps_count)
+    values (${randomUUID()}, ${checksum(withoutCr(script))}, ${name}, ${runsBeside(script) ? RUNS_BESIDE : null},
+      now(), clock_timestamp(), 1)`
 }
 
 async function transactionId(tx: Tx): Promise<string | undefined> {

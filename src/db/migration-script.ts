@@ -3,6 +3,14 @@
 /** An index that is built beside running writers, by name, or a change of rows in steps. */
 export type Outside = { index: string } | 'steps'
 
+/**
+ * What the row of a migration says in `_prisma_migrations.logs` where servers that lack it may run on its tables. Its text says
+ * so in a line of its own, and then it only adds what those servers need not know (CONTRIBUTING.md).
+ */
+export const RUNS_BESIDE = 'servers of earlier releases may run on it'
+export const runsBeside = (script: string): boolean =>
+  /^-- Servers of earlier releases may run on it\.$/m.test(script)
+
 /** Whether, and why, this migration runs outside a transaction. */
 export function outsideTransaction(script: string): Outside | undefined {
   const statement = script.replace(/--.*$/gm, '').trim()

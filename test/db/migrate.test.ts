@@ -142,6 +142,28 @@ test('a database that is newer than the release is refused and left alone', asyn
   expect(await tables()).toEqual(['_prisma_migrations', 'first', 'second'])
 })
 
+test('a newer database whose further migrations let earlier releases run on is used and left as it is', async () => {
+  write('003_third', '-- More.\n-- Servers of earlier releases may run on it.\ncreate table third (n int);')
+  write(
+    '004_index',
+    '-- Servers of earlier releases may run on it.\ncreate index concurrently if not exists i on third (n);',
+  )
+  await run()
+  for (const name of ['003_third', '004_index']) rmSync(join(dir, name), { recursive: true })
+  said = []
+  expect(await run()).toEqual([])
+  expect(said).toEqual([
+    'the database is of a newer release (003_third, 004_index), which lets this one run on it',
+  ])
+  expect(await pendingMigrations(sql, dir)).toEqual([])
+  expect(await tables()).toEqual(['_prisma_migrations', 'first', 'second', 'third'])
+  write('003_third', '-- More.\n-- Servers of earlier releases may run on it.\ncreate table third (n int);')
+  write('005_fifth', 'create table fifth (n int);')
+  await run()
+  rmSync(join(dir, '005_fifth'), { recursive: true })
+  await expect(run()).rejects.toThrow(/newer than this release: it has 005_fifth\./)
+})
+
 test('a migration that the Prisma CLI left unfinished is refused, and applied once it is marked rolled back', async () => {
   await run()
   write('003_third', 'create table third (n int);')

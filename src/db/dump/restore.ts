@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Client } from 'pg'
 import { codeOf } from '../../thrown.ts'
 import { CREATE_MIGRATIONS_TABLE, migrationScripts } from '../migrate.ts'
-import { withoutConcurrency } from '../migration-script.ts'
+import { RUNS_BESIDE, runsBeside, withoutConcurrency } from '../migration-script.ts'
 import { migrationsOf, withConnection } from './connection.ts'
 import { copyIn } from './copy.ts'
 import { copyInStatement, type DumpHeader, readDump } from './file.ts'
@@ -183,9 +183,9 @@ async function apply(client: Client, { name, script, checksum }: Migration): Pro
   await client.query(withoutConcurrency(script))
   await client.query(
     `/* restore.record_migration */ insert into _prisma_migrations
-       (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
-     values ($1, $2, $3, clock_timestamp(), clock_timestamp(), 1)`,
-    [randomUUID(), checksum, name],
+       (id, checksum, migration_name, logs, started_at, finished_at, applied_steps_count)
+     values ($1, $2, $3, $4, clock_timestamp(), clock_timestamp(), 1)`,
+    [randomUUID(), checksum, name, runsBeside(script) ? RUNS_BESIDE : null],
   )
 }
 
