@@ -82,3 +82,21 @@ test.each([
   }
   await context.close()
 })
+
+test.each([
+  'light',
+  'dark',
+] as const)('a list stays readable while it is read again, in the %s theme', async (theme) => {
+  const { page, context } = await open(1280, theme)
+  await page.goto('/p/digits')
+  await page.locator(`a[href$="${BATCH}"]`).first().waitFor()
+  let answer = () => {}
+  const asked = new Promise<void>((done) => (answer = done))
+  await page.route('**/graphql', (route) => asked.then(() => route.continue()))
+  await page.locator('[role=columnheader][aria-sort] button').first().click()
+  await page.locator('[aria-busy=true]').waitFor()
+  expect(await seriousFindings(page)).toEqual([])
+  answer()
+  await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0)
+  await context.close()
+})

@@ -242,7 +242,7 @@ export function ChartCard(
       {curves.dashed && <AddedMetricsLegend curves={curves} />}
       <div
         ref={root}
-        className={`relative w-full text-muted transition-opacity delay-150 ${query.isPlaceholderData ? 'dimmed' : ''}`}
+        className={`relative w-full text-muted ${query.isPlaceholderData ? 'refreshing' : ''}`}
         style={{ height }}
       >
         {query.isLoading && (

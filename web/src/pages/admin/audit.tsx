@@ -96,7 +96,7 @@ export function Audit() {
 }
 
 const Entries = ({ items, stale }: { items: readonly AuditEntry[]; stale: boolean }) => (
-  <div className={stale ? 'dimmed' : ''} aria-busy={stale}>
+  <div className={stale ? 'refreshing' : ''} aria-busy={stale}>
     <Table heads={['When', 'Who', 'By', 'From', 'What', 'To', 'Detail']} label="Audit log">
       {items.map((entry) => {
         const detail = Object.keys(entry.detail).length > 0 ? JSON.stringify(entry.detail) : ''

@@ -62,7 +62,7 @@ export function BestEpochs(props: {
   })
   const without = order.filter((row) => !found.has(row.name)).length
   return (
-    <div className={best.isPlaceholderData ? 'dimmed' : ''} aria-busy={best.isPlaceholderData}>
+    <div className={best.isPlaceholderData ? 'refreshing' : ''} aria-busy={best.isPlaceholderData}>
       <Table heads={['', 'Job', 'Batch', 'Status', `Best ${metric}`, 'At epoch', 'Last']} label="Best epochs">
         {order.slice(0, all ? undefined : FIRST).map((row, i) => {
           const one = found.get(row.name)

@@ -64,7 +64,7 @@ export function Compare() {
     )
   }
   return (
-    <div className={compared.isPlaceholderData ? 'dimmed' : ''} aria-busy={compared.isPlaceholderData}>
+    <div className={compared.isPlaceholderData ? 'refreshing' : ''} aria-busy={compared.isPlaceholderData}>
       <Shown found={compared.data} search={search} failed={compared.error} />
     </div>
   )

@@ -72,7 +72,7 @@ export function BatchTable(props: {
     now.current.onSelect(new Set(on ? now.current.ids : []))
   }, [])
   return (
-    <div className={`relative min-h-0 flex-1 ${list.stale ? 'dimmed' : ''}`} aria-busy={list.stale}>
+    <div className={`relative min-h-0 flex-1 ${list.stale ? 'refreshing' : ''}`} aria-busy={list.stale}>
       <Waiting list={list} />
       <div
         ref={scroller}
