@@ -68,22 +68,6 @@ test.each([
 })
 
 test.each([
-  [390, 'light'],
-  [390, 'dark'],
-  [2560, 'light'],
-  [2560, 'dark'],
-] as const)('axe finds nothing serious at %i pixels in the %s theme', async (width, theme) => {
-  const { page, context } = await open(width, theme)
-  for (const path of ['/', '/p/digits', `/b/${BATCH}`, `/b/${BATCH}/jobs`, `/b/${BATCH}/logs`]) {
-    await page.goto(path)
-    await page.getByRole('main').waitFor()
-    await page.locator('[data-stream]').waitFor()
-    expect([path, await seriousFindings(page)]).toEqual([path, []])
-  }
-  await context.close()
-})
-
-test.each([
   'light',
   'dark',
 ] as const)('a list stays readable while it is read again, in the %s theme', async (theme) => {

@@ -5,8 +5,8 @@ import { registerAgent, type TestAgent } from '../agents/agent.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { buildPage } from './built-page.ts'
-import { COMMAND, eventsOf, sendRanBatch, settled } from './ran-batch.ts'
-import { hoverUntil, send, seriousFindings, visit } from './visit.ts'
+import { COMMAND, eventsOf, sendRanBatch } from './ran-batch.ts'
+import { hoverUntil, send, visit } from './visit.ts'
 
 let app: TestApp
 let browser: Browser
@@ -412,37 +412,3 @@ test('the table begins under the board, the curves stand beside both, and their 
   expect(complaints).toEqual([])
   await context.close()
 })
-
-const PATHS = ['', '/jobs', '/logs', '/resources', '/timeline', '/environment', '/delivery', '/j/bad']
-
-test.each(['light', 'dark'] as const)('axe finds nothing serious on any tab in %s colours', async (theme) => {
-  const { page, context, complaints } = await as(ada, { theme })
-  const found: Record<string, string[]> = {}
-  for (const path of PATHS) {
-    await page.goto(`/b/${RAN}${path}`)
-    await page.locator('main h1').first().waitFor()
-    await settled(page)
-    found[path] = await seriousFindings(page)
-  }
-  await page.goto(`/b/${RAN}`)
-  await page.getByRole('button', { name: 'Rerun', exact: true }).click()
-  await page.getByRole('dialog').getByRole('status').getByText('box7').waitFor()
-  found.rerun = await seriousFindings(page)
-  expect(Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0))).toEqual({})
-  expect(complaints).toEqual([])
-  await context.close()
-}, 240_000)
-
-test('no tab is wider than a phone', async () => {
-  const { page, context } = await as(ada, { width: 390 })
-  const wide: string[] = []
-  for (const path of PATHS) {
-    await page.goto(`/b/${RAN}${path}`)
-    await page.locator('main h1').first().waitFor()
-    await settled(page)
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-    if (over > 0) wide.push(`${path}: ${over} px`)
-  }
-  expect(wide).toEqual([])
-  await context.close()
-}, 240_000)

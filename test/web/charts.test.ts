@@ -5,7 +5,7 @@ import { startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { buildPage } from './built-page.ts'
 import { type Charted, chartedBatch, EPOCHS, nextEpoch, SPIKE, smoothed } from './charted-batch.ts'
-import { send, seriousFindings, visit } from './visit.ts'
+import { send, visit } from './visit.ts'
 
 let app: TestApp
 let browser: Browser
@@ -435,23 +435,6 @@ test('a share draws the same: means, groups and outliers come through its link',
   expect(complaints).toEqual([])
   await context.close()
 })
-
-test.each(['light', 'dark'] as const)('axe finds nothing serious among the controls in %s colours', (theme) =>
-  onCharts(
-    '?smooth=0.5&clip=0.05',
-    async (page) => {
-      const found = [await seriousFindings(page)]
-      await page.getByRole('button', { name: 'Colour of lr0.1-seed0', exact: true }).click()
-      found.push(await seriousFindings(page))
-      await page.keyboard.press('Escape')
-      await page.getByLabel('Group by').selectOption('param.lr')
-      await page.getByLabel('Band').waitFor()
-      await page.getByRole('button', { name: 'Range…' }).click()
-      found.push(await seriousFindings(page))
-      expect(found.flat()).toEqual([])
-    },
-    { theme },
-  ))
 
 test('on a phone the controls stay within the screen', () =>
   onCharts(

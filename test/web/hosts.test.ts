@@ -4,7 +4,7 @@ import { registerAgent } from '../agents/agent.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { buildPage } from './built-page.ts'
-import { eventsOf, sendRanBatch, settled } from './ran-batch.ts'
+import { eventsOf, sendRanBatch } from './ran-batch.ts'
 import { send, seriousFindings, visit } from './visit.ts'
 
 let app: TestApp
@@ -151,36 +151,6 @@ test('a revoke says what becomes of what runs, and is done at once', async () =>
   await page.getByRole('button', { name: 'Revoke it' }).click()
   await page.getByText(/^\s*revoked .* ago/).waitFor()
   expect((await agent.jobs()).status).toBe(401)
-  await context.close()
-})
-
-test.each(['light', 'dark'] as const)('axe finds nothing serious in %s colours', async (theme) => {
-  const agent = await registerAgent(app, ada.token, 'box7')
-  const { page, context, complaints } = await as({ theme })
-  const found: Record<string, string[]> = {}
-  for (const path of ['/hosts', `/hosts/${agent.id}`]) {
-    await page.goto(path)
-    await page.locator('main h1').first().waitFor()
-    await settled(page)
-    found[path] = await seriousFindings(page)
-  }
-  expect(Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0))).toEqual({})
-  expect(complaints).toEqual([])
-  await context.close()
-})
-
-test('no page of hosts is wider than a phone', async () => {
-  const agent = await registerAgent(app, ada.token, 'box7')
-  const { page, context } = await as({ width: 390 })
-  for (const path of ['/hosts', `/hosts/${agent.id}`]) {
-    await page.goto(path)
-    await page.locator('main h1').first().waitFor()
-    await settled(page)
-    expect(
-      await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
-      path,
-    ).toBeLessThanOrEqual(0)
-  }
   await context.close()
 })
 

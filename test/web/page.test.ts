@@ -3,8 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { buildPage } from './built-page.ts'
-import { settled } from './ran-batch.ts'
-import { type Event, recordedSweep, send, seriousFindings, signIn, visit } from './visit.ts'
+import { type Event, recordedSweep, send, visit } from './visit.ts'
 
 let app: TestApp
 let browser: Browser
@@ -169,62 +168,4 @@ test('a shared batch opens without a sign-in, with its charts', async () => {
   expect(stranger.complaints).toEqual([])
   await owner.context.close()
   await stranger.context.close()
-})
-
-test.each([
-  'light',
-  'dark',
-] as const)('axe finds nothing serious on any page in %s colours', async (theme) => {
-  const { page, context, complaints } = await visit(browser, { address: app.address, theme })
-  await page.goto('/register')
-  await page.getByRole('heading', { name: 'Register' }).waitFor()
-  const found: Record<string, string[]> = { '/register': await seriousFindings(page) }
-  await signIn(page, ada.email)
-  const pages = [
-    '/',
-    '/connect',
-    '/tokens',
-    '/p/digits',
-    '/p/digits/members',
-    `/b/${DONE}`,
-    `/b/${DONE}/jobs`,
-    `/b/${DONE}/logs`,
-    `/b/${DONE}/resources`,
-    `/b/${DONE}/environment`,
-    `/compare?batches=${encodeURIComponent(JSON.stringify([DONE, LIVE]))}`,
-    '/admin/users',
-    '/admin/keys',
-    '/admin/audit',
-  ]
-  for (const path of pages) {
-    await page.goto(path)
-    await page.locator('main h1').first().waitFor({ state: 'attached' })
-    await settled(page)
-    found[path] = await seriousFindings(page)
-  }
-  expect(Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0))).toEqual({})
-  expect(complaints).toEqual([])
-  await context.close()
-}, 240_000)
-
-test('no page is wider than a phone', async () => {
-  const { page, context } = await asAda({ width: 390 })
-  const wide: string[] = []
-  for (const path of [
-    '/',
-    '/p/digits',
-    `/b/${DONE}`,
-    `/b/${DONE}/jobs`,
-    `/b/${DONE}/logs`,
-    '/tokens',
-    '/admin/users',
-  ]) {
-    await page.goto(path)
-    await page.locator('main h1').first().waitFor({ state: 'attached' })
-    await settled(page)
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-    if (over > 0) wide.push(`${path}: ${over} px`)
-  }
-  expect(wide).toEqual([])
-  await context.close()
 })

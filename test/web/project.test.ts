@@ -299,26 +299,6 @@ test('j and k walk the rows, x ticks one, / goes to the query', async () => {
   await context.close()
 })
 
-test.each([
-  'light',
-  'dark',
-] as const)('axe finds nothing serious in the table, its menus and dialogs in %s colours', async (theme) => {
-  const { page, context, complaints } = await asAda({ theme })
-  await page.goto('/p/tables?q=tag%3Anight+stat%3Ax')
-  await page.getByLabel('Select best').check()
-  const found = { table: await seriousFindings(page), columns: [''], tags: [''] }
-  await page.getByRole('button', { name: 'Columns' }).click()
-  await page.getByLabel('Find a column').waitFor()
-  found.columns = await seriousFindings(page)
-  await page.keyboard.press('Escape')
-  await page.getByRole('button', { name: 'Tag', exact: true }).click()
-  await page.getByLabel('Add tags').waitFor()
-  found.tags = await seriousFindings(page)
-  expect(found).toEqual({ table: [], columns: [], tags: [] })
-  expect(complaints).toEqual([])
-  await context.close()
-})
-
 test('a phone shows status, name and progress, and nothing is wider than it', async () => {
   const { page, context } = await asAda({ width: 390 })
   await page.goto('/p/tables')

@@ -50,19 +50,22 @@ export async function signIn(page: Page, email: string): Promise<void> {
   await page.waitForURL('/')
 }
 
-/** What axe finds serious or worse, as `rule: where`. It is run in the page's own world, past its policy. */
-export async function seriousFindings(page: Page): Promise<string[]> {
+/**
+ * What axe finds serious or worse, as `rule: where`. It is run in the page's own world, past its policy.
+ * @param rules only these; without, all
+ */
+export async function seriousFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
   await page.evaluate(AXE)
-  return page.evaluate(async () => {
+  return page.evaluate(async (runOnly) => {
     interface Found {
       violations: { id: string; impact: string; nodes: { target: string[]; failureSummary: string }[] }[]
     }
-    const { axe } = globalThis as unknown as { axe: { run(): Promise<Found> } }
-    const { violations } = await axe.run()
+    const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<Found> } }
+    const { violations } = await axe.run({ resultTypes: ['violations'], ...(runOnly && { runOnly }) })
     return violations
       .filter((one) => one.impact === 'serious' || one.impact === 'critical')
       .flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.target.join(' ')} ${node.failureSummary}`))
-  })
+  }, rules)
 }
 
 export type Event = Record<string, unknown> & {

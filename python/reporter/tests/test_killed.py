@@ -20,7 +20,7 @@ run = svc.init(
 print(run.id, flush=True)
 for step in range(100_000):
     run.log({"loss": 1.0 / (step + 1)}, step=step)
-    os.write(1, f"{step} {time.time()}\n".encode())
+    os.write(1, f"{step} {time.time()}\\n".encode())
     time.sleep(0.005)
 """
 PROMISED_S = 0.5

@@ -143,7 +143,8 @@ def test_what_was_on_disk_is_sent_after_the_ends(server: FakeIngest, proxy: Faul
     go.touch()
     assert running.stdout is not None
     assert running.stdout.readline() == "spilled\n"
-    until(lambda: len(lines_of(spill / "b.jsonl")) == 99)
+    spilled = spill / "b.jsonl"
+    until(lambda: spilled.exists() and len(lines_of(spilled)) == 99, 20)
     proxy.accept()
     running.kill()
     until(lambda: bool(server.of("batch_failed")) and len(server.of("job_epoch")) == 100, 15)

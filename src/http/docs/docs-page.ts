@@ -87,7 +87,7 @@ function section({ method: name, path, operation, anchor }: Entry): string {
 <p>${text(summary)}</p>
 ${description === undefined ? '' : `<p class="faint">${prose(description)}</p>`}
 ${open}
-${parameters.length === 0 ? '' : `<h4>Parameters</h4><dl>${parameters.map(parameter).join('')}</dl>`}
+${parameters.length === 0 ? '' : `<h4>Parameters</h4><ul>${parameters.map(parameter).join('')}</ul>`}
 ${body === undefined ? '' : `<h4>Body${requestBody?.required === false ? ' (may be left out)' : ''}</h4>${shape(body)}`}
 ${good
   .map(
@@ -97,22 +97,25 @@ ${good
         .join('')}`,
   )
   .join('\n')}
-${refusals.length === 0 ? '' : `<details><summary>Refusals</summary><dl>${refusals.map(([status, answer]) => `<dt>${status}</dt><dd>${prose(answer.description)}</dd>`).join('')}</dl></details>`}
+${refusals.length === 0 ? '' : `<details><summary>Refusals</summary><ul>${refusals.map(([status, answer]) => field(status, prose(answer.description))).join('')}</ul></details>`}
 </section>`
 }
 
 const parameter = ({ name, in: place, required, description, schema }: Parameter): string =>
-  `<dt><code>${text(name)}</code> <span class="faint">${place}, ${kind(schema)}${required ? ', required' : ''}</span></dt>${
-    (description ?? schema.description) === undefined
-      ? ''
-      : `<dd>${prose(description ?? schema.description ?? '')}</dd>`
-  }`
+  field(
+    `<code>${text(name)}</code> <span class="faint">${place}, ${kind(schema)}${required ? ', required' : ''}</span>`,
+    prose(description ?? schema.description ?? ''),
+  )
+
+/** @param head and note are safe HTML */
+const field = (head: string, note: string): string =>
+  `<li>${head}${note === '' ? '' : `<p class="note">${note}</p>`}</li>`
 
 /** A schema as nested lists; an inner object is closed until it is opened. */
 function shape(schema: Schema): string {
   const rows = Object.entries(schema.properties ?? {})
   if (rows.length > 0) {
-    return `<dl>${rows.map(([name, inner]) => property(name, inner, schema.required?.includes(name) ?? false)).join('')}</dl>`
+    return `<ul>${rows.map(([name, inner]) => property(name, inner, schema.required?.includes(name) ?? false)).join('')}</ul>`
   }
   const inner = innerOf(schema)
   const note =
@@ -122,10 +125,10 @@ function shape(schema: Schema): string {
 
 function property(name: string, schema: Schema, required: boolean): string {
   const head = `<code>${text(name)}</code> <span class="faint">${kind(schema)}${required ? '' : ', optional'}</span>`
-  const note = schema.description === undefined ? '' : `<dd>${prose(schema.description)}</dd>`
+  const note = prose(schema.description ?? '')
   const inner = schema.properties === undefined ? innerOf(schema) : [schema]
-  if (inner.length === 0) return `<dt>${head}</dt>${note}`
-  return `<dt><details><summary>${head}</summary>${inner.map(shape).join('')}</details></dt>${note}`
+  if (inner.length === 0) return field(head, note)
+  return field(`<details><summary>${head}</summary>${inner.map(shape).join('')}</details>`, note)
 }
 
 /** The objects within a schema that are worth showing: of its items, its alternatives, its free keys. */

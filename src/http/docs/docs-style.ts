@@ -39,9 +39,10 @@ p { margin: 4px 0; max-width: 75ch; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: 4px 12px 4px 0; border-bottom: 1px solid var(--rule); }
 th { color: var(--faint); font-weight: 600; }
-dl { margin: 0; padding: 4px 0 4px 12px; border-left: 2px solid var(--rule); }
-dt { margin-top: 4px; }
-dd { margin: 0 0 0 12px; color: var(--faint); }
+main ul { list-style: none; margin: 0; padding: 4px 0 4px 12px; border-left: 2px solid var(--rule); }
+main li { margin-top: 4px; }
+.note { margin: 0 0 0 12px; color: var(--faint); }
+main p a, .faint a { text-decoration: underline; }
 details { margin: 2px 0; }
 summary { cursor: pointer; }
 .letter main { max-width: 560px; margin: 12vh auto 0; padding: 0 20px 40px; }
