@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { required } from '../checked.ts'
 import { codeOf, messageOf } from '../thrown.ts'
 import { type Outside, outsideTransaction, RUNS_BESIDE, runsBeside } from './migration-script.ts'
+import { type Applied, newerThanThis } from './newer-database.ts'
 import type { Db, Sql, Tx } from './sql.ts'
 
 /** The advisory lock that Prisma Migrate itself takes, so that its CLI and a starting server exclude each other. */
@@ -15,13 +16,6 @@ const LOCK_WAIT = '1s'
 const BUSY_PAUSE_MS = 1_000
 const TURN_PAUSE_MS = 100
 const PROGRESS_MS = 5_000
-
-interface Applied {
-  migration_name: string
-  checksum: string
-  finished_at: string | null
-  logs: string | null
-}
 
 /**
  * Applies the migrations of `dir` (Prisma's layout: `<name>/migration.sql`, in order of name) that the database does
@@ -240,28 +234,6 @@ async function ensureTable(tx: Tx) {
 const appliedMigrations = (db: Db) => db<Applied[]>`
   /* migrate.applied */ select migration_name, checksum, finished_at, logs
   from _prisma_migrations where rolled_back_at is null order by started_at, migration_name`
-
-/**
- * @returns the names of the applied migrations that this release does not know and need not know
- * @throws when it has to know one, or one was begun and not finished
- */
-function newerThanThis(applied: Applied[], names: string[]): string[] {
-  const newer = applied.filter((row) => !names.includes(row.migration_name))
-  const unknown = newer.filter((row) => row.logs !== RUNS_BESIDE)
-  if (unknown.length > 0)
-    throw new Error(
-      `the database is newer than this release: it has ${unknown.map((row) => row.migration_name).join(', ')}. ` +
-        'Start the release that wrote it, or a newer one.',
-    )
-  // We never leave such a row; Prisma's CLI does.
-  const failed = applied.find((row) => row.finished_at === null)
-  if (failed)
-    throw new Error(
-      `migration ${failed.migration_name} was begun by the Prisma CLI and not finished. Look at what it left, then run ` +
-        `npx prisma migrate resolve --rolled-back ${failed.migration_name} (or --applied).`,
-    )
-  return newer.map((row) => row.migration_name)
-}
 
 async function warnOfEdits(applied: Applied[], dir: string, log: (message: string) => void) {
   for (const row of applied) {

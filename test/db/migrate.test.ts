@@ -142,7 +142,7 @@ test('a database that is newer than the release is refused and left alone', asyn
   expect(await tables()).toEqual(['_prisma_migrations', 'first', 'second'])
 })
 
-test('a newer database whose further migrations let earlier releases run on is used and left as it is', async () => {
+test('a newer database whose further migrations let earlier releases run on is used and not changed', async () => {
   write('003_third', '-- More.\n-- Servers of earlier releases may run on it.\ncreate table third (n int);')
   write(
     '004_index',

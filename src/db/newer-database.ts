@@ -1,0 +1,31 @@
+import { RUNS_BESIDE } from './migration-script.ts'
+
+/** A row of `_prisma_migrations`. */
+export interface Applied {
+  migration_name: string
+  checksum: string
+  finished_at: string | null
+  logs: string | null
+}
+
+/**
+ * @returns the names of the applied migrations that this release does not know and need not know
+ * @throws when it has to know one, or one was begun and not finished
+ */
+export function newerThanThis(applied: Applied[], names: string[]): string[] {
+  const newer = applied.filter((row) => !names.includes(row.migration_name))
+  const unknown = newer.filter((row) => row.logs !== RUNS_BESIDE)
+  if (unknown.length > 0)
+    throw new Error(
+      `the database is newer than this release: it has ${unknown.map((row) => row.migration_name).join(', ')}. ` +
+        'Start the release that wrote it, or a newer one.',
+    )
+  // We never leave such a row; Prisma's CLI does.
+  const failed = applied.find((row) => row.finished_at === null)
+  if (failed)
+    throw new Error(
+      `migration ${failed.migration_name} was begun by the Prisma CLI and not finished. Look at what it left, then run ` +
+        `npx prisma migrate resolve --rolled-back ${failed.migration_name} (or --applied).`,
+    )
+  return newer.map((row) => row.migration_name)
+}
