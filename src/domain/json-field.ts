@@ -24,11 +24,12 @@ export type SearchOperator = Operator | 'has'
 const OPERATORS = { '<': 'lt', '<=': 'le', '=': 'eq', '!=': 'ne', '>=': 'ge', '>': 'gt' } as const
 const MAX_NAMED = 512
 
-/** The three parts of `lr<0.01`; null for a text that is no comparison. */
+/** The three parts of `lr<0.01` or `lr < 0.01`; null for a text that is no comparison. */
 export function partsOfComparison(text: string): { key: string; op: Operator; value: string } | null {
-  const [, key = '', sign = '', value = ''] = /^([^<>=!]+)(<=|>=|!=|<|>|=)(.+)$/u.exec(text) ?? []
+  const [, before = '', sign = '', after = ''] = /^([^<>=!]+)(<=|>=|!=|<|>|=)(.+)$/u.exec(text) ?? []
   const op = OPERATORS[sign as keyof typeof OPERATORS]
-  return key === '' || op === undefined ? null : { key, op, value }
+  const [key, value] = [before.trim(), after.trim()]
+  return key === '' || value === '' || op === undefined ? null : { key, op, value }
 }
 
 /** What a comparison compares with: a number, one of the words for what JSON cannot write, or else a text. */

@@ -1,14 +1,11 @@
-import { execFile, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
-import { promisify } from 'node:util'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { freshEnvironment } from '../../scripts/python.mjs'
 import { buildWheels } from '../../scripts/wheels.mjs'
 import { startTestApp, type TestApp } from '../kit/app.ts'
-import { COMMAND } from '../kit/command.ts'
+import { bash, blocksOf, cleanEnvironment, installReporter } from './page-blocks.ts'
 
 /**
  * The guides of docs/ are run as they are written: each page is one shell session in an empty folder, with the real
@@ -23,24 +20,6 @@ const PAGES = [
     .map((name) => `docs/guides/${name}`),
 ]
 
-interface Block {
-  language: string
-  file?: string
-  example?: string
-  code: string
-}
-
-function blocksOf(page: string): Block[] {
-  const text = readFileSync(join(ROOT, page), 'utf8')
-  return [...text.matchAll(/^```(\S+)(.*)\n([\s\S]*?)^```$/gm)].map(
-    ([, language = '', info = '', code = '']) => {
-      const file = /\bfile=(\S+)/.exec(info)?.[1]
-      const example = /\bexample=(\S+)/.exec(info)?.[1]
-      return { language, code, ...(file && { file }), ...(example && { example }) }
-    },
-  )
-}
-
 let app: TestApp
 let scratch: string
 let bin: string
@@ -51,55 +30,18 @@ beforeAll(async () => {
   scratch = mkdtempSync(join(tmpdir(), 'svc-guides-'))
   buildWheels()
   app = await startTestApp()
-  const command = [process.execPath, ...COMMAND].map((word) => `'${word}'`).join(' ')
   // As the guides name them.
   const body = { email: 'you@example.com', password: 'at least 8 characters' }
   session = (await app.call('POST', '/api/auth/register', { body })).body.token
   token = await app.reporterToken(session)
   const read = { token: session, body: { name: 'notebook', scope: 'read' } }
   readToken = (await app.call('POST', '/api/tokens', read)).body.token
-  bin = await freshEnvironment(join(scratch, 'venv'))
-  writeFileSync(join(bin, 'svc'), `#!/bin/sh\ncd '${ROOT}' && exec ${command} "$@"\n`, { mode: 0o755 })
-  const install = ['-m', 'pip', 'install', '-q', '--index-url', `${app.address}/pip/simple/`, 'svc-reporter']
-  await promisify(execFile)(join(bin, 'python'), install, { env: cleanEnvironment(scratch) })
+  bin = await installReporter(scratch, app.address)
 }, 240_000)
 afterAll(async () => {
   await app?.stop()
   rmSync(scratch, { recursive: true, force: true })
 })
-
-function cleanEnvironment(home: string): Record<string, string> {
-  const kept = Object.entries(process.env).filter(([name]) => !/^(SVC_|PIP_|SLURM_|NODE_|VITEST)/.test(name))
-  return {
-    ...(Object.fromEntries(kept) as Record<string, string>),
-    HOME: home,
-    PATH: `${bin}${delimiter}${process.env.PATH}`,
-    PIP_CONFIG_FILE: '/dev/null',
-    PIP_DISABLE_PIP_VERSION_CHECK: '1',
-  }
-}
-
-/** Runs a script of bash. @returns its exit code, and all that it wrote */
-function bash(
-  script: string,
-  cwd: string,
-  env: Record<string, string>,
-): Promise<{ code: number; said: string }> {
-  return new Promise((resolve) => {
-    // Without an input: bash reads the settings of a person where it takes its input for a remote shell's.
-    const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
-      cwd,
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    let said = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => {
-        said += chunk
-      })
-    child.once('close', (code) => resolve({ code: code ?? 1, said }))
-  })
-}
 
 const batchesOf = async (project: string) =>
   (await app.call('GET', `/api/batches?project=${project}&limit=500`, { token: session })).body.items as {
@@ -140,7 +82,7 @@ test('examples are valid: shell parses, Python compiles, YAML is one document or
         language === 'sh'
           ? `bash -n ${file}`
           : `python -c 'compile(open("${file}").read(), "${page}", "exec")'`
-      const { code: status, said } = await bash(check, scratch, cleanEnvironment(scratch))
+      const { code: status, said } = await bash(check, scratch, cleanEnvironment(scratch, bin))
       expect([page, status, said]).toEqual([page, 0, ''])
     }
 })
@@ -161,7 +103,7 @@ test.each(PAGES)('%s does what it says, block by block', async (page) => {
   if (page.includes('notebooks')) script.push('python cells.py')
   const fresh = page === 'docs/quick-start.md' ? await startTestApp() : undefined
   const env = {
-    ...cleanEnvironment(home),
+    ...cleanEnvironment(home, bin),
     SVC_URL: (fresh ?? app).address,
     ...(fresh === undefined
       ? { SVC_TOKEN: token, SVC_READ_TOKEN: readToken }

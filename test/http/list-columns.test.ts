@@ -101,6 +101,7 @@ describe('the list of batches in another order', () => {
 describe('conditions on fields of the jobs', () => {
   test.each([
     ['lr<0.01', ['two']],
+    [' lr < 0.01 ', ['two']],
     ['lr<=0.01', ['two', 'one']],
     ['lr>=0.1', ['nan', 'one']],
     ['param.model=large', ['two', 'one']],

@@ -190,8 +190,9 @@ export function readCondition(text: string): FieldCondition | null {
 }
 
 function partsOfSearch(text: string): { key: string; op: 'has'; value: string } | null {
-  const [, key, value] = /^([^<>=!:]+):(.+)$/u.exec(text) ?? []
-  return key === undefined || value === undefined ? null : { key, op: 'has', value }
+  const [, before = '', after = ''] = /^([^<>=!:]+):(.+)$/u.exec(text) ?? []
+  const [key, value] = [before.trim(), after.trim()]
+  return key === '' || value === '' ? null : { key, op: 'has', value }
 }
 
 /** What the newest jobs of a project offer to be filtered by and shown. */
