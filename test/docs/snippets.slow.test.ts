@@ -12,7 +12,7 @@ import { type Block, bash, blocksOf, cleanEnvironment, installReporter } from '.
 
 /**
  * The blocks of code in the README files and in docs/, but for the quick start and the guides (guides.slow.test.ts). The blocks
- * of a page are run in their order in one shell, with a real service, unless the table says who else runs them, or why nobody does.
+ * of a page are run in their order in one shell, with a real service, unless the table names the test that runs them, or says why none does.
  */
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -119,7 +119,7 @@ const pages = [
     .map((name) => `docs/${name}`),
 ].filter((page) => !Object.keys(READ_BY).some((of) => page === of || page.startsWith(`${of}/`)))
 
-test('every block of every page is run, or listed with who runs it or why nobody does', () => {
+test('every block of every page is run, or listed with the test that does, or why none does', () => {
   const found = pages
     .map((page) => [page, blocksOf(page)] as const)
     .filter(([page, blocks]) => blocks.length > 0 || WAYS[page] !== undefined)
@@ -267,7 +267,7 @@ test.each(runPages)('the commands and scripts of %s work', async (page) => {
     }
     const { code, said } = await bash(PRELUDE + script.join('\n'), folder, env)
     expect([code, code === 0 ? '' : said]).toEqual([0, ''])
-    // An array of events is answered with 200 whatever became of each.
+    // An array of events is answered with 200 even where one of them is refused.
     expect(said).not.toContain('"error":{')
   } finally {
     await app.stop()
