@@ -254,7 +254,7 @@ export const CONFIG_KEYS = {
   SVC_ARCHIVE_S3_ENDPOINT: key(
     z.url({ protocol: /^https?$/ }),
     undefined,
-    "The address of an S3 API other than Amazon's.",
+    "The address of an S3 API other than Amazon's, for the archive and for `svc wal-archive s3://…`.",
   ),
   SVC_ARCHIVE_S3_REGION: key(
     z.string().min(1),
@@ -327,6 +327,8 @@ export interface Config {
   idleJobThresholdMin: number
   /** In days; undefined: for ever. */
   retention: { logLine: number; event: number | undefined; deleted: number; notification: number }
+  /** How S3 is reached, by the archive and by svc wal-archive. */
+  s3: ArchiveConfig['s3']
   /** Undefined: nothing is archived, and nothing that was archived can be read. */
   archive: (ArchiveConfig & { afterDays: number | undefined }) | undefined
   /** Undefined: mail is logged, not sent. */
@@ -370,6 +372,12 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
   if (raw.SVC_ARCHIVE_AFTER_DAYS !== undefined && raw.SVC_ARCHIVE_URL === undefined)
     throw new ConfigError('SVC_ARCHIVE_AFTER_DAYS needs SVC_ARCHIVE_URL, where batches are archived')
   const publicHost = raw.SVC_PUBLIC_URL === undefined ? [] : [new URL(raw.SVC_PUBLIC_URL).hostname]
+  const s3 = {
+    endpoint: raw.SVC_ARCHIVE_S3_ENDPOINT,
+    region: raw.SVC_ARCHIVE_S3_REGION,
+    accessKeyId: raw.SVC_ARCHIVE_S3_ACCESS_KEY_ID,
+    secretAccessKey: raw.SVC_ARCHIVE_S3_SECRET_ACCESS_KEY,
+  }
   return {
     warnings,
     config: {
@@ -418,18 +426,14 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
         deleted: raw.SVC_RETENTION_DELETED_DAYS,
         notification: raw.SVC_RETENTION_NOTIFICATION_DAYS,
       },
+      s3,
       archive:
         raw.SVC_ARCHIVE_URL === undefined
           ? undefined
           : {
               url: raw.SVC_ARCHIVE_URL,
               afterDays: raw.SVC_ARCHIVE_AFTER_DAYS,
-              s3: {
-                endpoint: raw.SVC_ARCHIVE_S3_ENDPOINT,
-                region: raw.SVC_ARCHIVE_S3_REGION,
-                accessKeyId: raw.SVC_ARCHIVE_S3_ACCESS_KEY_ID,
-                secretAccessKey: raw.SVC_ARCHIVE_S3_SECRET_ACCESS_KEY,
-              },
+              s3,
             },
       smtp:
         raw.SVC_SMTP_URL === undefined

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { ConfigError } from '../config.ts'
@@ -79,8 +79,10 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
     .action(async (file: string) => (await import('./backup.ts')).runBackup(file, settings().config))
   program
     .command('wal-archive')
-    .description('keep base backups and the write-ahead log in a folder, so that any moment can be restored')
-    .argument('<folder>', 'where the WAL archive is, or will be')
+    .description(
+      'keep base backups and the write-ahead log in a folder or on S3, so that any moment can be restored',
+    )
+    .argument('<place>', 'where the WAL archive is, or will be: a folder, or s3://bucket/prefix')
     .option('--once', 'bring it up to date and end; without it, follow the log until SIGTERM or Ctrl-C')
     .option('--base-every <days>', 'how old the newest base backup may become', days, 7)
     .option('--keep <n>', 'how many base backups are kept, with the log since the oldest', count, 2)
@@ -92,24 +94,24 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
   program
     .command('restore')
     .description('put a backup into an empty database, all of it or nothing')
-    .argument('<path>', 'a file that svc backup wrote, or the folder of svc wal-archive')
+    .argument('<path>', 'a file that svc backup wrote, or the place of svc wal-archive')
     .option('--replace', 'replace the content of the database')
     .option('--at <time>', 'of a WAL archive: the moment to restore, such as 2026-03-01T14:30:00Z')
     .action(async (path: string, options: { replace?: true; at?: string }) => {
       const { config } = settings()
       const replace = options.replace === true
-      if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) {
-        const { runRecover } = await import('./wal-archive.ts')
+      const { isArchive, runRecover } = await import('./wal-archive.ts')
+      if (isArchive(path)) {
         return runRecover(path, { at: options.at, replace }, config)
       }
-      if (options.at !== undefined) throw new ConfigError('--at is for the folder of svc wal-archive')
+      if (options.at !== undefined) throw new ConfigError('--at is for the place of svc wal-archive')
       const { runRestore } = await import('./restore.ts')
       return runRestore(path, { replace }, config)
     })
   program
     .command('verify')
     .description('restore a backup into a temporary database, read all of it, and say what is in it')
-    .argument('<path>', 'a file that svc backup wrote, or the folder of svc wal-archive')
+    .argument('<path>', 'a file that svc backup wrote, or the place of svc wal-archive')
     .option('--at <time>', 'of a WAL archive: the moment to restore')
     .action(async (path: string, options: { at?: string }) =>
       (await import('./verify.ts')).runVerify(path, options.at, settings().config),

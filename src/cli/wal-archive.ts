@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Config, ConfigError } from '../config.ts'
 import { type Archive, openArchive } from '../db/wal-archive/contents.ts'
 import { recover } from '../db/wal-archive/recover.ts'
-import { folderStore } from '../db/wal-archive/store.ts'
+import { isS3, storeAt } from '../db/wal-archive/store.ts'
 import { writeArchive } from '../db/wal-archive/write.ts'
 import { onDatabase } from './database.ts'
 import { createProgress, stopSignal } from './progress.ts'
@@ -18,14 +18,14 @@ export interface ArchiveChoices {
 }
 
 /** Opens the archive at a place that a user named. */
-export const archiveAt = (place: string, config: Config, make: boolean): Promise<Archive> =>
-  openArchive(folderStore(place), { passphrase: config.backupPassphrase, make })
+export const archiveAt = async (place: string, config: Config, make: boolean): Promise<Archive> =>
+  openArchive(await storeAt(place, config.s3), { passphrase: config.backupPassphrase, make })
 
 /** Whether a path is an archive of `svc wal-archive`, rather than a file of `svc backup`. */
 export const isArchive = (path: string): boolean =>
-  statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+  isS3(path) || statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
-/** `svc wal-archive FOLDER`: base backups and the write-ahead log, so that any moment can be restored. */
+/** `svc wal-archive PLACE`: base backups and the write-ahead log, so that any moment can be restored. */
 export async function runArchive(place: string, choices: ArchiveChoices, config: Config): Promise<void> {
   if (config.databaseUrl !== undefined)
     throw new Error(
@@ -33,7 +33,8 @@ export async function runArchive(place: string, choices: ArchiveChoices, config:
     )
   const progress = createProgress()
   const signal = stopSignal()
-  if (existsSync(place) && !isArchive(place)) throw new Error(`${place} is a file; name a folder`)
+  if (existsSync(place) && !isArchive(place))
+    throw new Error(`${place} is a file; name a folder, or s3://bucket/prefix`)
   const archive = await archiveAt(place, config, true)
   const log = (message: string): void => console.error(`svc: ${message}`)
   await onDatabase(config, async (url) => {
@@ -70,7 +71,7 @@ export async function runArchive(place: string, choices: ArchiveChoices, config:
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
 
-/** `svc restore FOLDER [--at TIME]`: an archive into the data folder. */
+/** `svc restore PLACE [--at TIME]`: an archive into the data folder. */
 export async function runRecover(
   place: string,
   { at, replace }: { at: string | undefined; replace: boolean },

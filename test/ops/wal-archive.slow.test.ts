@@ -8,10 +8,12 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
+import S3rver from 's3rver'
 import { afterAll, expect, test, vi } from 'vitest'
 import { readDump } from '../../src/db/dump/file.ts'
 import { decrypting } from '../../src/db/encryption.ts'
@@ -197,6 +199,58 @@ test('with a passphrase nothing in an archive or a backup can be read without it
   const listed = execFileSync('tar', ['-tz'], { input: opened.stdout, encoding: 'utf8' })
   expect(listed).toContain('PG_VERSION')
   expect(readdirSync(join(archive, 'wal')).every((name) => name.endsWith('.age'))).toBe(true)
+})
+
+test('on an S3 API, encrypted, an archive is followed, verified and restored like one in a folder', async () => {
+  const s3 = new S3rver({
+    port: 0,
+    address: '127.0.0.1',
+    silent: true,
+    directory: join(root, 's3'),
+    configureBuckets: [{ name: 'backups', configs: [] }],
+  })
+  const { port } = (await s3.run()) as AddressInfo
+  const settings = {
+    SVC_BACKUP_PASSPHRASE: 'correct horse battery staple',
+    SVC_ARCHIVE_S3_ENDPOINT: `http://127.0.0.1:${port}`,
+    SVC_ARCHIVE_S3_ACCESS_KEY_ID: 'S3RVER',
+    SVC_ARCHIVE_S3_SECRET_ACCESS_KEY: 'S3RVER',
+  }
+  const place = 's3://backups/of/lab'
+  try {
+    const home = newHome()
+    const server = svc(home, {}, 'start')
+    const address = await server.address()
+    const token = await firstToken(address)
+    const [first, second] = [makeEvent('batch_start'), makeEvent('batch_start')]
+    await send(address, token, first)
+    expect(await said(svc(home, settings, 'wal-archive', place, '--once'))).toMatch(
+      /base backup of .*\nexit 0$/,
+    )
+    await send(address, token, second)
+    expect(await said(svc(home, settings, 'wal-archive', place, '--once'))).toMatch(
+      /s3:\/\/backups\/of\/lab is up to date: no new base backup was due.*\nexit 0$/,
+    )
+    expect(await said(svc(newHome(), settings, 'verify', place))).toMatch(/\nevents 2\n[\s\S]*exit 0$/)
+    const { SVC_BACKUP_PASSPHRASE: _, ...without } = settings
+    expect(await said(svc(newHome(), without, 'verify', place))).toMatch(
+      /the archive s3:\/\/backups\/of\/lab is encrypted: SVC_BACKUP_PASSPHRASE is to hold its passphrase\nexit 1$/,
+    )
+    const other = newHome()
+    expect(await said(svc(other, settings, 'restore', place))).toMatch(/svc: restored .*\nexit 0$/)
+    const restored = svc(other, {}, 'start')
+    const there = await restored.address()
+    expect(await send(there, token, first)).toBe(true)
+    expect(await send(there, token, second)).toBe(true)
+    for (const one of [restored, server]) {
+      one.kill('SIGTERM')
+      await one.ended
+    }
+    const none = await said(svc(newHome(), settings, 'verify', 's3://nowhere/lab'))
+    expect(none).toMatch(/svc: s3:\/\/nowhere\/lab: .*bucket does not exist\nexit 1$/)
+  } finally {
+    await s3.close()
+  }
 })
 
 test('log that the server has removed leads to a new base backup, and old ones are removed with their log', async () => {

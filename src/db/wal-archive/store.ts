@@ -3,6 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/p
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Bytes } from '../encryption.ts'
+import { openS3, type S3Settings } from '../s3.ts'
 
 /** Where an archive is kept: files by name, each of them there whole or not at all. */
 export interface ArchiveStore {
@@ -15,6 +16,12 @@ export interface ArchiveStore {
   readText(name: string): Promise<string | undefined>
   remove(name: string): Promise<void>
 }
+
+export const isS3 = (place: string): boolean => /^s3:\/\/[^/]/.test(place)
+
+/** @param place a folder, or s3://bucket/prefix */
+export const storeAt = (place: string, s3: S3Settings): Promise<ArchiveStore> =>
+  isS3(place) ? s3Store(place, s3) : Promise.resolve(folderStore(place))
 
 /** An archive in a folder. Only its owner may read it. */
 export function folderStore(folder: string): ArchiveStore {
@@ -42,6 +49,36 @@ export function folderStore(folder: string): ArchiveStore {
     read: (name) => createReadStream(path(name), { highWaterMark: 256 * 1024 }),
     readText: (name) => readFile(path(name), 'utf8').catch(missing(undefined)),
     remove: (name) => rm(path(name), { force: true }),
+  }
+}
+
+/** An archive in a bucket of any S3 API. */
+async function s3Store(url: string, settings: S3Settings): Promise<ArchiveStore> {
+  const s3 = await openS3(url, settings)
+  const place = new URL(url)
+  const shown = `s3://${place.host}${place.pathname}`
+  const failed = (error: Error): never => {
+    throw new Error(`${shown}: ${error.message || error.name}`, { cause: error })
+  }
+  const namesIn = async (folder: string): Promise<string[]> => {
+    const names: string[] = []
+    for await (const name of s3.list(folder)) names.push(name.slice(folder.length + 1))
+    return names.filter((name) => !name.includes('/')).sort()
+  }
+  return {
+    place: shown,
+    list: (folder) => namesIn(folder).catch(failed),
+    write: (name, content) =>
+      (typeof content === 'string' ? s3.put(name, Buffer.from(content)) : s3.upload(name, content)).catch(
+        failed,
+      ),
+    async *read(name) {
+      const body = await s3.open(name).catch(failed)
+      if (body === undefined) throw new Error(`${shown} has no ${name}`)
+      yield* body
+    },
+    readText: async (name) => (await s3.get(name).catch(failed))?.toString('utf8'),
+    remove: (name) => s3.remove(name).catch(failed),
   }
 }
 

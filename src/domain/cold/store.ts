@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { S3Client } from '@aws-sdk/client-s3'
+import { openS3, type S3Settings } from '../../db/s3.ts'
 
 /** Where archived batches are: a folder, or a bucket of any S3 API. Names are paths with `/`. */
 export interface ObjectStore {
@@ -19,19 +19,11 @@ export interface ObjectStore {
 export interface ArchiveSettings {
   /** file:///folder or s3://bucket/prefix */
   url: string
-  /** Of an S3 API other than Amazon's; and what the standard AWS variables and files say otherwise. */
-  s3: {
-    endpoint: string | undefined
-    region: string | undefined
-    accessKeyId: string | undefined
-    secretAccessKey: string | undefined
-  }
+  s3: S3Settings
 }
 
 export async function openStore({ url, s3 }: ArchiveSettings): Promise<ObjectStore> {
-  const { protocol, hostname, pathname } = new URL(url)
-  if (protocol === 'file:') return folderStore(fileURLToPath(url))
-  return s3Store(hostname, decodeURIComponent(pathname).replace(/^\/+|\/+$/g, ''), s3)
+  return new URL(url).protocol === 'file:' ? folderStore(fileURLToPath(url)) : s3Store(url, s3)
 }
 
 /** A store that is opened when it is first needed: one that is away keeps no server from its start. */
@@ -92,57 +84,16 @@ async function syncFolder(path: string): Promise<void> {
   await folder?.close()
 }
 
-async function s3Store(
-  bucket: string,
-  prefix: string,
-  settings: ArchiveSettings['s3'],
-): Promise<ObjectStore> {
-  // Half a second and some megabytes, for those alone who use it.
-  const sdk = await import('@aws-sdk/client-s3')
-  const { endpoint, region, accessKeyId, secretAccessKey } = settings
-  const client: S3Client = new sdk.S3Client({
-    ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
-    ...(region !== undefined ? { region } : endpoint !== undefined && { region: 'us-east-1' }),
-    ...(accessKeyId !== undefined &&
-      secretAccessKey !== undefined && { credentials: { accessKeyId, secretAccessKey } }),
-    // Other makers' APIs know the checksums of their release, not those of the newest client.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-    maxAttempts: 4,
-  })
-  const keyOf = (name: string): string => (prefix === '' ? name : `${prefix}/${name}`)
-  const missing = (error: { name?: string; $metadata?: { httpStatusCode?: number } }): undefined => {
-    if (error.name === 'NoSuchKey' || error.name === 'NotFound') return undefined
-    throw error
-  }
+async function s3Store(url: string, settings: S3Settings): Promise<ObjectStore> {
+  const s3 = await openS3(url, settings)
+  const { put, get, sizeOf, close } = s3
   return {
-    async put(name, Body) {
-      await client.send(new sdk.PutObjectCommand({ Bucket: bucket, Key: keyOf(name), Body }))
-    },
-    async get(name) {
-      const found = await client
-        .send(new sdk.GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }))
-        .catch(missing)
-      return found?.Body === undefined ? undefined : Buffer.from(await found.Body.transformToByteArray())
-    },
-    async sizeOf(name) {
-      const found = await client
-        .send(new sdk.HeadObjectCommand({ Bucket: bucket, Key: keyOf(name) }))
-        .catch(missing)
-      return found?.ContentLength
-    },
+    put,
+    get,
+    sizeOf,
+    close,
     async removeFolder(folder) {
-      let ContinuationToken: string | undefined
-      do {
-        const page = await client.send(
-          new sdk.ListObjectsV2Command({ Bucket: bucket, Prefix: `${keyOf(folder)}/`, ContinuationToken }),
-        )
-        // One by one: the command for many needs a checksum that some S3 APIs do not know.
-        for (const { Key } of page.Contents ?? [])
-          await client.send(new sdk.DeleteObjectCommand({ Bucket: bucket, Key }))
-        ContinuationToken = page.NextContinuationToken
-      } while (ContinuationToken !== undefined)
+      for await (const name of s3.list(folder)) await s3.remove(name)
     },
-    close: () => client.destroy(),
   }
 }
