@@ -61,7 +61,7 @@ test('a line leads to its epoch, and an epoch to its lines', async () => {
   // The epochs came every 10 seconds, the eleventh 5 seconds after the line.
   await line.getByRole('button', { name: 'epoch 11' }).click()
   await page.waitForURL(/zoom=/)
-  await page.getByRole('button', { name: 'epochs 9 to 13 ×' }).waitFor()
+  await page.getByRole('button', { name: 'epochs 9 to 13' }).waitFor()
   await page.getByLabel('lines of epoch').fill('1')
   await page.getByRole('button', { name: 'Go' }).click()
   await page.waitForURL(/line=\d+/)
@@ -161,5 +161,71 @@ test('a job that is not there says so, with the way to those that are', async ()
   await page.getByText('There is no job never in this batch').waitFor()
   await page.getByRole('link', { name: 'All jobs' }).click()
   await page.waitForURL(`/b/${RAN}/jobs`)
+  await context.close()
+})
+
+test('a job’s charts have any axis, several metrics and what its machine reported, with one cursor', async () => {
+  const of = eventsOf('one-gpu')
+  const steps = Array.from({ length: 10 }, (_, i) => i)
+  await send(app, reporter, [
+    of('batch_start', 900, { n_total: 1 }),
+    of('job_start', 899, {}, 'one'),
+    ...steps.map((i) =>
+      of('job_epoch', 800 - 10 * i, { epoch: i, val_loss: 1 / (i + 1), acc: i / 10, tokens: 512 * i }, 'one'),
+    ),
+    ...steps.map((i) =>
+      of(
+        'resource_snapshot',
+        796 - 10 * i,
+        { gpus: [{ index: 0, util_pct: 80 + i, mem_mb: 1024 * 40, mem_total_mb: 1024 * 80 }] },
+        'one',
+      ),
+    ),
+  ])
+  const { page, context, complaints } = await open('/b/one-gpu/j/one')
+  const loss = page.locator('[data-chart="val_loss"]')
+  const drawn = (chart: typeof loss, points: string) =>
+    chart.locator('[data-points]', { hasText: `${points} of ${points} points` }).waitFor()
+  await drawn(loss, '10')
+  await page.getByLabel('The x-axis').selectOption('metric.tokens')
+  await expect.poll(() => loss.getAttribute('data-unit')).toBe('tokens')
+  await page.getByLabel('The x-axis').selectOption('epoch')
+  await page.getByRole('button', { name: 'Add a metric to val_loss' }).click()
+  await page.getByRole('checkbox', { name: 'acc', exact: true }).check()
+  await page.getByRole('checkbox', { name: 'GPU 0 utilisation (%)', exact: true }).check()
+  // What has another unit has the axis on the right.
+  expect(await page.getByLabel('Right axis for GPU 0 utilisation (%)').isChecked()).toBe(true)
+  await page.keyboard.press('Escape')
+  // Of its ten samples the last came after the last epoch.
+  await drawn(loss, '29')
+  await page.getByLabel('The x-axis').selectOption('wall')
+  await page.waitForURL(/x=wall/)
+  await page.reload()
+  await drawn(loss, '30')
+  // A chart out of sight is only its place.
+  const gpus = page.getByRole('region', { name: 'GPUs', exact: true })
+  const utilisation = page.locator('[data-chart="GPU utilisation"]')
+  await gpus.scrollIntoViewIfNeeded()
+  await drawn(utilisation, '10')
+  const plot = await utilisation.locator('.u-over').boundingBox()
+  if (plot === null) throw new Error('the plot has no place')
+  await page.mouse.move(plot.x + plot.width / 2, plot.y + plot.height / 2)
+  await expect.poll(() => page.locator('[data-tip="GPU utilisation"]').isVisible()).toBe(true)
+  await page.mouse.move(0, 0)
+  await page.getByLabel('The x-axis').scrollIntoViewIfNeeded()
+  const over = await loss.locator('.u-over').boundingBox()
+  if (over === null) throw new Error('the plot has no place')
+  await page.mouse.move(over.x + over.width * 0.3, over.y + 40)
+  await page.mouse.down()
+  await page.mouse.move(over.x + over.width * 0.6, over.y + 40, { steps: 4 })
+  await page.mouse.up()
+  await page.waitForURL(/zoom=/)
+  // The zoom is one for both.
+  await gpus.scrollIntoViewIfNeeded()
+  await expect
+    .poll(async () => Number((await utilisation.locator('[data-points]').innerText()).split(' ')[0]))
+    .toBeLessThan(10)
+  expect(await seriousFindings(page)).toEqual([])
+  expect(complaints).toEqual([])
   await context.close()
 })

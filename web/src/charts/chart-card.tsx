@@ -14,17 +14,20 @@ import { AddedMetricsLegend, AddMetric } from './chart-metrics.tsx'
 import type { ChartView } from './chart-view.ts'
 import { axisName, type Curves, curveId, curvesOf } from './curves.ts'
 import { createPlot, type Plot } from './plot.ts'
+import { isClock } from './plot-axes.ts'
 import { PLOT_HEIGHT } from './plot-height.ts'
 import { saveCsv, saveDrawing, savePicture } from './save-chart.ts'
 import { arrive, useClip, useLines } from './use-lines.ts'
 
 /** What one chart draws; the same object until that changes. */
-function useCurves({ name, more, right, curvesOf: known }: ChartView & { name: string }): Curves {
+function useCurves(props: ChartView & { name: string; jobs: readonly string[] }): Curves {
+  const { name, more, right, curvesOf: known } = props
+  const alone = props.jobs.length === 1 && props.group === undefined
   const added = JSON.stringify([more?.[name] ?? [], right?.[name] ?? []])
   return useMemo(() => {
     const [keys, onRight] = JSON.parse(added)
-    return known?.get(name) ?? curvesOf(name, { more: { [name]: keys }, right: { [name]: onRight } })
-  }, [known, name, added])
+    return known?.get(name) ?? curvesOf(name, { more: { [name]: keys }, right: { [name]: onRight } }, alone)
+  }, [known, name, added, alone])
 }
 
 /** One series over all chosen jobs, or over groups of them. Mounted only while it can be seen. */
@@ -94,6 +97,7 @@ export function ChartCard(
   const jobsNow = useRef(jobs)
   jobsNow.current = jobs
   const { x, xKey, xLog = false, log, of, focus, colourOf } = view
+  const sync = isClock(x) && view.clock !== undefined ? view.clock : `${of} ${x} ${xKey ?? ''}`
   const stepUnit = view.unitOf?.(name) ?? view.unit ?? EPOCH
   const unit = x === 'metric' ? (xKey ?? EPOCH) : stepUnit
   // Where the title of the chart is the name of the axis, the axis has none.
@@ -118,7 +122,7 @@ export function ChartCard(
       theme,
       colourOf,
       height: at.clientHeight,
-      sync: `${of} ${x} ${xKey ?? ''}`,
+      sync,
       onZoom: (range) => latest.current.onZoom(range),
       onZoomOut: () => latest.current.onZoomOut(),
       onNear: (job) => latest.current.focus.set(job),
@@ -143,7 +147,7 @@ export function ChartCard(
     xLog,
     log,
     band,
-    of,
+    sync,
     focus,
     colourOf,
     theme,
@@ -239,7 +243,7 @@ export function ChartCard(
           }
         />
       </figcaption>
-      {curves.dashed && <AddedMetricsLegend curves={curves} />}
+      {curves.distinct && <AddedMetricsLegend curves={curves} />}
       <div
         ref={root}
         className={`relative w-full text-muted ${query.isPlaceholderData ? 'refreshing' : ''}`}

@@ -25,6 +25,9 @@ const BANDS = [
   ['none', 'Mean only'],
 ] as const
 
+/** A field of the toolbar takes the room that is left, so that all controls are in one row where they can be. */
+export const filterLook = 'w-40! lg:w-auto! lg:min-w-0 lg:max-w-40 lg:basis-24 lg:grow'
+
 /** What holds for all charts of the tab. */
 export function ChartControls(props: {
   search: ChartSearch
@@ -48,7 +51,7 @@ export function ChartControls(props: {
       role="toolbar"
       aria-label="Charts"
       // One line that scrolls where there is little room, at most two elsewhere.
-      className="relative flex items-center gap-2 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0 lg:flex-wrap"
+      className="relative flex items-center gap-x-1.5 gap-y-1.5 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0 lg:flex-wrap"
     >
       {props.lead}
       {finds && (
@@ -57,7 +60,7 @@ export function ChartControls(props: {
           type="search"
           aria-label="Find series by regular expression"
           placeholder="Filter series: loss|acc"
-          className={`${inputLook} w-40!`}
+          className={`${inputLook} ${filterLook}`}
           value={search.series ?? ''}
           onChange={(event) => onChange({ series: event.target.value })}
         />
@@ -87,16 +90,18 @@ export function ChartControls(props: {
         }
         onChange={(share) => onChange({ clip: Number(share) || undefined })}
       />
-      <Choice
-        label="Group by"
-        hideLabel
-        value={search.group ?? ''}
-        options={[
-          ['', 'No grouping'],
-          ...groupings.map((one) => [one, `By ${one.replace(/^param\./, '')}`] as const),
-        ]}
-        onChange={(group) => onChange({ group: group || undefined })}
-      />
+      {groupings.length > 0 && (
+        <Choice
+          label="Group by"
+          hideLabel
+          value={search.group ?? ''}
+          options={[
+            ['', 'No grouping'],
+            ...groupings.map((one) => [one, `By ${one.replace(/^param\./, '')}`] as const),
+          ]}
+          onChange={(group) => onChange({ group: group || undefined })}
+        />
+      )}
       {search.group && (
         <Choice
           label="Band"
@@ -107,7 +112,7 @@ export function ChartControls(props: {
         />
       )}
       <Zoom {...props} unit={unit} />
-      <Copy text={location.href} label="Copy link" />
+      <Copy text={location.href} label="Copy link" sign />
     </div>
   )
 }
@@ -143,7 +148,7 @@ function Smoothing({ value, onChange }: { value: number; onChange: (value: numbe
         min="0"
         max="0.99"
         step="0.01"
-        className="w-20 accent-accent"
+        className="w-16 accent-accent"
         value={now}
         onChange={(event) => {
           const next = Number(event.target.value)

@@ -2,6 +2,7 @@ import { Plus } from 'lucide-react'
 import { Popover } from 'radix-ui'
 import { useState } from 'react'
 import { matcher } from '../lib/charts/search.ts'
+import { useTheme } from '../lib/theme.ts'
 import { buttonLook, inputLook } from '../ui/controls.tsx'
 import { type Curves, dashOf } from './curves.ts'
 
@@ -93,8 +94,9 @@ export function AddMetric(props: {
   )
 }
 
-/** Which dashes belong to which metric, and which of them have the axis on the right. */
+/** Which dashes, or which colour, belong to which metric, and which of them have the axis on the right. */
 export function AddedMetricsLegend({ curves }: { curves: Curves }) {
+  const theme = useTheme()
   return (
     <ul aria-label="Metrics" className="flex flex-wrap gap-x-4 px-1 text-xs text-muted">
       {curves.keys.map((key) => (
@@ -104,9 +106,9 @@ export function AddedMetricsLegend({ curves }: { curves: Curves }) {
               x2="24"
               y1="4"
               y2="4"
-              stroke="currentColor"
+              stroke={curves.colourOf?.(key, theme) ?? 'currentColor'}
               strokeWidth="1.5"
-              strokeDasharray={dashOf(curves.keys, key).join(' ')}
+              strokeDasharray={dashOf(curves, key).join(' ')}
             />
           </svg>
           <span className="truncate" title={key}>

@@ -18,6 +18,8 @@ export interface ChartView extends AddedMetrics {
   unitOf?: ((series: string) => string) | undefined
   /** Names the whole of what is charted, for the cache. */
   of: string
+  /** Charts over times whose cursors go together with those of others, that draw something else. */
+  clock?: string | undefined
   source: SeriesSource
   bus: PointBus
   focus: Focus

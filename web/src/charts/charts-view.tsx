@@ -10,13 +10,13 @@ import { some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 import { Button, inputLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
-import { axisOf, withMetrics } from './chart-axes.ts'
-import { ChartControls } from './chart-controls.tsx'
+import { ChartControls, filterLook } from './chart-controls.tsx'
 import { groupName, groupsOf, useGroupColours, useGroupings } from './chart-groups.ts'
 import { ChartLegend, GroupLegend } from './chart-legend.tsx'
 import { ChartSections } from './chart-sections.tsx'
 import { seriesNames } from './series-names.ts'
 import { FIRST_JOBS, TopJobs, useOrdered } from './top-jobs.tsx'
+import { sectionsIn, useChartChoices } from './use-chart-choices.ts'
 
 /** All series of a batch. The choices are kept in the URL. */
 export function ChartsView({
@@ -30,7 +30,6 @@ export function ChartsView({
   const ids = useIds(store)
   const keys = useKeys(store)
   const groupings = useGroupings(store)
-  const zooms = useRef<([number, number] | undefined)[]>([])
   const [legend, setLegend] = useState(false)
 
   const top = search.top ?? FIRST_JOBS
@@ -48,11 +47,6 @@ export function ChartsView({
     top,
   )
   const { drawn, listed, found, hidden, pinned } = chosen
-  const kept = useMemo(() => new Set(search.keep), [search.keep])
-  const shownKeys = useMemo(() => {
-    const finds = matcher(search.series)
-    return [...keys.filter((key) => kept.has(key)), ...keys.filter((key) => !kept.has(key) && finds(key))]
-  }, [keys, search.series, kept])
   const latest = useRef(search)
   useEffect(() => {
     latest.current = search
@@ -65,15 +59,16 @@ export function ChartsView({
     },
     [onSearch],
   )
-  const zoomTo = (range: [number, number] | undefined): void => {
-    if (range === undefined) zooms.current = []
-    else zooms.current.push(search.zoom)
-    change({ zoom: range })
-  }
-  const flip = (name: 'pin' | 'keep', one: string): void => {
-    const next = new Set(search[name])
-    if (!next.delete(one)) next.add(one)
-    change({ [name]: [...next] })
+  const charts = useChartChoices(search, change, keys)
+  const { kept } = charts
+  const shownKeys = useMemo(() => {
+    const finds = matcher(search.series)
+    return [...keys.filter((key) => kept.has(key)), ...keys.filter((key) => !kept.has(key) && finds(key))]
+  }, [keys, search.series, kept])
+  const pin = (job: string): void => {
+    const next = new Set(search.pin)
+    if (!next.delete(job)) next.add(job)
+    change({ pin: [...next] })
   }
   const grouped = search.group !== undefined && source.groups !== undefined ? search.group : undefined
   const band: BandKind = search.band ?? 'std'
@@ -118,7 +113,7 @@ export function ChartsView({
         groupings={groupings}
         metrics={keys}
         onChange={change}
-        onZoom={zoomTo}
+        onZoom={charts.onZoom}
         lead={
           <>
             <Button className="lg:hidden" aria-expanded={legend} onClick={() => setLegend(!legend)}>
@@ -128,7 +123,7 @@ export function ChartsView({
               type="search"
               aria-label="Find jobs by regular expression"
               placeholder="Filter jobs: seed[01]"
-              className={`${inputLook} w-40!`}
+              className={`${inputLook} ${filterLook}`}
               value={search.jobs ?? ''}
               onChange={(event) => change({ jobs: event.target.value })}
             />
@@ -165,7 +160,7 @@ export function ChartsView({
                     change({ hide: [...next] })
                   }}
                   onSolo={(job) => change({ solo: search.solo === job ? undefined : job })}
-                  onPin={(job) => flip('pin', job)}
+                  onPin={pin}
                 />
               )}
               {selected.size > 0 && !only && (
@@ -209,11 +204,8 @@ export function ChartsView({
           )}
           {shownKeys.length === 0 && <p className="p-4 text-muted">No series matches this filter.</p>}
           <ChartSections
-            closed={search.closed}
-            onClosed={(closed) => change({ closed: closed.length > 0 ? closed : undefined })}
-            {...axisOf(search)}
-            metrics={keys}
-            onAdded={(name, more, right) => change(withMetrics(search, name, more, right))}
+            {...charts}
+            {...sectionsIn(search, change)}
             unit={unit}
             unitOf={(name) =>
               stepUnit(
@@ -221,7 +213,6 @@ export function ChartsView({
                 name,
               )
             }
-            xLog={search.xlog ?? false}
             of={of}
             source={source}
             bus={bus}
@@ -231,20 +222,7 @@ export function ChartsView({
             keys={shownKeys}
             jobs={counted}
             whole={counted.length === ids.length || counted.length > 100}
-            log={search.log ?? false}
-            smooth={search.smooth ?? 0}
-            clip={search.clip}
-            y={search.y}
             group={group}
-            kept={kept}
-            zoom={search.zoom}
-            onZoom={zoomTo}
-            onZoomOut={() => change({ zoom: zooms.current.pop() })}
-            onY={(name, range) => {
-              const { [name]: _, ...rest } = search.y ?? {}
-              change({ y: range === undefined ? rest : { ...rest, [name]: range } })
-            }}
-            onKeep={(name) => flip('keep', name)}
           />
         </div>
       </div>

@@ -1,4 +1,4 @@
-import type { ColourOf } from '../lib/charts/colours.ts'
+import { COLOURS, type ColourOf, colourAt } from '../lib/charts/colours.ts'
 import type { Line } from '../lib/charts/line.ts'
 
 /** What a chart draws, and what distinguishes its curves. */
@@ -11,8 +11,8 @@ export interface Curves {
   nameOf: (owner: string, key: string) => string
   /** Whose colour it has, in the words of `colourOf`. */
   paintOf: (owner: string, key: string) => string
-  /** Dashes distinguish series. */
-  dashed?: boolean
+  /** What distinguishes the series of a chart that has several. */
+  distinct?: 'dashes' | 'colours'
   /** Of the y-axis, where its values have one. */
   unit?: string
   /** What the values are a part of, in that unit. */
@@ -30,15 +30,27 @@ export interface AddedMetrics {
   right?: Readonly<Record<string, readonly string[]>> | undefined
 }
 
-/** One metric over jobs; with more of them, a curve has the colour of its job and the dashes of its metric. */
-export function curvesOf(name: string, { more, right }: AddedMetrics): Curves {
+/**
+ * One metric over jobs; with more of them, a curve has the colour of its job and the dashes of its metric. Where there is
+ * one job alone, metrics have colours.
+ */
+export function curvesOf(name: string, { more, right }: AddedMetrics, alone = false): Curves {
   const keys = [name, ...(more?.[name] ?? []).filter((key) => key !== name)]
+  const drawn = { keys, right: new Set((right?.[name] ?? []).filter((key) => keys.includes(key))) }
+  if (keys.length === 1) return { ...drawn, nameOf: (owner) => owner, paintOf: (owner) => owner }
+  if (!alone)
+    return {
+      ...drawn,
+      nameOf: (owner, key) => `${owner} · ${key}`,
+      paintOf: (owner) => owner,
+      distinct: 'dashes',
+    }
   return {
-    keys,
-    right: new Set((right?.[name] ?? []).filter((key) => keys.includes(key))),
-    nameOf: keys.length === 1 ? (owner) => owner : (owner, key) => `${owner} · ${key}`,
-    paintOf: (owner) => owner,
-    dashed: keys.length > 1,
+    ...drawn,
+    nameOf: (_, key) => key,
+    paintOf: (_, key) => key,
+    distinct: 'colours',
+    colourOf: (key, theme) => colourAt(Math.max(0, keys.indexOf(key)) % COLOURS, theme),
   }
 }
 
@@ -48,8 +60,8 @@ export const curveId = (owner: string, key: string): string => `${key}\n${owner}
 const DASHES: readonly (readonly number[])[] = [[], [7, 4], [2, 3], [9, 3, 2, 3]]
 
 /** Of a metric by its place among those of the chart; more than four share them again. */
-export const dashOf = (keys: readonly string[], key: string): readonly number[] =>
-  DASHES[Math.max(0, keys.indexOf(key)) % DASHES.length] ?? []
+export const dashOf = ({ keys, distinct }: Curves, key: string): readonly number[] =>
+  distinct === 'dashes' ? (DASHES[Math.max(0, keys.indexOf(key)) % DASHES.length] ?? []) : []
 
 export const scaleOf = ({ right }: Pick<Curves, 'right'>, { key }: Line): 'y' | 'y2' =>
   right.has(key) ? 'y2' : 'y'

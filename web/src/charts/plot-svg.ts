@@ -150,7 +150,7 @@ function curvesOf(u: uPlot, lines: readonly Line[], look: Look, height: number):
 }
 
 const dashesOf = ({ curves }: Look, line: Line): string => {
-  const dashes = curves.dashed ? dashOf(curves.keys, line.key) : []
+  const dashes = dashOf(curves, line.key)
   return dashes.length > 0 ? ` stroke-dasharray="${dashes.join(' ')}"` : ''
 }
 

@@ -81,7 +81,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
   const curve = (line: Line, look: 'raw' | 'whole' | 'edge'): uPlot.Series => ({
     label: line.name,
     scale: scaleOf(curves, line),
-    dash: [...dashOf(curves.dashed ? curves.keys : [], line.key)],
+    dash: [...dashOf(curves, line.key)],
     stroke: look === 'edge' ? 'transparent' : colour(line),
     alpha: look === 'raw' ? 0.25 : 1,
     width: look === 'edge' ? 0 : width,

@@ -12,6 +12,7 @@ export const SeriesCharts = memo(function SeriesCharts(props: {
   unit?: string
   unitOf?: (series: string) => string
   of: string
+  clock?: string | undefined
   source: SeriesSource
   bus: PointBus
   keys: readonly string[]

@@ -43,7 +43,7 @@ export function number(value: unknown): string {
           .toExponential(3)
           .replace(/\.?0+e/, 'e')
           .replace('e+', 'e')
-      : String(Number(value.toPrecision(4)))
+      : count(Number(value.toPrecision(4)))
   return text.replace(/-/g, MINUS)
 }
 /** Values further apart than this have no decimals in common that say enough of the least. */

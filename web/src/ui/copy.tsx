@@ -1,4 +1,4 @@
-import { Check, Copy as CopyIcon } from 'lucide-react'
+import { Check, Copy as CopyIcon, Link as LinkIcon } from 'lucide-react'
 import { useState } from 'react'
 import { Button } from './controls.tsx'
 
@@ -25,10 +25,21 @@ export async function copyText(text: string, beside: HTMLElement): Promise<boole
   return done
 }
 
-export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
+export function Copy({
+  text,
+  label = 'Copy',
+  sign = false,
+}: {
+  text: string
+  label?: string
+  /** Only the sign is seen, where there is little room. */
+  sign?: boolean
+}) {
   const [said, setSaid] = useState<string | null>(null)
+  const Sign = sign ? LinkIcon : CopyIcon
   return (
     <Button
+      title={sign ? label : undefined}
       onClick={({ currentTarget }) =>
         void copyText(text, currentTarget).then((done) => {
           setSaid(done ? 'Copied' : 'Not copied: select it')
@@ -39,9 +50,11 @@ export function Copy({ text, label = 'Copy' }: { text: string; label?: string })
       {said === 'Copied' ? (
         <Check className="size-3.5" aria-hidden="true" />
       ) : (
-        <CopyIcon className="size-3.5" aria-hidden="true" />
+        <Sign className="size-3.5" aria-hidden="true" />
       )}
-      <span aria-live="polite">{said ?? label}</span>
+      <span aria-live="polite" className={sign ? 'sr-only' : ''}>
+        {said ?? label}
+      </span>
     </Button>
   )
 }

@@ -64,6 +64,25 @@ export function resourceCharts(series: readonly Series[], several: boolean): Res
   }
 }
 
+/** A series of resources among metrics: `GPU 0 utilisation (%)`. */
+export interface NamedResource {
+  key: string
+  divisor: number
+}
+
+/** What each series of a job's resources is called beside its metrics. */
+export function namedResources(series: readonly Series[]): ReadonlyMap<string, NamedResource> {
+  const { curves } = resourceCharts(series, false)
+  return new Map(
+    [...curves].flatMap(([title, { keys, nameOf, unit, divisor = 1 }]) =>
+      keys.map((key) => {
+        const name = GPU_KEY.test(key) ? `${nameOf('', key)} ${title.replace(/^GPU /, '')}` : title
+        return [unit === undefined ? name : `${name} (${unit})`, { key, divisor }] as const
+      }),
+    ),
+  )
+}
+
 /** A chart of one series that has a unit: known ones, and what is in MiB, which is shown in GiB. */
 function togetherOf(key: string, series: readonly Series[]): { name: string; curves: Curves } | undefined {
   const known = TOGETHER[key]

@@ -1,6 +1,7 @@
-import { useQuery } from '@tanstack/react-query'
+import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
 import { SeriesCharts } from '../../charts/series-charts.tsx'
+import type { SeriesSource } from '../../lib/api/batches.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { PointBus } from '../../lib/live/points.ts'
 import { useTheme } from '../../lib/theme.ts'
@@ -18,14 +19,15 @@ export function ResourcesView(props: {
   onZoom: (range: [number, number] | undefined) => void
   /** Of one job alone. */
   job?: string
+  /** The charts of its metrics, whose cursors go together with these. */
+  clock?: string
 }) {
   const { zoom, onZoom, job } = props
   const { of, resources: source, resourceBus: bus } = useBatchContext()
   useArrivingResources()
   // What there is: a few points of each are enough to know its name.
   const there = useQuery({
-    queryKey: ['resource names', of, job],
-    queryFn: () => source({ points: 8, ...(job !== undefined && { jobs: [job] }) }),
+    ...resourceNamesQuery(of, source, job),
     refetchInterval: (query) => (query.state.data?.length === 0 ? 10_000 : false),
     refetchOnMount: 'always',
   })
@@ -90,6 +92,7 @@ export function ResourcesView(props: {
             <SeriesCharts
               x="time"
               of={`resources ${of} ${job ?? ''}`}
+              clock={props.clock}
               source={source}
               bus={bus}
               keys={group.keys}
@@ -105,6 +108,13 @@ export function ResourcesView(props: {
     </div>
   )
 }
+
+/** Of each series a few points. */
+export const resourceNamesQuery = (of: string, source: SeriesSource, job: string | undefined) =>
+  queryOptions({
+    queryKey: ['resource names', of, job],
+    queryFn: () => source({ points: 8, ...(job !== undefined && { jobs: [job] }) }),
+  })
 
 function GpuLegend({ names }: { names: ReadonlyMap<string, string> }) {
   const theme = useTheme()

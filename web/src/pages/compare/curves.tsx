@@ -1,11 +1,11 @@
-import { useMemo, useRef } from 'react'
-import { axisOf, withMetrics } from '../../charts/chart-axes.ts'
+import { useMemo } from 'react'
 import { ChartControls } from '../../charts/chart-controls.tsx'
 import { ChartGrid } from '../../charts/chart-grid.tsx'
 import { groupingsOf, groupName, groupsOf, useGroupColours } from '../../charts/chart-groups.ts'
 import { GroupLegend } from '../../charts/chart-legend.tsx'
 import type { Compared } from '../../charts/compared-jobs.ts'
 import { seriesNames } from '../../charts/series-names.ts'
+import { useChartChoices } from '../../charts/use-chart-choices.ts'
 import type { SeriesSource } from '../../lib/api/batches.ts'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { BandKind } from '../../lib/charts/columns.ts'
@@ -34,8 +34,9 @@ export function Curves(props: {
   onChange: (part: SearchChange<CompareSearch>) => void
 }) {
   const { rows, every, search, onChange, focus, colourOf } = props
-  const zooms = useRef<([number, number] | undefined)[]>([])
   const metrics = useMemo(() => seriesNames(every.map((row) => row.job)), [every])
+  // Pins of charts are of pages that keep them.
+  const { kept: _, onKeep: __, ...charts } = useChartChoices(search, onChange, metrics)
   const groupings = useMemo(() => groupingsOf(every.map((row) => row.job)), [every])
   const by = search.group
   const band: BandKind = search.band ?? 'std'
@@ -64,11 +65,6 @@ export function Curves(props: {
     () => new Map(every.map(({ name, job }) => [name, Date.parse(job.started_at) / 1000])),
     [every],
   )
-  const zoomTo = (range: [number, number] | undefined): void => {
-    if (range === undefined) zooms.current = []
-    else zooms.current.push(search.zoom)
-    onChange({ zoom: range })
-  }
   return (
     <>
       <ChartControls
@@ -76,7 +72,7 @@ export function Curves(props: {
         groupings={groupings}
         metrics={metrics}
         onChange={onChange}
-        onZoom={zoomTo}
+        onZoom={charts.onZoom}
         finds={false}
       />
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-muted">
@@ -93,28 +89,14 @@ export function Curves(props: {
         {by !== undefined && <GroupLegend groups={groups} focus={focus} colourOf={colourOfGroup} flat />}
       </div>
       <ChartGrid
-        {...axisOf(search)}
-        metrics={metrics}
-        onAdded={(name, more, right) => onChange(withMetrics(search, name, more, right))}
-        xLog={search.xlog ?? false}
+        {...charts}
         of={props.of}
         source={props.source}
         bus={props.bus}
         focus={focus}
         colourOf={group === undefined ? colourOf : colourOfGroup}
         startOf={(job) => starts.get(job)}
-        log={search.log ?? false}
-        smooth={search.smooth ?? 0}
-        clip={search.clip}
-        y={search.y}
-        onY={(name, range) => {
-          const { [name]: _, ...rest } = search.y ?? {}
-          onChange({ y: range === undefined ? rest : { ...rest, [name]: range } })
-        }}
         group={group}
-        zoom={search.zoom}
-        onZoom={zoomTo}
-        onZoomOut={() => onChange({ zoom: zooms.current.pop() })}
         keys={props.keys}
         jobs={drawn}
         whole={false}

@@ -143,8 +143,10 @@ export function useBehind(job: Job, n: number | undefined): Behind {
   const both: SeriesSource = useCallback(
     async (wanted, signal) => {
       const { keys, points, from, to } = wanted
+      // Earlier attempts are told over epochs only.
+      const overEpochs = wanted.x === undefined && wanted.x_key === undefined
       const [before, now] = await Promise.all([
-        fetchAttemptSeries(batchId, id, n as number, { keys, points, from, to }, signal),
+        overEpochs ? fetchAttemptSeries(batchId, id, n as number, { keys, points, from, to }, signal) : [],
         source({ ...wanted, jobs: [id] }, signal),
       ])
       return [...before.map((one) => ({ ...one, job_id: name })), ...now]

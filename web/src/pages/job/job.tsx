@@ -1,14 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { ChevronLeft, ChevronRight } from 'lucide-react'
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import { SeriesCharts } from '../../charts/series-charts.tsx'
-import { fetchEpochTimes } from '../../lib/api/control.ts'
+import { useEffect, useRef, useState } from 'react'
 import type { Job, LogLine } from '../../lib/api/types.ts'
 import { links } from '../../lib/links.ts'
 import { useIds, useRow } from '../../lib/live/row-store.ts'
 import type { SearchChange } from '../../lib/search-change.ts'
-import { stepUnit, unitsOf } from '../../lib/step-unit.ts'
+import { stepUnit } from '../../lib/step-unit.ts'
 import { useTheme } from '../../lib/theme.ts'
 import { number } from '../../lib/words.ts'
 import { LogView } from '../../logs/log-view.tsx'
@@ -16,9 +14,11 @@ import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Notice } from '../../ui/notice.tsx'
 import { useBatchContext } from '../batch/context.ts'
 import { ResourcesView } from '../batch/resources-view.tsx'
-import { Attempts, SupersededNotice, useAttempts, useBehind } from './attempts.tsx'
+import { Attempts, useAttempts } from './attempts.tsx'
+import { JobCharts } from './charts.tsx'
 import { epochAt, timesOfEpoch } from './epochs.ts'
 import { JobFacts } from './facts.tsx'
+import { epochTimesQuery } from './machine-series.ts'
 import { JobNotes } from './notes.tsx'
 import { type JobPageSearch, readJobSearch } from './search.ts'
 
@@ -44,17 +44,15 @@ export function JobPage() {
 function OneJob({ job, batchId }: { job: Job; batchId: string }) {
   const search = route.useSearch()
   const navigate = useNavigate()
-  const { bus, colourOf, jobs } = useBatchContext()
+  const { colourOf, jobs } = useBatchContext()
   const attempts = useAttempts(job)
   // A series that this job does not have is not drawn, even if a link names it.
   const known = attempts.some((one) => one.batch_id === batchId && one.n === search.attempt)
   const before = known ? search.attempt : undefined
-  const behind = useBehind(job, before)
   const attempt = attempts.find((one) => one.batch_id === batchId && one.n === before)
   const colour = colourOf(job.id, useTheme())
   const epochs = useQuery({
-    queryKey: ['epoch times', batchId, job.id],
-    queryFn: () => fetchEpochTimes(batchId, job.id),
+    ...epochTimesQuery(batchId, job.id),
     refetchOnMount: 'always',
     enabled: job.epochs > 0,
   })
@@ -72,8 +70,8 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
     if (comesFor.current !== undefined) logAt.current?.scrollIntoView()
   }, [])
   const unit = stepUnit([job])
-  const unitOf = useCallback((name: string) => stepUnit([job], name), [job])
-  const keys = useMemo(() => keysOf(job), [job])
+  // On an axis of times the charts of metrics and of resources have one cursor, and one zoom.
+  const clock = `clock of ${batchId} ${job.id}`
   const go = (part: SearchChange<JobPageSearch>): void => {
     void navigate({
       ...links.job(batchId, job.id),
@@ -85,7 +83,6 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
   const times = epochs.data
   const epochOf = (line: LogLine): number | undefined =>
     times === undefined ? undefined : epochAt(times, Date.parse(line.timestamp))
-  const zoom = search.zoom
   return (
     <div className="flex flex-col gap-5 pb-4">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2 px-4 pt-3">
@@ -100,32 +97,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
       <JobNotes job={job} />
       <JobFacts job={job} store={jobs} />
       <Attempts attempts={attempts} job={job} shown={before} onShow={(attempt) => go({ attempt })} />
-      <section aria-label="Charts" className="flex flex-col gap-2 px-3">
-        <div className="flex items-center gap-3">
-          <h3 className="font-medium">Charts</h3>
-          {zoom && (
-            <Button onClick={() => go({ zoom: undefined })}>
-              {unitsOf(unit)} {number(zoom[0])} to {number(zoom[1])} ×
-            </Button>
-          )}
-          {attempt && <SupersededNotice attempt={attempt} />}
-        </div>
-        {keys.length === 0 ? (
-          <p className="text-muted">No epoch has been reported yet. Curves appear here with the first one.</p>
-        ) : (
-          <SeriesCharts
-            x="epoch"
-            unit={unit}
-            unitOf={unitOf}
-            {...behind}
-            bus={bus}
-            keys={keys}
-            whole={false}
-            zoom={zoom}
-            onZoom={(range) => go({ zoom: range })}
-          />
-        )}
-      </section>
+      <JobCharts job={job} search={search} attempt={attempt} onSearch={go} clock={clock} />
       <section ref={logAt} aria-label="Log" className="flex scroll-mt-14 flex-col">
         <div className="flex flex-wrap items-center gap-3 px-3">
           <h3 className="font-medium">Log</h3>
@@ -158,7 +130,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
           epochOf={epochOf}
           unit={unit}
           onEpoch={(epoch) => {
-            go({ zoom: around(epoch, times?.epochs ?? []) })
+            go({ x: undefined, zoom: around(epoch, times?.epochs ?? []) })
             document.querySelector('[data-chart]')?.scrollIntoView({ block: 'center' })
           }}
           height="h-96"
@@ -166,11 +138,24 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
       </section>
       <section aria-label="Resources">
         <h3 className="px-3 font-medium">Resources</h3>
-        <ResourcesView zoom={search.used} onZoom={(used) => go({ used })} job={job.id} />
+        {search.x === 'wall' ? (
+          <ResourcesView
+            zoom={whole(search.zoom)}
+            onZoom={(zoom) => go({ zoom })}
+            job={job.id}
+            clock={clock}
+          />
+        ) : (
+          <ResourcesView zoom={search.used} onZoom={(used) => go({ used })} job={job.id} />
+        )}
       </section>
     </div>
   )
 }
+
+/** Samples of a machine are of whole seconds. */
+const whole = (range: [number, number] | undefined): [number, number] | undefined =>
+  range && [Math.floor(range[0]), Math.ceil(range[1])]
 
 /** The epoch in the middle of a twentieth of all. */
 function around(epoch: number, epochs: readonly number[]): [number, number] {
@@ -178,12 +163,6 @@ function around(epoch: number, epochs: readonly number[]): [number, number] {
   const half = Math.max(2, Math.round(span / 40))
   return [epoch - half, epoch + half]
 }
-
-const FIRST = ['val_loss', 'train_loss']
-const keysOf = (job: Job): string[] =>
-  Object.keys(job.latest)
-    .filter((key) => key !== 'epoch')
-    .sort((a, b) => Number(!FIRST.includes(a)) - Number(!FIRST.includes(b)) || a.localeCompare(b))
 
 /** The jobs before and after it, in the order in which they came. */
 function Neighbours({ batchId, job }: { batchId: string; job: string }) {

@@ -1,5 +1,4 @@
-import { useCallback, useMemo, useRef } from 'react'
-import { axisOf, withMetrics } from '../../charts/chart-axes.ts'
+import { useCallback, useMemo } from 'react'
 import { ChartControls } from '../../charts/chart-controls.tsx'
 import { groupingsOf, groupName, groupsOf, useGroupColours } from '../../charts/chart-groups.ts'
 import { GroupLegend } from '../../charts/chart-legend.tsx'
@@ -12,6 +11,7 @@ import {
   useLivePoints,
 } from '../../charts/compared-jobs.ts'
 import { seriesNames } from '../../charts/series-names.ts'
+import { sectionsIn, useChartChoices } from '../../charts/use-chart-choices.ts'
 import { errorText } from '../../lib/api/request.ts'
 import type { ColourOf } from '../../lib/charts/colours.ts'
 import type { BandKind } from '../../lib/charts/columns.ts'
@@ -96,8 +96,9 @@ export function WorkspaceCharts(props: {
     () => new Map(rows.map(({ name, job }) => [name, Date.parse(job.started_at) / 1000])),
     [rows],
   )
-  const kept = useMemo(() => new Set(search.keep), [search.keep])
   const metrics = useMemo(() => seriesNames((found.data?.rows ?? NONE).map((row) => row.job)), [found.data])
+  const charts = useChartChoices(search, change, metrics)
+  const { kept } = charts
   const keys = useMemo(() => {
     const finds = matcher(search.series)
     return [
@@ -106,12 +107,6 @@ export function WorkspaceCharts(props: {
     ]
   }, [metrics, search.series, kept])
   const groupings = useMemo(() => groupingsOf(rows.map((row) => row.job)), [rows])
-  const zooms = useRef<([number, number] | undefined)[]>([])
-  const zoomTo = (range: [number, number] | undefined): void => {
-    if (range === undefined) zooms.current = []
-    else zooms.current.push(search.zoom)
-    change({ zoom: range })
-  }
   if (found.error && found.data === undefined) {
     return (
       <Notice title={errorText(found.error)} bad>
@@ -137,7 +132,7 @@ export function WorkspaceCharts(props: {
             ...('band' in part && { band: part.band ?? 'std' }),
           })
         }
-        onZoom={zoomTo}
+        onZoom={charts.onZoom}
         lead={props.lead}
       />
       {found.error && <Failure>{errorText(found.error)} What is shown was read before.</Failure>}
@@ -160,11 +155,8 @@ export function WorkspaceCharts(props: {
         </Notice>
       ) : (
         <ChartSections
-          closed={search.closed}
-          onClosed={(closed) => change({ closed: closed.length > 0 ? closed : undefined })}
-          {...axisOf(search)}
-          metrics={metrics}
-          onAdded={(name, more, right) => change(withMetrics(search, name, more, right))}
+          {...charts}
+          {...sectionsIn(search, change)}
           unit={unit}
           unitOf={(name) =>
             stepUnit(
@@ -172,7 +164,6 @@ export function WorkspaceCharts(props: {
               name,
             )
           }
-          xLog={search.xlog ?? false}
           of={`project ${props.slug}`}
           source={source}
           bus={bus}
@@ -182,24 +173,7 @@ export function WorkspaceCharts(props: {
           keys={keys}
           jobs={names}
           whole={false}
-          log={search.log ?? false}
-          smooth={search.smooth ?? 0}
-          clip={search.clip}
-          y={search.y}
-          onY={(name, range) => {
-            const { [name]: _, ...rest } = search.y ?? {}
-            change({ y: range === undefined ? rest : { ...rest, [name]: range } })
-          }}
           group={group}
-          kept={kept}
-          onKeep={(name) => {
-            const next = new Set(kept)
-            if (!next.delete(name)) next.add(name)
-            change({ keep: next.size > 0 ? [...next] : undefined })
-          }}
-          zoom={search.zoom}
-          onZoom={zoomTo}
-          onZoomOut={() => change({ zoom: zooms.current.pop() })}
         />
       )}
     </>

@@ -1,0 +1,49 @@
+import { useMemo, useRef } from 'react'
+import type { ChartSearch } from '../lib/charts/search.ts'
+import type { SearchChange } from '../lib/search-change.ts'
+import { axisOf, withMetrics } from './chart-axes.ts'
+
+/** The choices in a page's address as its charts take them, and what charts change of them. */
+export function useChartChoices(
+  search: ChartSearch,
+  change: (part: SearchChange<ChartSearch>) => void,
+  metrics: readonly string[],
+) {
+  const zooms = useRef<([number, number] | undefined)[]>([])
+  const kept = useMemo(() => new Set(search.keep), [search.keep])
+  const zoomTo = (range: [number, number] | undefined): void => {
+    if (range === undefined) zooms.current = []
+    else zooms.current.push(search.zoom)
+    change({ zoom: range })
+  }
+  return {
+    ...axisOf(search),
+    xLog: search.xlog ?? false,
+    log: search.log ?? false,
+    smooth: search.smooth ?? 0,
+    clip: search.clip,
+    metrics,
+    onAdded: (name: string, more: readonly string[], right: readonly string[]) =>
+      change(withMetrics(search, name, more, right)),
+    y: search.y,
+    onY: (name: string, range: [number, number] | undefined) => {
+      const { [name]: _, ...rest } = search.y ?? {}
+      change({ y: range === undefined ? rest : { ...rest, [name]: range } })
+    },
+    kept,
+    onKeep: (name: string) => {
+      const next = new Set(kept)
+      if (!next.delete(name)) next.add(name)
+      change({ keep: next.size > 0 ? [...next] : undefined })
+    },
+    zoom: search.zoom,
+    onZoom: zoomTo,
+    onZoomOut: () => change({ zoom: zooms.current.pop() }),
+  }
+}
+
+/** Which sections of charts are closed. */
+export const sectionsIn = (search: ChartSearch, change: (part: SearchChange<ChartSearch>) => void) => ({
+  closed: search.closed,
+  onClosed: (closed: string[]) => change({ closed: closed.length > 0 ? closed : undefined }),
+})

@@ -1,0 +1,92 @@
+import { useMemo } from 'react'
+import { ChartControls } from '../../charts/chart-controls.tsx'
+import { ChartSections } from '../../charts/chart-sections.tsx'
+import { seriesNames } from '../../charts/series-names.ts'
+import { sectionsIn, useChartChoices } from '../../charts/use-chart-choices.ts'
+import type { Attempt } from '../../lib/api/attempts.ts'
+import type { Job } from '../../lib/api/types.ts'
+import { matcher } from '../../lib/charts/search.ts'
+import type { SearchChange } from '../../lib/search-change.ts'
+import { stepUnit } from '../../lib/step-unit.ts'
+import { useBatchContext } from '../batch/context.ts'
+import { SupersededNotice, useBehind } from './attempts.tsx'
+import { useMachineSeries } from './machine-series.ts'
+import type { JobPageSearch } from './search.ts'
+
+const NO_GROUPS: readonly string[] = []
+
+/** The charts of one job, with the controls of the batch's; what its machine reported can be added to each. */
+export function JobCharts(props: {
+  job: Job
+  search: JobPageSearch
+  /** Whose curves are drawn behind, faded. */
+  attempt: Attempt | undefined
+  onSearch: (part: SearchChange<JobPageSearch>) => void
+  /** Names the cursor of all charts over times. */
+  clock: string
+}) {
+  const { job, search, attempt, onSearch } = props
+  const { focus } = useBatchContext()
+  const { source: metrics, ...behind } = useBehind(job, attempt?.n)
+  const { names, source, bus } = useMachineSeries(job, metrics)
+  const keys = useMemo(() => seriesNames([job]), [job])
+  // Values of a metric say nothing of when a machine was sampled.
+  const addable = search.x?.startsWith('metric.') ? keys : [...keys, ...names]
+  const charts = useChartChoices(search, onSearch, addable)
+  const { kept } = charts
+  const shown = useMemo(() => {
+    const finds = matcher(search.series)
+    return [...keys.filter((key) => kept.has(key)), ...keys.filter((key) => !kept.has(key) && finds(key))]
+  }, [keys, search.series, kept])
+  const unit = stepUnit([job])
+  return (
+    <section aria-label="Charts" className="flex flex-col gap-2 px-3">
+      <h3 className="font-medium">Charts</h3>
+      {keys.length === 0 ? (
+        <p className="text-muted">No epoch has been reported yet. Curves appear here with the first one.</p>
+      ) : (
+        <>
+          <ChartControls
+            search={search}
+            unit={unit}
+            groupings={NO_GROUPS}
+            metrics={keys}
+            onChange={onSearch}
+            onZoom={charts.onZoom}
+          />
+          {attempt &&
+            (charts.x === 'epoch' ? (
+              <SupersededNotice attempt={attempt} />
+            ) : (
+              <p className="text-xs text-muted">Earlier attempts are drawn over epochs only.</p>
+            ))}
+          {shown.length === 0 && <p className="p-4 text-muted">No series matches this filter.</p>}
+          <ChartSections
+            {...charts}
+            {...sectionsIn(search, onSearch)}
+            {...behind}
+            onAdded={(name, more, right) =>
+              // Their units are others than those of metrics.
+              charts.onAdded(name, more, [
+                ...right,
+                ...more.filter(
+                  (key) =>
+                    names.includes(key) && !right.includes(key) && !(search.more?.[name] ?? []).includes(key),
+                ),
+              ])
+            }
+            unit={unit}
+            unitOf={(name) => stepUnit([job], name)}
+            source={source}
+            bus={bus}
+            focus={focus}
+            clock={props.clock}
+            startOf={() => Date.parse(job.started_at) / 1000}
+            keys={shown}
+            whole={false}
+          />
+        </>
+      )}
+    </section>
+  )
+}
