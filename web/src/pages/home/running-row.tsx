@@ -18,7 +18,16 @@ import { Sparkline } from '../../ui/sparkline.tsx'
 import { StatusBadge } from '../../ui/status.tsx'
 
 const POINTS = 96
-const WATCHED = ['val_loss', 'train_loss'] as const
+/** What is looked at first, in the names that frameworks give it. */
+const WATCHED = [
+  'val_loss',
+  'val/loss',
+  'eval_loss',
+  'eval/loss',
+  'train_loss',
+  'train/loss',
+  'loss',
+] as const
 interface Point {
   job_id: string
   values: Record<string, Numeric>
@@ -53,10 +62,12 @@ export function RunningRow(props: {
       </Link>
       <span className="truncate text-muted sm:w-24 lg:shrink-0">{batch.project}</span>
       <span className="flex-1" />
-      {watched && <Watched id={id} />}
-      <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
+      <span className="empty:max-lg:hidden lg:w-58 lg:shrink-0">{watched && <Watched id={id} />}</span>
+      <span className="lg:w-40 lg:shrink-0">
+        <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
+      </span>
       <span
-        className="whitespace-nowrap text-muted sm:w-40 sm:shrink-0 sm:text-right"
+        className="whitespace-nowrap text-muted sm:w-44 sm:shrink-0 sm:text-right"
         title={end === null ? 'Elapsed' : 'Expected end; in eight cases of ten between the two in brackets'}
       >
         {end === null || end < now
@@ -111,7 +122,7 @@ function Watched({ id }: { id: string }) {
         colour={colourOf(String(shown.job), theme)}
         label={`${shown.key} of ${shown.job}`}
       />
-      <span className="w-28 whitespace-nowrap text-xs text-muted">
+      <span className="w-32 truncate whitespace-nowrap text-xs text-muted">
         {shown.key} <span className="text-ink">{number(shown.values.at(-1))}</span>
       </span>
     </span>
