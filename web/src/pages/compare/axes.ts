@@ -68,7 +68,7 @@ export function axesOf(rows: readonly Compared[]): Axis[] {
     ...[...last].sort().map((name): [string, string] => [`last.${name}`, `last ${name}`]),
     ...[...final].sort().map((name): [string, string] => [`final.${name}`, `final ${name}`]),
     ['epochs', 'epochs'],
-    ['elapsed', 'elapsed, s'],
+    ['elapsed', 'elapsed (s)'],
     ['status', 'status'],
     ['batch', 'batch'],
   ]

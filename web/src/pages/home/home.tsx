@@ -152,7 +152,7 @@ function GpuBar({ used, idle }: { used: number; idle: number }) {
     <div className="flex flex-col-reverse justify-end max-sm:col-span-2">
       <dt className="text-xs text-muted">of the GPU time was used</dt>
       <dd className="flex items-center gap-2 text-xl font-medium">
-        {Math.round(share * 100)} %
+        {Math.round(share * 100)}%
         <span className="h-2 w-28 overflow-hidden rounded-full border border-amber" aria-hidden="true">
           <span className="block h-full bg-completed" style={{ width: `${share * 100}%` }} />
         </span>

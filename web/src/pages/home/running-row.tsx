@@ -48,7 +48,7 @@ export function RunningRow(props: {
   return (
     <div
       data-row
-      className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 hover:bg-hover lg:flex-nowrap"
+      className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 hover:bg-hover xl:flex-nowrap"
     >
       <span className="w-24 shrink-0 sm:w-36">
         <StatusBadge status={batch.status} stalled={batch.stalled} stopping={batch.stop_requested} />
@@ -56,14 +56,14 @@ export function RunningRow(props: {
       <Link
         {...links.batch(id)}
         data-open
-        className="min-w-0 max-w-full truncate font-medium hover:underline sm:w-64 lg:shrink-0"
+        className="min-w-0 max-w-full truncate font-medium hover:underline sm:w-64 xl:w-auto xl:flex-1"
       >
         {batchName(batch)}
       </Link>
-      <span className="truncate text-muted sm:w-24 lg:shrink-0">{batch.project}</span>
-      <span className="flex-1" />
-      <span className="empty:max-lg:hidden lg:w-58 lg:shrink-0">{watched && <Watched id={id} />}</span>
-      <span className="lg:w-40 lg:shrink-0">
+      <span className="truncate text-muted sm:w-24 xl:shrink-0">{batch.project}</span>
+      <span className="flex-1 xl:hidden" />
+      <span className="empty:max-xl:hidden xl:w-58 xl:shrink-0">{watched && <Watched id={id} />}</span>
+      <span className="xl:w-36 xl:shrink-0">
         <Progress done={batch.n_done} failed={batch.n_failed} total={batch.n_total} part={batch.progress} />
       </span>
       <span
@@ -74,7 +74,7 @@ export function RunningRow(props: {
           ? duration(elapsedOf(batch, now))
           : etaText(etaOf(end, range), range?.at ?? now)}
       </span>
-      <span className="w-24 shrink-0 truncate text-muted max-lg:hidden">{batch.host ?? ''}</span>
+      <span className="w-24 shrink-0 truncate text-muted max-[1400px]:hidden">{batch.host ?? ''}</span>
     </div>
   )
 }
