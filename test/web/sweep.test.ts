@@ -147,7 +147,7 @@ test('the scatter plot draws each job by two columns, on the scales of the data,
   await page.waitForURL(/sy=elapsed/)
   await page.reload()
   await expect.poll(() => logX.isChecked()).toBe(false)
-  await expect.poll(() => plot.getAttribute('aria-label')).toBe('elapsed, s against lr, 6 jobs')
+  await expect.poll(() => plot.getAttribute('aria-label')).toBe('elapsed (s) against lr, 6 jobs')
   expect(complaints).toEqual([])
   await context.close()
 })

@@ -4,6 +4,11 @@ import type { ChartView } from './chart-view.ts'
 import { FullScreenChart } from './full-screen-chart.tsx'
 import { CHART_HEIGHT } from './plot-height.ts'
 
+const ANY = '[grid-template-columns:repeat(auto-fit,minmax(min(100%,380px),1fr))]'
+/** In one row where each of them has its width there, else two by two: three and one would leave an empty place. */
+const FOUR =
+  '[grid-template-columns:repeat(auto-fit,minmax(min(100%,clamp(380px,(1556px-100%)*999,50%-6px)),1fr))]'
+
 /** All charts of a page in columns; those out of sight are only their places. */
 export function ChartGrid(
   props: ChartView & { keys: readonly string[]; jobs: readonly string[]; whole: boolean },
@@ -12,7 +17,7 @@ export function ChartGrid(
   const [large, setLarge] = useState<string>()
   return (
     <>
-      <div className="grid gap-3 [grid-template-columns:repeat(auto-fit,minmax(min(100%,380px),1fr))]">
+      <div className={`grid gap-3 ${keys.length === 4 ? FOUR : ANY}`}>
         {keys.map((key) => (
           <Place key={key}>
             <ChartCard name={key} {...rest} onFullScreen={() => setLarge(key)} />

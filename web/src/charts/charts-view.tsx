@@ -119,14 +119,16 @@ export function ChartsView({
             <Button className="lg:hidden" aria-expanded={legend} onClick={() => setLegend(!legend)}>
               {some(counted.length, 'job')}
             </Button>
-            <input
-              type="search"
-              aria-label="Find jobs by regular expression"
-              placeholder="Filter jobs: seed[01]"
-              className={`${inputLook} ${filterLook}`}
-              value={search.jobs ?? ''}
-              onChange={(event) => change({ jobs: event.target.value })}
-            />
+            {ids.length > 1 && (
+              <input
+                type="search"
+                aria-label="Find jobs by regular expression"
+                placeholder="Filter jobs: seed[01]"
+                className={`${inputLook} ${filterLook}`}
+                value={search.jobs ?? ''}
+                onChange={(event) => change({ jobs: event.target.value })}
+              />
+            )}
           </>
         }
       />
@@ -134,7 +136,7 @@ export function ChartsView({
         <aside aria-label="Jobs" className={`shrink-0 lg:w-56 xl:w-64 ${legend ? '' : 'max-lg:hidden'}`}>
           <div className="lg:sticky lg:top-3 lg:max-h-[calc(100vh-8rem)] lg:overflow-y-auto">
             <div>
-              {group === undefined && search.solo === undefined && (
+              {ids.length > 1 && group === undefined && search.solo === undefined && (
                 <TopJobs
                   top={top}
                   by={search.by}

@@ -60,7 +60,7 @@ export function SaveViewDialog(props: {
           maxLength={100}
           required
           autoFocus
-          hint="Filters, order, columns, charts and colors are saved. A view of yours with the same name is replaced."
+          hint="Filters, order, columns, charts and colours are saved. A view of yours with the same name is replaced."
         />
         {audiences.length > 1 && (
           <Choice

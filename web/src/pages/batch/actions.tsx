@@ -40,7 +40,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
     batchStore.put([{ ...batch, stop_requested: true }])
     try {
       await stopBatch(batch.id)
-      showToast('Stop requested. Its progress is shown below.')
+      showToast('Stop requested. Its steps are shown above the tabs.')
     } catch (error) {
       batchStore.put([{ ...batch, stop_requested: false }])
       showToast(`Not stopped: ${errorText(error)}`, { bad: true })

@@ -72,7 +72,7 @@ export function ViewsMenu(props: {
             </ul>
             {views.data?.length === 0 && (
               <p className="px-1 text-muted">
-                No saved views yet. A view keeps filters, order, columns, charts and colors under a name.
+                No saved views yet. A view keeps filters, order, columns, charts and colours under a name.
               </p>
             )}
             {me && (
