@@ -7,7 +7,16 @@
 //   npm run test:slow [-- suite …]       the slow tier: kills, overload, long properties, whole processes. In TypeScript
 //                                        the files named *.slow.test.ts, in Python the tests marked `slow`.
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -20,18 +29,22 @@ const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
 const SUITE_MS = 25 * 60_000
 const SLOW = process.argv.includes('--slow')
 /**
- * Most of the Python tests wait for processes and time limits, so there are more workers than cores. The slow tier
- * measures memory and kills processes: one test at a time.
+ * Of each Python package. Most of their tests wait for processes and time limits, so both packages run at once. The slow
+ * tier measures memory and kills processes: one test at a time.
  */
-const PYTEST_WORKERS = SLOW ? 1 : availableParallelism() + 1
+const PYTEST_WORKERS = SLOW ? 1 : availableParallelism()
 const scratch = mkdtempSync(join(tmpdir(), 'svc-npm-test-'))
 const running = new Set()
 
-/** Runs a command to its end, its output passed on. @returns its exit code, or why there is none */
-function run(command, args, { cwd = ROOT, env = process.env } = {}) {
+/**
+ * Runs a command to its end.
+ * @param output where it writes: a file descriptor, or passed on
+ * @returns its exit code, or why there is none
+ */
+function run(command, args, { cwd = ROOT, env = process.env, output = 'inherit' } = {}) {
   return new Promise((done) => {
     // A process group of its own, so that its children end with it.
-    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'inherit'], detached: true })
+    const child = spawn(command, args, { cwd, env, stdio: ['ignore', output, output], detached: true })
     running.add(child)
     const patience = setTimeout(() => {
       console.error(`\n${command} is stopped after ${SUITE_MS / 60_000} minutes`)
@@ -61,9 +74,22 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
   })
 }
 
-/** ruff, mypy and pytest of one Python package, against the real server. */
+/** ruff, mypy and pytest of one Python package, against the real server; their output stays together. */
 async function python(folder, bin, server) {
   const cwd = join(ROOT, folder)
+  const log = join(scratch, `${folder.replace('/', '-')}.log`)
+  const output = openSync(log, 'w')
+  try {
+    return await checkAndTest({ folder, cwd, bin, server, output })
+  } finally {
+    closeSync(output)
+    process.stdout.write(readFileSync(log))
+  }
+}
+
+async function checkAndTest({ folder, cwd, bin, server, output }) {
+  const runHere = (command, args, options) => run(command, args, { ...options, output })
+  const say = (line) => writeSync(output, `${line}\n`)
   const steps = SLOW
     ? []
     : [
@@ -74,8 +100,8 @@ async function python(folder, bin, server) {
   let passed = 0
   const why = []
   for (const [title, command, args] of steps) {
-    console.log(`\n${folder}: ${title}`)
-    if ((await run(command, args, { cwd })) === 0) passed++
+    say(`\n${folder}: ${title}`)
+    if ((await runHere(command, args, { cwd })) === 0) passed++
     else why.push(title)
   }
   const env = {
@@ -85,8 +111,8 @@ async function python(folder, bin, server) {
     SVC_TEST_TOKEN: server.token,
     SVC_TEST_SESSION: server.session,
   }
-  console.log(`\n${folder}: pytest`)
-  const tests = await pytest(run, {
+  say(`\n${folder}: pytest`)
+  const tests = await pytest(runHere, {
     cwd,
     python: join(bin, 'python'),
     env,
@@ -180,8 +206,10 @@ async function main() {
       return { passed: 0, failed: 0 }
     })
     if (server !== undefined) {
-      for (const folder of packages)
-        await suite(folder, async () => python(folder, (await preparing).bin, server))
+      const { bin } = await preparing
+      const test = (folder) => suite(folder, () => python(folder, bin, server))
+      if (SLOW) for (const folder of packages) await test(folder)
+      else await Promise.all(packages.map(test))
       await server.stop()
     }
   }

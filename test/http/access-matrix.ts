@@ -41,6 +41,8 @@ export interface Row {
   ownSession?: true
   /** The call ends the caller's other sessions, so a person gets an account of its own. */
   ownAccount?: true
+  /** The callers come one after the other: the service limits how many such calls of an address it works on at once. */
+  oneByOne?: true
   path?: (scene: Scene) => string | Promise<string>
   body?: (scene: Scene) => unknown
   /** A status for each of CALLERS, in their order. */
@@ -155,6 +157,7 @@ export const MATRIX: Row[] = [
   },
   {
     route: 'POST /api/auth/login',
+    oneByOne: true,
     body: ({ stage }) => ({ email: stage.viewer.email, password: PASSWORD }),
     answers: EVERYONE,
   },

@@ -177,7 +177,7 @@ test('the timeline tells who did what, and grows while one looks', async () => {
   expect(answer.status).toBe(200)
   await edited.waitFor()
   await expect.poll(() => edited.innerText()).toContain('grace')
-  await page.getByText('look at the memory').waitFor()
+  await page.getByText('look at the memory').first().waitFor()
   expect(complaints).toEqual([])
   await context.close()
 })

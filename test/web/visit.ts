@@ -15,21 +15,36 @@ export interface Visit {
   complaints: string[]
 }
 
-/** A browser of its own; everything that the content security policy refuses is a complaint. */
+/** What earlier visits to an address left: a browser that has the page's files in its cache and nothing else. */
+const idle = new WeakMap<Browser, Map<string, BrowserContext[]>>()
+
+/**
+ * A browser of its own: without storage, as if nobody had used it. Everything that the content security policy refuses is
+ * a complaint. After `context.close()` a later visit may have it, since to load the page's files takes half of most tests.
+ */
 export async function visit(
   browser: Browser,
   options: { theme?: 'light' | 'dark'; width?: number; cookie?: string; address: string },
 ): Promise<Visit> {
-  const context = await browser.newContext({
-    viewport: { width: options.width ?? 1280, height: 900 },
-    colorScheme: options.theme ?? 'light',
-    baseURL: options.address,
+  const { address, cookie, width = 1280, theme = 'light' } = options
+  const known = idle.get(browser) ?? new Map<string, BrowserContext[]>()
+  idle.set(browser, known)
+  const left = known.get(address) ?? []
+  known.set(address, left)
+  const whole = left.pop() ?? (await browser.newContext({ baseURL: address }))
+  const context: BrowserContext = Object.assign(Object.create(whole), {
+    close: async () => {
+      if (await emptied(whole, address)) left.push(whole)
+      else await whole.close()
+    },
   })
-  if (options.cookie !== undefined) {
-    const [name = '', value = ''] = options.cookie.split('=', 2)
-    await context.addCookies([{ name, value, url: options.address }])
+  if (cookie !== undefined) {
+    const [name = '', value = ''] = cookie.split('=', 2)
+    await context.addCookies([{ name, value, url: address }])
   }
   const page = await context.newPage()
+  await page.setViewportSize({ width, height: 900 })
+  await page.emulateMedia({ colorScheme: theme })
   // Less than a test's timeout, so that the failure names the awaited element.
   page.setDefaultTimeout(30_000)
   const complaints: string[] = []
@@ -40,6 +55,24 @@ export async function visit(
   })
   page.on('pageerror', (error) => complaints.push(String(error)))
   return { page, context, complaints }
+}
+
+/** Closes the pages of a context and clears what they stored, its cache apart. @returns whether it is like new */
+async function emptied(context: BrowserContext, address: string): Promise<boolean> {
+  const [page] = context.pages()
+  if (page === undefined) return false
+  try {
+    await Promise.all(context.pages().map((one) => one !== page && one.close()))
+    // A page may store something as it is left.
+    await page.goto('about:blank')
+    const devtools = await context.newCDPSession(page)
+    await devtools.send('Storage.clearDataForOrigin', { origin: address, storageTypes: 'all' })
+    await context.clearCookies()
+    await page.close()
+    return true
+  } catch {
+    return false
+  }
 }
 
 export async function signIn(page: Page, email: string): Promise<void> {

@@ -41,7 +41,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 25))])
 def test_no_event_is_lost_or_miscounted_under_random_faults_and_a_sudden_close(
     server: FakeIngest, proxy: FaultProxy, spill: Path, quick: Callable[..., None], seed: int
 ) -> None:

@@ -92,7 +92,7 @@ def test_what_waits_behind_a_request_without_an_answer_survives_a_kill(server: F
     assert [event["data"]["epoch"] for event in server.of("job_epoch")] == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("seconds", [0.55, 0.65, 0.75])
+@pytest.mark.parametrize("seconds", [0.65, *(pytest.param(other, marks=pytest.mark.slow) for other in (0.55, 0.75))])
 def test_a_kill_after_a_request_without_an_answer_loses_only_the_last_half_second(
     server: FakeIngest, proxy: FaultProxy, seconds: float
 ) -> None:

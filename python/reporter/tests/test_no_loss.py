@@ -36,6 +36,7 @@ print(peak_kb // 1024, *run.delivery.as_data().values())
 """
 
 
+@pytest.mark.slow
 def test_a_tight_loop_loses_nothing_stays_small_and_tells_its_end_before_its_data(
     server: FakeIngest, spill: Path
 ) -> None:
