@@ -1,6 +1,7 @@
 import { DiagLogLevel, diag } from '@opentelemetry/api'
 import { ConfigError } from '../config.ts'
 import { codeOf } from '../thrown.ts'
+import { traceStatements } from '../tracing.ts'
 
 /** The standard variables that ask for an export (docs/operations.md "OpenTelemetry"). */
 const ASKING =
@@ -34,6 +35,7 @@ export async function startTelemetry(
   })
   if (environment.OTEL_LOG_LEVEL === undefined) logFaults()
   sdk.start()
+  traceStatements()
   return async () => {
     const late = new Promise<void>((resolve) => setTimeout(resolve, SHUTDOWN_MS).unref())
     await Promise.race([sdk.shutdown().catch(() => {}), late])

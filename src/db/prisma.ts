@@ -1,5 +1,6 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { Pool } from 'pg'
+import { failSpan, startStatement, tracesStatements } from '../tracing.ts'
 import { Prisma, PrismaClient } from './generated/client.ts'
 import { PrimaryClient } from './hosts.ts'
 
@@ -34,5 +35,24 @@ export function openGraph(
   const prisma = new PrismaClient({ adapter, log: [{ emit: 'event', level: 'query' }] })
   const { onStatement } = options
   if (onStatement !== undefined) prisma.$on('query', (event) => onStatement(event.query))
-  return { prisma: prisma as PrismaClient, close: () => prisma.$disconnect() }
+  const close = (): Promise<void> => prisma.$disconnect()
+  return { prisma: (tracesStatements() ? traced(prisma) : prisma) as PrismaClient, close }
 }
+
+/** Prisma writes its statements itself: they are told by model and operation. */
+const traced = (prisma: Pick<PrismaClient, '$extends'>) =>
+  prisma.$extends({
+    query: {
+      async $allOperations({ model, operation, args, query }) {
+        const span = startStatement(['prisma', model, operation].filter(Boolean).join('.'))
+        try {
+          return await query(args)
+        } catch (error) {
+          if (span !== undefined) failSpan(span, error)
+          throw error
+        } finally {
+          span?.end()
+        }
+      },
+    },
+  })

@@ -1,7 +1,9 @@
 import postgres from 'postgres'
 import { codeOf, fieldOf, messageOf } from '../thrown.ts'
+import { tracesStatements } from '../tracing.ts'
 import { withPrimary } from './hosts.ts'
 import { instantFromPostgres } from './instant.ts'
+import { traceStatementsOf } from './statement-spans.ts'
 
 export type Sql = postgres.Sql<{ bigint: number }>
 export type Tx = postgres.TransactionSql<{ bigint: number }>
@@ -71,6 +73,7 @@ export function openSql(
     },
   })
   if (isDistributedUrl(url)) distributed.add(sql)
+  if (tracesStatements()) traceStatementsOf(sql)
   return sql
 }
 

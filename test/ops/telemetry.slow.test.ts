@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { runCli } from '../cli/process.ts'
 import { firstToken } from '../faults/server-process.ts'
 import { makeEvent } from '../ingest/sending.ts'
+import { PASSWORD } from '../kit/app.ts'
 import { createClient } from '../kit/http.ts'
 
 // A real process with OpenTelemetry's SDK, and a collector that takes OTLP as JSON (docs/operations.md "OpenTelemetry").
@@ -82,12 +83,23 @@ test('the standard variables send spans of requests, with what they commit, and 
   })
   expect(sent.status).toBe(200)
   expect((await http.call('GET', '/api/batches/secret-batch')).status).toBe(404)
+  const login = { email: 'person@example.org', password: PASSWORD }
+  const { body: session } = await http.call('POST', '/api/auth/login', { body: login })
+  const asUser = {
+    token: session.token,
+    headers: { traceparent: `00-${'1'.repeat(32)}-b7ad6b7169203331-01` },
+  }
+  expect((await http.call('GET', '/api/batches', asUser)).status).toBe(200)
+  const query = '{ projects(first: 1) { edges { node { slug members { role } } } } }'
+  const graph = await http.call('POST', '/graphql', { ...asUser, body: { query } })
+  expect(graph.body.errors).toBe(undefined)
   http.close()
   const named = (name: string) => spans.filter((span) => span.name === name)
   await vi.waitFor(
     () => {
       expect(named('POST /api/events').map((span) => span.traceId)).toEqual([traceId])
       expect(named('GET /api/batches/:id')).toHaveLength(1)
+      expect(named('POST /graphql')).toHaveLength(1)
       expect(metrics.get('svc_ingest_events_total')?.sum?.dataPoints ?? []).not.toEqual([])
       expect(metrics.get('http.server.request.duration')?.histogram?.dataPoints.length).toBeGreaterThan(1)
     },
@@ -99,6 +111,18 @@ test('the standard variables send spans of requests, with what they commit, and 
     key: 'http.response.status_code',
     value: { intValue: 200 },
   })
+  // What a read asked of the database, statement by statement, by name.
+  const under = (parent: string): string[] =>
+    spans.filter((span) => span.parentSpanId === named(parent)[0]?.spanId).map((span) => span.name)
+  expect(under('GET /api/batches')).toEqual(expect.arrayContaining([expect.stringMatching(/^batches\.\w+$/)]))
+  expect(under('POST /graphql')).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^prisma\.\w+\.\w+$/)]),
+  )
+  expect(JSON.stringify(spans)).not.toMatch(/ (from|where|values) /i)
+  // What no one asked for, such as the look at the change log, begins no trace.
+  expect(
+    spans.filter(({ parentSpanId }) => !parentSpanId).map(({ name }) => name.split(' ')[0]),
+  ).not.toContain('changes.drawn')
   expect(named('ingest.commit').length).toBeGreaterThan(0)
   expect(metrics.get('svc_sse_streams')?.gauge?.dataPoints).toHaveLength(1)
   expect(metrics.has('svc_http_request_seconds_count')).toBe(true)
