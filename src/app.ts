@@ -81,7 +81,7 @@ export async function startApp(
     telemetry?: boolean
     streamTimes?: Partial<SseTimes>
     sweep?: Pick<SweepOptions, 'stretches' | 'steps'>
-    archive?: Pick<ArchiverOptions, 'settleMs' | 'thawedMs' | 'replacedMs'> & { noneForMs?: number }
+    archive?: Pick<ArchiverOptions, 'settleMs' | 'thawedMs' | 'replacedMs' | 'at'> & { noneForMs?: number }
   } = {},
 ): Promise<App> {
   const { log, outages, watch: watchDatabase } = createLog(config, options.logTo ?? process.stderr)
@@ -198,7 +198,7 @@ export async function startApp(
         mail_digests: { at: '*/5 * * * *', run: (signal) => sendDigests(mailing, signal) },
         [SWEEP_TASK]: { at: '7 * * * *', run: async (signal) => void (await sweeper.sweep(signal)) },
         ...(archiver && {
-          [ARCHIVE_TASK]: { at: '*/20 * * * *', run: async (signal) => void (await archiver.round(signal)) },
+          [ARCHIVE_TASK]: { at: archiver.at, run: async (signal) => void (await archiver.round(signal)) },
         }),
         watch: { at: '* * * * *', run: (signal) => watch({ sql, writer, log, clock }, signal) },
       },

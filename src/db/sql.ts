@@ -4,6 +4,7 @@ import { tracesStatements } from '../tracing.ts'
 import { withPrimary } from './hosts.ts'
 import { instantFromPostgres } from './instant.ts'
 import { traceStatementsOf } from './statement-spans.ts'
+import { sqlStateOf } from './worker-errors.ts'
 
 export type Sql = postgres.Sql<{ bigint: number }>
 export type Tx = postgres.TransactionSql<{ bigint: number }>
@@ -142,7 +143,7 @@ export async function transaction<T>(sql: Sql, work: (tx: Tx) => Promise<T>): Pr
 function isConnectionLost(error: unknown): boolean {
   const code = codeOf(error)
   const severity = fieldOf(error, 'severity')
-  if (severity === 'FATAL' || severity === 'PANIC') return true
+  if (severity === 'FATAL' || severity === 'PANIC' || sqlStateOf(error) === '57P02') return true
   return code === 'CONNECTION_CLOSED' || code === 'ECONNRESET' || code === 'EPIPE' || code === 'ETIMEDOUT'
 }
 
@@ -183,8 +184,8 @@ export type DatabaseFault = 'away' | 'retry' | 'timeout' | 'bad_value' | 'other'
  * serialization: run it again), `timeout` (the statement took longer than it may), `bad_value` (classes 22, 23 and 54: the values of one event), else `other`.
  */
 export function databaseFault(error: unknown): DatabaseFault {
-  const code = codeOf(error)
-  if (typeof code !== 'string') return PG_LOST.test(messageOf(error)) ? 'away' : 'other'
+  const code = sqlStateOf(error)
+  if (code === undefined) return PG_LOST.test(messageOf(error)) ? 'away' : 'other'
   if (AWAY.has(code) || POSTGRES_AWAY.test(code)) return 'away'
   if (code === '40P01' || code === '40001') return 'retry'
   if (code === '57014' || isPrismaTimeout(error)) return 'timeout'

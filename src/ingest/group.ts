@@ -1,9 +1,9 @@
 import { itemAt } from '../checked.ts'
 import type { Pipeline } from '../db/pipeline.ts'
 import { databaseFault, isWorkerAway } from '../db/sql.ts'
+import { sqlStateOf } from '../db/worker-errors.ts'
 import { Problem } from '../problem.ts'
 import { commit, type Writer } from '../stream/commit.ts'
-import { codeOf } from '../thrown.ts'
 import { inSpan } from '../tracing.ts'
 import type { AdmissionRules } from './admit.ts'
 import { applyGroup } from './apply.ts'
@@ -222,7 +222,7 @@ export function createGroupCommit(
         return outcomes
       } catch (error) {
         const fault = databaseFault(error)
-        const repeated = codeOf(error) === '23505'
+        const repeated = sqlStateOf(error) === '23505'
         if ((fault === 'retry' || repeated) && attempt < MAX_ATTEMPTS) continue
         if (fault === 'bad_value' && !repeated) {
           if (items.length === 1) return [{ problem: refusedByDatabase(error) }]

@@ -27,6 +27,8 @@ import { commit, createWriter } from '../stream/commit.ts'
  * round goes on from there.
  */
 export interface Archiver {
+  /** When a round is due. */
+  readonly at: string
   round(signal: AbortSignal): Promise<ArchiverRound>
   close(): Promise<void>
 }
@@ -52,10 +54,13 @@ export interface ArchiverOptions {
   thawedMs?: number
   /** How long objects stay that were replaced: a backup of the database may refer to them. */
   replacedMs?: number
+  /** When a round is due, as cron writes it. */
+  at?: string
 }
 
 /** The cron task, and the lock that a round holds. */
 export const ARCHIVE_TASK = 'archive'
+const EVERY_20_MINUTES = '*/20 * * * *'
 const DAY_MS = 86_400_000
 const SETTLE_MS = 10 * 60_000
 const REPLACED_MS = 35 * DAY_MS
@@ -75,6 +80,7 @@ export function createArchiver(options: ArchiverOptions): Archiver {
   const ago = (ms: number): string => new Date(now().getTime() - ms).toISOString()
 
   return {
+    at: options.at ?? EVERY_20_MINUTES,
     async round(signal) {
       const done: ArchiverRound = { written: 0, dropped: 0, removed: 0, failed: 0 }
       const store = await options.store()

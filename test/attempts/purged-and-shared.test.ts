@@ -18,7 +18,7 @@ afterAll(() => stage?.stop())
 describe('what retention purged', () => {
   const purge = (batch: string, where: string) =>
     stage.app.sql.unsafe(
-      `update events set payload = null, packed = null where batch_key = (select key from batches where id = '${batch}') and ${where}`,
+      `update public.events set payload = null, packed = null where batch_key = (select key from batches where id = '${batch}') and ${where}`,
     )
 
   test('is marked, and the answer has only what is left', async () => {

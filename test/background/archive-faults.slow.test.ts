@@ -18,7 +18,7 @@ import { createClock } from '../kit/clock.ts'
 // The archive on an S3 API, and what a kill in the middle of archiving leaves.
 
 const NO_S3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined }
-const AT_ONCE = { settleMs: 0, thawedMs: 0, replacedMs: 0, noneForMs: 0 }
+const AT_ONCE = { settleMs: 0, thawedMs: 0, replacedMs: 0, noneForMs: 0, at: '0 0 29 2 *' }
 const folder = mkdtempSync(join(tmpdir(), 'svc-archive-faults-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

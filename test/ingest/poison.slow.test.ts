@@ -324,7 +324,7 @@ describe('an event that the database refuses', () => {
   beforeAll(async () => {
     strict = await openDoor()
     // What a value of a later release of PostgreSQL, or an operator's own constraint, would do.
-    await strict.sql`alter table log_lines add constraint no_poison check (line not like 'poison%')`
+    await strict.sql`alter table public.log_lines add constraint no_poison check (line not like 'poison%')`
   })
   afterAll(() => strict?.stop())
   const storedOf = async (batch_id: string): Promise<string[]> =>

@@ -66,9 +66,15 @@ export async function createViews(url: string, tables: readonly string[]): Promi
     await sql.unsafe('set citus.enable_ddl_propagation = off')
     await sql.unsafe(`create schema ${VIEWS}`)
     for (const table of tables) {
-      await sql.unsafe(`create function ${VIEWS}.all_${table}() returns setof public.${table} stable language plpgsql
+      const [columns] = await sql<{ list: string }[]>`
+        select string_agg(format('%I %s', attname, format_type(atttypid, atttypmod)), ', ' order by attnum) list
+        from pg_attribute where attrelid = ${`public.${table}`}::regclass and attnum > 0 and not attisdropped`
+      // Of records, not of the table's own type: Citus refuses to alter a table that a view depends on in a circle.
+      await sql.unsafe(`create function ${VIEWS}.all_${table}() returns setof record stable language plpgsql
         as $$ begin return query select * from public.${table}; end $$`)
-      await sql.unsafe(`create view ${VIEWS}.${table} as select * from ${VIEWS}.all_${table}()`)
+      await sql.unsafe(
+        `create view ${VIEWS}.${table} as select * from ${VIEWS}.all_${table}() as t (${columns?.list})`,
+      )
     }
   })
 }
@@ -88,6 +94,25 @@ export async function closeTemplate(nodes: readonly string[], name: string): Pro
 
 export const copyOnCluster = (nodes: readonly string[], name: string, template: string): Promise<void> =>
   onEach(nodes, (sql) => sql.unsafe(`create database ${name} template ${template}`))
+
+/**
+ * Waits until no transaction is prepared and not ended in a database: what a node did not get to commit when it went, Citus
+ * commits once it is back.
+ */
+export async function awaitPrepared(urls: readonly string[], patienceMs: number): Promise<void> {
+  const begun = performance.now()
+  for (const url of urls)
+    await on(url, async (sql) => {
+      for (;;) {
+        const left =
+          await sql`select gid, prepared from pg_prepared_xacts where database = current_database()`
+        if (left.length === 0) break
+        if (performance.now() - begun > patienceMs)
+          throw new Error(`still prepared at ${url}: ${JSON.stringify(left)}`)
+        await sleep(100)
+      }
+    })
+}
 
 /** Transactions that were prepared and never ended would keep the database from going. */
 export const dropOnCluster = (nodes: readonly string[], name: string): Promise<void> =>

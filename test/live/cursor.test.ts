@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openSql, type Sql } from '../../src/db/sql.ts'
 import { createWriter } from '../../src/stream/commit.ts'
 import { pruneChanges } from '../../src/stream/prune.ts'
 import { type Door, makeEvent, openDoor, openSecond } from '../ingest/sending.ts'
 import type { TestApp } from '../kit/app.ts'
-import { type OpenStream, openStream } from './stream.ts'
+import { type OpenStream, openStream, SOON } from './stream.ts'
 
 /** Cursors: replay without gap or repeat, at any server; resets; the joint of a first query and its stream. */
 let door: Door
@@ -131,8 +131,9 @@ test('streamCursor joins the answer of a query to the stream without a gap', asy
   const id = await beginBatch()
   const query = `{ streamCursor batch(id: "${id}") { logLines(first: 500) { edges { node { dbId } } } } }`
   let writing = true
+  let written = 0
   const writer = (async () => {
-    for (let i = 0; writing; i++) await door.send(line(id, String(i)))
+    for (; writing; written++) await door.send(line(id, String(written)))
     await door.send(line(id, 'last'))
   })()
   const joined: { seen: Set<number>; stream: OpenStream }[] = []
@@ -142,7 +143,8 @@ test('streamCursor joins the answer of a query to the stream without a gap', asy
     const seen = new Set(edges.map(({ node }) => Number(node.dbId)))
     const address = i % 2 === 0 ? door.app.address : second.address
     joined.push({ seen, stream: await open(address, id, Number(body.data.streamCursor)) })
-    await sleep(10)
+    const before = written
+    await vi.waitFor(() => expect(written).toBeGreaterThan(before + 1), SOON)
   }
   writing = false
   await writer

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { databaseFault } from '../../src/db/sql.ts'
+import { sqlStateOf } from '../../src/db/worker-errors.ts'
+
+// What a coordinator makes of its workers' errors: an internal error with their words, as Citus 13 reports it.
+const internal = (message: string, severity = 'ERROR') =>
+  Object.assign(new Error(message), { code: 'XX000', severity })
+
+test.each([
+  ['new row for relation "log_lines_102024" violates check constraint "few_102024"', 'bad_value'],
+  ['duplicate key value violates unique constraint "events_pkey_102008"', 'bad_value'],
+  ['failure on connection marked as essential: 127.0.0.1:5433', 'away'],
+  ['could not commit transaction for shard 102008 on at least one active node', 'away'],
+  ['the database system is starting up', 'away'],
+  ['could not extend file "base/5/1234": No space left on device', 'away'],
+  ['deadlock detected', 'retry'],
+  ['cache lookup failed for relation 1234', 'other'],
+])('"%s" is of the kind %s', (message, fault) => {
+  expect(databaseFault(internal(message))).toBe(fault)
+})
+
+test('a repeat that a worker found is known by its code, and a crash of the coordinator is an absence', () => {
+  expect(sqlStateOf(internal('duplicate key value violates unique constraint "events_pkey_102008"'))).toBe(
+    '23505',
+  )
+  const crash = 'cannot abort transaction 2266, it was already committed'
+  expect(databaseFault(internal(crash, 'PANIC'))).toBe('away')
+  expect(databaseFault(internal(crash))).toBe('other')
+})
