@@ -6,14 +6,14 @@ import { type Db, type Fragment, isDistributed, isWorkerAway } from './sql.ts'
  * one place, while one that joins with a list of them asks every place there is.
  * @param work gets rows, which its statement is to unnest under the name `u`, and what to compare a table's `batch_key`
  * with: `u.batch_key`, or the one batch that all of these rows belong to
- * @param options.leaveOut whether batches whose worker is away are left out; otherwise they are an error
+ * @param options.away is given the rows of each batch whose worker is away, which are left out; without it that is an error
  * @returns what it gives for all of them
  */
 export async function byBatch<Row extends { batchKey: number }, Result>(
   db: Db,
   rows: readonly Row[],
   work: (rows: readonly Row[], batch: Fragment) => PromiseLike<readonly Result[]>,
-  { leaveOut = false }: { leaveOut?: boolean } = {},
+  { away }: { away?: (rows: readonly Row[]) => void } = {},
 ): Promise<Result[]> {
   if (rows.length === 0) return []
   if (!isDistributed(db)) return [...(await work(rows, db`u.batch_key`))]
@@ -22,8 +22,9 @@ export async function byBatch<Row extends { batchKey: number }, Result>(
       try {
         return await work(own, db`${batchKey}::bigint`)
       } catch (error) {
-        if (leaveOut && isWorkerAway(db, error)) return []
-        throw error
+        if (away === undefined || !isWorkerAway(db, error)) throw error
+        away(own)
+        return []
       }
     }),
   )

@@ -1,5 +1,5 @@
 import { createBoundedQueue } from '../bounded-queue.ts'
-import type { Sql } from '../db/sql.ts'
+import { isWorkerAway, type Sql } from '../db/sql.ts'
 import { startListening } from './listen.ts'
 import type { LoggedChange } from './log.ts'
 import { createMessageFactory, type Following, type PayloadLoaders } from './payloads.ts'
@@ -67,6 +67,7 @@ export function createHub<V>(options: {
       counts.failed++
       failed(error, `making the message of change ${change.seq} of type ${change.type}`)
     },
+    workerAway: (error) => isWorkerAway(sql, error),
   })
   const tail = createTail({
     url: options.listenUrl,
@@ -83,7 +84,7 @@ export function createHub<V>(options: {
     if (control.length > 0) heed(control)
     const followed = page.filter((change) => byChannel.has(change.channel))
     const messages = await factory.messagesOf(followed)
-    const bySeq = new Map(followed.map((change, i) => [change.seq, messages[i] ?? null]))
+    const bySeq = new Map(followed.map((change, i) => [change.seq, messages[i]]))
     return () => {
       for (const change of page) {
         const subscribers = byChannel.get(change.channel)

@@ -48,10 +48,11 @@ export interface ChangeMessages<V> {
 
 export interface MessageFactory<V> {
   /**
-   * A payload per change, by position; null for changes that are not sent.
+   * A payload per change, by position; null for changes that are not sent; undefined for those of a batch whose worker is
+   * away: they are to be asked for again.
    * @throws what the database throws while it is away: then nothing was told, and it is to be asked again
    */
-  messagesOf(changes: readonly LoggedChange[]): Promise<(ChangeMessages<V> | null)[]>
+  messagesOf(changes: readonly LoggedChange[]): Promise<(ChangeMessages<V> | null | undefined)[]>
 }
 
 /** Text that is kept to be told again, in bytes. */
@@ -64,8 +65,10 @@ const OVERHEAD_BYTES = 300
 export function createMessageFactory<V>(options: {
   loaders: PayloadLoaders<V>
   failed: (error: unknown, change: LoggedChange) => void
+  /** Whether the error says that a worker of the database's cluster is away. */
+  workerAway: (error: unknown) => boolean
 }): MessageFactory<V> {
-  const { loaders, failed } = options
+  const { loaders, failed, workerAway } = options
   /** By seq, the least recently wanted first. */
   const entries = new Map<number, { messages: ChangeMessages<V> | null; size: number }>()
   let size = 0
@@ -104,12 +107,13 @@ export function createMessageFactory<V>(options: {
   async function load(
     type: string,
     changes: readonly LoggedChange[],
-  ): Promise<readonly (ChangePayloads<V> | null)[]> {
+  ): Promise<readonly (ChangePayloads<V> | null | undefined)[]> {
     const loader = Object.hasOwn(loaders, type) ? loaders[type] : undefined
     if (loader === undefined) return changes.map(() => null)
     try {
       return await loader(changes)
     } catch (error) {
+      if (workerAway(error)) return loadByBatch(type, changes)
       const fault = databaseFault(error)
       if (fault === 'away' || fault === 'retry') throw error
       const [only] = changes
@@ -118,10 +122,28 @@ export function createMessageFactory<V>(options: {
         failed(error, only)
         return [null]
       }
-      const alone: (ChangePayloads<V> | null)[] = []
+      const alone: (ChangePayloads<V> | null | undefined)[] = []
       for (const change of changes) alone.push(...(await load(type, [change])))
       return alone
     }
+  }
+
+  /** Those of a batch whose worker is away hold up no others. */
+  async function loadByBatch(
+    type: string,
+    changes: readonly LoggedChange[],
+  ): Promise<readonly (ChangePayloads<V> | null | undefined)[]> {
+    const batches = [...new Set(changes.map((change) => change.batchKey))]
+    if (batches.length === 1) return changes.map(() => undefined)
+    const found = new Map<LoggedChange, ChangePayloads<V> | null | undefined>()
+    await Promise.all(
+      batches.map(async (batchKey) => {
+        const own = changes.filter((change) => change.batchKey === batchKey)
+        const payloads = await load(type, own)
+        for (const [i, change] of own.entries()) found.set(change, payloads[i])
+      }),
+    )
+    return changes.map((change) => found.get(change))
   }
 
   return {
@@ -140,10 +162,13 @@ export function createMessageFactory<V>(options: {
       await Promise.all(
         [...byType].map(async ([type, ofType]) => {
           const payloads = await load(type, ofType)
-          for (const [i, change] of ofType.entries()) made.set(change.seq, cache(change, payloads[i] ?? null))
+          for (const [i, change] of ofType.entries()) {
+            const found = payloads[i]
+            if (found !== undefined) made.set(change.seq, cache(change, found))
+          }
         }),
       )
-      return changes.map(({ seq }) => made.get(seq) ?? null)
+      return changes.map(({ seq }) => made.get(seq))
     },
   }
 }

@@ -20,6 +20,8 @@ import type { ChangeMessages, Following, MessageFactory } from './payloads.ts'
 /** What a queue holds at most; one frame always has room. */
 const MAX_FRAMES = 64
 const MAX_BYTES = 64 * 1024
+/** Between two looks for a change of a batch whose worker is away. */
+const AWAY_PAUSE_MS = 1_000
 /** Rows of the log that a backfill reads at once: they are small, the text is made in slices. */
 const ROWS = 200
 
@@ -54,7 +56,10 @@ export const filtered = (source: Subscription, wanted: (frame: Frame) => boolean
 export interface Subscriber<V> {
   /** By channel of the log, as whom it follows it. */
   readonly followings: ReadonlyMap<string, Following<V>>
-  /** Is handed every change of its channels in order. `telling` is undefined if there was no listener yet. */
+  /**
+   * Is handed every change of its channels in order. `changeMessages` is undefined if there was no listener yet, or if the
+   * worker of the change's batch is away: the stream then reads it from the log, and the others do not wait for it.
+   */
   deliver(change: LoggedChange, changeMessages: ChangeMessages<V> | null | undefined): void
   close(): void
 }
@@ -130,12 +135,28 @@ export function createSubscription<V>(
     }
     const slice = rows.slice(0, Math.max(1, Math.min(MAX_FRAMES, Math.floor(MAX_BYTES / averageSize))))
     const messages = slice.length === 0 ? [] : await gate(() => factory.messagesOf(slice))
-    rows = rows.slice(slice.length)
+    let told = 0
     for (const changeMessages of messages) {
+      if (changeMessages === undefined) break
       const frame = changeMessages === null ? undefined : frameOf(changeMessages)
       if (frame !== undefined) enqueue(frame)
+      told++
     }
-    tail = rows.length === 0 ? readTo : lastOf(slice).seq
+    rows = rows.slice(told)
+    tail = rows.length === 0 ? readTo : (slice[told - 1]?.seq ?? tail)
+    if (told < slice.length && queue.length === 0) await pause(AWAY_PAUSE_MS)
+  }
+
+  /** Ends when the stream is closed, too. */
+  async function pause(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    wake = null
   }
 
   function close(): void {

@@ -99,12 +99,20 @@ export function createDashboardCache(): DashboardCache {
     for (let i = 0; i < due.length; i += BATCHES_AT_ONCE) {
       const some = due.slice(i, i + BATCHES_AT_ONCE)
       const begun = performance.now()
-      const sums = await sumSnapshots(db, some, now)
+      const away = new Set<number>()
+      const sums = await sumSnapshots(db, some, now, (keys) => {
+        for (const key of keys) away.add(key)
+      })
       const rest = performance.now() + REST_PER_WORK * (performance.now() - begun)
       for (const key of some) {
         unsummed.delete(key)
         const batch = known.get(key)
         if (batch === undefined) continue
+        if (away.has(key)) {
+          // What is known of it stays, until its worker is back.
+          unsummed.set(key, rest)
+          continue
+        }
         Object.assign(batch, sums.get(key) ?? { used: 0, idle: 0 })
         if (batch.status === 'running') notBefore.set(key, rest)
         else notBefore.delete(key)

@@ -12,8 +12,14 @@ export interface GpuSeconds {
  * (or of the batch), at most two of its usual intervals, so that a gap in the reports is not taken for hours. Late
  * snapshots may fall between others, so a batch's sums are computed again when it changed; nothing is added up as events
  * come in.
+ * @param away is given the keys of batches whose worker is away, which are left out; without it that is an error
  */
-export async function sumSnapshots(db: Db, batchKeys: number[], now: Date): Promise<Map<number, GpuSeconds>> {
+export async function sumSnapshots(
+  db: Db,
+  batchKeys: number[],
+  now: Date,
+  away?: (batchKeys: readonly number[]) => void,
+): Promise<Map<number, GpuSeconds>> {
   const ends = await db<{ batchKey: number; endedAt: string | null }[]>`/* gpu_hours.ends */
     select key "batchKey", ended_at "endedAt" from batches where key = any (${batchKeys}::bigint[])`
   const rows = await byBatch(
@@ -43,6 +49,7 @@ export async function sumSnapshots(db: Db, batchKeys: number[], now: Date): Prom
     select batch_key key, coalesce(sum(seconds) filter (where util >= ${IDLE_BELOW_PCT}), 0) used,
       coalesce(sum(seconds) filter (where util < ${IDLE_BELOW_PCT}), 0) idle
     from single where util <> 'NaN' group by batch_key`,
+    away === undefined ? {} : { away: (own) => away(own.map(({ batchKey }) => batchKey)) },
   )
   const archived = await db<{ key: number; used: number; idle: number }[]>`/* gpu_hours.archived */
     select batch_key key, gpu_used_s used, gpu_idle_s idle from cold_batches
