@@ -1,0 +1,90 @@
+#!/usr/bin/env node
+// What `npm run test:cluster` runs: the core suites with every database on a Citus cluster, and those for a cluster alone
+// (test/cluster). The cluster is that of SVC_TEST_CLUSTER_URL, or one that is started here for the run. Ends with one line,
+// `N passed, N failed`; where there is no Citus and it cannot be built (citus.mjs), that is a failure, and it says why.
+//
+//   node scripts/test-cluster.mjs --ready    runs nothing: whether it could, as the exit code; builds Citus for it
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { vitest } from './again.mjs'
+import { ensureCitus } from './citus.mjs'
+import { startCluster } from './cluster-nodes.mjs'
+import { ensureBuilt } from './start.mjs'
+
+const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
+/** The core suites of the contract: ingest, order and repetition, reads, GraphQL, streams, attempts, retention, archive, faults. */
+const SUITES = [
+  'test/cluster/',
+  'test/ingest/contract.test.ts',
+  'test/ingest/convergence.test.ts',
+  'test/ingest/idempotency.test.ts',
+  'test/ingest/poison.test.ts',
+  'test/ingest/payload-templates.test.ts',
+  'test/attempts/attempts.test.ts',
+  'test/attempts/purged-and-shared.test.ts',
+  'test/background/archive.test.ts',
+  'test/background/retention-clock.test.ts',
+  'test/graphql/columns.test.ts',
+  'test/graphql/across.test.ts',
+  'test/http/series.test.ts',
+  'test/http/jobs.test.ts',
+  'test/life/life.test.ts',
+  'test/live/append.test.ts',
+  'test/live/cursor.test.ts',
+  'test/live/messages.test.ts',
+  'test/live/typed.test.ts',
+]
+
+/** Runs a command to its end, its output passed on. @returns its exit code, or why there is none */
+function run(command, args, { cwd = ROOT, env = process.env } = {}) {
+  return new Promise((done) => {
+    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'inherit'] })
+    child.once('error', (error) => done(error.message))
+    child.once('close', (code, signal) => done(code ?? signal))
+  })
+}
+
+async function runSuites(scratch) {
+  await ensureBuilt()
+  let cluster
+  let coordinator = process.env.SVC_TEST_CLUSTER_URL
+  if (!coordinator) {
+    cluster = await startCluster()
+    coordinator = cluster.url
+  }
+  const runOn = (command, args, { env, ...options }) =>
+    run(command, args, { ...options, env: { ...env, SVC_TEST_CLUSTER_URL: coordinator } })
+  try {
+    return await vitest(runOn, { root: ROOT, scratch, only: SUITES })
+  } finally {
+    await cluster?.stop()
+  }
+}
+
+// Ctrl-C ends what runs; then the cluster is stopped, and that is all.
+process.on('SIGINT', () => {})
+const given = Boolean(process.env.SVC_TEST_CLUSTER_URL)
+const missing = given ? undefined : ensureCitus()
+if (process.argv.includes('--ready')) {
+  if (missing !== undefined) console.log(`The suites on a Citus cluster cannot be run: ${missing}.`)
+  process.exitCode = missing === undefined ? 0 : 1
+} else {
+  const scratch = mkdtempSync(join(tmpdir(), 'svc-test-cluster-'))
+  const {
+    passed,
+    failed,
+    why,
+    names = [],
+  } = missing === undefined
+    ? await runSuites(scratch)
+        .catch((error) => ({ passed: 0, failed: 1, why: `${error.stack}\n${error.stderr ?? ''}` }))
+        .finally(() => rmSync(scratch, { recursive: true, force: true, maxRetries: 10 }))
+    : { passed: 0, failed: 1, why: missing }
+  for (const name of names) console.log(`FAILED cluster: ${name}`)
+  if (why !== undefined) console.log(`FAILED cluster: ${why}`)
+  console.log(`${passed} passed, ${failed} failed`)
+  process.exitCode = failed === 0 && passed > 0 ? 0 : 1
+}
