@@ -38,7 +38,7 @@ function* checkDisk({ databaseUrl, dataDir }: Config): Generator<Finding> {
     mkdirSync(folder, { recursive: true })
     const { bavail, blocks, bsize } = statfsSync(folder)
     const free = bavail * bsize
-    const text = `${(free / GIB).toFixed(1)} GiB free of ${((blocks * bsize) / GIB).toFixed(1)} under ${folder}`
+    const text = `${(free / GIB).toFixed(1)} GiB free of ${((blocks * bsize) / GIB).toFixed(1)} GiB under ${folder}`
     const advice =
       'PostgreSQL stops when the disk is full. Free space, move SVC_DATA_DIR, or keep less (SVC_RETENTION_…).'
     if (free < GIB / 2) yield failure('disk', text, advice)
@@ -141,7 +141,7 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
                 'svc user make-admin EMAIL, or svc user enable EMAIL',
               ),
             )
-          else found.push(ok('accounts', `${users.all}, of which ${users.admins} may administer`))
+          else found.push(ok('accounts', `${users.all} in all, ${users.admins} of them administrators`))
         }
       } finally {
         await sql.end({ timeout: 5 })
@@ -171,7 +171,11 @@ async function checkMail(config: Config, to: string | undefined): Promise<Findin
       ? ok('mail', `${host} accepts the sign-in; svc doctor --mail EMAIL also sends a mail`)
       : ok('mail', `${host} took a test mail to ${to}: ${response ?? ''}`)
   } catch (error) {
-    return failure('mail', `${host}: ${messageOf(error)}`, 'See SVC_SMTP_URL and SVC_SMTP_FROM.')
+    return failure(
+      'mail',
+      `the mail server ${host} cannot be used: ${messageOf(error)}`,
+      'Check SVC_SMTP_URL and SVC_SMTP_FROM, and that this machine may reach the server.',
+    )
   }
 }
 

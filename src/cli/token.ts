@@ -12,16 +12,16 @@ type Scope = (typeof TOKEN_SCOPES)[number]
 
 /** `svc token …`: tokens of an account from a shell, for scripts that set up a service. */
 export function tokenCommand({ settings }: CommandContext): Command {
-  const token = new Command('token').description('tokens for programs, without signing in')
+  const token = new Command('token').description('manage tokens of programs without signing in')
   const run = (work: (sql: Sql) => Promise<void>): Promise<void> =>
     onDatabase(settings().config, (url) => onTables(url, work))
   token
     .command('create')
-    .description('makes a token and prints it, this once, on standard output')
+    .description('make a token and print it on standard output; it is not shown again')
     .argument('<email>', 'account for which the token acts')
     .option('--name <name>', 'what the token is called in lists', 'svc token create')
     .addOption(
-      new Option('--scope <scope>', 'reporter sends events, read reads')
+      new Option('--scope <scope>', 'reporter: sends events; read: reads what the account may read')
         .choices(TOKEN_SCOPES)
         .default('reporter'),
     )
@@ -39,8 +39,8 @@ export function tokenCommand({ settings }: CommandContext): Command {
     )
   token
     .command('list')
-    .description('the tokens of an account, never the secret itself')
-    .argument('<email>')
+    .description('list the tokens of an account, without their secrets')
+    .argument('<email>', 'address of the account')
     .action((email: string) =>
       onDatabase(settings().config, (url) =>
         onTables(url, async (sql) => {
@@ -56,9 +56,9 @@ export function tokenCommand({ settings }: CommandContext): Command {
     )
   token
     .command('revoke')
-    .description('refuses the token from its next request on')
-    .argument('<email>')
-    .argument('<id>', 'as svc token list shows it')
+    .description('revoke a token: its next request is refused')
+    .argument('<email>', 'address of the account')
+    .argument('<id>', 'id of the token, as svc token list shows it')
     .action((email: string, tokenId: string) =>
       run(async (sql) => {
         const { id } = await accountOf(sql, email)

@@ -48,45 +48,45 @@ const CHANGES = {
  * request.
  */
 export function userCommand({ settings, input }: CommandContext): Command {
-  const user = new Command('user').description('accounts, without signing in')
+  const user = new Command('user').description('manage accounts without signing in')
   const run = (work: (sql: Sql) => Promise<void>): Promise<void> =>
     onDatabase(settings().config, (url) => onTables(url, work))
   user
     .command('list')
-    .description('every account, with its role and state')
+    .description('list all accounts with role and state')
     .action(() => run(list))
   user
     .command('create')
-    .description('makes an account; the first of all is an administrator')
+    .description('make an account and print its password; the first account is an administrator')
     .argument('<email>', 'address to sign in with')
-    .option('--stdin', 'read the password from standard input instead of making one up')
+    .option('--stdin', 'read the password from standard input instead of making and printing one')
     .option('--admin', 'make the account an administrator')
     .action((email: string, options: { stdin?: true; admin?: true }) =>
       run((sql) => create(sql, email, options.admin === true, options.stdin ? input : undefined)),
     )
   user
     .command('reset-password')
-    .description('sets a new password and closes all sessions; tokens stay valid')
-    .argument('<email>')
-    .option('--stdin', 'read the password from standard input instead of making one up')
+    .description('set a new password, print it and close all sessions; tokens stay valid')
+    .argument('<email>', 'address of the account')
+    .option('--stdin', 'read the password from standard input instead of making and printing one')
     .action((email: string, options: { stdin?: true }) =>
       run((sql) => resetPassword(sql, email, options.stdin ? input : undefined)),
     )
   user
     .command('reset-factors')
-    .description('removes authenticator app, recovery codes and passkeys from the account')
-    .argument('<email>')
+    .description('remove authenticator app, recovery codes and passkeys from the account')
+    .argument('<email>', 'address of the account')
     .action((email: string) => run((sql) => withoutFactors(sql, email)))
   for (const [name, description] of [
-    ['make-admin', 'makes the account an administrator'],
-    ['unmake-admin', 'makes the account an ordinary user'],
-    ['disable', 'closes the sessions and revokes the tokens of the account'],
-    ['enable', 'lets a disabled account sign in again'],
+    ['make-admin', 'make the account an administrator'],
+    ['unmake-admin', 'make the account an ordinary user'],
+    ['disable', 'refuse sign-ins to the account, close its sessions and revoke its tokens for good'],
+    ['enable', 'let a disabled account sign in again; revoked tokens stay revoked'],
   ] as const)
     user
       .command(name)
       .description(description)
-      .argument('<email>')
+      .argument('<email>', 'address of the account')
       .action((email: string) => run((sql) => change(sql, email, CHANGES[name])))
   return user
 }
