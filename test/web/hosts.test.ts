@@ -70,7 +70,7 @@ test('one host shows what ran there and what its agent was told, as it happens',
   await page.getByRole('link', { name: 'box7' }).click()
   await page.getByRole('heading', { name: 'box7' }).waitFor()
   await page.getByRole('region', { name: 'Batches', exact: true }).getByText(RAN).waitFor()
-  await page.getByRole('region', { name: 'Processor' }).waitFor()
+  await page.getByRole('region', { name: 'CPU' }).waitFor()
   await page.locator('[data-stream]', { hasText: 'live' }).waitFor()
   const { body } = await app.call('POST', `/api/batches/${RAN}/rerun`, { token: ada.token, body: {} })
   const command = page.locator(`[data-command="${body.cmd_id}"]`)

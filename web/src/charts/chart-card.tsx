@@ -1,4 +1,4 @@
-import { Maximize2, Pin } from 'lucide-react'
+import { Ellipsis, Maximize2, Pin } from 'lucide-react'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { errorText } from '../lib/api/request.ts'
 import { useColourChoice } from '../lib/charts/colours.ts'
@@ -9,15 +9,18 @@ import { EPOCH } from '../lib/step-unit.ts'
 import { useTheme } from '../lib/theme.ts'
 import { count, some } from '../lib/words.ts'
 import { buttonLook } from '../ui/controls.tsx'
-import { ChartMenu, YRange } from './chart-menu.tsx'
+import { OpenLater } from '../ui/open-later.tsx'
 import { AddedMetricsLegend, AddMetric } from './chart-metrics.tsx'
 import type { ChartView } from './chart-view.ts'
 import { axisName, type Curves, curveId, curvesOf } from './curves.ts'
 import { createPlot, type Plot } from './plot.ts'
 import { isClock } from './plot-axes.ts'
 import { PLOT_HEIGHT } from './plot-height.ts'
+import { YRange } from './range-form.tsx'
 import { saveCsv, saveDrawing, savePicture } from './save-chart.ts'
 import { arrive, useClip, useLines } from './use-lines.ts'
+
+const chartMenu = () => import('./chart-menu.tsx').then((file) => file.ChartMenu)
 
 /** What one chart draws; the same object until that changes. */
 function useCurves(props: ChartView & { name: string; jobs: readonly string[] }): Curves {
@@ -231,17 +234,23 @@ export function ChartCard(
             onRange={(range) => props.onY?.(name, range)}
           />
         )}
-        <ChartMenu
-          name={name}
-          container={container}
-          kept={props.kept?.has(name) ?? false}
-          onKeep={props.onKeep && (() => props.onKeep?.(name))}
-          onPicture={() => plot.current && void savePicture(name, plot.current.svg())}
-          onDrawing={() => plot.current && saveDrawing(name, plot.current.svg())}
-          onCsv={() =>
-            lines && saveCsv(name, shownOf(lines, jobs, curves), x === 'metric' ? unit : undefined)
-          }
-        />
+        <OpenLater
+          load={chartMenu}
+          given={{
+            name,
+            container,
+            kept: props.kept?.has(name) ?? false,
+            onKeep: props.onKeep && (() => props.onKeep?.(name)),
+            onPicture: () => plot.current && void savePicture(name, plot.current.svg()),
+            onDrawing: () => plot.current && saveDrawing(name, plot.current.svg()),
+            onCsv: () =>
+              lines && saveCsv(name, shownOf(lines, jobs, curves), x === 'metric' ? unit : undefined),
+          }}
+          aria-label={`Menu of ${name}`}
+          className={`${buttonLook('quiet')} h-5 px-1`}
+        >
+          <Ellipsis className="size-4" aria-hidden="true" />
+        </OpenLater>
       </figcaption>
       {curves.distinct && <AddedMetricsLegend curves={curves} />}
       <div

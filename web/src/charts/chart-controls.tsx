@@ -1,5 +1,4 @@
 import { X as Cross } from 'lucide-react'
-import { Popover } from 'radix-ui'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { type ChartSearch, xKeyOf } from '../lib/charts/search.ts'
 import type { SearchChange } from '../lib/search-change.ts'
@@ -7,8 +6,9 @@ import { EPOCH, unitsOf } from '../lib/step-unit.ts'
 import { duration, number } from '../lib/words.ts'
 import { Button, buttonLook, Choice, inputLook } from '../ui/controls.tsx'
 import { Copy } from '../ui/copy.tsx'
-import { RangeForm } from './chart-menu.tsx'
+import { PopoverLater } from '../ui/popover-later.tsx'
 import { placeOf } from './plot-axes.ts'
+import { RangeForm } from './range-form.tsx'
 
 const X = [
   ['relative', 'Relative time'],
@@ -172,7 +172,6 @@ function Zoom({
   unit: string
   onZoom: (range: [number, number] | undefined) => void
 }) {
-  const [open, setOpen] = useState(false)
   const { zoom, x } = search
   const said = (at: number): string =>
     x === 'relative' ? duration(at) : x === 'wall' ? placeOf('wall', at) : number(at)
@@ -184,30 +183,32 @@ function Zoom({
         : (xKeyOf(x) ?? unitsOf(step))
   return (
     <span className="flex items-center gap-1">
-      <Popover.Root open={open} onOpenChange={setOpen}>
-        <Popover.Trigger className={buttonLook()} title="Drag in a chart, or type; a double click steps out">
-          {zoom
+      <PopoverLater
+        label="Range of the x-axis"
+        align="start"
+        className="w-64 p-3"
+        trigger={{
+          className: buttonLook(),
+          title: 'Drag in a chart, or type; a double click steps out',
+          children: zoom
             ? `${x === 'relative' || x === 'wall' ? '' : `${unit} `}${said(zoom[0])} to ${said(zoom[1])}`
-            : 'Range…'}
-        </Popover.Trigger>
-        <Popover.Portal>
-          <Popover.Content
-            align="start"
-            aria-label="Range of the x-axis"
-            className="z-30 w-64 rounded-md border border-line bg-raised p-3 shadow-lg"
-          >
+            : 'Range…',
+        }}
+      >
+        {(close) => (
+          <>
             <p className="pb-2 text-xs text-muted">{unit}</p>
             <RangeForm
               label={unit}
               range={zoom}
               onRange={(range) => {
                 onZoom(range)
-                setOpen(false)
+                close()
               }}
             />
-          </Popover.Content>
-        </Popover.Portal>
-      </Popover.Root>
+          </>
+        )}
+      </PopoverLater>
       {zoom && (
         <Button look="quiet" aria-label="Show the whole range" onClick={() => onZoom(undefined)}>
           <Cross className="size-3.5" aria-hidden="true" />

@@ -1,4 +1,3 @@
-import { Popover } from 'radix-ui'
 import {
   COLOURS,
   type ColourOf,
@@ -14,6 +13,7 @@ import { useTheme } from '../lib/theme.ts'
 import { number, some } from '../lib/words.ts'
 import { useBatchContext } from '../pages/batch/context.ts'
 import { Button } from '../ui/controls.tsx'
+import { PopoverLater } from '../ui/popover-later.tsx'
 import { StatusShape } from '../ui/status.tsx'
 
 interface Choices {
@@ -96,40 +96,53 @@ const Act = (props: { on: boolean; label: string; onClick: () => void; children:
 export function Swatch({ name, colour, off }: { name: string; colour: string; off: boolean }) {
   const theme = useTheme()
   return (
-    <Popover.Root>
-      <Popover.Trigger aria-label={`Colour of ${name}`} className="flex size-5 items-center justify-center">
-        <span
-          className="size-2.5 shrink-0 rounded-full border-2"
-          style={{ borderColor: colour, background: off ? 'transparent' : colour }}
-        />
-      </Popover.Trigger>
-      <Popover.Portal>
-        <Popover.Content
-          align="start"
-          aria-label={`Colours for ${name}`}
-          className="z-30 rounded-md border border-line bg-raised p-2 shadow-lg"
-        >
+    <PopoverLater
+      label={`Colours for ${name}`}
+      align="start"
+      className="p-2"
+      trigger={{
+        'aria-label': `Colour of ${name}`,
+        className: 'flex size-5 items-center justify-center',
+        children: (
+          <span
+            className="size-2.5 shrink-0 rounded-full border-2"
+            style={{ borderColor: colour, background: off ? 'transparent' : colour }}
+          />
+        ),
+      }}
+    >
+      {(close) => (
+        <>
           <div className="grid grid-cols-8 gap-1">
             {Array.from({ length: COLOURS }, (_, place) => (
-              <Popover.Close
+              <button
+                type="button"
                 // biome-ignore lint/suspicious/noArrayIndexKey: the places of a palette are its names
                 key={place}
                 aria-label={`Colour ${place + 1}`}
                 className="size-6 rounded border border-line"
                 style={{ background: colourAt(place, theme) }}
-                onClick={() => chooseColour(name, place)}
+                onClick={() => {
+                  chooseColour(name, place)
+                  close()
+                }}
               />
             ))}
           </div>
           <p className="max-w-56 py-1 text-xs text-muted">Kept in this browser, for every page.</p>
           {isChosen(name) && (
-            <Popover.Close asChild>
-              <Button onClick={() => chooseColour(name, null)}>Reset colour</Button>
-            </Popover.Close>
+            <Button
+              onClick={() => {
+                chooseColour(name, null)
+                close()
+              }}
+            >
+              Reset colour
+            </Button>
           )}
-        </Popover.Content>
-      </Popover.Portal>
-    </Popover.Root>
+        </>
+      )}
+    </PopoverLater>
   )
 }
 

@@ -1,9 +1,9 @@
 import { Plus } from 'lucide-react'
-import { Popover } from 'radix-ui'
 import { useState } from 'react'
 import { matcher } from '../lib/charts/search.ts'
 import { useTheme } from '../lib/theme.ts'
 import { buttonLook, inputLook } from '../ui/controls.tsx'
+import { PopoverLater } from '../ui/popover-later.tsx'
 import { type Curves, dashOf } from './curves.ts'
 
 /** From so many metrics on there is a field to find one. */
@@ -26,20 +26,20 @@ export function AddMetric(props: {
   const flip = (list: readonly string[], one: string): string[] =>
     list.includes(one) ? list.filter((other) => other !== one) : [...list, one]
   return (
-    <Popover.Root>
-      <Popover.Trigger
-        className={`${buttonLook('quiet')} h-5 px-1`}
-        aria-label={`Add a metric to ${name}`}
-        title="Add a metric"
-      >
-        <Plus className="size-4" aria-hidden="true" />
-      </Popover.Trigger>
-      <Popover.Portal container={props.container}>
-        <Popover.Content
-          align="end"
-          aria-label={`Metrics of ${name}`}
-          className="z-30 flex w-72 max-w-[calc(100vw-16px)] flex-col gap-2 rounded-md border border-line bg-raised p-3 shadow-lg"
-        >
+    <PopoverLater
+      label={`Metrics of ${name}`}
+      align="end"
+      className="flex w-72 max-w-[calc(100vw-16px)] flex-col gap-2 p-3"
+      container={props.container}
+      trigger={{
+        className: `${buttonLook('quiet')} h-5 px-1`,
+        'aria-label': `Add a metric to ${name}`,
+        title: 'Add a metric',
+        children: <Plus className="size-4" aria-hidden="true" />,
+      }}
+    >
+      {() => (
+        <>
           <p className="font-medium">Add a metric</p>
           {metrics.length > MANY && (
             <input
@@ -88,9 +88,9 @@ export function AddMetric(props: {
               )
             })}
           </ul>
-        </Popover.Content>
-      </Popover.Portal>
-    </Popover.Root>
+        </>
+      )}
+    </PopoverLater>
   )
 }
 

@@ -62,7 +62,7 @@ export function hostResourcesOf(id: string): SeriesSource {
   }
 }
 
-/** Its load of the last hours, from the newest batch that told any: GPUs, else processors. */
+/** Its load of the last hours, from the newest batch that told any: GPUs, else CPUs. */
 export async function fetchLoad(id: string): Promise<{ what: string; values: number[] } | null> {
   const now = Math.floor(Date.now() / 1000)
   const { series } = await get<{ series: HostSeries[] }>(`${at(id)}/resources`, {
@@ -72,7 +72,7 @@ export async function fetchLoad(id: string): Promise<{ what: string; values: num
   })
   for (const [key, what] of [
     ['gpu_util_pct', 'GPU'],
-    ['cpu_util_pct', 'processor'],
+    ['cpu_util_pct', 'CPU'],
   ] as const) {
     const points = series
       .filter((one) => one.key === key)

@@ -193,11 +193,11 @@ export function gpuColours(names: ReadonlyMap<string, string>): ColourOf {
 /** Processors, memory, disk, and everything else that is reported. */
 function titleOf(key: string): string {
   if (/gpu/.test(key)) return 'GPUs together'
-  if (/cpu|load/.test(key)) return 'Processor'
+  if (/cpu|load/.test(key)) return 'CPU'
   if (/ram|rss|mem|swap/.test(key)) return 'Memory'
   if (/disk/.test(key)) return 'Disk'
   return 'More'
 }
-const ORDER = ['GPUs', 'GPUs together', 'Processor', 'Memory', 'Disk', 'More']
+const ORDER = ['GPUs', 'GPUs together', 'CPU', 'Memory', 'Disk', 'More']
 const byUse = (a: string, b: string): number =>
   Number(!/util/.test(a)) - Number(!/util/.test(b)) || a.localeCompare(b)

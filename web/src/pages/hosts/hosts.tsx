@@ -53,7 +53,7 @@ export function Hosts() {
               <table className="w-full border-y border-line text-left [&_td]:px-2 [&_td]:py-1.5 [&_td]:whitespace-nowrap [&_tr]:border-t [&_tr]:border-line">
                 <thead className="bg-surface text-xs text-muted">
                   <tr>
-                    {['Host', 'State', 'Running', 'Load, 6 h', 'Owner', 'Version'].map((head) => (
+                    {['Host', 'State', 'Agent’s processes', 'Load, 6 h', 'Owner', 'Version'].map((head) => (
                       <th key={head} scope="col" className="px-2 py-1.5 font-normal whitespace-nowrap">
                         {head}
                       </th>
