@@ -135,5 +135,8 @@ export async function allPages(scene: Scene): Promise<ScenePage[]> {
     { name: 'palette', path: '/', before: (page) => page.keyboard.press('Control+k') },
     { name: 'keys', path: '/', before: (page) => page.keyboard.press('?') },
     { name: 'api', path: '/api/docs' },
+    { name: 'graphql', path: '/graphql' },
+    { name: 'docs', path: '/docs/' },
+    { name: 'docs-operations', path: '/docs/operations' },
   ]
 }
