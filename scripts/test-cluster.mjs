@@ -5,7 +5,7 @@
 //
 //   node scripts/test-cluster.mjs --ready    runs nothing: whether it could, as the exit code; builds Citus for it
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,11 +21,11 @@ const SUITES = [
   'test/ingest/contract.test.ts',
   'test/ingest/convergence.test.ts',
   'test/ingest/idempotency.test.ts',
-  'test/ingest/poison.test.ts',
+  'test/ingest/poison.slow.test.ts',
   'test/ingest/payload-templates.test.ts',
   'test/attempts/attempts.test.ts',
   'test/attempts/purged-and-shared.test.ts',
-  'test/background/archive.test.ts',
+  'test/background/archive.slow.test.ts',
   'test/background/retention-clock.test.ts',
   'test/graphql/columns.test.ts',
   'test/graphql/across.test.ts',
@@ -33,7 +33,7 @@ const SUITES = [
   'test/http/jobs.test.ts',
   'test/life/life.test.ts',
   'test/live/append.test.ts',
-  'test/live/cursor.test.ts',
+  'test/live/cursor.slow.test.ts',
   'test/live/messages.test.ts',
   'test/live/typed.test.ts',
 ]
@@ -48,6 +48,9 @@ function run(command, args, { cwd = ROOT, env = process.env } = {}) {
 }
 
 async function runSuites(scratch) {
+  // vitest would run the others and say nothing.
+  const gone = SUITES.filter((suite) => !existsSync(join(ROOT, suite)))
+  if (gone.length > 0) throw new Error(`there is no ${gone.join(', ')}`)
   await ensureBuilt()
   let cluster
   let coordinator = process.env.SVC_TEST_CLUSTER_URL
