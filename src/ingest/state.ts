@@ -1,5 +1,5 @@
 import { itemAt } from '../checked.ts'
-import { awaitWorkers } from '../db/cluster.ts'
+import { awaitWorkers, noteWrites } from '../db/cluster.ts'
 import { type Fragment, isDistributed, type Tx } from '../db/sql.ts'
 import { fragment } from '../db/sql-fragment.ts'
 import { type LoadedBatch, lockBatches } from '../domain/batches/index.ts'
@@ -117,10 +117,9 @@ export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCac
   if (archived.length > 0)
     throw new ArchivedBatches(new Map(archived.map(({ state }) => [state.id, state.key])))
   if (apart) {
-    await awaitWorkers(
-      tx,
-      locked.map(({ state }) => state.key),
-    )
+    const keys = locked.map(({ state }) => state.key)
+    await awaitWorkers(tx, keys)
+    await noteWrites(tx, keys)
     found.stored = await storedEventsOf(
       tx,
       identities,
