@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startCluster } from '../../scripts/cluster-nodes.mjs'
@@ -24,19 +25,20 @@ beforeAll(async () => {
   const sql = openSql(cluster.url, { name: 'test', max: 1 })
   await sql`alter database svc set citus.shard_count = 8`
   await sql.end({ timeout: 5 })
-  const settings = {
-    SVC_DATABASE_URL: cluster.url,
-    SVC_RATE_LIMIT_EVENTS_PER_S: '1000000',
-    SVC_RATE_LIMIT_BURST: '1000000',
-  }
   // Both start on an empty database at the same time.
-  servers = await Promise.all([startServer(settings), startServer(settings)])
+  servers = await Promise.all([startServer(settings()), startServer(settings())])
   token = await firstToken((servers[0] as ServerProcess).address)
 })
 afterAll(async () => {
   for (const server of servers) server.kill('SIGTERM')
   await Promise.all(servers.map((server) => server.ended))
   await cluster?.stop()
+})
+
+const settings = () => ({
+  SVC_DATABASE_URL: cluster.url,
+  SVC_RATE_LIMIT_EVENTS_PER_S: '1000000',
+  SVC_RATE_LIMIT_BURST: '1000000',
 })
 
 /** A connection that sees all telemetry as local tables: the checker's joins are not for a distributed planner. */
@@ -102,6 +104,49 @@ async function underLoad(name: string, work: (acknowledged: () => number) => Pro
   }
   console.info(`${name}: ${acknowledged()} events acknowledged, none lost`)
 }
+
+test('what a group copies to a worker is prepared there before the coordinator commits', async () => {
+  const [coordinator] = cluster.nodes
+  const sql = openSql(cluster.url, { name: 'test', max: 1 })
+  await sql`alter database svc set citus.log_remote_commands = on`
+  await sql`alter database svc set log_min_messages = notice`
+  const from = readFileSync(coordinator?.log as string, 'utf8').length
+  const server = await startServer(settings())
+  const http = createClient(server.address)
+  try {
+    // Of the second one the batch and its job are known, so the group reads before it writes.
+    for (const line of ['first', 'second']) {
+      const body = makeEvent('log_line', { batch_id: 'prepared', data: { line, level: 'info' } })
+      expect((await http.call('POST', '/api/events', { token, body })).status).toBe(200)
+    }
+  } finally {
+    http.close()
+    server.kill('SIGTERM')
+    await server.ended
+    await sql`alter database svc reset citus.log_remote_commands`
+    await sql`alter database svc reset log_min_messages`
+    await sql.end({ timeout: 5 })
+  }
+  const commands = readFileSync(coordinator?.log as string, 'utf8')
+    .slice(from)
+    .matchAll(
+      /\[(\d+)\] NOTICE: {2}issuing (COPY public\.events|PREPARE TRANSACTION|COMMIT PREPARED|COMMIT)/g,
+    )
+  /** By session of the coordinator, what it had the worker do with each group. */
+  const groups: string[][] = []
+  const open = new Map<string, string[]>()
+  for (const [, pid = '', command = ''] of commands) {
+    if (command.startsWith('COPY')) {
+      const group: string[] = []
+      groups.push(group)
+      open.set(pid, group)
+    } else open.get(pid)?.push(command)
+  }
+  expect(groups.map((group) => group.slice(0, 2))).toEqual([
+    ['PREPARE TRANSACTION', 'COMMIT PREPARED'],
+    ['PREPARE TRANSACTION', 'COMMIT PREPARED'],
+  ])
+})
 
 test.each([
   { victims: [1], what: 'a worker' },
