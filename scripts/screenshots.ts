@@ -16,6 +16,8 @@ const IMAGES = join(import.meta.dirname, '../docs/images')
 const BEGINNING = new Date('2026-01-15T14:00:00Z')
 const MAX_BYTES = 250_000
 const DESK = { width: 1440, height: 900 }
+/** Of the README, which shows them at about half of that. */
+const SHOWN = { width: 1360, height: 850 }
 const PHONE = { width: 390, height: 844 }
 const WIDE = { width: 2560, height: 1440 }
 
@@ -27,11 +29,17 @@ const SIZES = [
 const THEMES = ['light', 'dark'] as const
 
 const README: ScenePage[] = [
-  { name: 'home', path: '/' },
+  { name: 'home', path: '/', before: counted },
   { name: 'project', path: '/p/digits' },
-  { name: 'batch', path: '/b/digits-sweep?smooth=0.6', before: drawn },
+  { name: 'batch', path: '/b/digits-sweep', before: drawn },
   { name: 'compare', path: '/compare?batches=digits-narrow&batches=digits-wide', before: drawn },
 ]
+
+/** Numbers and small curves come after the lists. */
+async function counted(page: Page): Promise<void> {
+  await page.locator('[data-row]', { hasText: 'val_loss' }).first().waitFor()
+  await page.waitForFunction(() => !/(^|\n)–(\n|$)/.test(document.querySelector('main')?.innerText ?? '–'))
+}
 
 async function openPage(
   browser: Browser,
@@ -69,7 +77,7 @@ async function readme(browser: Browser, scene: Scene): Promise<void> {
   await mkdir(IMAGES, { recursive: true })
   for (const picture of README) {
     const file = join(IMAGES, `${picture.name}.png`)
-    const page = await openPage(browser, scene, { viewport: DESK, colorScheme: 'light' })
+    const page = await openPage(browser, scene, { viewport: SHOWN, colorScheme: 'light' })
     await take(page, picture, file)
     await page.context().close()
     const { size } = await stat(file)
