@@ -19,7 +19,7 @@ export interface Visit {
 const idle = new WeakMap<Browser, Map<string, BrowserContext[]>>()
 
 /**
- * A browser of its own: without storage, as if nobody had used it. Everything that the content security policy refuses is
+ * A browser of its own: without storage, as if it was never used. Everything that the content security policy refuses is
  * a complaint. After `context.close()` a later visit may have it, since to load the page's files takes half of most tests.
  */
 export async function visit(
@@ -63,7 +63,7 @@ async function emptied(context: BrowserContext, address: string): Promise<boolea
   if (page === undefined) return false
   try {
     await Promise.all(context.pages().map((one) => one !== page && one.close()))
-    // A page may store something as it is left.
+    // A page may store something when it is left.
     await page.goto('about:blank')
     const devtools = await context.newCDPSession(page)
     await devtools.send('Storage.clearDataForOrigin', { origin: address, storageTypes: 'all' })

@@ -18,8 +18,8 @@ const SECONDS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 4
 )
 
 /** Numbers below them have room between two marks along the x-axis, and beside the y-axis. */
-const MOST_ALONG = 1e7
-const MOST_BESIDE = 1e6
+const MAX_ALONG = 1e7
+const MAX_BESIDE = 1e6
 
 /** What the x-axis measures. */
 export const xName = (x: XKind, unit: string): string =>
@@ -38,7 +38,7 @@ export function xAxisOf(x: XKind, log: boolean, unit: string): Partial<uPlot.Axi
     ...(!log && x === 'relative' && { incrs: [0.001, 0.01, 0.1, 0.5, ...SECONDS] }),
     values: (_, splits: readonly (number | null)[], __, ___, step) =>
       numbers
-        ? tickTexts(splits, { log, most: MOST_ALONG })
+        ? tickTexts(splits, { log, most: MAX_ALONG })
         : splits.map((at) => (at === null ? '' : said(at, step))),
   }
 }
@@ -84,5 +84,5 @@ export const yAxisOf = (options: {
     labelFont: CHART_FONT,
   }),
   ...(options.log && { grid: { stroke: options.grid, width: 1, filter: tens } }),
-  values: (_, splits) => tickTexts(splits, { log: options.log, most: MOST_BESIDE }),
+  values: (_, splits) => tickTexts(splits, { log: options.log, most: MAX_BESIDE }),
 })
