@@ -66,6 +66,10 @@ test('home shows what runs, and what needs attention: why, and one action', asyn
   await page.locator('[data-need="lost"]', { hasText: 'broken /' }).first().waitFor()
   const away = page.locator('[data-need="offline"]', { hasText: 'box-away' })
   await away.getByText('The agent was last seen 4 min ago').waitFor()
+  // The host that the batches name has no agent that could be away.
+  const { body } = await app.call('GET', '/api/hosts', { token: ada.token })
+  expect(body.items).toContainEqual(expect.objectContaining({ hostname: 'trainer', agent_id: null }))
+  expect(await page.locator('[data-need="offline"]').count()).toBe(1)
   await away.getByRole('link', { name: 'View host: box-away' }).click()
   await page.waitForURL(/\/hosts\//)
   expect(complaints).toEqual([])

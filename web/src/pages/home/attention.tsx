@@ -200,7 +200,9 @@ function useNeeds(batches: readonly Batch[]): Need[] {
     })
   }
   for (const host of hosts) {
-    if (host.online || host.revoked_at !== null || !lately(host.last_seen_at, MISSED_MS)) continue
+    // A host without an agent is known by what it reported: that it reports nothing now is no trouble.
+    if (host.agent_id === null || host.online || host.revoked_at !== null) continue
+    if (!lately(host.last_seen_at, MISSED_MS)) continue
     const waits =
       host.pending_commands > 0
         ? `; ${some(host.pending_commands, 'command')} will start when it returns`
