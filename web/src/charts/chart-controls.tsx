@@ -26,7 +26,7 @@ const BANDS = [
 ] as const
 
 /** A field of the toolbar takes the room that is left, so that all controls are in one row where they can be. */
-export const filterLook = 'w-40! lg:w-auto! lg:min-w-0 lg:max-w-40 lg:basis-24 lg:grow'
+export const filterLook = 'w-40! lg:w-auto! lg:min-w-0 lg:max-w-40 lg:basis-20 lg:grow'
 
 /** What holds for all charts of the tab. */
 export function ChartControls(props: {
