@@ -65,6 +65,16 @@ def begin(real_server: RealServer, **arguments: Any) -> svc.Run:
     return svc.init("vision", url=real_server.url, token=real_server.token, **{"quiet": True, **arguments})
 
 
+def test_a_run_counts_what_became_of_its_events(real_server: RealServer) -> None:
+    run = begin(real_server)
+    for step in range(20):
+        run.log({"loss": 1.0}, step=step)
+    run.finish()
+    counts = run.delivery
+    assert counts.produced == counts.accepted >= 20
+    assert (counts.spilled, counts.dropped, counts.rejected) == (0, 0, 0)
+
+
 def test_two_lines_make_a_run_with_its_address_printed_first_and_last(real_server: RealServer, tmp_path: Path) -> None:
     done = run_script(
         real_server,

@@ -18,6 +18,7 @@ from . import _environment, _lifecycle
 from ._axes import Axes, Metric
 from ._config import Config, config_of, plain_config
 from ._console import ConsoleCapture
+from ._delivery import Delivery
 from ._failure import reason_of, trace_of
 from ._ids import now_ms
 from ._job import Job
@@ -116,8 +117,13 @@ class Run:
 
     @property
     def reporter(self) -> Reporter:
-        """What the run is made of: `flush`, `delivery`, `stop_requested`, `check_stop`."""
+        """What the run is made of: `flush`, `stop_requested`, `check_stop`."""
         return self._reporter
+
+    @property
+    def delivery(self) -> Delivery:
+        """What became of the events so far: produced, accepted, duplicate, spilled, dropped."""
+        return self._reporter.delivery
 
     def log(self, data: Mapping[str, Any], step: Any = None) -> None:
         """Record metrics at a step: `run.log({"loss": loss, "val": {"acc": acc}}, step=step)`.
