@@ -12,8 +12,13 @@ export interface ScenePage {
   visitor?: boolean
 }
 
-/** A chart is drawn once it is near the screen, which on a phone it may not be. */
+/** A chart comes once it is near the screen, which on a phone it may not be. */
 export async function drawn(page: Page): Promise<void> {
+  await page.waitForFunction(() => {
+    if (document.querySelector('[data-chart]') !== null) return true
+    document.querySelector('main')?.scrollBy(0, 200)
+    return false
+  })
   await page.locator('[data-chart]').first().scrollIntoViewIfNeeded()
   await page.locator('[data-points]').first().waitFor()
   await page.evaluate(() => document.querySelector('main')?.scrollTo(0, 0))

@@ -165,7 +165,7 @@ at('ask').addEventListener('keydown', (event) => {
 
 const STYLE = `:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif;background:light-dark(#fff,#14171b);color:light-dark(#1c2127,#e4e8ec)}
 a{color:light-dark(#0b63c5,#7db5ff)}
-body{margin:0;display:grid;grid-template-columns:14rem minmax(0,1fr)}
+body{margin:0;display:grid;grid-template-columns:18rem minmax(0,1fr)}
 nav{position:sticky;top:0;height:100vh;overflow:auto;padding:1rem;box-sizing:border-box}
 nav ul{list-style:none;margin:0;padding:0}
 main{padding:1rem 2rem;max-width:70rem}
@@ -178,5 +178,4 @@ dl dl{margin:.3rem 0}
 section{border-top:1px solid #8886;margin-top:1.5rem}
 small{font-weight:normal;color:light-dark(#5a6572,#9aa5b1)}
 @media (max-width:50rem){body{display:block}nav{position:static;height:auto;max-height:10rem}}
-@media (prefers-color-scheme:dark){small{color:#a5a5a5}}
 `

@@ -72,7 +72,7 @@ function OneReport({ report }: { report: Report }) {
   return (
     <article className="mx-auto flex max-w-5xl flex-col gap-4 p-4">
       <header className="flex flex-wrap items-start gap-2">
-        <div className="min-w-0 flex-1">
+        <div className="min-w-0 flex-1 basis-64">
           <h1 className="text-xl font-semibold break-words">{report.title}</h1>
           <p className="text-xs text-muted">
             <Link {...links.reports(report.project)} className="hover:underline">

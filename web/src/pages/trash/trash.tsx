@@ -82,7 +82,7 @@ function Row(props: { batch: Batch; keptDays: number | undefined; onRestore: () 
       <span className="w-28 shrink-0">
         <StatusBadge status={batch.status} />
       </span>
-      <span className="min-w-0 flex-1 truncate font-medium" title={batch.id}>
+      <span className="min-w-0 flex-1 basis-32 truncate font-medium" title={batch.id}>
         {batchName(batch)}
       </span>
       <span className="w-28 truncate text-muted max-sm:hidden">{batch.project}</span>
