@@ -39,7 +39,7 @@ export function openGraph(
   return { prisma: (tracesStatements() ? traced(prisma) : prisma) as PrismaClient, close }
 }
 
-/** Prisma writes its statements itself: they are told by model and operation. */
+/** Prisma writes its statements itself: they are named by model and operation. */
 const traced = (prisma: Pick<PrismaClient, '$extends'>) =>
   prisma.$extends({
     query: {

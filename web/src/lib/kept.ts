@@ -12,7 +12,7 @@ export const daysText = (days: number): string =>
 /** For how many days a deleted batch can be restored; undefined until the service has said so. */
 export const useKeptDays = (): number | undefined => useQuery(settingsQuery).data?.retention_deleted_days
 
-/** The same for code outside of components; nothing is said about days where it cannot be known. */
+/** The same for code outside of components; without days where the setting is not known yet. */
 export const keptDays = (): Promise<number | undefined> =>
   queryClient.ensureQueryData(settingsQuery).then(
     (settings) => settings.retention_deleted_days,

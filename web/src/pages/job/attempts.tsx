@@ -143,7 +143,7 @@ export function useBehind(job: Job, n: number | undefined): Behind {
   const both: SeriesSource = useCallback(
     async (wanted, signal) => {
       const { keys, points, from, to } = wanted
-      // Earlier attempts are told over epochs only.
+      // Earlier attempts are drawn over epochs only.
       const overEpochs = wanted.x === undefined && wanted.x_key === undefined
       const [before, now] = await Promise.all([
         overEpochs ? fetchAttemptSeries(batchId, id, n as number, { keys, points, from, to }, signal) : [],
