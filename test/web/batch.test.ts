@@ -213,6 +213,30 @@ test('board, table and keys share one selection; filter and order stand in the a
   await context.close()
 })
 
+test('nested parameters and every series are columns of the table; those that no job has are not', async () => {
+  const of = eventsOf('nested')
+  const at = (job: string, dim: number, acc: number) => [
+    of('job_start', 90, { arch: { dim, layers: 2 }, lr: dim / 1_000 }, job),
+    of('job_epoch', 80, { epoch: 0, val_loss: 1 / dim, lr: 0.01, 'eval/acc': acc }, job),
+  ]
+  await send(app, reporter, [
+    of('batch_start', 100, { n_total: 2 }),
+    ...at('small', 16, 0.7),
+    ...at('large', 64, 0.9),
+  ])
+  const { page, context, complaints } = await as(ada, { width: 1440 })
+  await page.goto('/b/nested/jobs?sort=-l.eval%2Facc')
+  await page.locator('[data-job="large"]', { hasText: '0.9' }).waitFor()
+  const heads = () => page.getByRole('columnheader').allInnerTexts()
+  const said = ['Job', 'Status', 'Epochs', 'val_loss', 'arch/dim', 'lr', 'eval/acc ↓', 'last lr', 'Elapsed']
+  await expect.poll(heads).toEqual(said)
+  expect(await page.locator('[data-job]').first().getAttribute('data-job')).toBe('large')
+  // Beside the table there is room for more than one chart.
+  await expect.poll(() => page.locator('[data-chart]').count()).toBe(2)
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 test('a thousand jobs are a board and a table of which only the rows in sight are there', async () => {
   const of = eventsOf('thousand')
   const ids = Array.from({ length: 1_000 }, (_, i) => `job-${String(i).padStart(4, '0')}`)

@@ -56,6 +56,21 @@ const table = (n: number, columns: [(i: number) => number, categories?: boolean]
 const orderOf = (columns: readonly { importance: number }[]): number[] =>
   [...columns.keys()].sort((a, b) => (columns[b]?.importance ?? 0) - (columns[a]?.importance ?? 0))
 
+test('in a sweep of thirty jobs, each with a rate of its own, the rate is found', () => {
+  const draw = randomFrom(tellSeed('importance of few'))
+  for (let round = 0; round < 6; round++) {
+    const columns = table(30, [
+      [() => draw()],
+      [() => 10 ** (-5 * draw())],
+      [(i) => (i < 2 ? Number.NaN : Math.floor(draw() * 4))],
+    ])
+    const target = Float64Array.from(columns[1]?.values ?? [], (rate) => Math.abs(Math.log10(rate) + 2))
+    const found = importanceOf(columns, target)
+    expect(orderOf(found.columns)[0]).toBe(1)
+    expect(found.r2).toBeGreaterThan(0.4)
+  }
+})
+
 test('the parameters that a result follows come first, those that it does not follow have nothing', () => {
   const draw = randomFrom(tellSeed('importance'))
   for (let round = 0; round < 6; round++) {

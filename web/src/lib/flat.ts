@@ -8,3 +8,13 @@ export function flat(value: Readonly<Record<string, unknown>>, prefix = ''): Rec
   }
   return found
 }
+
+const known = new WeakMap<object, Record<string, unknown>>()
+/** The same for what the service sent, which never changes: tables ask for it once a cell. */
+export function flatOf(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const before = known.get(value)
+  if (before !== undefined) return before
+  const found = flat(value)
+  known.set(value, found)
+  return found
+}

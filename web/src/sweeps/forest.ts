@@ -157,10 +157,12 @@ function plant(
             (sum[b] ?? Number.NaN) / (count[b] ?? Number.NaN),
         )
       let [leftSum, leftCount, left] = [0, 0, 0]
-      for (const bin of order.slice(0, -1)) {
+      for (const [place, bin] of order.slice(0, -1).entries()) {
         leftSum += sum[bin] ?? Number.NaN
         leftCount += count[bin] ?? Number.NaN
-        left |= 1 << bin
+        // Numbers are divided in the middle between two bins, since rows that are asked for later lie in between too.
+        if (columns[c]?.categories || bin === 0) left |= 1 << bin
+        else left = upTo((bin + (order[place + 1] ?? Number.NaN)) >> 1)
         const rightCount = size - leftCount
         if (leftCount < MIN_LEAF || rightCount < MIN_LEAF) continue
         const gain = leftSum ** 2 / leftCount + (total - leftSum) ** 2 / rightCount
@@ -188,6 +190,8 @@ function plant(
   return tree
 }
 const BIN_ORDER = Array.from({ length: BINS }, (_, bin) => bin)
+/** The bins from 0 to `bin`, which is not the last one. */
+const upTo = (bin: number): number => (1 << (bin + 1)) - 1
 
 /** With `other`, the row's column `changed` has the value of that row. */
 function predict(

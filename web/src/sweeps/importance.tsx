@@ -2,26 +2,29 @@ import type { Compared } from '../charts/compared-jobs.ts'
 import { number, some } from '../lib/words.ts'
 import type { Axis } from '../pages/compare/axes.ts'
 import { Table } from '../ui/table.tsx'
-import { type ParameterImportance, useImportance } from './use-importance.ts'
+import type { ParameterImportance } from './use-importance.ts'
 
 /** Fewer jobs tell nothing about parameters. */
 const MIN_JOBS = 20
 /** A forest that explains less says little about parameters. */
 const MIN_R2 = 0.1
 
+/** Whether there are jobs enough to tell, and the parameters explain the metric. */
+export const isSure = ({ jobs, r2 }: ParameterImportance): boolean => jobs >= MIN_JOBS && r2 >= MIN_R2
+
 /** Which parameters matter for the metric, with how sure that is. */
 export function ParameterImportances(props: {
   rows: readonly Compared[]
-  axes: readonly Axis[]
   metric: Axis
+  /** Undefined until it is computed. */
+  found: ParameterImportance | undefined
 }) {
-  const { rows, axes, metric } = props
-  const found = useImportance(rows, axes, metric)
+  const { rows, metric, found } = props
   if (found !== undefined && found.parameters.length === 0) return null
   return (
     <section
       aria-labelledby="importance"
-      className="flex max-w-3xl flex-col gap-2"
+      className="flex min-w-0 max-w-3xl flex-col gap-2"
       aria-busy={found === undefined}
     >
       <h2 id="importance" className="font-semibold">
@@ -33,7 +36,7 @@ export function ParameterImportances(props: {
         </p>
       ) : (
         <>
-          <p data-sure className={found.jobs < MIN_JOBS || found.r2 < MIN_R2 ? 'text-amber' : 'text-muted'}>
+          <p data-sure className={isSure(found) ? 'text-muted' : 'text-amber'}>
             {sureness(found)}
           </p>
           {found.jobs >= MIN_JOBS && <Importances found={found} />}

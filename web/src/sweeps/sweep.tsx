@@ -27,8 +27,9 @@ import { Toggles } from '../pages/compare/toggles.tsx'
 import { Button, Choice } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { ColourScale } from './colour-scale.tsx'
-import { ParameterImportances } from './importance.tsx'
+import { isSure, ParameterImportances } from './importance.tsx'
 import { SweepTable } from './sweep-table.tsx'
+import { useImportance } from './use-importance.ts'
 import { viridis } from './viridis.ts'
 
 const route = getRouteApi('/b/$batchId/sweep')
@@ -87,7 +88,9 @@ export function BatchSweep() {
   )
   const keptNames = useMemo(() => new Set(kept.map((row) => row.name)), [kept])
   const scattered = useMemo(() => kept.slice(-MAX_POINTS), [kept])
-  const firstParam = axes.find((axis) => axis.id.startsWith('param.') && differs(axis))
+  const importance = useImportance(ordered, axes, metric)
+  const [telling] = importance !== undefined && isSure(importance) ? importance.parameters : []
+  const firstParam = telling?.axis ?? axes.find((axis) => axis.id.startsWith('param.') && differs(axis))
   const strokeOf = useCallback(
     (row: Compared) => {
       const share = metric === undefined ? Number.NaN : shareOf(metric, metric.at(row))
@@ -157,18 +160,8 @@ export function BatchSweep() {
         />
       )}
       {metric && (
-        <>
-          <ParameterImportances rows={ordered} axes={axes} metric={metric} />
-          <Groups
-            rows={kept}
-            axes={axes}
-            metric={metric}
-            by={search.groups}
-            onBy={(groups) => change({ groups })}
-            onShow={(group) => change({ jobs: group.map((row) => row.name), brush: undefined })}
-            maxToShow={MAX_IN_ADDRESS}
-            fileName={`${batchId}-groups`}
-          />
+        <div className="grid grid-cols-[minmax(0,1fr)] gap-x-8 gap-y-4 xl:grid-cols-2 min-[120rem]:grid-cols-3">
+          <ParameterImportances rows={ordered} metric={metric} found={importance} />
           <section aria-labelledby="scatter" className="flex flex-col gap-2">
             <h2 id="scatter" className="font-semibold">
               Scatter plot
@@ -192,7 +185,19 @@ export function BatchSweep() {
               </p>
             )}
           </section>
-        </>
+          <div className="min-w-0 xl:col-span-2 min-[120rem]:col-span-1">
+            <Groups
+              rows={kept}
+              axes={axes}
+              metric={metric}
+              by={search.groups}
+              onBy={(groups) => change({ groups })}
+              onShow={(group) => change({ jobs: group.map((row) => row.name), brush: undefined })}
+              maxToShow={MAX_IN_ADDRESS}
+              fileName={`${batchId}-groups`}
+            />
+          </div>
+        </div>
       )}
       <SweepTable batchId={batchId} rows={kept} axes={shownAxes} strokeOf={strokeOf} focus={focus} />
     </div>

@@ -6,7 +6,9 @@ import {
   sortFns,
   tableFeatures,
 } from '@tanstack/react-table'
+import { seriesNames } from '../../charts/series-names.ts'
 import type { Job } from '../../lib/api/types.ts'
+import { flatOf } from '../../lib/flat.ts'
 import { duration, fixedLike, number } from '../../lib/words.ts'
 
 export const features = tableFeatures({
@@ -33,13 +35,18 @@ export interface JobColumn {
   definition: AccessorFnColumnDef<typeof features, Job, unknown>
 }
 
-/** What differs among the jobs, then what came of them. */
+const MAX_COLUMNS = 40
+/** In addresses; the losses that every reporter names alike had columns before the other series had. */
+const latestId = (name: string): string => (name === 'val_loss' || name === 'train_loss' ? name : `l.${name}`)
+
+/** The losses, what differs among the jobs, then all else that they report. Empty columns are left out. */
 export function columnsOf(jobs: readonly Job[]): JobColumn[] {
-  const params = [...namesOf(jobs, (job) => job.params)]
+  const { losses, others } = seriesOf(jobs)
+  const params = [...namesOf(jobs, (job) => flatOf(job.params))]
     .filter((name) => jobs.length < 2 || varies(jobs, name))
     .sort()
-    .slice(0, 40)
-  const metrics = [...namesOf(jobs, (job) => job.metrics)].sort().slice(0, 40)
+    .slice(0, MAX_COLUMNS)
+  const metrics = [...namesOf(jobs, (job) => flatOf(job.metrics))].sort().slice(0, MAX_COLUMNS)
   const column = (
     id: string,
     title: string,
@@ -56,52 +63,82 @@ export function columnsOf(jobs: readonly Job[]): JobColumn[] {
   })
   const measured = (id: string, title: string, value: (job: Job) => unknown): JobColumn =>
     column(id, title, value, fixedLike(jobs.map(value)))
+  const latest = (name: string): JobColumn =>
+    measured(latestId(name), params.includes(name) ? `last ${name}` : name, (job) => job.latest[name])
   const word = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
+  const ifAny = (made: JobColumn): JobColumn[] =>
+    jobs.some((job) => ![null, undefined, ''].includes(made.definition.accessorFn(job, 0) as string | null))
+      ? [made]
+      : []
   return [
     column('id', 'Job', (job) => job.id, word),
     column('status', 'Status', (job) => job.status, word),
     column('epochs', 'Epochs', (job) => job.epochs),
-    measured('train_loss', 'train_loss', (job) => job.latest.train_loss),
-    measured('val_loss', 'val_loss', (job) => job.latest.val_loss),
+    ...losses.map(latest),
     ...params.map((name) =>
       column(
         `p.${name}`,
         name,
-        (job) => job.params[name],
+        (job) => flatOf(job.params)[name],
         (value) =>
           typeof value === 'number'
             ? number(value)
             : word(typeof value === 'object' && value !== null ? JSON.stringify(value) : value),
       ),
     ),
-    ...metrics.map((name) => measured(`m.${name}`, `final ${name}`, (job) => job.metrics[name])),
-    column('model', 'Model', (job) => job.model, word),
-    column('dataset', 'Dataset', (job) => job.dataset, word),
+    ...others.map(latest),
+    ...metrics.map((name) => measured(`m.${name}`, `final ${name}`, (job) => flatOf(job.metrics)[name])),
+    ...ifAny(column('model', 'Model', (job) => job.model, word)),
+    ...ifAny(column('dataset', 'Dataset', (job) => job.dataset, word)),
     column(
       'elapsed',
       'Elapsed',
       (job) => job.elapsed_s,
       (value) => duration(value as number),
     ),
-    column(
-      'eta',
-      'Left',
-      (job) => job.eta_s,
-      (value) => (value === null ? '' : duration(value as number)),
+    ...ifAny(
+      column(
+        'eta',
+        'Left',
+        (job) => job.eta_s,
+        (value) => (value === null ? '' : duration(value as number)),
+      ),
     ),
-    column('reason', 'Reason', (job) => job.failure_reason, word),
+    ...ifAny(column('reason', 'Reason', (job) => job.failure_reason, word)),
   ]
 }
 
+/** What the columns depend on; it changes with what jobs have, not with its values. */
+export const shapeOf = (jobs: readonly Job[]): string =>
+  jobs
+    .map((job) =>
+      [
+        Object.keys(job.params).length + Object.keys(job.metrics).length + Object.keys(job.latest).length,
+        job.eta_s === null ? '' : 'e',
+        job.failure_reason === null ? '' : 'f',
+      ].join(''),
+    )
+    .join()
+
 /** Columns that are read down, digit below digit. */
 export function numericOf(jobs: readonly Job[]): ReadonlySet<string> {
-  const found = new Set(['epochs', 'train_loss', 'val_loss', 'elapsed', 'eta'])
-  for (const name of namesOf(jobs, (job) => job.metrics)) found.add(`m.${name}`)
+  const found = new Set(['epochs', 'elapsed', 'eta'])
+  const { losses, others } = seriesOf(jobs)
+  for (const name of [...losses, ...others]) found.add(latestId(name))
+  for (const name of namesOf(jobs, (job) => flatOf(job.metrics))) found.add(`m.${name}`)
   const words = new Set<string>()
-  for (const { params } of jobs)
+  for (const job of jobs) {
+    const params = flatOf(job.params)
     for (const name in params) if (typeof params[name] !== 'number' && params[name] !== null) words.add(name)
-  for (const name of namesOf(jobs, (job) => job.params)) if (!words.has(name)) found.add(`p.${name}`)
+  }
+  for (const name of namesOf(jobs, (job) => flatOf(job.params))) if (!words.has(name)) found.add(`p.${name}`)
   return found
+}
+
+function seriesOf(jobs: readonly Job[]): { losses: string[]; others: string[] } {
+  const names = seriesNames(jobs).slice(0, MAX_COLUMNS)
+  const isLoss = (name: string): boolean => /loss/i.test(name)
+  return { losses: names.filter(isLoss), others: names.filter((name) => !isLoss(name)) }
 }
 
 function namesOf(jobs: readonly Job[], pick: (job: Job) => object): Set<string> {
@@ -111,7 +148,11 @@ function namesOf(jobs: readonly Job[], pick: (job: Job) => object): Set<string> 
 }
 
 function varies(jobs: readonly Job[], name: string): boolean {
-  const first = jobs[0]?.params[name]
+  const [one] = jobs
+  const first = one && flatOf(one.params)[name]
   const text = JSON.stringify(first)
-  return jobs.some(({ params }) => params[name] !== first && JSON.stringify(params[name]) !== text)
+  return jobs.some(({ params }) => {
+    const value = flatOf(params)[name]
+    return value !== first && JSON.stringify(value) !== text
+  })
 }

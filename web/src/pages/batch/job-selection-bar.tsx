@@ -71,7 +71,7 @@ export function rowsOf(jobs: readonly Job[]): string[][] {
         ? JSON.stringify(value)
         : String(value)
   return [
-    columns.map(({ id }) => id.replace(/^p\./, 'params.').replace(/^m\./, 'metrics.')),
+    columns.map(({ id }) => id.replace(/^p\./, 'params.').replace(/^m\./, 'metrics.').replace(/^l\./, '')),
     ...jobs.map((job) => columns.map(({ definition }, i) => text(definition.accessorFn(job, i)))),
   ]
 }

@@ -4,13 +4,22 @@ import { type CSSProperties, memo, useCallback, useEffect, useMemo, useRef, useS
 import type { Job } from '../../lib/api/types.ts'
 import { type Selection, useSelection, withRow } from '../../lib/selection.ts'
 import { useRowLinks } from '../../ui/row-links.ts'
-import { columnsOf, features, type JobColumn, numericOf } from './job-columns.ts'
+import { columnsOf, features, type JobColumn, numericOf, shapeOf } from './job-columns.ts'
 import { JobRow, ROW_PX } from './job-row.tsx'
 
-const COLUMN_PX = 112
-const NAME_PX = 240
-const widthOf = (column: string): number =>
-  column === 'id' ? NAME_PX : column === 'status' ? 130 : column === 'reason' ? 320 : COLUMN_PX
+const WORDS_PX = 112
+/** Of the widest letters, and beside the text of a cell; a style sheet limits the names. */
+const LETTER_PX = 7.5
+const AROUND_PX = 24
+const NAME_AROUND_PX = 56
+const widthOf = ({ id, title }: JobColumn, numeric: boolean): number =>
+  id === 'status'
+    ? 120
+    : id === 'reason'
+      ? 320
+      : numeric
+        ? Math.max(76, Math.min(150, Math.ceil(title.length * LETTER_PX) + AROUND_PX))
+        : WORDS_PX
 const NONE: Job[] = []
 
 /** Every job with its numbers; only the rows in sight are there. */
@@ -67,13 +76,14 @@ export const JobTable = memo(function JobTable(props: {
     props.onSelected()
   }
   const links = useRowLinks()
-  // For the style sheet: a phone has less room for the names.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the names of jobs change with their number
+  const longest = useMemo(() => jobs.reduce((most, { id }) => Math.max(most, id.length), 0), [shape])
+  const widths = columns.slice(1).map((column) => widthOf(column, numeric.has(column.id)))
+  // The style sheet limits the names: a phone has less room for them.
   const layout = {
-    '--job-columns': `var(--job-name) ${columns
-      .slice(1)
-      .map(({ id }) => `${widthOf(id)}px`)
-      .join(' ')}`,
-    '--job-width': `${columns.reduce((sum, { id }) => sum + widthOf(id), 0)}px`,
+    '--job-names': `${Math.ceil(longest * LETTER_PX) + NAME_AROUND_PX}px`,
+    '--job-columns': `var(--job-name) ${widths.map((width) => `${width}px`).join(' ')}`,
+    '--job-width': `calc(var(--job-name) + ${widths.reduce((sum, width) => sum + width, 0)}px)`,
   } as CSSProperties
   return (
     <div
@@ -196,10 +206,6 @@ function Body(props: {
     </div>
   )
 }
-
-/** What the columns depend on. */
-const shapeOf = (jobs: readonly Job[]): string =>
-  jobs.map((job) => Object.keys(job.params).length + Object.keys(job.metrics).length).join()
 
 /** As the person ordered them; without an order none of it is worked out. */
 function useSorted(

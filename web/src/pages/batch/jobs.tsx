@@ -1,6 +1,16 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import {
+  lazy,
+  Suspense,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react'
 import { CHART_HEIGHT } from '../../charts/plot-height.ts'
+import { seriesNames } from '../../charts/series-names.ts'
 import type { Batch, Job, Status } from '../../lib/api/types.ts'
 import { loaded } from '../../lib/away.ts'
 import { jobNames, namesOf, parseJobQuery } from '../../lib/job-query.ts'
@@ -61,7 +71,8 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
     () => jobs.filter((job) => (!search.status || job.status === search.status) && query.matches(job)),
     [jobs, search.status, query],
   )
-  const watched = useWatched(jobs)
+  const charted = useCharted(jobs)
+  const watched = charted[0]
   // In the order of the table: the charts draw its first rows.
   const [sorted, setSorted] = useState<readonly Job[]>(found)
   const listed = search.sort ? sorted : found
@@ -71,7 +82,6 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
     selected.size === inTable.size ? [] : jobs.filter((job) => selected.has(job.id) && !inTable.has(job))
   const drawn = selectedListed.length > 0 ? selectedListed : listed
   const curves = useSame(drawn.slice(0, MAX_CURVES).map((job) => job.id))
-  const keys = useMemo(() => (watched === undefined ? [] : [watched]), [watched])
   // The same functions at every render: while jobs report, only the components that show them render.
   const latest = useRef({ search, onSearch })
   useEffect(() => {
@@ -111,7 +121,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
       <div
         className={
           beside
-            ? 'grid gap-3 xl:grid-cols-[minmax(0,1fr)_minmax(360px,34%)] xl:grid-rows-[auto_1fr]'
+            ? 'grid grid-cols-[minmax(0,1fr)] gap-3 xl:grid-cols-[fit-content(66%)_minmax(360px,1fr)] xl:grid-rows-[auto_1fr]'
             : 'flex flex-col gap-3'
         }
       >
@@ -132,7 +142,7 @@ export function JobsView(props: { batch: Batch; search: JobsSearch; onSearch: (n
                   of={context.of}
                   source={context.source}
                   bus={context.bus}
-                  keys={keys}
+                  keys={charted}
                   jobs={curves}
                   whole={false}
                   zoom={search.zoom}
@@ -215,9 +225,26 @@ function useSame(list: readonly string[]): readonly string[] {
   return list
 }
 
-const WATCHED = ['val_loss', 'train_loss', 'loss']
-/** The series that is drawn beside the table: a loss that jobs have, else what they have first. */
-function useWatched(jobs: readonly Job[]): string | undefined {
-  const names = jobs.slice(0, MAX_CURVES).flatMap((job) => Object.keys(job.latest))
-  return WATCHED.find((name) => names.includes(name)) ?? names.find((name) => name !== 'epoch')
+/** Beside the table; above it, on a narrow screen, there is one. */
+const CHARTS_BESIDE = 2
+const CHARTS_ON_WIDE = 4
+
+/** The series that are drawn with the table, as many as there is room for: losses first. */
+function useCharted(jobs: readonly Job[]): readonly string[] {
+  const beside = useAtLeast('80rem')
+  const wide = useAtLeast('120rem')
+  const names = seriesNames(jobs.slice(0, MAX_CURVES))
+  return useSame(names.slice(0, wide ? CHARTS_ON_WIDE : beside ? CHARTS_BESIDE : 1))
+}
+
+/** Whether the window is as wide as this, now. */
+function useAtLeast(width: string): boolean {
+  const query = useMemo(() => matchMedia(`(min-width: ${width})`), [width])
+  return useSyncExternalStore(
+    (changed) => {
+      query.addEventListener('change', changed)
+      return () => query.removeEventListener('change', changed)
+    },
+    () => query.matches,
+  )
 }

@@ -1,5 +1,5 @@
 import type { Compared } from '../../charts/compared-jobs.ts'
-import { flat } from '../../lib/flat.ts'
+import { flatOf } from '../../lib/flat.ts'
 
 /** The columns of compared jobs: what they were given, what came of them. */
 export interface Axis {
@@ -17,16 +17,6 @@ export interface Axis {
 
 /** Scales that the reader chose, by axis; the data choose the others. */
 export type Scales = Readonly<Record<string, 'log' | 'linear'>>
-
-// Every axis asks every job for its parameters, and the objects never change.
-const flattened = new WeakMap<object, Record<string, unknown>>()
-function flatOf(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const known = flattened.get(value)
-  if (known !== undefined) return known
-  const found = flat(value)
-  flattened.set(value, found)
-  return found
-}
 
 function said({ job, batch }: Compared, id: string): unknown {
   const name = id.slice(id.indexOf('.') + 1)

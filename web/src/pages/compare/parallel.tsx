@@ -10,7 +10,7 @@ import { drawLines, H, heightsOf, type Lines, nearestLine, pathOf } from './para
 
 /** Between axes, at least and at most. */
 const STEP = 150
-const MAX_STEP = 320
+const MAX_STEP = 420
 const SIDE = 70
 
 type Brush = Readonly<Record<string, [number, number]>>
