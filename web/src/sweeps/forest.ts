@@ -1,5 +1,7 @@
 /** Which columns of a table tell a target: a random forest, and how much worse it gets when a column is shuffled. Pure. */
 
+import { ranks, spearman } from './ranks.ts'
+
 export interface Column {
   /** One value a row: a number, or the number of a category; NaN where the row has none. */
   values: Float64Array
@@ -239,36 +241,6 @@ function binned({ values, categories }: Column): Uint8Array {
     }
     return low + 1
   })
-}
-
-/** Places in the order of the values, from 0; equal values share the mean of theirs. */
-function ranks(values: Float64Array): Float64Array {
-  const order = Int32Array.from(values.keys()).sort(
-    (a, b) => (values[a] ?? Number.NaN) - (values[b] ?? Number.NaN),
-  )
-  const found = new Float64Array(values.length)
-  for (let from = 0; from < order.length; ) {
-    let to = from + 1
-    while (to < order.length && values[order[to] ?? Number.NaN] === values[order[from] ?? Number.NaN]) to++
-    for (let i = from; i < to; i++) found[order[i] ?? Number.NaN] = (from + to - 1) / 2
-    from = to
-  }
-  return found
-}
-
-function spearman(values: Float64Array, target: Float64Array): number | null {
-  const rows = [...values.keys()].filter((i) => !Number.isNaN(values[i]))
-  const x = ranks(Float64Array.from(rows, (i) => values[i] ?? Number.NaN))
-  const y = ranks(Float64Array.from(rows, (i) => target[i] ?? Number.NaN))
-  const middle = (rows.length - 1) / 2
-  let [xy, xx, yy] = [0, 0, 0]
-  for (let i = 0; i < rows.length; i++) {
-    const [a, b] = [(x[i] ?? Number.NaN) - middle, (y[i] ?? Number.NaN) - middle]
-    xy += a * b
-    xx += a * a
-    yy += b * b
-  }
-  return xx === 0 || yy === 0 ? null : xy / Math.sqrt(xx * yy)
 }
 
 function varianceOf(values: Float64Array): number {
