@@ -48,6 +48,12 @@ test('a chart fills the screen by button or key, shows values there, and arrow k
   await tip.locator('[data-near]').waitFor()
   const box = await tip.boundingBox()
   expect(box && box.x >= 0 && box.y >= 0 && box.x + box.width <= 1280 && box.y + box.height <= 900).toBe(true)
+  // Beside the curves, over their list.
+  expect(box && box.x >= x + width).toBe(true)
+  await screen.getByRole('list', { name: 'Curves' }).getByRole('listitem').first().waitFor()
+  await screen.getByLabel('Log y').check()
+  await page.waitForURL(/log=true/)
+  await screen.getByLabel('Log y').uncheck()
   await screen.getByRole('button', { name: 'Menu of loss' }).click()
   await page.getByRole('menuitem', { name: 'Pin to top' }).waitFor()
   await page.keyboard.press('Escape')

@@ -12,6 +12,7 @@ import { buttonLook } from '../ui/controls.tsx'
 import { OpenLater } from '../ui/open-later.tsx'
 import { AddedMetricsLegend, AddMetric } from './chart-metrics.tsx'
 import type { ChartView } from './chart-view.ts'
+import { CurveList } from './curve-list.tsx'
 import { axisName, type Curves, curveId, curvesOf } from './curves.ts'
 import { createPlot, type Plot } from './plot.ts'
 import { isClock } from './plot-axes.ts'
@@ -41,12 +42,13 @@ export function ChartCard(
     whole: boolean
     /** Of the plot with its axes, in pixels. */
     height?: number
-    /** Absent where it is on the full screen already. */
     onFullScreen?: () => void
+    /** On the full screen, with the list of its curves beside it. */
+    alone?: boolean
   },
 ) {
   const { name, jobs, view } = { ...props, view: props }
-  const { height = PLOT_HEIGHT, onFullScreen } = props
+  const { height = PLOT_HEIGHT, onFullScreen, alone = false } = props
   const theme = useTheme()
   const choice = useColourChoice()
   const root = useRef<HTMLDivElement>(null)
@@ -253,23 +255,34 @@ export function ChartCard(
         </OpenLater>
       </figcaption>
       {curves.distinct && <AddedMetricsLegend curves={curves} />}
-      <div
-        ref={root}
-        className={`relative w-full text-muted ${query.isPlaceholderData ? 'refreshing' : ''}`}
-        style={{ height }}
-      >
-        {query.isLoading && (
-          <div
-            role="status"
-            aria-label="Loading"
-            className="pulse absolute inset-2 rounded-md bg-surface transition-[visibility] delay-300 starting:invisible"
+      <div className="flex gap-3">
+        <div
+          ref={root}
+          data-plot={alone || undefined}
+          className={`relative min-w-0 flex-1 text-muted ${query.isPlaceholderData ? 'refreshing' : ''}`}
+          style={{ height }}
+        >
+          {query.isLoading && (
+            <div
+              role="status"
+              aria-label="Loading"
+              className="pulse absolute inset-2 rounded-md bg-surface transition-[visibility] delay-300 starting:invisible"
+            />
+          )}
+          {query.error && <p className="p-4 text-failed">{errorText(query.error)}</p>}
+          {lines !== undefined && names === '' && !query.error && (
+            <p className="p-4 text-muted">
+              None of the selected jobs reports this series{view.zoom && ' in this range'}.
+            </p>
+          )}
+        </div>
+        {alone && (
+          <CurveList
+            lines={lines === undefined ? [] : shownOf(lines, jobs, curves)}
+            focus={focus}
+            colourOf={curves.colourOf ?? colourOf}
+            height={height}
           />
-        )}
-        {query.error && <p className="p-4 text-failed">{errorText(query.error)}</p>}
-        {lines !== undefined && names === '' && !query.error && (
-          <p className="p-4 text-muted">
-            None of the selected jobs reports this series{view.zoom && ' in this range'}.
-          </p>
         )}
       </div>
     </figure>

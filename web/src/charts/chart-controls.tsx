@@ -65,31 +65,7 @@ export function ChartControls(props: {
           onChange={(event) => onChange({ series: event.target.value })}
         />
       )}
-      <Choice
-        label="The x-axis"
-        hideLabel
-        value={search.x ?? 'epoch'}
-        options={[['epoch', unitsOf(unit)], ...X]}
-        more={{
-          label: 'Values of a metric',
-          options: metricsFor(props.metrics, search).map((key) => [`metric.${key}` as const, key]),
-        }}
-        onChange={(x) => onChange({ x: x === 'epoch' ? undefined : x, zoom: undefined })}
-      />
-      <Check label="Log x" on={search.xlog} onChange={(xlog) => onChange({ xlog })} />
-      <Check label="Log y" on={search.log} onChange={(log) => onChange({ log })} />
-      <Smoothing value={search.smooth ?? 0} onChange={(smooth) => onChange({ smooth })} />
-      <Choice
-        label="Outliers"
-        hideLabel
-        value={String(search.clip ?? 0) as (typeof CLIPS)[number][0]}
-        options={
-          CLIPS.some(([share]) => Number(share) === (search.clip ?? 0))
-            ? CLIPS
-            : [...CLIPS, [String(search.clip) as '0', `Hide outer ${number(100 * (search.clip ?? 0))}%`]]
-        }
-        onChange={(share) => onChange({ clip: Number(share) || undefined })}
-      />
+      <AxisControls search={search} onChange={onChange} unit={unit} metrics={props.metrics} />
       {groupings.length > 0 && (
         <Choice
           label="Group by"
@@ -114,6 +90,47 @@ export function ChartControls(props: {
       <Zoom {...props} unit={unit} />
       <Copy text={location.href} label="Copy link" sign />
     </div>
+  )
+}
+
+/** Of one chart as of all: its axes, smoothing and outliers. */
+export function AxisControls(props: {
+  search: ChartSearch
+  onChange: (part: SearchChange<ChartSearch>) => void
+  /** What the steps count. */
+  unit?: string | undefined
+  /** Series that can be the x-axis. */
+  metrics: readonly string[]
+}) {
+  const { search, onChange } = props
+  return (
+    <>
+      <Choice
+        label="The x-axis"
+        hideLabel
+        value={search.x ?? 'epoch'}
+        options={[['epoch', unitsOf(props.unit ?? EPOCH)], ...X]}
+        more={{
+          label: 'Values of a metric',
+          options: metricsFor(props.metrics, search).map((key) => [`metric.${key}` as const, key]),
+        }}
+        onChange={(x) => onChange({ x: x === 'epoch' ? undefined : x, zoom: undefined })}
+      />
+      <Check label="Log x" on={search.xlog} onChange={(xlog) => onChange({ xlog })} />
+      <Check label="Log y" on={search.log} onChange={(log) => onChange({ log })} />
+      <Smoothing value={search.smooth ?? 0} onChange={(smooth) => onChange({ smooth })} />
+      <Choice
+        label="Outliers"
+        hideLabel
+        value={String(search.clip ?? 0) as (typeof CLIPS)[number][0]}
+        options={
+          CLIPS.some(([share]) => Number(share) === (search.clip ?? 0))
+            ? CLIPS
+            : [...CLIPS, [String(search.clip) as '0', `Hide outer ${number(100 * (search.clip ?? 0))}%`]]
+        }
+        onChange={(share) => onChange({ clip: Number(share) || undefined })}
+      />
+    </>
   )
 }
 

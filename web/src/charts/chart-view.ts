@@ -1,8 +1,10 @@
 import type { SeriesSource } from '../lib/api/batches.ts'
 import type { ColourOf } from '../lib/charts/colours.ts'
 import type { BandKind } from '../lib/charts/columns.ts'
+import type { ChartSearch } from '../lib/charts/search.ts'
 import type { Focus } from '../lib/live/focus.ts'
 import type { PointBus } from '../lib/live/points.ts'
+import type { SearchChange } from '../lib/search-change.ts'
 import type { AddedMetrics, Curves } from './curves.ts'
 import type { XKind } from './plot-axes.ts'
 
@@ -47,4 +49,6 @@ export interface ChartView extends AddedMetrics {
   /** Charts that come first. */
   kept?: ReadonlySet<string> | undefined
   onKeep?: (name: string) => void
+  /** The choices in the page's address, which the full screen offers too. */
+  choices?: { search: ChartSearch; onChange: (part: SearchChange<ChartSearch>) => void } | undefined
 }

@@ -3,10 +3,14 @@ import { useEffect, useState } from 'react'
 import { Button } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ChartCard } from './chart-card.tsx'
+import { AxisControls } from './chart-controls.tsx'
 import type { ChartView } from './chart-view.ts'
 
-/** What the dialog and the chart's own head take of the height of the window, in pixels. */
-const FRAME = 164
+/** What the dialog, its controls and the chart's own head take of the height of the window, in pixels. */
+const FRAME = 184
+/** Below the chart where the list of its curves has no place beside it: the values at the cursor are there. */
+const BELOW = 190
+const NARROW = 1024
 const MIN_HEIGHT = 200
 
 /** One chart as large as the window, with as many points as it has pixels; arrow keys go to the next chart. */
@@ -21,7 +25,8 @@ export function FullScreenChart(
   },
 ) {
   const { keys, name, onName, onClose, ...rest } = props
-  const height = useWindowHeight() - FRAME
+  const [width, tall] = useWindowSize()
+  const height = tall - FRAME - (width < NARROW ? BELOW : 0)
   const at = keys.indexOf(name)
   const go = (steps: number): void => {
     const next = keys[at + steps]
@@ -31,35 +36,38 @@ export function FullScreenChart(
     <Dialog title={`Chart ${at + 1} of ${keys.length}`} onClose={onClose} size="full">
       {/* biome-ignore lint/a11y/noStaticElementInteractions: keys for what the two buttons do */}
       <div
-        className="flex flex-col gap-2"
+        className="flex flex-col gap-2 outline-none"
+        data-begin
+        tabIndex={-1}
         onKeyDown={(event) => {
           const steps = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
           if (steps === undefined) return
-          if (event.target instanceof Element && event.target.closest('input, [role=menu]')) return
+          if (event.target instanceof Element && event.target.closest('input, select, [role=menu]')) return
           event.preventDefault()
           go(steps)
         }}
       >
-        <div className="flex gap-2">
+        <div className="flex items-center gap-2 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0">
           <Button disabled={at <= 0} onClick={() => go(-1)}>
             <ChevronLeft className="size-4" aria-hidden="true" /> Previous chart
           </Button>
           <Button disabled={at + 1 >= keys.length} onClick={() => go(1)}>
             Next chart <ChevronRight className="size-4" aria-hidden="true" />
           </Button>
+          {rest.choices && <AxisControls {...rest.choices} unit={rest.unit} metrics={rest.metrics ?? []} />}
         </div>
-        <ChartCard key={name} {...rest} name={name} height={Math.max(MIN_HEIGHT, height - 36)} />
+        <ChartCard key={name} {...rest} alone name={name} height={Math.max(MIN_HEIGHT, height)} />
       </div>
     </Dialog>
   )
 }
 
-function useWindowHeight(): number {
-  const [height, setHeight] = useState(innerHeight)
+function useWindowSize(): readonly [number, number] {
+  const [size, setSize] = useState([innerWidth, innerHeight] as const)
   useEffect(() => {
-    const measure = (): void => setHeight(innerHeight)
+    const measure = (): void => setSize([innerWidth, innerHeight])
     addEventListener('resize', measure)
     return () => removeEventListener('resize', measure)
   }, [])
-  return height
+  return size
 }

@@ -1,6 +1,6 @@
 import type uPlot from 'uplot'
 import type { Line } from '../lib/charts/line.ts'
-import { pointAt } from '../lib/charts/line.ts'
+import { lowerBound, pointAt } from '../lib/charts/line.ts'
 import { number } from '../lib/words.ts'
 import { type Curves, scaleOf } from './curves.ts'
 import { placeOf, type XKind } from './plot-axes.ts'
@@ -11,6 +11,8 @@ const MAX_LISTED = 12
 const GAP = 8
 /** Below this width the tooltip is a sheet as wide as the screen. */
 const PHONE = 640
+/** Names break into lines rather than that the tooltip covers curves, down to this width. */
+const MIN_BESIDE = 200
 
 export interface Tooltip {
   element: HTMLElement
@@ -99,8 +101,8 @@ export function createTooltip(
       )
       element.classList.remove('hidden')
       if (rows.length === 0) hide()
-      else if (here) placeOutside(element, u, left)
-      else placeInside(element, u, left)
+      else if (here) placeOutside(element, u, left, near, curves)
+      else placeInside(element, u, left, first ?? null, curves)
       return near?.line.owner ?? null
     },
   }
@@ -108,13 +110,15 @@ export function createTooltip(
 
 /**
  * Beside the chart under the cursor, so that none of its curves is covered: below it, else above it, else at its side;
- * always on the screen. In a full-screen chart it is on the side away from the cursor.
+ * always on the screen. A full-screen chart keeps room at its side, on a phone below.
  */
-function placeOutside(element: HTMLElement, u: uPlot, left: number): void {
-  const chart = (u.root.closest('[data-chart]') ?? u.root).getBoundingClientRect()
+function placeOutside(element: HTMLElement, u: uPlot, left: number, near: Row | null, curves: Curves): void {
+  const alone = u.root.closest('[data-plot]')
+  const chart = (alone ?? u.root.closest('[data-chart]') ?? u.root).getBoundingClientRect()
   const over = u.over.getBoundingClientRect()
   const phone = innerWidth < PHONE
   element.style.width = phone ? `${innerWidth - 2 * GAP}px` : ''
+  element.style.maxWidth = ''
   element.style.maxHeight = ''
   const { offsetWidth: width, offsetHeight: height } = element
   const within = (wanted: number, size: number, room: number): number =>
@@ -122,24 +126,49 @@ function placeOutside(element: HTMLElement, u: uPlot, left: number): void {
   const x = within(over.left + left - width / 2, width, innerWidth)
   const y = within(chart.top, height, innerHeight)
   const below = innerHeight - chart.bottom - GAP
+  const beside = innerWidth - chart.right - 2 * GAP
+  const placeBeside = (): void => {
+    element.style.maxWidth = `min(32rem, ${beside}px)`
+    move(element, chart.right + 4, within(chart.top, element.offsetHeight, innerHeight))
+  }
   if (phone) {
     const room = Math.max(below, 120) - GAP
     element.style.maxHeight = `${room}px`
     move(element, x, Math.min(chart.bottom + 4, innerHeight - Math.min(height, room) - GAP))
-  } else if (height <= below) move(element, x, chart.bottom + 4)
+  } else if (alone !== null && beside >= MIN_BESIDE) placeBeside()
+  else if (height <= below) move(element, x, chart.bottom + 4)
   else if (height <= chart.top - GAP) move(element, x, chart.top - height - 4)
   else if (width <= chart.left - GAP) move(element, chart.left - width - 4, y)
-  else if (width <= innerWidth - chart.right - GAP) move(element, chart.right + 4, y)
-  else placeInside(element, u, left)
+  else if (Math.min(width, MIN_BESIDE) <= beside) placeBeside()
+  else placeInside(element, u, left, near, curves)
 }
 
-/** At the upper edge of the plot, on the side where the cursor is not. */
-function placeInside(element: HTMLElement, u: uPlot, left: number): void {
+/** On the side of the plot where the cursor is not, at the edge that the curve being read is farther from. */
+function placeInside(element: HTMLElement, u: uPlot, left: number, near: Row | null, curves: Curves): void {
   const over = u.over.getBoundingClientRect()
   element.style.width = ''
+  element.style.maxWidth = ''
   element.style.maxHeight = ''
-  const onLeft = left > over.width / 2
-  move(element, onLeft ? over.left + GAP : over.right - element.offsetWidth - GAP, over.top + 4)
+  const { offsetWidth: width, offsetHeight: height } = element
+  const from = left > over.width / 2 ? GAP : over.width - width - GAP
+  const [top, bottom] =
+    near === null ? [over.height, over.height] : heightsOf(u, near.line, curves, from, width)
+  const atFoot = top - height < over.height - bottom - height
+  const y = over.top + (atFoot ? over.height - height - 4 : 4)
+  move(element, over.left + from, Math.max(GAP, Math.min(y, innerHeight - height - GAP)))
+}
+
+/** Between which heights of the plot a curve runs over a stretch of its width, in pixels from the top. */
+function heightsOf(u: uPlot, line: Line, curves: Curves, from: number, width: number): [number, number] {
+  const [low, high] = [u.posToVal(from, 'x'), u.posToVal(from + width, 'x')]
+  let [top, bottom] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  for (let i = lowerBound(line.steps, low); i < line.steps.length && (line.steps[i] as number) <= high; i++) {
+    const y = u.valToPos(line.mean?.values[i] ?? line.values[i] ?? Number.NaN, scaleOf(curves, line))
+    if (Number.isNaN(y)) continue
+    top = Math.min(top, y)
+    bottom = Math.max(bottom, y)
+  }
+  return top > bottom ? [u.over.clientHeight, u.over.clientHeight] : [top, bottom]
 }
 
 function move(element: HTMLElement, x: number, y: number): void {

@@ -23,6 +23,7 @@ export function useChartChoices(
     smooth: search.smooth ?? 0,
     clip: search.clip,
     metrics,
+    choices: { search, onChange: change },
     onAdded: (name: string, more: readonly string[], right: readonly string[]) =>
       change(withMetrics(search, name, more, right)),
     y: search.y,

@@ -20,8 +20,10 @@ export function Dialog(props: {
     const dialog = ref.current
     if (dialog === null) return
     dialog.showModal()
-    // The browser would choose the button that closes it: the first thing to fill in, else the first answer, is meant.
-    const first = dialog.querySelector<HTMLElement>('[data-body] :is(input, select, textarea):not(:disabled)')
+    // The browser would choose the button that closes it: what says so, the first thing to fill in, else the first answer.
+    const first =
+      dialog.querySelector<HTMLElement>('[data-begin]') ??
+      dialog.querySelector<HTMLElement>('[data-body] :is(input, select, textarea):not(:disabled)')
     ;(first ?? dialog.querySelector<HTMLElement>('[data-body] button:not(:disabled)'))?.focus()
   }, [])
   return (

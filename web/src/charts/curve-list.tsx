@@ -1,0 +1,54 @@
+import { type ColourOf, useColourChoice } from '../lib/charts/colours.ts'
+import type { Line } from '../lib/charts/line.ts'
+import { type Focus, useFocused } from '../lib/live/focus.ts'
+import { useTheme } from '../lib/theme.ts'
+import { count } from '../lib/words.ts'
+
+/** More are not read one by one. */
+const MAX_LISTED = 200
+
+/** What a full-screen chart draws, beside it: under the pointer the values take this place. */
+export function CurveList(props: {
+  lines: readonly Line[]
+  focus: Focus
+  colourOf: ColourOf
+  /** In pixels. */
+  height: number
+}) {
+  const { lines, focus, colourOf } = props
+  useColourChoice()
+  return (
+    <ul
+      aria-label="Curves"
+      className="w-72 shrink-0 overflow-y-auto text-xs max-lg:hidden 2xl:w-96"
+      style={{ maxHeight: props.height }}
+    >
+      {lines.slice(0, MAX_LISTED).map((line) => (
+        <Entry key={`${line.owner}\n${line.key}`} line={line} focus={focus} colourOf={colourOf} />
+      ))}
+      {lines.length > MAX_LISTED && (
+        <li className="px-2 text-muted">and {count(lines.length - MAX_LISTED)} more</li>
+      )}
+    </ul>
+  )
+}
+
+function Entry({ line, focus, colourOf }: { line: Line; focus: Focus; colourOf: ColourOf }) {
+  const lit = useFocused(focus, line.owner)
+  return (
+    <li
+      className={`flex items-center gap-2 rounded px-2 py-0.5 ${lit ? 'bg-hover' : ''}`}
+      onPointerEnter={() => focus.set(line.owner)}
+      onPointerLeave={() => focus.set(null)}
+    >
+      <span
+        aria-hidden="true"
+        className="size-2 shrink-0 rounded-full"
+        style={{ background: colourOf(line.paint, useTheme()) }}
+      />
+      <span className="min-w-0 truncate" title={line.name}>
+        {line.name}
+      </span>
+    </li>
+  )
+}
