@@ -30,6 +30,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { applyPatches } from './patch-packages.mjs'
 import { ensureBuilt } from './start.mjs'
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
@@ -105,6 +106,7 @@ function stagePackage(folder) {
       )
   writeFileSync(join(scratch, 'bill.json'), billOfMaterials(folder))
   npm(folder, 'ci', '--omit=dev', '--omit=optional', '--ignore-scripts')
+  applyPatches(folder)
   const runtime = join(folder, 'node_modules/@prisma/client/runtime')
   for (const file of readdirSync(runtime)) if (OTHER_DATABASES.test(file)) rmSync(join(runtime, file))
   for (const leftover of [

@@ -1,10 +1,16 @@
+import { Socket } from 'node:net'
 import { Client, type ClientConfig } from 'pg'
+import { codeOf, messageOf } from '../thrown.ts'
 
 /**
  * A database URL may name several hosts, of which one accepts writes at a time: `postgresql://a,b:5433/svc`. After a
- * fail-over another one does; connections that break are made again there. postgres.js looks for it by itself
- * (`target_session_attrs`), `pg` knows one host only, so its connections are made here.
+ * fail-over another one does; connections that break are made again there. `pg` knows one host only, so its connections
+ * are made here; postgres.js gets its sockets from here.
  */
+
+const DEFAULT_PORT = 5432
+/** How long one host may take to say whether it accepts writes. */
+const CHECK_TIMEOUT_MS = 5_000
 
 const HOSTS = /^([a-z]+:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/i
 
@@ -16,36 +22,76 @@ export function urlsOf(url: string): string[] {
   return hosts.split(',').map((host) => `${before}${host}${rest}`)
 }
 
-/** For postgres.js, which would take the first host that answers. One that is read only by setting is a primary too. */
-export function withPrimary(url: string): string {
-  if (urlsOf(url).length < 2) return url
-  const plain = url
-    .replace(/([?&])target_session_attrs=(read-write|primary|any)(&|$)/, '$1')
-    .replace(/[?&]$/, '')
-  if (/[?&]target_session_attrs=/.test(plain)) return url
-  return `${plain}${plain.includes('?') ? '&' : '?'}target_session_attrs=primary`
-}
-
 /** Of each URL with several hosts, the one that accepted writes last; a failed attempt moves on to the next. */
 const turns = new Map<string, number>()
 
-/** Of several hosts finds the one that accepts writes, if one does, so that the next connection is made there. */
-export async function findPrimary(url: string): Promise<void> {
-  const urls = urlsOf(url)
-  for (let n = 0; n < urls.length && urls.length > 1; n++) {
-    const client = new PrimaryClient({ connectionString: url })
-    const found = await client.connect().then(
-      () => true,
-      () => false,
-    )
-    await client.end().catch(() => {})
-    if (found) return
+/** The search for the primary of each URL that is under way: connections that break together look for it once. */
+const searches = new Map<string, Promise<string>>()
+
+/**
+ * Of several hosts finds the one that accepts writes, where `PrimaryClient` connects next.
+ * @returns its URL; of a single host the same URL
+ * @throws where none does, with what each of them said and the code of the first
+ */
+export function findPrimary(url: string): Promise<string> {
+  if (urlsOf(url).length < 2) return Promise.resolve(url)
+  let search = searches.get(url)
+  if (search === undefined) {
+    search = searchPrimary(url).finally(() => searches.delete(url))
+    searches.set(url, search)
+  }
+  return search
+}
+
+async function searchPrimary(url: string): Promise<string> {
+  const reasons: string[] = []
+  let code: string | undefined
+  for (const _ of urlsOf(url)) {
+    const client = new PrimaryClient({ connectionString: url, connectionTimeoutMillis: CHECK_TIMEOUT_MS })
+    // Its connection may break after it has answered.
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      return client.url
+    } catch (error) {
+      reasons.push(`${new URL(client.url).host}: ${messageOf(error) || codeOf(error)}`)
+      code ??= codeOf(error)
+    } finally {
+      await client.end().catch(() => {})
+    }
+  }
+  const message = `none of its hosts accepts writes (${reasons.join('; ')})`
+  throw Object.assign(new Error(message), { code: code ?? '57P03' })
+}
+
+/**
+ * The sockets of a postgres.js pool whose URL names several hosts; undefined for one host. Its own search for a primary
+ * (`target_session_attrs`) goes round without a pause and without an answer while no host is one; with these, statements
+ * fail at once, and requests are told 503.
+ */
+export function primarySockets(url: string): (() => Promise<Socket>) | undefined {
+  if (urlsOf(url).length < 2) return undefined
+  return async () => {
+    const socket: Socket & { host?: string } = new Socket()
+    try {
+      const { hostname, port } = new URL(await findPrimary(url))
+      // postgres.js reads it for TLS.
+      socket.host = decodeURIComponent(hostname)
+      socket.connect(Number(port || DEFAULT_PORT), socket.host)
+    } catch (error) {
+      // postgres.js would keep a connection without a socket forever; one that breaks it makes again.
+      socket.destroy(error as Error)
+    }
+    return socket
   }
 }
 
 /** A client that connects to the host that accepts writes; what fails at one host succeeds at the next attempt, if at all. */
 export class PrimaryClient extends Client {
-  readonly #url: string | undefined
+  /** Of the host that it connects to. */
+  readonly url: string
+  /** With several hosts. */
+  readonly #several: string | undefined
   readonly #turn: number
 
   constructor(config: ClientConfig) {
@@ -53,8 +99,10 @@ export class PrimaryClient extends Client {
     const urls = connectionString === undefined ? [] : urlsOf(connectionString)
     const several = connectionString !== undefined && urls.length > 1
     const turn = several ? (turns.get(connectionString) ?? 0) : 0
-    super(several ? { ...config, connectionString: urls[turn % urls.length] as string } : config)
-    this.#url = several ? connectionString : undefined
+    const url = urls[turn % urls.length] ?? ''
+    super(several ? { ...config, connectionString: url } : config)
+    this.url = url
+    this.#several = several ? connectionString : undefined
     this.#turn = turn
   }
 
@@ -71,15 +119,15 @@ export class PrimaryClient extends Client {
   async #connect(): Promise<Client> {
     try {
       await super.connect()
-      if (this.#url === undefined) return this
+      if (this.#several === undefined) return this
       const { rows } = await this.query('/* hosts.primary */ select pg_is_in_recovery() standby')
       if (rows[0]?.standby !== true) return this
       await this.end().catch(() => {})
       // As a server says that is starting: it is tried again.
       throw Object.assign(new Error('the host is a standby'), { code: '57P03' })
     } catch (error) {
-      if (this.#url !== undefined && (turns.get(this.#url) ?? 0) === this.#turn)
-        turns.set(this.#url, this.#turn + 1)
+      if (this.#several !== undefined && (turns.get(this.#several) ?? 0) === this.#turn)
+        turns.set(this.#several, this.#turn + 1)
       throw error
     }
   }

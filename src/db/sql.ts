@@ -1,7 +1,8 @@
+import type { Socket } from 'node:net'
 import postgres from 'postgres'
 import { codeOf, fieldOf, messageOf } from '../thrown.ts'
 import { tracesStatements } from '../tracing.ts'
-import { withPrimary } from './hosts.ts'
+import { primarySockets, urlsOf } from './hosts.ts'
 import { instantFromPostgres } from './instant.ts'
 import { traceStatementsOf } from './statement-spans.ts'
 import { sqlStateOf } from './worker-errors.ts'
@@ -37,11 +38,16 @@ export function openSql(
     settings?: Record<string, string>
     /** Called with the text of every statement, for tests that count them. */
     onStatement?: (text: string) => void
+    /** Makes the sockets, for tests that break them. */
+    socket?: () => Promise<Socket>
   },
 ): Sql {
   const { onStatement } = options
   const settings = isDistributedUrl(url) ? { ...options.settings, ...ON_COORDINATOR } : options.settings
-  const sql: Sql = postgres(withPrimary(url), {
+  const socket = options.socket ?? primarySockets(url)
+  const sql: Sql = postgres(urlsOf(url)[0] as string, {
+    // Not among its types.
+    ...(socket && ({ socket } as object)),
     max: options.max ?? 10,
     idle_timeout: 0,
     connect_timeout: 10,
@@ -122,21 +128,47 @@ export function withCustomPlan<Rows extends readonly postgres.MaybeRow[]>(
 /**
  * Runs `work` in a transaction: committed when it returns, rolled back when it throws.
  *
- * When the connection is lost, postgres.js (3.4) rejects the transaction, but would still send a ROLLBACK on the
- * closed connection: an exception outside of any promise, which ends the process
- * (github.com/porsager/postgres/issues/1154). So then `work` is kept from ending: there is nothing to roll back.
+ * When the connection is lost, postgres.js (3.4) rejects the transaction, but `work` goes on, and what it still sends,
+ * the COMMIT or ROLLBACK at its end included, goes out on the same object: closed, which is an exception outside of any
+ * promise and ends the process (github.com/porsager/postgres/issues/1154), or connected again, which is in the middle of
+ * the transaction of another. So then its statements are refused, and `work` is kept from ending: there is nothing to
+ * roll back.
  */
 export async function transaction<T>(sql: Sql, work: (tx: Tx) => Promise<T>): Promise<T> {
-  const result = await sql.begin(async (tx) => {
+  let open = true
+  const result = sql.begin(async (connection) => {
+    const tx = whileOpen(connection, () => open)
     inheritDistribution(sql, tx)
     try {
-      return { value: await work(tx) }
+      const value = await work(tx)
+      if (open) return { value }
     } catch (error) {
-      if (isConnectionLost(error)) await new Promise<never>(() => {})
-      throw error
+      if (open && !isConnectionLost(error)) throw error
     }
+    return await new Promise<never>(() => {})
   })
-  return (result as { value: T }).value
+  result.catch(() => {
+    open = false
+  })
+  return ((await result) as { value: T }).value
+}
+
+/** The same transaction, that refuses statements once its connection is lost. */
+function whileOpen(tx: Tx, isOpen: () => boolean): Tx {
+  const refuseIfLost = (): void => {
+    if (!isOpen())
+      throw Object.assign(new Error('The connection to the database was lost'), { code: 'CONNECTION_CLOSED' })
+  }
+  return new Proxy(tx, {
+    apply(target, self, args) {
+      refuseIfLost()
+      return Reflect.apply(target, self, args)
+    },
+    get(target, property, self) {
+      refuseIfLost()
+      return Reflect.get(target, property, self)
+    },
+  })
 }
 
 /** Whether the error says that its connection is closed, or is about to be by the server. */
@@ -154,7 +186,8 @@ export const STREAM_READS: Record<string, string> = {
   default_transaction_read_only: 'on',
 }
 
-const POSTGRES_AWAY = /^(08|53|57P)/
+/** Also the refusal of a write by a server that is a standby, or was made read only. */
+const POSTGRES_AWAY = /^(08|53|57P|25006)/
 const AWAY = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -12,7 +12,11 @@ import { until } from './server-process.ts'
 
 test('with several hosts in its URL the service goes on at the standby that took over; nothing acknowledged is lost', async () => {
   const pair = await openPair()
-  const app = await startTestApp({ databaseUrl: pair.both, rateLimit: { eventsPerS: 1e9, burst: 1e9 } })
+  const app = await startTestApp({
+    databaseUrl: pair.both,
+    logLevel: 'error',
+    rateLimit: { eventsPerS: 1e9, burst: 1e9 },
+  })
   try {
     const { token: session } = await app.register()
     const token = await app.reporterToken(session)
@@ -36,7 +40,7 @@ test('with several hosts in its URL the service goes on at the standby that took
     expect(performance.now() - promoted).toBeLessThan(30_000)
     await sleep(500)
     await load.stop()
-    expect(ledger.wrong).toEqual([])
+    expect(ledger.wrong, app.logged()).toEqual([])
     await sendRest(ledger, { address: app.address, token })
     const sql = openSql(pair.standby, { name: 'test', max: 1 })
     expect(await findLost(sql, ledger)).toEqual([])
