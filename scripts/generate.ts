@@ -42,6 +42,7 @@ async function openapi(): Promise<unknown> {
   const app = await buildServer({
     config,
     sql,
+    replica: undefined,
     prisma: graph.prisma,
     writer,
     ingest: createIngest({

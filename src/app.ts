@@ -15,6 +15,7 @@ import { createDashboardCache } from './domain/dashboard/index.ts'
 import { createLive } from './domain/live/index.ts'
 import type { Clock } from './domain/liveness.ts'
 import { fillNameKeys } from './domain/projects/index.ts'
+import { openReadReplica } from './domain/replica.ts'
 import { cutoffsOf } from './domain/retention/index.ts'
 import { readWarmed } from './domain/warm.ts'
 import { createContext } from './graphql/context.ts'
@@ -23,6 +24,7 @@ import { schemaPage } from './graphql/page.ts'
 import { servedSchemas } from './graphql/schema.ts'
 import { createSse, type Following, type SseTimes } from './graphql/sse.ts'
 import { isSubscription } from './graphql/sse-sources.ts'
+import { drain } from './http/server/drain.ts'
 import { buildServer } from './http/server.ts'
 import { graphqlRoutes } from './http/streams/graphql.ts'
 import { createIngest, LANES_ON_CLUSTER } from './ingest/index.ts'
@@ -61,8 +63,6 @@ export interface StartingDatabase {
   said: readonly string[]
 }
 
-/** How long requests under way may take once the service stops; the rest of the ten seconds is for the database. */
-const DRAIN_MS = 5_000
 /**
  * Connections that wait to be accepted, as far as the system allows (Linux: `net.core.somaxconn`). What finds no room tries
  * again after 1, 3 and 7 seconds: after a restart, or under much load, a whole lab connects at one moment.
@@ -139,6 +139,18 @@ export async function startApp(
     closers.push(() => thawSql.end({ timeout: 1 }))
     const warmer = createWarmer({ sql: thawSql, store: archive?.open, kept, log, ...options.archive })
     readWarmed(sql, warmer)
+    if (distributed && config.replica) log.warn('SVC_DATABASE_READ_URL is not used over a Citus cluster')
+    const replica =
+      distributed || config.replica === undefined
+        ? undefined
+        : openReadReplica(config.replica, {
+            primary: sql,
+            readTimeoutS: config.timeouts.read,
+            warmer,
+            archives: archive !== undefined,
+            log,
+          })
+    closers.push(async () => replica?.close())
     const lanes = distributed ? LANES_ON_CLUSTER : 1
     const ingestSql = openSql(url, { name: 'ingest', max: lanes, settings: POINT_LOOKUPS })
     closers.push(() => ingestSql.end({ timeout: 1 }))
@@ -232,6 +244,7 @@ export async function startApp(
     const server = await buildServer({
       config,
       sql,
+      replica,
       prisma: graph.prisma,
       writer,
       ingest,
@@ -266,18 +279,6 @@ export async function startApp(
     await stop()
     throw error
   }
-}
-
-/** Closes the listener: accepts no new request, answers those in progress, and aborts those that take too long. */
-async function drain(server: FastifyInstance): Promise<void> {
-  const listener = server.server
-  const patience = setTimeout(() => listener.closeAllConnections(), DRAIN_MS)
-  // A connection that was busy when the listener closed is kept alive by its client after the answer.
-  const idle = setInterval(() => listener.closeIdleConnections(), 50)
-  await server.close().finally(() => {
-    clearTimeout(patience)
-    clearInterval(idle)
-  })
 }
 
 /**

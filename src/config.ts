@@ -59,6 +59,16 @@ export const CONFIG_KEYS = {
     undefined,
     'An external PostgreSQL (15 or newer). `DATABASE_URL` is read as its alias. Without it an embedded PostgreSQL starts.',
   ),
+  SVC_DATABASE_READ_URL: key(
+    postgresUrl.regex(/^[a-z]+:\/\/(?:[^@/?]*@)?[^/?,]*(?:[/?]|$)/, 'must name one host'),
+    undefined,
+    'A standby of the database in `SVC_DATABASE_URL`, which answers exports and what clients ask of it (docs/scaling.md "A read replica").',
+  ),
+  SVC_DATABASE_READ_WAIT_S: key(
+    positiveNumber,
+    '1',
+    'Seconds that such a read waits until the standby holds all that was committed when it was asked; then the primary answers.',
+  ),
   SVC_PUBLIC_URL: key(
     z.url({ protocol: /^https?$/ }),
     undefined,
@@ -301,6 +311,8 @@ export interface Config {
   port: number
   dataDir: string
   databaseUrl: string | undefined
+  /** Where long reads are answered; undefined: where it is written. */
+  replica: { url: string; waitS: number } | undefined
   publicUrl: string | undefined
   allowedHosts: string[]
   trustProxy: boolean
@@ -371,6 +383,10 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     .map((name) => `${name} is not a setting of this service and is ignored`)
   if (raw.SVC_ARCHIVE_AFTER_DAYS !== undefined && raw.SVC_ARCHIVE_URL === undefined)
     throw new ConfigError('SVC_ARCHIVE_AFTER_DAYS needs SVC_ARCHIVE_URL, where batches are archived')
+  if (raw.SVC_DATABASE_READ_URL !== undefined && raw.SVC_DATABASE_URL === undefined)
+    throw new ConfigError(
+      'SVC_DATABASE_READ_URL needs SVC_DATABASE_URL, the database that it is a standby of',
+    )
   const publicHost = raw.SVC_PUBLIC_URL === undefined ? [] : [new URL(raw.SVC_PUBLIC_URL).hostname]
   const s3 = {
     endpoint: raw.SVC_ARCHIVE_S3_ENDPOINT,
@@ -385,6 +401,10 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       port: raw.SVC_PORT,
       dataDir: raw.SVC_DATA_DIR,
       databaseUrl: raw.SVC_DATABASE_URL,
+      replica:
+        raw.SVC_DATABASE_READ_URL === undefined
+          ? undefined
+          : { url: raw.SVC_DATABASE_READ_URL, waitS: raw.SVC_DATABASE_READ_WAIT_S },
       publicUrl: raw.SVC_PUBLIC_URL?.replace(/\/+$/, ''),
       allowedHosts: raw.SVC_ALLOWED_HOSTS ?? ['localhost', '127.0.0.1', '[::1]', raw.SVC_HOST, ...publicHost],
       trustProxy: raw.SVC_TRUST_PROXY,

@@ -31,12 +31,18 @@ export interface ServiceLog {
 export function createLog(
   config: Pick<
     Config,
-    'logLevel' | 'databaseUrl' | 'smtp' | 'identityProviders' | 'encryptionKey' | 'backupPassphrase'
+    | 'logLevel'
+    | 'databaseUrl'
+    | 'replica'
+    | 'smtp'
+    | 'identityProviders'
+    | 'encryptionKey'
+    | 'backupPassphrase'
   >,
   to: NodeJS.WritableStream,
 ): ServiceLog {
   const secrets = [
-    ...passwordsIn(config.databaseUrl, config.smtp?.url),
+    ...passwordsIn(config.databaseUrl, config.replica?.url, config.smtp?.url),
     ...config.identityProviders.flatMap(({ clientSecret }) => clientSecret ?? []),
     ...[config.encryptionKey, config.backupPassphrase].filter((secret) => secret !== undefined),
   ]

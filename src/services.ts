@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import type { PrismaClient } from './db/prisma.ts'
+import type { Replica } from './db/replica.ts'
 import type { Sql } from './db/sql.ts'
 import type { DashboardCache } from './domain/dashboard/index.ts'
 import type { Live } from './domain/live/index.ts'
@@ -15,6 +16,8 @@ export interface Services {
   config: Config
   /** The pool that reads use. */
   sql: Sql
+  /** What long reads may be answered from. */
+  replica: Replica | undefined
   /** Reads plain lists of entities; every write is refused. */
   prisma: PrismaClient
   /** What `commit` writes through. */

@@ -2,6 +2,7 @@ import { mkdirSync, statfsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Config, openRegistrationWarning } from '../config.ts'
 import { pendingMigrations } from '../db/migrate.ts'
+import { openReplica } from '../db/replica.ts'
 import { openSql } from '../db/sql.ts'
 import { codeOf, messageOf } from '../thrown.ts'
 import { sendTestMail } from '../workers/test-mail.ts'
@@ -24,6 +25,7 @@ export async function* examine(
     yield warning('settings', text, 'Correct the name, or take the variable away.')
   yield* checkDisk(config)
   yield* checkDatabase(config)
+  yield* checkReplica(config)
   yield* checkArchive(config)
   yield await checkMail(config, options.mailTo)
   yield* await checkPublicUrl(config)
@@ -159,6 +161,46 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
     )
   }
   yield* found
+}
+
+async function* checkReplica({ databaseUrl, replica: settings }: Config): AsyncGenerator<Finding> {
+  if (databaseUrl === undefined || settings === undefined) return
+  const primary = openSql(databaseUrl, { name: 'doctor', max: 1 })
+  const replica = openReplica(settings.url, {
+    primary,
+    waitMs: settings.waitS * 1000,
+    settings: {},
+    said: () => {},
+  })
+  try {
+    const keepsUp = await replica.holdsAll()
+    const { bytes, seconds } = await replica.lag()
+    const [row] = await replica.sql<{ feedback: string }[]>`/* doctor.replica */
+      select current_setting('hot_standby_feedback') feedback`
+    const behind = `${bytes} bytes of log behind, ${seconds?.toFixed(1) ?? 'an unknown number of'} s`
+    if (!keepsUp)
+      yield warning(
+        'replica',
+        `${behind}: the primary answers for it`,
+        'See what holds up replay on the standby: pg_stat_wal_receiver, pg_is_wal_replay_paused(), its disk.',
+      )
+    else if (row?.feedback !== 'on')
+      yield warning(
+        'replica',
+        `${behind}; hot_standby_feedback is off, so long exports are cancelled`,
+        'Set hot_standby_feedback = on at the standby.',
+      )
+    else yield ok('replica', behind)
+  } catch (error) {
+    yield warning(
+      'replica',
+      `cannot be used, so the primary answers for it: ${messageOf(error)}`,
+      'Check SVC_DATABASE_READ_URL: it names one standby of the database in SVC_DATABASE_URL.',
+    )
+  } finally {
+    await replica.close()
+    await primary.end({ timeout: 1 })
+  }
 }
 
 async function checkMail(config: Config, to: string | undefined): Promise<Finding> {

@@ -97,6 +97,7 @@ const WAYS: Record<string, [string, Way][]> = {
     ['SVC_DATABASE_URL', { settings: true }],
     ['# Pages, reads', { test: 'test/ops/proxies.slow.test.ts' }],
     ['monitor.example.org {', { test: 'test/ops/proxies.slow.test.ts' }],
+    ['hot_standby_feedback', { test: 'test/ops/read-replica.slow.test.ts' }],
     ['create extension citus', { unrun: 'needs the extension Citus; test/kit/cluster.ts sets one up so' }],
   ],
 }

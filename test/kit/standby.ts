@@ -15,6 +15,7 @@ export interface Pair {
   /** From here on a commit waits for the standby's disk. */
   makeSynchronous(): Promise<void>
   killPrimary(): void
+  killStandby(): void
   promote(): Promise<void>
   stop(): Promise<void>
 }
@@ -53,7 +54,9 @@ export async function openPair(): Promise<Pair> {
   ])
   await start('primary')
   await start('standby')
-  const pid = Number(readFileSync(join(folders.primary, 'postmaster.pid'), 'utf8').split('\n')[0])
+  const kill = (folder: string): void => {
+    process.kill(Number(readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGKILL')
+  }
   return {
     primary: url(host('primary')),
     standby: url(host('standby')),
@@ -70,7 +73,8 @@ export async function openPair(): Promise<Pair> {
       }
       await sql.end()
     },
-    killPrimary: () => void process.kill(pid, 'SIGKILL'),
+    killPrimary: () => kill(folders.primary),
+    killStandby: () => kill(folders.standby),
     promote: async () => void (await run('pg_ctl', 'promote', '-w', '-D', folders.standby)),
     async stop() {
       for (const folder of Object.values(folders))

@@ -144,6 +144,7 @@ function written(): { lines: string[]; log: ServiceLog } {
       {
         logLevel: 'error',
         databaseUrl: undefined,
+        replica: undefined,
         smtp: undefined,
         identityProviders: [],
         encryptionKey: undefined,

@@ -48,6 +48,7 @@ def test_batches_are_read_page_by_page_with_repeated_filters(server: FakeIngest,
     assert api.batches(limit=1) == [{"id": "b2"}]
     server.gets["/api/batches/a%2Fb"] = _json({"id": "a/b"})
     assert api.batch("a/b") == {"id": "a/b"}
+    assert set(server.read_from) == {"replica"}
 
 
 def test_a_refusal_names_status_and_code(api: Api) -> None:

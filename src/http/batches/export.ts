@@ -6,6 +6,7 @@ import { namesOfSeries, readTimedSeries } from '../../domain/metrics/index.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
+import { streamFrom } from '../request/read-from.ts'
 import { byId, nothing } from '../request/shapes.ts'
 import { sendFile } from '../server/file-answer.ts'
 
@@ -16,7 +17,8 @@ const CSV = 'text/csv; charset=utf-8'
 const ARROW = 'application/vnd.apache.arrow.stream'
 
 /** A batch as files (contract §4), written while they are read: any size in flat memory. */
-export function exportRoutes(app: FastifyInstance, { sql, now }: Services): void {
+export function exportRoutes(app: FastifyInstance, services: Services): void {
+  const { sql, now } = services
   const tags = ['export']
   const history = { tags, params: byId, querystring: historyQuery }
   // Not compressed: a browser shows the progress of a download only for plain bytes.
@@ -36,7 +38,10 @@ export function exportRoutes(app: FastifyInstance, { sql, now }: Services): void
     },
     async (request, reply) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id)
-      return sendFile(reply, CSV, `${batch.id}.csv`, finalMetricsCsv(sql, batch.key, now()))
+      const rows = await streamFrom(services, request, reply, 'replica', (db) =>
+        finalMetricsCsv(db, batch.key, now()),
+      )
+      return sendFile(reply, CSV, `${batch.id}.csv`, rows)
     },
   )
 
@@ -48,8 +53,10 @@ export function exportRoutes(app: FastifyInstance, { sql, now }: Services): void
     },
     async (request, reply) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id)
-      const series = readTimedSeries(sql, batch.key, queryOf(request.query))
-      return sendFile(reply, CSV, `${batch.id}-metrics.csv`, metricsCsv(series))
+      const rows = await streamFrom(services, request, reply, 'replica', (db) =>
+        metricsCsv(readTimedSeries(db, batch.key, queryOf(request.query))),
+      )
+      return sendFile(reply, CSV, `${batch.id}-metrics.csv`, rows)
     },
   )
 
@@ -62,10 +69,12 @@ export function exportRoutes(app: FastifyInstance, { sql, now }: Services): void
     async (request, reply) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id)
       const query = queryOf(request.query)
-      const names = await namesOfSeries(sql, batch.key, query)
-      const series = readTimedSeries(sql, batch.key, query)
       const metricsArrow = await loadMetricsArrow()
-      return sendFile(reply, ARROW, `${batch.id}-metrics.arrow`, metricsArrow(names, series))
+      const rows = await streamFrom(services, request, reply, 'replica', async function* (db) {
+        const names = await namesOfSeries(db, batch.key, query)
+        yield* metricsArrow(names, readTimedSeries(db, batch.key, query))
+      })
+      return sendFile(reply, ARROW, `${batch.id}-metrics.arrow`, rows)
     },
   )
 }

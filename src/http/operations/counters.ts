@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { keysOf } from '../../checked.ts'
 import type { Services } from '../../services.ts'
 import type { Load } from '../server/load.ts'
 import type { SlowBodies } from '../server/slow-bodies.ts'
@@ -96,6 +97,7 @@ export function createCounters(
     () => outages.counts.faults,
   )
   createDatabaseTotals(services, registers)
+  countReplica(services, registers)
   countDisk(services.dataFolder, registers)
   return registry
 }
@@ -147,6 +149,39 @@ function countRequests(app: FastifyInstance, registers: Registry[]): void {
     }
     done()
   })
+}
+
+function countReplica({ replica }: Services, registers: Registry[]): void {
+  if (replica === undefined) return
+  new Counter({
+    name: 'svc_replica_reads_total',
+    help: 'Reads that were to be answered by the replica, by what answered',
+    labelNames: ['answered_by'] as const,
+    registers,
+    collect() {
+      this.reset()
+      this.inc({ answered_by: 'replica' }, replica.counts.replica)
+      this.inc({ answered_by: 'primary' }, replica.counts.primary)
+    },
+  })
+  const lag = { bytes: 'Write-ahead log', seconds: 'Seconds' }
+  let asked: ReturnType<typeof replica.lag> | undefined
+  for (const unit of keysOf(lag))
+    new Gauge({
+      name: `svc_replica_lag_${unit}`,
+      help: `${lag[unit]} that the replica is behind`,
+      registers,
+      async collect() {
+        this.reset()
+        // Both gauges of a scrape ask in one moment.
+        asked ??= replica.lag().finally(() => {
+          asked = undefined
+        })
+        const known = (await asked.catch(() => undefined))?.[unit] ?? null
+        if (known === null) this.remove()
+        else this.set(known)
+      },
+    })
 }
 
 function countIngest({ ingest }: Services, registers: Registry[]): void {

@@ -11,7 +11,7 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1'])
 /** Probes and counters for operators (contract §8): alive, ready, metrics. */
 export function opsRoutes(
   app: FastifyInstance,
-  { sql, config, pendingMigrations }: Services,
+  { sql, replica, config, pendingMigrations }: Services,
   registry: Registry,
 ): void {
   const open = { tags: ['operations'], security: [] }
@@ -35,7 +35,17 @@ export function opsRoutes(
       schema: {
         ...open,
         summary: 'The database answers and is migrated',
-        response: { 200: z.object({ status: z.literal('ready') }) },
+        response: {
+          200: z.object({
+            status: z.literal('ready'),
+            replica: z
+              .object({ usable: z.boolean(), lag_s: z.number().nullable(), lag_bytes: z.number().nullable() })
+              .optional()
+              .describe(
+                'With SVC_DATABASE_READ_URL, how far the replica is behind. The primary answers for one that is away',
+              ),
+          }),
+        },
       },
     },
     async () => {
@@ -46,7 +56,13 @@ export function opsRoutes(
       )
       if (pending.length > 0)
         throw new Problem('unavailable', { detail: `Migrations are pending: ${pending.join(', ')}` })
-      return { status: 'ready' as const }
+      const status = 'ready' as const
+      if (replica === undefined) return { status }
+      const lag = await replica.lag().catch(() => undefined)
+      return {
+        status,
+        replica: { usable: lag !== undefined, lag_s: lag?.seconds ?? null, lag_bytes: lag?.bytes ?? null },
+      }
     },
   )
 

@@ -14,6 +14,7 @@ import {
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { numberText } from '../request/number-text.ts'
+import { readFrom, streamFrom } from '../request/read-from.ts'
 import {
   axesQuery,
   clipShape,
@@ -65,7 +66,8 @@ const groupingOf = (text: string): GroupBy | undefined =>
   text === 'batch' ? { field: 'batch' } : groupByOf(text)
 
 /** One series over jobs of any batches, counted as a whole: what batch by batch cannot be added up. */
-export function comparedSeriesRoutes(app: FastifyInstance, { sql }: Services): void {
+export function comparedSeriesRoutes(app: FastifyInstance, services: Services): void {
+  const { sql } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
   const tags = ['series']
 
@@ -91,7 +93,10 @@ export function comparedSeriesRoutes(app: FastifyInstance, { sql }: Services): v
     async (request, reply) => {
       const { query } = request
       const jobs = await visibleJobKeys(sql, await request.caller(), query.job_keys)
-      return answerSeries(request, reply, drawnSeries(sql, jobs, query))
+      const drawn = await streamFrom(services, request, reply, 'primary', (db) =>
+        drawnSeries(db, jobs, query),
+      )
+      return answerSeries(request, reply, drawn)
     },
   )
 
@@ -107,12 +112,14 @@ export function comparedSeriesRoutes(app: FastifyInstance, { sql }: Services): v
         response: { 200: z.object({ groups: z.array(groupShape) }) },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { query } = request
       const groupBy = groupingOf(query.group_by)
       if (groupBy === undefined) throw new TypeError('the query was not validated')
       const jobs = await visibleJobKeys(sql, await request.caller(), query.job_keys)
-      const groups = await readGroups(sql, jobs, { ...drawingOf(query), keys: [query.key], groupBy })
+      const groups = await readFrom(services, request, reply, 'primary', (db) =>
+        readGroups(db, jobs, { ...drawingOf(query), keys: [query.key], groupBy }),
+      )
       return { groups: groups.map(writeGroup) }
     },
   )

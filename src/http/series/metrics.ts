@@ -19,6 +19,7 @@ import {
 import type { Services } from '../../services.ts'
 import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
 import { numberText } from '../request/number-text.ts'
+import { readFrom, streamFrom } from '../request/read-from.ts'
 import { byId } from '../request/shapes.ts'
 import { answerSeries } from './series-frames.ts'
 import type { ShownSeries } from './series-json.ts'
@@ -174,7 +175,8 @@ export const drawingOf = (query: Axes): Drawing => ({
 })
 
 /** What jobs reported of their epochs: series by job, or put together by what the jobs have in common. */
-export function metricsRoutes(app: FastifyInstance, { sql }: Services): void {
+export function metricsRoutes(app: FastifyInstance, services: Services): void {
+  const { sql } = services
   const tags = ['series']
 
   app.get<Asked<z.output<typeof metricsQuery>>>(
@@ -202,24 +204,31 @@ export function metricsRoutes(app: FastifyInstance, { sql }: Services): void {
       const { query } = request
       const drawing = drawingOf(query)
       const counted = new Map<string, Percentiles>()
-      async function* drawn(): AsyncGenerator<ShownSeries> {
-        const wanted = {
-          keys: namesOf(query.keys, query.key),
-          jobs: namesOf(query.jobs, query.job),
-          ...reading(drawing),
-        }
-        for await (const series of readJobSeries(sql, batch.key, wanted)) {
-          const shown = drawSeries(series, drawing)
-          if (shown === undefined) continue
-          if (query.clip !== undefined) count(counted, series.key, shown.inRange)
-          yield { jobId: series.jobId, key: series.key, ...shown }
-        }
-      }
+      const drawn = await streamFrom(
+        services,
+        request,
+        reply,
+        'primary',
+        async function* (db): AsyncGenerator<ShownSeries> {
+          counted.clear()
+          const wanted = {
+            keys: namesOf(query.keys, query.key),
+            jobs: namesOf(query.jobs, query.job),
+            ...reading(drawing),
+          }
+          for await (const series of readJobSeries(db, batch.key, wanted)) {
+            const shown = drawSeries(series, drawing)
+            if (shown === undefined) continue
+            if (query.clip !== undefined) count(counted, series.key, shown.inRange)
+            yield { jobId: series.jobId, key: series.key, ...shown }
+          }
+        },
+      )
       const { clip } = query
       return answerSeries(
         request,
         reply,
-        drawn(),
+        drawn,
         clip === undefined ? undefined : () => ({ clips: clipsOf(counted, clip) }),
       )
     },
@@ -238,17 +247,19 @@ export function metricsRoutes(app: FastifyInstance, { sql }: Services): void {
         response: { 200: z.object({ groups: z.array(groupShape) }) },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id)
       const { query } = request
       const groupBy = groupByOf(query.group_by)
       if (groupBy === undefined) throw new TypeError('the query was not validated')
-      const groups = await readGroups(sql, batch.key, {
-        ...drawingOf(query),
-        keys: namesOf(query.keys, query.key),
-        jobs: namesOf(query.jobs, query.job),
-        groupBy,
-      })
+      const groups = await readFrom(services, request, reply, 'primary', (db) =>
+        readGroups(db, batch.key, {
+          ...drawingOf(query),
+          keys: namesOf(query.keys, query.key),
+          jobs: namesOf(query.jobs, query.job),
+          groupBy,
+        }),
+      )
       return { groups: groups.map(writeGroup) }
     },
   )

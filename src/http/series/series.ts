@@ -11,6 +11,7 @@ import type { Services } from '../../services.ts'
 import { repeatable } from '../request/filters.ts'
 import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
 import { numberText } from '../request/number-text.ts'
+import { readFrom } from '../request/read-from.ts'
 import { byId, instant } from '../request/shapes.ts'
 import { type Asked, metricsRoutes, points, seriesShape } from './metrics.ts'
 import { type ShownSeries, sendSeries } from './series-json.ts'
@@ -89,12 +90,14 @@ export function seriesRoutes(app: FastifyInstance, services: Services): void {
     async (request, reply) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id)
       const { query } = request
-      const series = await readResources(sql, batch.key, {
-        keys: namesOf(query.keys, query.key),
-        jobs: namesOf(query.jobs, query.job),
-        from: query.from,
-        to: query.to,
-      })
+      const series = await readFrom(services, request, reply, 'primary', (db) =>
+        readResources(db, batch.key, {
+          keys: namesOf(query.keys, query.key),
+          jobs: namesOf(query.jobs, query.job),
+          from: query.from,
+          to: query.to,
+        }),
+      )
       async function* sampled(): AsyncGenerator<ShownSeries> {
         for (const { jobId, key, steps, values, timestamps } of series) {
           const shown = sample(steps, values, query.points, query)
@@ -121,16 +124,18 @@ export function seriesRoutes(app: FastifyInstance, services: Services): void {
         response: { 200: z.object({ items: z.array(logShape), next_after: z.int().nullable() }) },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const batch = await visibleBatch(sql, await request.caller(), request.params.id)
       const { job_id: jobId, tail, limit, stream: streams, ...query } = request.query
-      const lines = await readLogLines(sql, batch.key, {
-        ...query,
-        jobId,
-        streams,
-        limit: tail ?? limit,
-        tail: tail !== undefined,
-      })
+      const lines = await readFrom(services, request, reply, 'primary', (db) =>
+        readLogLines(db, batch.key, {
+          ...query,
+          jobId,
+          streams,
+          limit: tail ?? limit,
+          tail: tail !== undefined,
+        }),
+      )
       return {
         items: lines.map(({ dbId, timestamp, jobId, level, stream, line }) => ({
           db_id: dbId,

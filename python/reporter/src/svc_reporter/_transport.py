@@ -104,6 +104,8 @@ class Transport:
         """Whether the last 12 digits of the event ids that it sends name the process that made the event."""
         self.takes_columns = False
         """Whether the service said that it takes epochs as columns."""
+        self.prefers_replica = False
+        """Whether a replica of the database may answer; it does once it has all that was committed before."""
         self._connection: HTTPConnection | None = None
         self._aborted = False
         self._by_proxy = False
@@ -214,6 +216,8 @@ class Transport:
         headers = {"Accept": accept, "User-Agent": _AGENT, "X-Svc-Sent-At": timestamp(now_ms())}
         if self.names_senders:
             headers["X-Svc-Sender"] = "event-id"
+        if self.prefers_replica:
+            headers["X-Svc-Read-From"] = "replica"
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         return headers

@@ -48,6 +48,8 @@ class FakeIngest:
         self.refuse_item: Callable[[Event], dict[str, Any] | None] = lambda _event: None
         self.gets: dict[str, tuple[str, bytes]] = {}
         """Further GET answers: path with query → (media type, body)."""
+        self.read_from: list[str | None] = []
+        """Where each of those was to be read: `X-Svc-Read-From`."""
         self.ignores: dict[str, str] = {}
         """Metric name → reason for which it is left out of events."""
         self.takes_columns = True
@@ -113,6 +115,7 @@ def _handler(fake: FakeIngest) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             if self.path in fake.gets:
                 kind, body = fake.gets[self.path]
+                fake.read_from.append(self.headers.get("X-Svc-Read-From"))
                 self.reply_bytes(200, body, kind)
             elif self.path.endswith("/stop-requested"):
                 fake.polls += 1

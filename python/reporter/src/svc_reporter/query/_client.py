@@ -27,11 +27,16 @@ class Client:
 
     def __init__(self, url: str | None, token: str | None, timeout_s: float) -> None:
         settings = read_settings(url, token or os.environ.get("SVC_READ_TOKEN") or None)
-        if settings.target is None:
-            raise ValueError("no service to ask: give Api(url=...) or set SVC_URL")
-        self._settings = settings
+        self._target, self._token = settings.target, settings.token
         self._timeout_s = timeout_s
-        self._transport = Transport(settings.target, settings.token, timeout_s)
+        self._transport = self._connection()
+
+    def _connection(self) -> Transport:
+        if self._target is None:
+            raise ValueError("no service to ask: give Api(url=...) or set SVC_URL")
+        transport = Transport(self._target, self._token, self._timeout_s)
+        transport.prefers_replica = True
+        return transport
 
     def get(self, path: str, filters: Filters | None = None) -> Any:
         try:
@@ -68,10 +73,7 @@ class Client:
 
     def events(self, path: str, filters: Filters, timeout_s: float | None) -> Events:
         """Server-sent events, for at most so many seconds."""
-        settings = self._settings
-        if settings.target is None:
-            raise ValueError("no service to ask")
-        return Events(Transport(settings.target, settings.token, self._timeout_s), path + _query(filters), timeout_s)
+        return Events(self._connection(), path + _query(filters), timeout_s)
 
     @contextmanager
     def stream(self, path: str, filters: Filters, accept: str) -> Iterator[HTTPResponse]:
@@ -80,10 +82,7 @@ class Client:
         A reader may leave some of it unread (pyarrow leaves the end of an Arrow stream); the next request over the
         same connection would then find that rest where its own answer should begin.
         """
-        settings = self._settings
-        if settings.target is None:
-            raise ValueError("no service to ask")
-        transport = Transport(settings.target, settings.token, self._timeout_s)
+        transport = self._connection()
         try:
             try:
                 response = transport.stream(path + _query(filters), accept)

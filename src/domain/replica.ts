@@ -1,0 +1,38 @@
+import type { Logger } from 'pino'
+import { openReplica, type Replica } from '../db/replica.ts'
+import { PAGED_READS, type Sql } from '../db/sql.ts'
+import { readWarmed, type Warmer } from './warm.ts'
+
+/**
+ * The replica that exports and long reads are answered from.
+ * @param waitS how long a read waits for it
+ * @param options.warmer what brings batches back from the archive, on the primary
+ * @param options.archives whether batches may be in an archive that can be read
+ */
+export function openReadReplica(
+  { url, waitS }: { url: string; waitS: number },
+  options: {
+    primary: Sql
+    readTimeoutS: number
+    warmer: Warmer
+    archives: boolean
+    log: Pick<Logger, 'info' | 'warn'>
+  },
+): Replica {
+  const { primary, readTimeoutS, warmer, archives, log } = options
+  const replica = openReplica(url, {
+    primary,
+    waitMs: waitS * 1000,
+    settings: { ...PAGED_READS, statement_timeout: String(readTimeoutS * 1000) },
+    said: (usable, message) => (usable ? log.info(message) : log.warn(message)),
+  })
+  readWarmed(replica.sql, {
+    async warm(of) {
+      await warmer.warm(of)
+      // Rows may just have come back, here or at another server: without them a read would end early, and say nothing.
+      if (archives && !(await replica.holdsAll(readTimeoutS * 1000)))
+        throw new Error('the replica lacks what came back from the archive')
+    },
+  })
+  return replica
+}
