@@ -145,6 +145,9 @@ test('the package is installed into an empty prefix, small, and shows the first 
   expect(packages.length).toBeLessThanOrEqual(300)
   for (const name of ['prisma', 'typescript', 'tsx', 'vite', 'react', '@prisma/engines'])
     expect(packages).not.toContain(name)
+  // With its patch (docs/decisions/0026).
+  const patched = 'node_modules/postgres/src/connection.js'
+  expect(readFileSync(join(root, patched), 'utf8')).toBe(readFileSync(join(ROOT, patched), 'utf8'))
   const { stdout: kilobytes } = await run('du', ['-sk', prefix])
   expect(Number.parseInt(kilobytes, 10)).toBeLessThan(250_000)
   const installed = performance.now()
