@@ -26,6 +26,7 @@ export function IdleStretches(props: {
     refetchInterval: 60_000,
     placeholderData: (before) => before,
   })
+  if (read.isPending) return <Place rows={Math.min(keys.length, MAX_ROWS)} />
   const series = (read.data ?? []).filter((one) => one.steps.length > 1)
   if (series.length === 0) return null
   const first = Math.min(...series.map((one) => one.steps[0] ?? Number.NaN))
@@ -47,10 +48,7 @@ export function IdleStretches(props: {
           const name = `${one.key === 'gpu_util_pct' ? 'all GPUs' : (gpuNames.get(one.key.split('/')[1] ?? '') ?? one.key)}${one.job_id ? `, ${one.job_id}` : ''}`
           const span = (one.steps.at(-1) ?? Number.NaN) - (one.steps[0] ?? Number.NaN)
           return (
-            <li
-              key={`${one.job_id} ${one.key}`}
-              className="grid items-center gap-x-3 sm:grid-cols-[16rem_1fr_16rem]"
-            >
+            <li key={`${one.job_id} ${one.key}`} className={ROW}>
               <span className="truncate text-muted" title={name}>
                 {name}
               </span>
@@ -86,6 +84,25 @@ export function IdleStretches(props: {
     </section>
   )
 }
+
+const ROW = 'grid items-center gap-x-3 sm:grid-cols-[16rem_1fr_16rem]'
+
+/** As high as the rows that come, so that the charts below stay where they are. */
+const Place = ({ rows }: { rows: number }) => (
+  <section aria-hidden="true" className="flex flex-col gap-1.5">
+    <h2 className="font-medium">GPU use</h2>
+    <ul className="flex flex-col gap-1">
+      {Array.from({ length: rows }, (_, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: empty rows differ by nothing else
+        <li key={row} className={ROW}>
+          <span>&nbsp;</span>
+          <span className="block h-3 rounded-sm bg-hover" />
+          <span>&nbsp;</span>
+        </li>
+      ))}
+    </ul>
+  </section>
+)
 
 const place = (from: number, to: number, first: number, last: number): React.CSSProperties => ({
   left: `${(100 * (from - first)) / Math.max(1, last - first)}%`,

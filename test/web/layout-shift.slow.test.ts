@@ -1,0 +1,81 @@
+import type { Browser, Page } from '@playwright/test'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
+import { buildPage } from './built-page.ts'
+import { eventsOf, sendRanBatch } from './ran-batch.ts'
+import { send, visit } from './visit.ts'
+
+// Answers come late and one after the other: nothing on the page may jump when they do.
+
+let app: TestApp
+let browser: Browser
+let cookie: string
+/** What counts as good by the Web Vitals. */
+const MAX_SHIFT = 0.1
+const LATE_MS = 300
+const GPUS = 8
+
+beforeAll(async () => {
+  await buildPage()
+  app = await startTestApp()
+  browser = await openBrowser()
+  const ada = await app.register('ada@example.org')
+  cookie = ada.cookie
+  const reporter = await app.reporterToken(ada.token)
+  await sendRanBatch(app, reporter, 'night-sweep')
+  const of = eventsOf('machine')
+  await send(app, reporter, [
+    of('batch_start', 1_000, { experiment_type: 'run', n_total: 1 }),
+    of('job_start', 990, {}, 'main'),
+    ...Array.from({ length: 20 }, (_, i) =>
+      of(
+        'resource_snapshot',
+        980 - 30 * i,
+        {
+          cpu_util_pct: 40,
+          gpus: Array.from({ length: GPUS }, (_, index) => ({ index, uuid: `GPU-${index}`, util_pct: 80 })),
+        },
+        'main',
+      ),
+    ),
+  ])
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await app?.stop()
+})
+
+const drawn = (page: Page) => page.locator('[data-points]', { hasText: 'points' }).first().waitFor()
+const PAGES: [string, string, (page: Page) => Promise<unknown>][] = [
+  ['Home', '/', (page) => page.getByText('Running now').waitFor()],
+  ['a project', '/p/digits', (page) => page.getByRole('link', { name: 'night-sweep' }).first().waitFor()],
+  ['a batch', '/b/night-sweep', drawn],
+  ['its jobs', '/b/night-sweep/jobs', (page) => page.locator('[data-job="good"]').waitFor()],
+  ['a job', '/b/night-sweep/j/good', (page) => page.getByText('val_loss').first().waitFor()],
+  ['resources', '/b/machine/resources', (page) => page.getByText('never idle').first().waitFor()],
+]
+
+test.each(PAGES)('%s keeps its place while late answers come (%s)', async (_name, path, whole) => {
+  const { page, context } = await visit(browser, { address: app.address, cookie, width: 1440 })
+  await page.addInitScript(() => {
+    const seen = { shift: 0 }
+    Object.assign(globalThis, { seen })
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries() as unknown as { value: number; hadRecentInput: boolean }[])
+        if (!entry.hadRecentInput) seen.shift += entry.value
+    }).observe({ type: 'layout-shift', buffered: true })
+  })
+  await page.route(/\/(graphql|api\/)(?!.*stream)/, async (route) => {
+    await new Promise((done) => setTimeout(done, LATE_MS))
+    // The page may have gone meanwhile.
+    await route.continue().catch(() => undefined)
+  })
+  await page.goto(path)
+  await whole(page)
+  await page.waitForLoadState('load')
+  const shift = await page.evaluate(() => (globalThis as unknown as { seen: { shift: number } }).seen.shift)
+  expect(shift).toBeLessThan(MAX_SHIFT)
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await context.close()
+})
