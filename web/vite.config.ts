@@ -15,8 +15,7 @@ const COMMON =
 /** What pages of hosts show as well. */
 const BATCH_PARTS =
   /web\/src\/(pages\/batch\/(arrivals|context|control|use-jobs)|lib\/(api\/control|live\/points))\.tsx?$/
-const BATCH_FRAME =
-  /web\/src\/(pages\/batch\/(batch|header|actions|ladder|rerun-dialog|environment-facts|edit|share-dialog|plain-words)|lib\/api\/(signs|shares))\.tsx?$/
+const BATCH_FRAME = /web\/src\/(pages\/batch\/(batch|header|actions|ladder)|lib\/api\/signs)\.tsx?$/
 
 /** Writes every text of the build once more as .br and as .gz beside it, as tight as it gets: the service only sends. */
 const compressed = (): Plugin => ({

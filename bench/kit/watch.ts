@@ -84,6 +84,8 @@ export const WATCH = `(() => {
         .sort((a, b) => b.decodedBodySize - a.decodedBodySize)
       return { ms: end - answer.responseEnd, bytes: answer.decodedBodySize, label: document.querySelector('[data-points]').textContent }
     },
+    /** When the first chart shows its curves. */
+    firstChart: () => once(() => /of [\\d,]+ points/.test(document.querySelector('[data-points]')?.textContent ?? '')),
     /** By number of points, when a chart that shows so many was on the screen, since 1970. */
     counts: [],
     count() {

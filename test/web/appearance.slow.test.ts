@@ -30,11 +30,11 @@ test('the page ships its fonts, and the figures of a table stand digit below dig
   const { page, context, complaints } = await open(1440)
   await page.goto(`/b/${BATCH}/jobs`)
   await page.getByRole('table', { name: 'Jobs' }).waitFor()
-  await page.evaluate(() => document.fonts.ready)
-  const loaded = await page.evaluate(() =>
-    [...document.fonts].filter((font) => font.status === 'loaded').map((font) => font.family),
-  )
-  expect(loaded.join()).toContain('Inter Variable')
+  const loaded = () =>
+    page.evaluate(() =>
+      [...document.fonts].filter((font) => font.status === 'loaded').map((font) => font.family),
+    )
+  await expect.poll(async () => (await loaded()).join()).toContain('Inter Variable')
   const cell = page.locator('[role=cell].text-right').first()
   expect(await cell.evaluate((at) => getComputedStyle(at).fontFeatureSettings)).toContain('tnum')
   expect(complaints).toEqual([])

@@ -9,11 +9,13 @@ import { queryClient } from '../lib/query-client.ts'
 import { startTheme } from '../lib/theme.ts'
 import { startPulse } from '../ui/pulse.ts'
 import { Toasts } from '../ui/toasts.tsx'
+import { startFonts } from './fonts.ts'
 import { router } from './router.tsx'
 
 mendLanguage()
 startTheme()
 startPulse()
+startFonts()
 // Every page asks for these first: they are under way while it is made.
 if (!/^\/(sign-in|register)$/.test(location.pathname)) void mark()
 void queryClient.prefetchQuery(meQuery)

@@ -62,6 +62,8 @@ export function ChartCard(
   const query = useLines(wish, width)
   const clip = useClip(wish)
   const lines = query.data
+  // On a slow line a chart is drawn from few points until all of them are there.
+  const coarse = query.isFetching && said.drawn > 0 && said.drawn < said.total && view.group === undefined
   const typed = view.y?.[name]
   const [low, high] = typed ?? [clip?.low ?? null, clip?.high ?? null]
 
@@ -259,7 +261,7 @@ export function ChartCard(
         <div
           ref={root}
           data-plot={alone || undefined}
-          className={`relative min-w-0 flex-1 text-muted ${query.isPlaceholderData ? 'refreshing' : ''}`}
+          className={`relative min-w-0 flex-1 text-muted ${query.isPlaceholderData || coarse ? 'refreshing' : ''}`}
           style={{ height }}
         >
           {query.isLoading && (

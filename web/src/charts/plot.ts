@@ -230,11 +230,8 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
   }
   addEventListener('scroll', onScroll, { capture: true, passive: true })
   // A canvas does not draw its text again by itself when the font arrives.
-  let gone = false
-  if (document.fonts.status === 'loading')
-    void document.fonts.ready.then(() => {
-      if (!gone) plot.redraw(false, true)
-    })
+  const onFont = (): void => plot.redraw(false, true)
+  document.fonts.addEventListener('loadingdone', onFont)
   plot.over.addEventListener('mousedown', () => {
     dragged = true
   })
@@ -280,7 +277,7 @@ export function createPlot(root: HTMLElement, lines: readonly Line[], options: P
     },
     svg: () => svgOf(plot, shown, { ...options, ticks, ink, grid, width, colour }),
     destroy: () => {
-      gone = true
+      document.fonts.removeEventListener('loadingdone', onFont)
       tip.element.remove()
       removeEventListener('scroll', onScroll, { capture: true })
       plot.destroy()

@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
 import { addPoint, type Line, labelled, lineOf, lineOfGroup } from '../lib/charts/line.ts'
+import { coarsePoints, inTurn } from '../lib/charts/slow-line.ts'
 import type { Point } from '../lib/live/points.ts'
 import type { ChartView } from './chart-view.ts'
 import { type Curves, curveId } from './curves.ts'
@@ -45,7 +46,7 @@ export function useLines(wish: Wish, width: number) {
   const query = useQuery({
     queryKey: ['series', of, keys, whole ? 'all' : jobs, asked, points, axis],
     enabled: width > 0 && jobs.length > 0,
-    queryFn: async ({ signal }) => {
+    queryFn: async ({ signal, client, queryKey }) => {
       const wanted = { keys, jobs: whole ? undefined : jobs, points, ...asked }
       if (by !== undefined && source.groups !== undefined) {
         const read = source.groups
@@ -60,12 +61,19 @@ export function useLines(wish: Wish, width: number) {
         }
         return found
       }
-      const answer = await source(wanted, signal)
-      const lines = new Map(
-        answer.map((one) => [curveId(one.job_id ?? 'batch', one.key), lineOf(one, curves, smooth)]),
-      )
-      for (const point of bus.recent()) arrive(lines, point, wish)
-      return lines
+      const read = async (most: number) => {
+        const answer = await source({ ...wanted, points: most }, signal)
+        const lines = new Map(
+          answer.map((one) => [curveId(one.job_id ?? 'batch', one.key), lineOf(one, curves, smooth)]),
+        )
+        for (const point of bus.recent()) arrive(lines, point, wish)
+        return lines
+      }
+      const coarse = coarsePoints(points, jobs.length * keys.length)
+      if (coarse === undefined) return read(points)
+      if (client.getQueryData(queryKey) === undefined)
+        client.setQueryData(queryKey, await inTurn(0, () => read(coarse)))
+      return inTurn(1, () => read(points))
     },
     // Curves of another axis, or groups, would be in wrong places.
     placeholderData: (before, query) =>

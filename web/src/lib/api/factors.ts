@@ -2,9 +2,11 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser'
-import { startAuthentication, startRegistration } from '@simplewebauthn/browser'
 import { get, patch, post, remove } from './request.ts'
 import type { Page, User } from './types.ts'
+
+/** Every page reads what is in this file, and few of them a passkey. */
+const webauthn = () => import('@simplewebauthn/browser')
 
 /** What protects the account beside its password. */
 export interface Factors {
@@ -53,12 +55,12 @@ export async function addPasskey(name: string, password: string | undefined): Pr
     '/api/auth/passkeys/options',
     password === undefined ? {} : { current_password: password },
   )
-  const response = await startRegistration({ optionsJSON })
+  const response = await (await webauthn()).startRegistration({ optionsJSON })
   return post('/api/auth/passkeys', { name, response })
 }
 export async function signInWithPasskey(): Promise<{ user: User }> {
   const optionsJSON = await post<PublicKeyCredentialRequestOptionsJSON>('/api/auth/login/passkey/options')
-  const response = await startAuthentication({ optionsJSON })
+  const response = await (await webauthn()).startAuthentication({ optionsJSON })
   return post('/api/auth/login/passkey', { response })
 }
 export const renamePasskey = (id: string, name: string): Promise<Passkey> =>

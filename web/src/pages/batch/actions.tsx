@@ -15,23 +15,28 @@ import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { OpenLater } from '../../ui/open-later.tsx'
 import { showToast } from '../../ui/toasts.tsx'
+import { useLater } from '../../ui/use-later.ts'
 import { useBatchContext } from './context.ts'
 import { useControl } from './control.ts'
-import { EditBatch } from './edit.tsx'
 import { EndBatch } from './end-dialog.tsx'
 import { Ladder } from './ladder.tsx'
-import { RerunBatch } from './rerun-dialog.tsx'
-import { ShareBatch } from './share-dialog.tsx'
 import { stopPlan } from './stop-ladder.ts'
 
 const sign = 'size-3.5'
 const moreMenu = () => import('./more-menu.tsx').then((file) => file.MoreMenu)
+const editDialog = () => import('./edit.tsx').then((file) => file.EditBatch)
+const rerunDialog = () => import('./rerun-dialog.tsx').then((file) => file.RerunBatch)
+const shareDialog = () => import('./share-dialog.tsx').then((file) => file.ShareBatch)
+const SORRY = 'This could not be loaded: the server cannot be reached just now.'
 
 /** What the caller may do to the batch now; what may not be done is not shown. */
 export function BatchActions({ batch }: { batch: Batch }) {
   const navigate = useNavigate()
   const { jobs } = useBatchContext()
-  const [open, setOpen] = useState<'stop' | 'share' | 'edit' | 'rerun' | 'delete' | 'end' | null>(null)
+  const [open, setOpen] = useState<'stop' | 'delete' | 'end' | null>(null)
+  const rerun = useLater(rerunDialog, SORRY)
+  const edit = useLater(editDialog, SORRY)
+  const share = useLater(shareDialog, SORRY)
   const can = batch.can
   const close = (): void => setOpen(null)
 
@@ -63,18 +68,18 @@ export function BatchActions({ batch }: { batch: Batch }) {
         </Button>
       )}
       {can?.rerun && batch.status !== 'running' && (
-        <Button onClick={() => setOpen('rerun')}>
+        <Button onClick={rerun.open}>
           <RotateCw className={sign} aria-hidden="true" /> Rerun
         </Button>
       )}
       {can?.stop && <Button onClick={() => setOpen('end')}>Mark as ended</Button>}
       {can?.edit && (
-        <Button onClick={() => setOpen('edit')}>
+        <Button onClick={edit.open}>
           <Pencil className={sign} aria-hidden="true" /> Edit
         </Button>
       )}
       {can?.share && (
-        <Button onClick={() => setOpen('share')}>
+        <Button onClick={share.open}>
           <Share2 className={sign} aria-hidden="true" /> Share
         </Button>
       )}
@@ -105,7 +110,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
         </Dialog>
       )}
       {open === 'end' && <EndBatch batch={batch} onClose={close} />}
-      {open === 'rerun' && <RerunBatch batch={batch} jobs={jobs} first="all" onClose={close} />}
+      {rerun.Part && <rerun.Part batch={batch} jobs={jobs} first="all" onClose={rerun.close} />}
       {open === 'delete' && (
         <Dialog title="Delete this batch?" onClose={close}>
           <WhatGoes batch={batch} />
@@ -124,8 +129,8 @@ export function BatchActions({ batch }: { batch: Batch }) {
           </div>
         </Dialog>
       )}
-      {open === 'edit' && <EditBatch batch={batch} onClose={close} />}
-      {open === 'share' && <ShareBatch batch={batch} onClose={close} />}
+      {edit.Part && <edit.Part batch={batch} onClose={edit.close} />}
+      {share.Part && <share.Part batch={batch} onClose={share.close} />}
     </div>
   )
 }
