@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { type Config, openRegistrationWarning } from '../config.ts'
 import { pendingMigrations } from '../db/migrate.ts'
 import { openReplica } from '../db/replica.ts'
-import { openSql } from '../db/sql.ts'
+import { openSql, type Sql } from '../db/sql.ts'
 import { codeOf, messageOf } from '../thrown.ts'
 import { sendTestMail } from '../workers/test-mail.ts'
 import { checkArchive } from './archive-check.ts'
@@ -61,90 +61,19 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
     await onDatabase(config, async (url) => {
       const sql = openSql(url, { name: 'doctor', max: 1 })
       try {
-        const before = Date.now()
-        const [row] = await sql<
-          {
-            version: number
-            shown: string
-            bytes: number
-            ms: number
-            most: number
-            creates: boolean
-          }[]
-        >`/* doctor.database */
-          select current_setting('server_version_num')::int version, current_setting('server_version') shown,
-                 pg_database_size(current_database())::float8 bytes,
-                 (extract(epoch from clock_timestamp()) * 1000)::float8 ms,
-                 current_setting('max_connections')::int most,
-                 has_schema_privilege('public', 'create') creates`
-        if (row === undefined) throw new Error('the database gave no answer')
-        const skew = Math.abs(row.ms - (before + Date.now()) / 2)
-        const pending = await pendingMigrations(sql, MIGRATIONS)
-        const what = `PostgreSQL ${row.shown.split(' ')[0]}, ${(row.bytes / 1e6).toFixed(0)} MB`
-        if (row.version < 150_000)
-          found.push(failure('database', `${what} is too old`, 'The service needs PostgreSQL 15 or newer.'))
-        else if (!row.creates)
-          found.push(
-            failure(
-              'database',
-              `${what}: this account may not create tables`,
-              'grant create on schema public to the account in SVC_DATABASE_URL.',
-            ),
-          )
-        else if (pending.length > 0)
-          found.push(
-            ok(
-              'database',
-              `${what}; the next start brings it to this release (${pending.length} migrations)`,
-            ),
-          )
-        else found.push(ok('database', `${what}, with the tables of this release`))
-        if (row.most < 50)
+        const database = await readDatabase(sql)
+        const pending = (await pendingMigrations(sql, MIGRATIONS)).length
+        found.push(tablesFinding(database, pending))
+        if (database.most < 50)
           found.push(
             warning(
               'database',
-              `max_connections is ${row.most}`,
+              `max_connections is ${database.most}`,
               'A server opens up to 40 connections: raise it to 50 for each server.',
             ),
           )
-        if (skew > MAX_SKEW_MS)
-          found.push(
-            failure(
-              'clock',
-              `this machine and the database differ by ${(skew / 1000).toFixed(0)} s`,
-              'Turn on NTP on both. Until then retention deletes nothing.',
-            ),
-          )
-        else if (skew > 5_000)
-          found.push(
-            warning(
-              'clock',
-              `this machine and the database differ by ${(skew / 1000).toFixed(0)} s`,
-              'Turn on NTP on both.',
-            ),
-          )
-        else found.push(ok('clock', 'this machine and the database agree'))
-        if (pending.length === 0) {
-          const [users] = await sql<{ all: number; admins: number }[]>`/* doctor.users */
-            select count(*)::int "all", (count(*) filter (where role = 'admin' and disabled_at is null))::int admins from users`
-          if (users === undefined || users.all === 0)
-            found.push(
-              warning(
-                'accounts',
-                'there is no account yet, and the first one becomes the administrator',
-                'Register it on the page, or: svc user create you@example.com',
-              ),
-            )
-          else if (users.admins === 0)
-            found.push(
-              failure(
-                'accounts',
-                'no administrator can sign in',
-                'svc user make-admin EMAIL, or svc user enable EMAIL',
-              ),
-            )
-          else found.push(ok('accounts', `${users.all} in all, ${users.admins} of them administrators`))
-        }
+        found.push(clockFinding(database.skewMs))
+        if (pending === 0) found.push(await accountsFinding(sql))
       } finally {
         await sql.end({ timeout: 5 })
       }
@@ -161,6 +90,74 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
     )
   }
   yield* found
+}
+
+interface DatabaseFacts {
+  version: number
+  shown: string
+  bytes: number
+  /** `max_connections`. */
+  most: number
+  /** Whether the account may create tables. */
+  creates: boolean
+  /** Between the clocks of this machine and of the database. */
+  skewMs: number
+}
+
+async function readDatabase(sql: Sql): Promise<DatabaseFacts> {
+  const before = Date.now()
+  const [row] = await sql<(Omit<DatabaseFacts, 'skewMs'> & { ms: number })[]>`/* doctor.database */
+    select current_setting('server_version_num')::int version, current_setting('server_version') shown,
+           pg_database_size(current_database())::float8 bytes,
+           (extract(epoch from clock_timestamp()) * 1000)::float8 ms,
+           current_setting('max_connections')::int most,
+           has_schema_privilege('public', 'create') creates`
+  if (row === undefined) throw new Error('the database gave no answer')
+  return { ...row, skewMs: Math.abs(row.ms - (before + Date.now()) / 2) }
+}
+
+function tablesFinding({ version, shown, bytes, creates }: DatabaseFacts, pending: number): Finding {
+  const what = `PostgreSQL ${shown.split(' ')[0]}, ${(bytes / 1e6).toFixed(0)} MB`
+  if (version < 150_000)
+    return failure('database', `${what} is too old`, 'The service needs PostgreSQL 15 or newer.')
+  if (!creates)
+    return failure(
+      'database',
+      `${what}: this account may not create tables`,
+      'grant create on schema public to the account in SVC_DATABASE_URL.',
+    )
+  return ok(
+    'database',
+    pending > 0
+      ? `${what}; the next start brings it to this release (${pending} migrations)`
+      : `${what}, with the tables of this release`,
+  )
+}
+
+function clockFinding(skewMs: number): Finding {
+  if (skewMs <= 5_000) return ok('clock', 'this machine and the database agree')
+  const what = `this machine and the database differ by ${(skewMs / 1000).toFixed(0)} s`
+  return skewMs > MAX_SKEW_MS
+    ? failure('clock', what, 'Turn on NTP on both. Until then retention deletes nothing.')
+    : warning('clock', what, 'Turn on NTP on both.')
+}
+
+async function accountsFinding(sql: Sql): Promise<Finding> {
+  const [users] = await sql<{ all: number; admins: number }[]>`/* doctor.users */
+    select count(*)::int "all", (count(*) filter (where role = 'admin' and disabled_at is null))::int admins from users`
+  if (users === undefined || users.all === 0)
+    return warning(
+      'accounts',
+      'there is no account yet, and the first one becomes the administrator',
+      'Register it on the page, or: svc user create you@example.com',
+    )
+  if (users.admins === 0)
+    return failure(
+      'accounts',
+      'no administrator can sign in',
+      'svc user make-admin EMAIL, or svc user enable EMAIL',
+    )
+  return ok('accounts', `${users.all} in all, ${users.admins} of them administrators`)
 }
 
 async function* checkReplica({ databaseUrl, replica: settings }: Config): AsyncGenerator<Finding> {

@@ -54,7 +54,7 @@ import { secureAnswers } from './server/security-headers.ts'
 import { limitBodyTime } from './server/slow-bodies.ts'
 import { exportCounters, traceRequests } from './server/telemetry.ts'
 import { refuseBytes, refusePath } from './server/unroutable.ts'
-import { servePages } from './server/web.ts'
+import { type Pages, servePages } from './server/web.ts'
 import { authRoutes } from './sign-in/auth.ts'
 import { oauthRoutes } from './sign-in/oauth.ts'
 import { passkeyRoutes } from './sign-in/passkeys.ts'
@@ -106,7 +106,35 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
 
   if (services.telemetry) traceRequests(app)
   if (config.accessLog) logAccess(app, log)
-  const allowed = new Set(config.allowedHosts.map((host) => host.toLowerCase()))
+  checkHost(app, config.allowedHosts)
+  answerErrors(app, log)
+  const bodies = limitBodyTime(app, {
+    timeoutS: config.timeouts.body,
+    perAddress: config.perAddress.requests,
+  })
+  const load = shedLoad(app, { perAddress: config.perAddress.requests })
+  const page = await servePages(app)
+  answerUnknown(app, page)
+
+  await describeRoutes(app)
+  await app.register(cookie)
+  secureAnswers(app, config)
+  identifyCallers(app, services)
+
+  const counters = createCounters(app, services, load, bodies)
+  if (services.telemetry) exportCounters(counters)
+  opsRoutes(app, services, counters)
+  eventRoutes(app, services)
+  pipRoutes(app)
+  // Only the routes after it have its hooks: an event is to pass none.
+  await compressAnswers(app)
+  registerRoutes(app, services)
+  return app
+}
+
+/** Only the names that this service has are answered; every answer has the id of its request. */
+function checkHost(app: FastifyInstance, allowedHosts: readonly string[]): void {
+  const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()))
   const anyHost = allowed.has('*')
   // It calls back, because every event passes here: a promise would cost as much as the rest.
   app.addHook('onRequest', (request, reply, done) => {
@@ -116,6 +144,9 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     } else if (anyHost || allowed.has(hostName(request.headers.host))) done()
     else done(new Problem('host_not_allowed'))
   })
+}
+
+function answerErrors(app: FastifyInstance, log: Services['log']): void {
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error)
     if (problem.code === 'body_too_large') drainRequest(request, reply)
@@ -133,12 +164,10 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     }
     return sendProblem(reply, problem)
   })
-  const bodies = limitBodyTime(app, {
-    timeoutS: config.timeouts.body,
-    perAddress: config.perAddress.requests,
-  })
-  const load = shedLoad(app, { perAddress: config.perAddress.requests })
-  const page = await servePages(app)
+}
+
+/** What no route has: the page, 405 with the methods of that path, or 404. */
+function answerUnknown(app: FastifyInstance, page: Pages): void {
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
     const allow = METHODS.filter((method) => app.findRoute({ method, url: path }) !== null)
@@ -147,7 +176,10 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     }
     return page(request, reply) ?? sendProblem(reply, new Problem('not_found'))
   })
+}
 
+/** Has the OpenAPI document made of the routes that are registered after it. */
+async function describeRoutes(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -166,17 +198,10 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
     },
     transform: jsonSchemaTransform,
   })
-  await app.register(cookie)
-  secureAnswers(app, config)
-  identifyCallers(app, services)
+}
 
-  const counters = createCounters(app, services, load, bodies)
-  if (services.telemetry) exportCounters(counters)
-  opsRoutes(app, services, counters)
-  eventRoutes(app, services)
-  pipRoutes(app)
-  // Only the routes after it have its hooks: an event is to pass none.
-  await compressAnswers(app)
+/** Every route but those of events, of operations and of packages. */
+function registerRoutes(app: FastifyInstance, services: Services): void {
   settingRoutes(app, services)
   openapiRoutes(app)
   documentationRoutes(app)
@@ -217,7 +242,6 @@ export async function buildServer(services: Services): Promise<FastifyInstance> 
   healthRoutes(app, services)
   dashboardRoutes(app, services)
   sseRoutes(app, services)
-  return app
 }
 
 /**

@@ -52,7 +52,7 @@ export function admit(items: readonly Item[], state: GroupState, options: Admiss
   const newOwned = new Map<string, number>()
   const newBatches = new Map<string, string>()
   const bound = new Map<string, string>()
-  const dictionaries = new Map<string, Set<string>>()
+  const leaveOut = limitSeries(state, options.maxSeries)
 
   for (const [position, item] of items.entries()) {
     const { checked, sender } = item
@@ -64,7 +64,7 @@ export function admit(items: readonly Item[], state: GroupState, options: Admiss
     }
     const stored = state.stored.get(identity)
     if (stored !== undefined) {
-      outcomes[position] = { dbId: stored, deduplicated: true, ignored: ignoredOfRepeat(item) }
+      outcomes[position] = { dbId: stored, deduplicated: true, ignored: ignoredOfRepeat(state, item) }
       continue
     }
     const earlier = byIdentity.get(identity)
@@ -157,13 +157,18 @@ export function admit(items: readonly Item[], state: GroupState, options: Admiss
     const owned = (state.owned.get(sender.id) ?? 0) + (newOwned.get(sender.id) ?? 0)
     return owned >= options.maxProjects ? quotaExceeded(projectQuota(options.maxProjects)) : undefined
   }
+}
 
-  /**
-   * Keeps of the event what fits among the series of its job, as they will be once the events before it are stored
-   * (contract §10: a name beyond the limit costs its value only).
-   * @returns the values that are left out
-   */
-  function leaveOut({ checked }: Item): IgnoredValue[] | undefined {
+const asSurplus = (key: string): IgnoredValue => ({ key, reason: 'too_many_series' })
+
+/**
+ * Keeps of each event what fits among the series of its job, as they will be once the events before it are stored
+ * (contract §10: a name beyond the limit costs its value only).
+ * @returns a function of the next event: it answers the values that are left out
+ */
+function limitSeries(state: GroupState, maxSeries: number): (item: Item) => IgnoredValue[] | undefined {
+  const dictionaries = new Map<string, Set<string>>()
+  return ({ checked }) => {
     const { event, sentSeries } = checked
     if (sentSeries === undefined || event.event_type !== 'job_epoch') return checked.ignored
     checked.series = sentSeries
@@ -178,22 +183,20 @@ export function admit(items: readonly Item[], state: GroupState, options: Admiss
     const surplus = new Set<string>()
     for (const key of sentSeries.names) {
       if (known.has(key)) continue
-      if (known.size < options.maxSeries) known.add(key)
+      if (known.size < maxSeries) known.add(key)
       else surplus.add(key)
     }
     if (surplus.size === 0) return checked.ignored
     checked.series = seriesThat(sentSeries, (key) => !surplus.has(key))
     return [...(checked.ignored ?? []), ...[...surplus].map(asSurplus)]
   }
-
-  /** The values that were left out of a stored event. The others are in its job's series. */
-  function ignoredOfRepeat({ checked: { event, sentSeries, ignored: misnamed } }: Item) {
-    if (sentSeries === undefined || event.event_type !== 'job_epoch') return misnamed
-    const progress = state.jobs.get(event.batch_id)?.get(event.job_id)?.progress
-    if (progress === undefined) return misnamed
-    const surplus = sentSeries.names.filter((key) => !progress.numbers.has(key))
-    return surplus.length === 0 ? misnamed : [...(misnamed ?? []), ...surplus.map(asSurplus)]
-  }
 }
 
-const asSurplus = (key: string): IgnoredValue => ({ key, reason: 'too_many_series' })
+/** The values that were left out of a stored event. The others are in its job's series. */
+function ignoredOfRepeat(state: GroupState, { checked: { event, sentSeries, ignored: misnamed } }: Item) {
+  if (sentSeries === undefined || event.event_type !== 'job_epoch') return misnamed
+  const progress = state.jobs.get(event.batch_id)?.get(event.job_id)?.progress
+  if (progress === undefined) return misnamed
+  const surplus = sentSeries.names.filter((key) => !progress.numbers.has(key))
+  return surplus.length === 0 ? misnamed : [...(misnamed ?? []), ...surplus.map(asSurplus)]
+}

@@ -25,45 +25,9 @@ export interface EpochColumns {
 
 /** @throws Problem invalid_envelope where the columns do not spell out events at all */
 export function epochColumns({ value, suspect }: Body): EpochColumns {
-  const errors: { path: string; message: string }[] = []
-  const fail = (path: string, message: string): void => void errors.push({ path, message })
-  const body = isObject(value) ? value : {}
-  if (!isObject(value)) fail('', 'must be an object')
-  for (const key of Object.keys(body)) {
-    if (key !== 'series' && ![...SHARED, ...COLUMNS].some((known) => known === key))
-      fail(key, 'is not known here')
-  }
-  const column = (path: string, found: unknown): unknown[] => {
-    if (Array.isArray(found)) return found
-    fail(path, 'must be an array')
-    return []
-  }
-  const [ids, timestamps, epochs] = COLUMNS.map((name) => column(name, body[name])) as [
-    unknown[],
-    unknown[],
-    unknown[],
-  ]
-  if (!isObject(body.series)) fail('series', 'must be an object')
-  const series = Object.entries(isObject(body.series) ? body.series : {}).map(([name, values]) => ({
-    name,
-    values: column(`series.${name}`, values),
-  }))
-  for (const [path, { length }] of [
-    ['timestamps', timestamps],
-    ['epochs', epochs],
-    ...series.map(({ name, values }): [string, unknown[]] => [`series.${name}`, values]),
-  ] as [string, unknown[]][]) {
-    if (length !== ids.length) fail(path, `must have ${ids.length} elements, as event_ids`)
-  }
-  if (series.some(({ name }) => name === 'epoch')) fail('series.epoch', 'is the column epochs')
-  if (errors.length > 0) {
-    const detail = errors
-      .map((e) => `${e.path} ${e.message}`.trim())
-      .slice(0, 3)
-      .join('; ')
-    throw new Problem('invalid_envelope', { errors, detail })
-  }
-  const text = textOf(body, { ids, timestamps, epochs, series })
+  const { body, ...columns } = readColumns(value)
+  const { ids, timestamps, epochs, series } = columns
+  const text = textOf(body, columns)
   return {
     count: ids.length,
     check(reception) {
@@ -121,6 +85,49 @@ export function epochColumns({ value, suspect }: Body): EpochColumns {
       }
     },
   }
+}
+
+/** @throws Problem invalid_envelope */
+function readColumns(value: unknown) {
+  const errors: { path: string; message: string }[] = []
+  const fail = (path: string, message: string): void => void errors.push({ path, message })
+  const body = isObject(value) ? value : {}
+  if (!isObject(value)) fail('', 'must be an object')
+  for (const key of Object.keys(body)) {
+    if (key !== 'series' && ![...SHARED, ...COLUMNS].some((known) => known === key))
+      fail(key, 'is not known here')
+  }
+  const column = (path: string, found: unknown): unknown[] => {
+    if (Array.isArray(found)) return found
+    fail(path, 'must be an array')
+    return []
+  }
+  const [ids, timestamps, epochs] = COLUMNS.map((name) => column(name, body[name])) as [
+    unknown[],
+    unknown[],
+    unknown[],
+  ]
+  if (!isObject(body.series)) fail('series', 'must be an object')
+  const series = Object.entries(isObject(body.series) ? body.series : {}).map(([name, values]) => ({
+    name,
+    values: column(`series.${name}`, values),
+  }))
+  for (const [path, { length }] of [
+    ['timestamps', timestamps],
+    ['epochs', epochs],
+    ...series.map(({ name, values }): [string, unknown[]] => [`series.${name}`, values]),
+  ] as [string, unknown[]][]) {
+    if (length !== ids.length) fail(path, `must have ${ids.length} elements, as event_ids`)
+  }
+  if (series.some(({ name }) => name === 'epoch')) fail('series.epoch', 'is the column epochs')
+  if (errors.length > 0) {
+    const detail = errors
+      .map((e) => `${e.path} ${e.message}`.trim())
+      .slice(0, 3)
+      .join('; ')
+    throw new Problem('invalid_envelope', { errors, detail })
+  }
+  return { body, ids, timestamps, epochs, series }
 }
 
 /** The event at a position as one line of JSON. A series that is null there is absent from it. */
