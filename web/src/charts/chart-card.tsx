@@ -13,7 +13,7 @@ import { OpenLater } from '../ui/open-later.tsx'
 import { AddedMetricsLegend, AddMetric } from './chart-metrics.tsx'
 import type { ChartView } from './chart-view.ts'
 import { CurveList } from './curve-list.tsx'
-import { axisName, type Curves, curveId, curvesOf } from './curves.ts'
+import { axisName, type Curves, curvesOf, madeOf, shownOf } from './curves.ts'
 import { createPlot, type Plot } from './plot.ts'
 import { isClock } from './plot-axes.ts'
 import { PLOT_HEIGHT } from './plot-height.ts'
@@ -290,13 +290,3 @@ export function ChartCard(
     </figure>
   )
 }
-
-/** Curves in the order of the jobs; groups come alone. */
-const shownOf = (lines: ReadonlyMap<string, Line>, jobs: readonly string[], { keys }: Curves): Line[] => {
-  const all = [...lines.values()].filter(({ key }) => keys.includes(key))
-  if (all.some((line) => line.band)) return all
-  return keys.flatMap((key) => jobs.flatMap((job) => lines.get(curveId(job, key)) ?? []))
-}
-/** The inputs that require a new plot. */
-const madeOf = (lines: readonly Line[]): string =>
-  lines.map((line) => line.name).join('\n') + (lines.some((line) => line.mean) ? '\n\n~' : '')

@@ -75,3 +75,17 @@ export function axisName(
   if (curves.unit === undefined) return keys.join(', ')
   return curves.total === undefined ? curves.unit : `${curves.unit} of ${Math.round(curves.total)}`
 }
+
+/** Curves in the order of the jobs; groups come alone. */
+export const shownOf = (
+  lines: ReadonlyMap<string, Line>,
+  jobs: readonly string[],
+  { keys }: Curves,
+): Line[] => {
+  const all = [...lines.values()].filter(({ key }) => keys.includes(key))
+  if (all.some((line) => line.band)) return all
+  return keys.flatMap((key) => jobs.flatMap((job) => lines.get(curveId(job, key)) ?? []))
+}
+/** The inputs that require a new plot. */
+export const madeOf = (lines: readonly Line[]): string =>
+  lines.map((line) => line.name).join('\n') + (lines.some((line) => line.mean) ? '\n\n~' : '')
