@@ -155,7 +155,10 @@ export function GroupLegend(props: {
   flat?: boolean
 }) {
   return (
-    <ul aria-label="Groups" className={props.flat ? 'flex flex-wrap gap-x-3' : 'flex flex-col'}>
+    <ul
+      aria-label="Groups"
+      className={props.flat ? 'flex max-h-24 flex-wrap gap-x-3 overflow-y-auto' : 'flex flex-col'}
+    >
       {props.groups.map((group) => (
         <GroupEntry key={group.name} {...group} focus={props.focus} colourOf={props.colourOf} />
       ))}
