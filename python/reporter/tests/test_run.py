@@ -69,6 +69,10 @@ def test_a_run_counts_what_became_of_its_events(real_server: RealServer) -> None
     run = begin(real_server)
     for step in range(20):
         run.log({"loss": 1.0}, step=step)
+    assert run.flush(30)
+    assert run.wants("another job")
+    assert not run.stop_requested
+    run.check_stop()
     run.finish()
     counts = run.delivery
     assert counts.produced == counts.accepted >= 20

@@ -114,6 +114,7 @@ def test_a_partial_rerun_reports_the_wanted_jobs_only(
     start = server.of("batch_start")[0]["data"]
     assert start["rerun_of"] == "b0"
     assert start["rerun_jobs"] == ["seed 2", "seed1"]
+    assert start["n_total"] == 2
     assert server.of("batch_done")[0]["data"]["n_done"] == 2
 
 
@@ -124,8 +125,25 @@ def test_ids_with_commas_are_given_as_a_json_list(make: Make, monkeypatch: pytes
     assert not run.wants("lr=1")
 
 
+def test_jobs_that_never_began_count_as_planned_in_a_rerun(
+    make: Make, server: FakeIngest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SVC_RERUN_OF", "b0")
+    monkeypatch.setenv("SVC_RERUN_JOBS", '["seed1"]')
+    monkeypatch.setenv("SVC_RERUN_DONE", '["seed0"]')
+    with make(n_total=5):
+        pass
+    assert server.of("batch_start")[0]["data"]["n_total"] == 4
+    # The same batch once more still has all its jobs.
+    with make(n_total=5, batch_id="b0"):
+        pass
+    assert server.of("batch_start")[1]["data"]["n_total"] == 5
+
+
 def test_without_a_rerun_every_job_is_wanted(make: Make) -> None:
-    assert make().wants("anything")
+    run = make(n_total=3)
+    assert run.wants("anything")
+    assert run.n_planned == 3
 
 
 LONG = """

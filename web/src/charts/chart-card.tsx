@@ -184,6 +184,10 @@ export function ChartCard(
   }, [lines, jobs, curves, view.bus, view.group, draw, clip])
 
   const hidden = typed === undefined && clip ? clip.hidden + said.beyond : 0
+  const drawn = view.group
+    ? `${count(said.total)} points, all counted`
+    : `${count(said.drawn)} of ${count(said.total)} points`
+  const points = said.total > 0 ? drawn : ''
   return (
     <figure
       aria-label={name}
@@ -196,16 +200,17 @@ export function ChartCard(
           {props.kept?.has(name) && <Pin className="inline size-3 text-accent" aria-hidden="true" />}
           {name}
         </span>
-        <span data-points className="flex-1 truncate text-right text-xs text-muted">
-          {said.total > 0 &&
-            (view.group
-              ? `${count(said.total)} points, all counted`
-              : `${count(said.drawn)} of ${count(said.total)} points`)}
+        <span
+          data-points
+          className="flex-1 truncate text-right text-xs text-muted"
+          title={hidden > 0 ? `${some(hidden, 'outlier')} outside; ${points}` : points}
+        >
           {hidden > 0 && (
             <span className="text-amber" data-hidden>
-              , {some(hidden, 'outlier')} outside
+              {some(hidden, 'outlier')} outside,{' '}
             </span>
           )}
+          {points}
           {said.nonFinite > 0 && `, ${count(said.nonFinite)} not finite`}
           {said.unshown > 0 && `, ${count(said.unshown)} not above 0`}
         </span>

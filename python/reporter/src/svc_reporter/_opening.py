@@ -25,7 +25,7 @@ def start_data(run: Reporter, snapshot: Snapshot, config: Any, tags: list[str], 
     """The data of `batch_start` without `env_snapshot`, whose git state takes time: see `complete_start`."""
     data: dict[str, Any] = {
         "experiment_type": run.experiment_type,
-        "n_total": run.n_total,
+        "n_total": run.n_planned,
         "command": snapshot.command,
         "cwd": snapshot.cwd,
         "process": ProcessIdentity.own().as_data(),

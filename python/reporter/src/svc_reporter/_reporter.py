@@ -151,6 +151,12 @@ class Reporter:
             )
         return Job(self, name, params, skipped=skipped)
 
+    @property
+    def n_planned(self) -> int:
+        """How many jobs the batch is to have: in a rerun of some, which has a batch of its own, only these."""
+        own = self._rerun.of != self.batch_id
+        return self._rerun.planned(self.n_total) if own else self.n_total
+
     def wants(self, job_id: str) -> bool:
         """Whether this job is to be run: false for jobs outside SVC_RERUN_JOBS, which are done already."""
         return self._rerun.wants(str(job_id))

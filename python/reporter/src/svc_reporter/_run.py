@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
@@ -117,13 +117,30 @@ class Run:
 
     @property
     def reporter(self) -> Reporter:
-        """What the run is made of: `flush`, `stop_requested`, `check_stop`."""
+        """What the run is made of, for what works on a `Reporter`."""
         return self._reporter
 
     @property
     def delivery(self) -> Delivery:
         """What became of the events so far: produced, accepted, duplicate, spilled, dropped."""
         return self._reporter.delivery
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a stop of the run was requested."""
+        return self._reporter.stop_requested
+
+    def check_stop(self, agree: Callable[[bool], bool] | None = None) -> None:
+        """Raise StopRequested if a stop was requested; under several ranks on all of them (`Reporter.check_stop`)."""
+        self._reporter.check_stop(agree)
+
+    def wants(self, job_id: str) -> bool:
+        """Whether this job is to be run: false for jobs that a rerun leaves out."""
+        return self._reporter.wants(job_id)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until everything reported so far is with the service; false after `timeout` seconds."""
+        return self._reporter.flush(timeout)
 
     def log(self, data: Mapping[str, Any], step: Any = None) -> None:
         """Record metrics at a step: `run.log({"loss": loss, "val": {"acc": acc}}, step=step)`.
@@ -320,7 +337,7 @@ class Run:
         if self._finished:
             return
         reporter = self._reporter
-        data = {"experiment_type": reporter.experiment_type, "n_total": reporter.n_total, "update": True}
+        data = {"experiment_type": reporter.experiment_type, "n_total": reporter.n_planned, "update": True}
         reporter.emit("batch_start", None, {**data, "config": self._fitting("configuration", changed)})
 
     def _print(self, stream: str, line: str, at: float) -> None:

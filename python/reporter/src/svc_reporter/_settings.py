@@ -61,6 +61,12 @@ class Rerun:
             return job_id not in self.done
         return self.jobs is None or job_id in self.jobs
 
+    def planned(self, n_total: int) -> int:
+        """How many jobs this process is to run of the `n_total` that the script has."""
+        if self.done is not None:
+            return max(0, n_total - len(self.done))
+        return n_total if self.jobs is None else min(n_total, len(self.jobs))
+
 
 def read_rerun(env: Mapping[str, str] | None = None) -> Rerun:
     env = os.environ if env is None else env
