@@ -57,10 +57,11 @@ export interface App {
   stop: () => Promise<void>
 }
 
-/** An embedded database that its caller has begun to start, and what is to be logged of that. */
+/** An embedded database that its caller has begun to start. */
 export interface StartingDatabase {
   started: Promise<EmbeddedPostgres>
-  said: readonly string[]
+  /** Where its messages go from here on, those so far included. */
+  logTo(log: (message: string) => void): void
 }
 
 /**
@@ -99,9 +100,7 @@ export async function startApp(
       const starting =
         options.database?.started ??
         startEmbedded({ home: config.dataDir, log: (message) => log.info(message) })
-      const embedded = await starting.finally(() => {
-        for (const message of options.database?.said ?? []) log.info(message)
-      })
+      const embedded = await starting.finally(() => options.database?.logTo((message) => log.info(message)))
       closers.push(() => embedded.stop())
       url = embedded.url('postgres')
       dataFolder = embedded.home

@@ -48,10 +48,17 @@ async function startServer(config: Config, telemetry: boolean): Promise<App> {
 
 function startDatabase(home: string): StartingDatabase {
   const said: string[] = []
-  const started = startEmbedded({ home, log: (message) => said.push(message) })
+  let log = (message: string): void => void said.push(message)
+  const started = startEmbedded({ home, keepRunning: true, log: (message) => log(message) })
   // startApp awaits it and fails with it.
   started.catch(() => {})
-  return { started, said }
+  return {
+    started,
+    logTo(to) {
+      log = to
+      for (const message of said.splice(0)) to(message)
+    },
+  }
 }
 
 function endOnSignals(stop: () => Promise<void>): { begun: boolean } {

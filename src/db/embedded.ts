@@ -23,6 +23,8 @@ export interface EmbeddedOptions {
   fallbackRoot?: string
   /** How long a server that runs may be silent before it is restarted; 15,000 ms. */
   silenceMs?: number
+  /** Whether to start the server again when it ends by itself, as when the system kills it for lack of memory. */
+  keepRunning?: boolean
 }
 
 export interface EmbeddedPostgres {
@@ -54,6 +56,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     const place = { home: home.path, data, account: home.account, binaries, password, settings, silenceMs }
     const server = await startServer(place, lease, log)
     lease.use(server.pid)
+    const endWatch = options.keepRunning === true ? watchServer(place, lease, log, server.port) : undefined
     let stopping: Promise<void> | undefined
     return {
       url: (database) => addressOf(server.port, password, database),
@@ -61,7 +64,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
       adopted: server.adopted,
       home: home.path,
       stop: () => {
-        stopping ??= leave(data, lease, log)
+        stopping ??= Promise.resolve(endWatch?.()).then(() => leave(data, lease, log))
         return stopping
       },
     }
@@ -88,6 +91,8 @@ const addressOf = (port: number, password: string, database: string) =>
 const START_TIMEOUT_MS = 30_000
 /** When backends of a dead postmaster have had time enough to leave by themselves. */
 const ORPHAN_TIMEOUT_MS = 2_000
+/** How often a server that is to be kept running is looked for. */
+const WATCH_MS = 1_000
 /** Fast shutdown writes a checkpoint; with max_wal_size 2GB and a slow disk that takes a while. */
 const STOP_TIMEOUT_MS = 60_000
 
@@ -133,6 +138,41 @@ async function startServer(place: Place, lease: Lease, log: (message: string) =>
       `PostgreSQL runs with ${proof.unsafe.join(', ')} not on and could lose acknowledged events: correct that in ` +
         `${join(data, 'postgresql.conf')} or postgresql.auto.conf`,
     )
+  }
+}
+
+/**
+ * Looks whether the server still runs, and starts it again where it does not.
+ * @param port where it has to be found again: connections are made to the address that was given out
+ * @returns ends that, and waits for a start under way
+ */
+function watchServer(
+  place: Place,
+  lease: Lease,
+  log: (message: string) => void,
+  port: number,
+): () => Promise<void> {
+  const ending = new AbortController()
+  const watching = (async () => {
+    for (;;) {
+      await sleep(WATCH_MS, undefined, { signal: ending.signal, ref: false }).catch(() => {})
+      if (ending.signal.aborted) return
+      const { state } = inspectPostmaster(place.data)
+      if (state === 'running' || state === 'unclear') continue
+      log('PostgreSQL has ended by itself; starting it again')
+      try {
+        const server = await startServer(place, lease, log)
+        lease.use(server.pid)
+        if (server.port === port) log(`PostgreSQL runs again (pid ${server.pid})`)
+        else log(`PostgreSQL runs again, but its port ${port} was taken meanwhile: restart the service`)
+      } catch (error) {
+        log(messageOf(error))
+      }
+    }
+  })()
+  return () => {
+    ending.abort()
+    return watching
   }
 }
 

@@ -101,6 +101,22 @@ test('after kill -9 the next start has the same data', async () => {
   expect(second.said.out).toContain('Sign in with your account.')
 })
 
+test('a PostgreSQL that was killed is started again, with what it had', async () => {
+  const cli = start()
+  const address = await cli.address()
+  expect((await register(address)).status).toBe(201)
+  for (let kill = 0; kill < 2; kill++) {
+    const killed = postmasterOf(home) as number
+    process.kill(killed, 'SIGKILL')
+    await until('another PostgreSQL', () => ![killed, undefined].includes(postmasterOf(home)))
+    await until('the same account', async () => (await register(address)).status === 409)
+  }
+  expect(cli.said.err + cli.said.out).toContain('PostgreSQL has ended by itself; starting it again')
+  cli.kill('SIGTERM')
+  expect(await cli.ended).toMatchObject({ code: 0 })
+  expect(postmasterOf(home)).toBeUndefined()
+})
+
 test('a bad setting ends the start with one line that names it and keeps its value to itself', async () => {
   for (const name of ['SVC_DATABASE_URL', 'DATABASE_URL']) {
     const result = await start({ [name]: 'mysql://root:hunter2@db/svc' }).ended
