@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { PrimaryClient } from '../db/hosts.ts'
 
 /** The NOTIFY channel of the change log (commit.ts). */
@@ -37,31 +38,29 @@ export function startListening(options: {
       query_timeout: TIMEOUT_MS,
       keepAlive: true,
     })
-    let over = false
-    const lost = new Promise<void>((resolve) => {
-      client.once('end', resolve)
-      client.once('error', () => resolve())
-      if (stopping.signal.aborted) resolve()
-      stopping.signal.addEventListener('abort', () => resolve(), { once: true })
-    }).then(() => {
-      over = true
-    })
-    client.on('error', () => {})
+    const lost = new AbortController()
+    const lose = (): void => lost.abort()
+    client.once('end', lose)
+    client.on('error', lose)
     client.on('notification', options.ring)
+    if (stopping.signal.aborted) lose()
+    stopping.signal.addEventListener('abort', lose)
     const listening = (async (): Promise<void> => {
       await client.connect()
       await client.query(`listen ${NOTIFY_CHANNEL}`)
       failing = false
       options.ring()
-      while (!over && !(await settlesWithin(lost, POLL_MS))) {
-        await client.query('/* listen.alive */ select 1')
+      while (!lost.signal.aborted) {
+        await pause(POLL_MS, lost.signal)
+        if (!lost.signal.aborted) await client.query('/* listen.alive */ select 1')
       }
     })()
     try {
       // A connection that is ended while it is made settles nothing by itself.
-      await Promise.race([listening, lost])
+      await Promise.race([listening, aborted(lost.signal)])
     } finally {
-      over = true
+      lose()
+      stopping.signal.removeEventListener('abort', lose)
       listening.catch(() => {})
       client.end().catch(() => {})
     }
@@ -85,25 +84,13 @@ export function startListening(options: {
   }
 }
 
-/** Whether the promise settles within that time. */
-function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
+function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), ms)
-    void promise.then(() => {
-      clearTimeout(timer)
-      resolve(true)
-    })
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
   })
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms)
-    function done(): void {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    signal.addEventListener('abort', done)
-  })
-}
+/** Waits, and less if the signal is aborted. */
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  sleep(ms, undefined, { signal }).catch(() => {})

@@ -1,9 +1,12 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { afterEach, describe, expect, test } from 'vitest'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { createLog, type ServiceLog } from '../../src/log.ts'
+import { startListening } from '../../src/stream/listen.ts'
 import { newHome } from '../faults/server-process.ts'
 import { makeEvent, openDoor, UNLIMITED } from '../ingest/sending.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
@@ -187,4 +190,30 @@ describe('a disk that is full', () => {
     for (const event of refused) expect((await door.send(event)).body).toMatchObject({ deduplicated: false })
     await expect.poll(() => about(app, /can be used again/).length, SOON).toBe(1)
   })
+})
+
+test('a database that is away for long leaves nothing behind for each attempt to listen', async () => {
+  let attempts = 0
+  const away = createServer((socket) => {
+    attempts++
+    socket.destroy()
+  }).listen(0, '127.0.0.1')
+  await once(away, 'listening')
+  const warnings: Error[] = []
+  const warn = (warning: Error): void => {
+    if (warning.name === 'MaxListenersExceededWarning') warnings.push(warning)
+  }
+  process.on('warning', warn)
+  const { port } = away.address() as AddressInfo
+  const listener = startListening({
+    url: `postgresql://postgres@127.0.0.1:${port}/postgres`,
+    ring: () => {},
+    failed: () => {},
+  })
+  // Node warns of more than ten listeners of one signal.
+  await expect.poll(() => attempts, { timeout: 60_000 }).toBeGreaterThan(12)
+  await listener.stop()
+  process.off('warning', warn)
+  away.close()
+  expect(warnings).toEqual([])
 })
