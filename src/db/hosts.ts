@@ -67,7 +67,7 @@ async function searchPrimary(url: string): Promise<string> {
 /**
  * The sockets of a postgres.js pool whose URL names several hosts; undefined for one host. Its own search for a primary
  * (`target_session_attrs`) goes round without a pause and without an answer while no host is one; with these, statements
- * fail at once, and requests are told 503.
+ * fail at once, and requests are answered with 503.
  */
 export function primarySockets(url: string): (() => Promise<Socket>) | undefined {
   if (urlsOf(url).length < 2) return undefined
