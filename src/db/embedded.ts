@@ -93,6 +93,8 @@ const START_TIMEOUT_MS = 30_000
 const ORPHAN_TIMEOUT_MS = 2_000
 /** How often a server that is to be kept running is looked for. */
 const WATCH_MS = 1_000
+/** The same after a start that failed. */
+const FAILED_START_PAUSE_MS = 10_000
 /** Fast shutdown writes a checkpoint; with max_wal_size 2GB and a slow disk that takes a while. */
 const STOP_TIMEOUT_MS = 60_000
 
@@ -154,19 +156,23 @@ function watchServer(
 ): () => Promise<void> {
   const ending = new AbortController()
   const watching = (async () => {
+    let pause = WATCH_MS
     for (;;) {
-      await sleep(WATCH_MS, undefined, { signal: ending.signal, ref: false }).catch(() => {})
+      await sleep(pause, undefined, { signal: ending.signal, ref: false }).catch(() => {})
       if (ending.signal.aborted) return
-      const { state } = inspectPostmaster(place.data)
-      if (state === 'running' || state === 'unclear') continue
-      log('PostgreSQL has ended by itself; starting it again')
+      pause = WATCH_MS
       try {
+        const { state } = inspectPostmaster(place.data)
+        if (state === 'running' || state === 'unclear') continue
+        log('PostgreSQL has ended by itself; starting it again')
         const server = await startServer(place, lease, log)
         lease.use(server.pid)
         if (server.port === port) log(`PostgreSQL runs again (pid ${server.pid})`)
         else log(`PostgreSQL runs again, but its port ${port} was taken meanwhile: restart the service`)
       } catch (error) {
         log(messageOf(error))
+        // What keeps it from starting, such as a full disk, takes its time, and needs no line a second.
+        pause = FAILED_START_PAUSE_MS
       }
     }
   })()

@@ -17,8 +17,8 @@ export interface Listener {
  * because notifications in between are lost. A lost connection is replaced within about 5 s; a notification
  * that is missed costs a poll's interval (tail.ts), never a change.
  *
- * This is the one place that uses `pg` rather than postgres.js: the latter gives up permanently if the first attempt
- * to listen again fails, as it does while the database restarts.
+ * Uses `pg` rather than postgres.js, which gives up permanently if the first attempt to listen again fails, as it does
+ * while the database restarts.
  */
 export function startListening(options: {
   url: string
