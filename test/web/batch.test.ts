@@ -358,7 +358,19 @@ test('a delete says what goes and for how long it can be undone, and its address
   await page.getByRole('button', { name: 'Delete it' }).click()
   await page.waitForURL('/p/digits')
   await page.getByText('1 batch deleted; kept for 30 days.').waitFor()
+  const elsewhere = eventsOf('elsewhere', { project: 'elsewhere' })
+  await send(app, reporter, [elsewhere('batch_start', 9), elsewhere('batch_done', 8)])
   await page.goto('/b/by-mistake')
+  await page.getByRole('button', { name: 'Restore it' }).waitFor()
+  // Messages about it change nothing: it stays deleted. One about another batch, sent after them, says that they came.
+  for (const [method, path] of [
+    ['POST', '/api/batches/by-mistake/restore'],
+    ['DELETE', '/api/batches/by-mistake'],
+  ] as const)
+    expect((await app.call(method, path, { token: ada.token })).status).toBeLessThan(300)
+  await send(app, reporter, [eventsOf('running-elsewhere', { project: 'elsewhere' })('batch_start', 1)])
+  const rail = page.getByRole('navigation', { name: 'Projects' })
+  await rail.getByRole('link', { name: /elsewhere.*1 running/ }).waitFor()
   await page.getByRole('button', { name: 'Restore it' }).click()
   await page.getByRole('heading', { name: 'by-mistake' }).waitFor()
   expect((await app.call('GET', '/api/batches/by-mistake', { token: ada.token })).status).toBe(200)

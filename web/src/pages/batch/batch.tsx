@@ -59,7 +59,8 @@ function OneBatch({ batchId }: { batchId: string }) {
     takeIn(context, payload)
   })
   useChannel(seen ? `metrics:${batchId}` : null, (payload) => takeIn(context, payload))
-  if (read.error && !seen) {
+  // A message may bring a deleted batch into the store, and its jobs cannot be read all the same.
+  if (read.error && (!seen || (jobs.error && jobs.data === undefined))) {
     return (
       <Notice title={errorText(read.error)} bad>
         {me === null ? (
