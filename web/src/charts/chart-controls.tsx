@@ -51,7 +51,7 @@ export function ChartControls(props: {
       role="toolbar"
       aria-label="Charts"
       // One line that scrolls where there is little room, at most two elsewhere.
-      className="relative flex items-center gap-x-1.5 gap-y-1.5 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0 lg:flex-wrap"
+      className="relative flex items-center gap-1.5 max-2xl:gap-x-1 max-lg:overflow-x-auto max-lg:py-0.5 max-lg:*:shrink-0 lg:flex-wrap"
     >
       {props.lead}
       {finds && (
@@ -165,7 +165,7 @@ function Smoothing({ value, onChange }: { value: number; onChange: (value: numbe
         min="0"
         max="0.99"
         step="0.01"
-        className="w-16 accent-accent"
+        className="w-14 accent-accent 2xl:w-16"
         value={now}
         onChange={(event) => {
           const next = Number(event.target.value)

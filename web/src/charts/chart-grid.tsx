@@ -8,6 +8,9 @@ const ANY = '[grid-template-columns:repeat(auto-fit,minmax(min(100%,380px),1fr))
 /** In one row where each of them has its width there, else two by two: three and one would leave an empty place. */
 const FOUR =
   '[grid-template-columns:repeat(auto-fit,minmax(min(100%,clamp(380px,(1556px-100%)*999,50%-6px)),1fr))]'
+/** The same of six: three by three. */
+const SIX =
+  '[grid-template-columns:repeat(auto-fit,minmax(min(100%,clamp(380px,(2340px-100%)*999,33.3%-8px)),1fr))]'
 
 /** All charts of a page in columns; those out of sight are only their places. */
 export function ChartGrid(
@@ -17,7 +20,7 @@ export function ChartGrid(
   const [large, setLarge] = useState<string>()
   return (
     <>
-      <div className={`grid gap-3 ${keys.length === 4 ? FOUR : ANY}`}>
+      <div className={`grid gap-3 ${keys.length === 4 ? FOUR : keys.length === 6 ? SIX : ANY}`}>
         {keys.map((key) => (
           <Place key={key}>
             <ChartCard name={key} {...rest} onFullScreen={() => setLarge(key)} />

@@ -20,13 +20,16 @@ function textOf(job: Job, by: string): string | null {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** One number is one name, however it was written. */
+/** One number is one name, however it was written, and says no more digits than tell groups apart. */
 export const groupName = (by: string, value: string | null): string => {
   const name = by.replace(/^param\./, '')
   if (by === 'batch' && value !== null) return value
   if (value === null) return `no ${name}`
-  return `${name} = ${value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : value}`
+  return `${name} = ${value.trim() !== '' && Number.isFinite(Number(value)) ? shortened(Number(value)) : value}`
 }
+
+/** A seed keeps all of its digits; a learning rate that was drawn at random has 17 of them. */
+const shortened = (value: number): number => (Number.isInteger(value) ? value : Number(value.toPrecision(6)))
 
 /** The groups of these jobs, the largest first. */
 export function groupsOf(jobs: readonly Job[], by: string): { name: string; jobs: number }[] {

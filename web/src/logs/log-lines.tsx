@@ -109,7 +109,7 @@ export function LogLines(props: {
                   <Epoch epoch={props.epochOf(line)} unit={props.unit ?? EPOCH} onEpoch={props.onEpoch} />
                 )}
                 <span
-                  className={`w-14 shrink-0 truncate ${LEVEL_COLOUR[line.level.toLowerCase()] ?? 'text-muted'}`}
+                  className={`w-10 shrink-0 truncate sm:w-14 ${LEVEL_COLOUR[line.level.toLowerCase()] ?? 'text-muted'}`}
                 >
                   {line.stream ?? line.level}
                 </span>
@@ -165,13 +165,13 @@ function Marked({ text, found }: { text: string; found: string | undefined }) {
 /** When, as a link to the line where lines have addresses. */
 function Time({ line, address }: { line: LogLine; address: LinkProps | undefined }) {
   const time = (
-    <time className="text-muted" dateTime={line.timestamp} title={exact(line.timestamp)}>
+    <time className="shrink-0 text-muted" dateTime={line.timestamp} title={exact(line.timestamp)}>
       {timeOfDay(line.timestamp)}
     </time>
   )
   if (address === undefined) return time
   return (
-    <Link {...address} tabIndex={-1} className="hover:underline">
+    <Link {...address} tabIndex={-1} className="shrink-0 hover:underline">
       {time}
     </Link>
   )

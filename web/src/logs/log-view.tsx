@@ -83,7 +83,7 @@ export function LogView(props: {
   )
   return (
     <div className="flex min-h-0 flex-1 flex-col">
-      <div className="flex flex-wrap items-center gap-2 px-3 py-2">
+      <div className="relative flex items-center gap-2 px-3 py-2 max-lg:overflow-x-auto max-lg:*:shrink-0 lg:flex-wrap">
         <Search q={search.q ?? ''} onSearch={(q) => change({ q, line: undefined })} />
         {search.q && (
           <>
@@ -218,7 +218,7 @@ function Search({ q, onSearch }: { q: string; onSearch: (q: string) => void }) {
       type="search"
       aria-label="Search log lines"
       placeholder="Search lines"
-      className={`${inputLook} max-w-64`}
+      className={`${inputLook} max-w-64 max-lg:w-48`}
       value={text}
       onChange={(event) => setText(event.target.value)}
     />

@@ -20,7 +20,7 @@ export function Help({ term, children }: { term: string; children: ReactNode }) 
       <div
         id={id}
         popover="auto"
-        className="help-popover max-w-80 rounded-md border border-line bg-raised p-3 text-sm text-ink shadow-lg"
+        className="help-popover max-w-[min(20rem,calc(100vw-1rem))] text-left whitespace-normal rounded-md border border-line bg-raised p-3 text-sm text-ink shadow-lg"
         style={{ positionAnchor: anchor } as CSSProperties}
       >
         <p className="pb-1 font-semibold">{term}</p>

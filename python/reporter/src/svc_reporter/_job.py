@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import operator
 import threading
@@ -227,7 +228,7 @@ class Job:
             data = fields(self._params)
             for key in ("model", "dataset"):
                 if key in data and not isinstance(data[key], str):
-                    data[key] = str(data[key])
+                    data[key] = _named(data[key])
             gpus = self._run.environment_extras.get("gpu_names")
             if gpus:
                 # A parameter of that name is what the training itself says.
@@ -278,6 +279,11 @@ def _restore(
     job._began = None if began_s is None else time.monotonic() - began_s
     job._ended = ended
     return job
+
+
+def _named(value: Any) -> str:
+    """The text that a plain value is named by; of a dictionary or a list what it reads like in JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
 
 
 def _whole(value: Any) -> int:

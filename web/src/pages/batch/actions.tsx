@@ -88,7 +88,7 @@ export function BatchActions({ batch }: { batch: Batch }) {
       </OpenLater>
       {can?.delete && (
         <Button look="danger" title="It can be restored from the trash" onClick={() => setOpen('delete')}>
-          <Trash2 className={sign} aria-hidden="true" /> Delete
+          <Trash2 className={sign} aria-hidden="true" /> <span className="max-sm:sr-only">Delete</span>
         </Button>
       )}
       {open === 'stop' && (

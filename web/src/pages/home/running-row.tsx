@@ -50,7 +50,7 @@ export function RunningRow(props: {
       data-row
       className="flex flex-wrap items-center gap-x-4 gap-y-1 px-3 py-1.5 hover:bg-hover xl:flex-nowrap"
     >
-      <span className="w-24 shrink-0 sm:w-36">
+      <span className="min-w-24 shrink-0 sm:w-36">
         <StatusBadge status={batch.status} stalled={batch.stalled} stopping={batch.stop_requested} />
       </span>
       <Link

@@ -59,7 +59,10 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
           }
         />
       )}
-      <dl className="flex flex-wrap items-center gap-x-6 gap-y-1">
+      <dl
+        tabIndex={0}
+        className="relative flex items-center gap-x-6 gap-y-1 max-sm:overflow-x-auto max-sm:whitespace-nowrap sm:flex-wrap"
+      >
         {facts
           .filter(([, value]) => value)
           .map(([name, value]) => (

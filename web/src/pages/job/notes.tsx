@@ -33,7 +33,12 @@ export function JobNotes({ job }: { job: Job }) {
         </div>
       )}
       {mayEdit && (
-        <Button look="quiet" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        <Button
+          look="quiet"
+          className={job.notes ? '' : '-ml-2.5'}
+          aria-haspopup="dialog"
+          onClick={() => setOpen(true)}
+        >
           {job.notes ? 'Edit notes' : 'Add notes'}
         </Button>
       )}

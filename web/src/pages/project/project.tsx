@@ -25,8 +25,8 @@ import { batchRows } from './batch-rows.ts'
 import { BatchTable } from './batch-table.tsx'
 import { Filters } from './filters.tsx'
 import { SelectionBar } from './selection-bar.tsx'
-import { columnOf, standardColumns } from './table-columns.ts'
-import { useBatchList } from './use-batch-list.ts'
+import { type Column, columnOf, isField, standardColumns } from './table-columns.ts'
+import { type BatchList, useBatchList } from './use-batch-list.ts'
 import { Workspace } from './workspace.tsx'
 
 const route = getRouteApi('/p/$slug')
@@ -43,12 +43,13 @@ export function ProjectPage() {
   const project = useQuery(projectQuery(slug))
   const known = useQuery(fieldsQuery(slug))
   const { filter, problems, hints, words } = useMemo(() => parseQuery(q, known.data), [q, known.data])
-  const { columns, choose } = useColumns()
+  const { columns: asked, choose, usual } = useColumns()
   const { sort, descending } = sortOf(search)
   const order = useMemo(() => ({ sort, descending }), [sort, descending])
-  const ids = useMemo(() => columns.map((column) => column.id), [columns])
+  const ids = useMemo(() => asked.map((column) => column.id), [asked])
   const opening = useDefaultView()
   const list = useBatchList(slug, filter, order, ids, project.data !== undefined && !opening)
+  const columns = useFilled(asked, usual, list)
   const baseline = useBaseline(search.base, ids)
   const navigate = useNavigate()
   const router = useRouter()
@@ -288,5 +289,15 @@ function useColumns() {
     },
     [slug, search, navigate],
   )
-  return { columns, choose }
+  return { columns, choose, usual: ids === undefined }
+}
+
+/** The usual columns without those of a metric that no listed batch reports; whoever chose a column sees it. */
+function useFilled(columns: readonly Column[], usual: boolean, list: BatchList): readonly Column[] {
+  const isFilled = ({ id }: Column): boolean =>
+    !usual || !isField(id) || list.ids.some((batch) => list.fields.get(batch)?.values[id] !== undefined)
+  const filled = columns.filter(isFilled)
+  const names = filled.map(({ id }) => id).join('\n')
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the same columns while their names are the same
+  return useMemo(() => filled, [names])
 }

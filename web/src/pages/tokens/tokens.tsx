@@ -72,7 +72,11 @@ export function Tokens() {
       {tokens.data.items.length === 0 ? (
         <p className="text-muted">You have no tokens yet.</p>
       ) : (
-        <Table heads={['Name', 'Scope', 'Ends in', 'Made', 'Last used', '']} wide={['Made']} label="Tokens">
+        <Table
+          heads={['Name', 'Scope', 'Last characters', 'Made', 'Last used', '']}
+          wide={['Made']}
+          label="Tokens"
+        >
           {tokens.data.items.map((token) => (
             <tr key={token.id}>
               <td className="max-w-24 truncate sm:max-w-md" title={token.name}>
