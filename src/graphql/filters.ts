@@ -92,6 +92,7 @@ export const JobFilterInput = builder
       status: t.field({ type: [JobStatusType] }),
       model: t.stringList(),
       dataset: t.stringList(),
+      tag: t.stringList(),
       q: t.stringList({ description: 'Text in the id, model or dataset' }),
       params: t.field({ type: [ComparisonInput] }),
       finalMetrics: t.field({ type: [ComparisonInput] }),
@@ -104,6 +105,7 @@ export const JobFilterInput = builder
       status: z.array(z.unknown()).max(10).nullish(),
       model: words,
       dataset: words,
+      tag: words,
       q: words,
       params: comparisons,
       finalMetrics: comparisons,
@@ -122,6 +124,7 @@ export interface JobFilterValue {
   status?: readonly JobStatus[] | null | undefined
   model?: Words
   dataset?: Words
+  tag?: Words
   q?: Words
   params?: readonly ComparisonValue[] | null | undefined
   finalMetrics?: readonly ComparisonValue[] | null | undefined
@@ -141,6 +144,7 @@ export const jobSearch = (where: JobFilterValue | null | undefined, textless: bo
   status: listed(where?.status),
   model: listed(where?.model),
   dataset: listed(where?.dataset),
+  tag: listed(where?.tag),
   q: listed(where?.q),
   params: compared(where?.params),
   finalMetrics: compared(where?.finalMetrics),

@@ -55,6 +55,7 @@ describe('a job', () => {
       epochs: 2,
       latest: { epoch: 3, train_loss: 'NaN', val_loss: '-Infinity', 'acc/top1': 0.7 },
       metrics: {},
+      tags: [],
       notes: '',
       pruned: false,
       idle: false,

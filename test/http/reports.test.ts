@@ -65,3 +65,52 @@ test('notes of a job are changed by those who may edit its batch, and read with 
   })
   expect((await call(stage.viewer, 'PATCH', `/api/jobs/${key}`, { notes: '' })).status).toBe(403)
 })
+
+test('tags of a job are changed by those who may edit its batch, kept by events, and find it', async () => {
+  const event = (event_type: string, job_id: string) => ({
+    ...startOf({ id: 'tagged', project: 'vision' }),
+    event_type,
+    job_id,
+    data: {},
+  })
+  await stage.send(stage.batchOwner, [
+    startOf({ id: 'tagged', project: 'vision' }),
+    event('job_start', 'j'),
+    event('job_start', 'plain'),
+  ])
+  const path = '/api/batches/tagged/jobs'
+  const { items } = (await call(stage.member, 'GET', path)).body
+  const { key, tags } = items.find((job: { id: string }) => job.id === 'j')
+  expect(tags).toEqual([])
+  const patch = (person: typeof stage.member, body: object) => call(person, 'PATCH', `/api/jobs/${key}`, body)
+  const changed = await patch(stage.member, { tags: ['Best', 'in /home/ada', 'Best'] })
+  expect([changed.status, changed.body.tags, changed.body.notes]).toEqual([200, ['Best', 'in /home/ada'], ''])
+  expect((await patch(stage.member, { notes: 'n' })).body.tags).toEqual(['Best', 'in /home/ada'])
+  expect((await patch(stage.viewer, { tags: [] })).status).toBe(403)
+  expect((await patch(stage.member, { tags: [' x'] })).status).toBe(422)
+
+  await stage.send(stage.batchOwner, [event('job_done', 'j')])
+  const found = (await call(stage.viewer, 'GET', '/api/jobs?tag=best&tag=other')).body.items
+  expect(found.map((job: { id: string; status: string }) => [job.id, job.status])).toEqual([
+    ['j', 'completed'],
+  ])
+  const asked = await call(stage.viewer, 'POST', '/graphql', {
+    query: '{ jobs(first: 9, where: { tag: ["BEST"] }) { totalCount edges { node { jobId tags } } } }',
+  })
+  expect(asked.body.data.jobs).toEqual({
+    totalCount: 1,
+    edges: [{ node: { jobId: 'j', tags: ['Best', 'in /home/ada'] } }],
+  })
+
+  const { token } = (await call(stage.batchOwner, 'POST', '/api/batches/tagged/shares', { anonymous: true }))
+    .body
+  const query = `{ sharedBatch(token: "${token}") {
+    all: jobs(first: 9) { edges { node { jobId tags } } } found: jobs(first: 9, where: { tag: ["best"] }) { totalCount } } }`
+  const shared = (await call(undefined, 'POST', '/graphql', { query })).body.data.sharedBatch
+  const hidden = shared.all.edges.find(({ node }: { node: { jobId: string } }) => node.jobId === 'j').node
+    .tags
+  expect(hidden[0]).toBe('Best')
+  expect(hidden[1]).not.toContain('ada')
+  // What is hidden is not found out by asking for it.
+  expect(shared.found.totalCount).toBe(0)
+})

@@ -13,6 +13,7 @@ const job = (id: string, status: string, params: object, latest: object = {}): J
     model: 'resnet 50',
     dataset: null,
     failure_reason: null,
+    tags: id === 'b' ? ['Night', 'best one'] : [],
     epochs: 3,
   }) as unknown as Job
 const JOBS = [
@@ -38,6 +39,11 @@ test.each([
   ['model:"resnet 50" lr>0', ['a', 'b', 'c']],
   ['"resnet 50" adamw', ['c']],
   ['no-par', ['no-params']],
+  ['tag:night', ['b']],
+  ['tag:nigh', []],
+  ['tag:"best one"', ['b']],
+  ['tag!=night', ['a', 'c', 'no-params']],
+  ['"best one"', ['b']],
 ])('%s finds %j', (text, ids) => {
   expect(parseJobQuery(text, NAMES).problems).toEqual([])
   expect(found(text)).toEqual(ids)
@@ -60,6 +66,8 @@ test('names and values are completed in place of the last word', () => {
   expect(completions('lr<1 opt', known)).toEqual(['optimizer:'])
   expect(completions('val', known)).toEqual(['val_loss<'])
   expect(completions('optimizer:', known)).toEqual(['optimizer:sgd', 'optimizer:adamw'])
+  expect(completions('tag', known)).toEqual(['tag:'])
+  expect(completions('tag:nig', known)).toEqual(['tag:Night'])
   expect(completions('status:f', known)).toEqual(['status:failed'])
   expect(completions('model="res', known)).toEqual(['model="resnet 50"'])
   expect(complete('lr<1 model="res', 'model="resnet 50"')).toBe('lr<1 model="resnet 50" ')

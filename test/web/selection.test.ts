@@ -165,6 +165,34 @@ describe('jobs of a batch', () => {
       await page.getByRole('button', { name: 'Show all jobs' }).waitFor()
     }))
 
+  test('are tagged from the bar and found by a tag, which Undo takes back', () =>
+    onPage(`/b/${BATCH}/jobs?sel=${encodeURIComponent('["job-1","job-4"]')}`, async (page) => {
+      const cell = (job: string, text: string) => page.locator(`[data-job="${job}"]`).getByText(text)
+      await bar(page).getByRole('button', { name: 'Tag' }).click()
+      await page.getByLabel('Add tags').fill('keep, "worth a look"')
+      expect(await seriousFindings(page)).toEqual([])
+      await page.getByRole('button', { name: 'Change the tags' }).click()
+      await page.getByText('Tags of 2 jobs changed.').waitFor()
+      await cell('job-4', 'worth a look').waitFor()
+      await page.getByLabel('Find jobs').fill('tag:keep')
+      await page.getByText('2 jobs of 6').waitFor()
+      await page.reload()
+      await page.getByText('2 jobs of 6').waitFor()
+      await cell('job-1', 'keep').waitFor()
+
+      await page.goto(`/?q=${encodeURIComponent('tag:keep')}`)
+      await page.getByRole('link', { name: 'job-4' }).click()
+      await page.getByRole('term').filter({ hasText: 'Tags' }).waitFor()
+      await page.getByRole('button', { name: 'Tag', exact: true }).click()
+      await page.getByRole('checkbox', { name: 'worth a look' }).check()
+      await page.getByLabel('Add tags').fill('paper')
+      await page.getByRole('button', { name: 'Change the tags' }).click()
+      const tags = page.getByRole('definition').filter({ hasText: 'keep' })
+      await expect.poll(() => tags.innerText()).toBe('keep\npaper')
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await expect.poll(() => tags.innerText()).toBe('keep\nworth a look')
+    }))
+
   test('are exported with the values as reported; what a spreadsheet would run is text', () =>
     onPage(`/b/${BATCH}/jobs?sel=${encodeURIComponent('["job-3","job-2"]')}`, async (page) => {
       const download = page.waitForEvent('download')

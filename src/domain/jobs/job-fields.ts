@@ -14,6 +14,7 @@ import {
   own,
   type StoredOf,
   text,
+  texts,
   type ViewOf,
 } from '../field.ts'
 
@@ -106,6 +107,7 @@ export const jobFields = {
     sent: { by: 'job_done', accepts: isFlag, otherwise: false },
     public: 'shown',
   },
+  tags: { type: texts, means: 'Set by people', column: 'tags', public: 'scrubbed' },
   notes: {
     type: text,
     means: 'Markdown, written by people',

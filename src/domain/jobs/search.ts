@@ -28,6 +28,7 @@ export interface JobSearch {
   status: JobStatus[]
   model: string[]
   dataset: string[]
+  tag: string[]
   /** Text in the id, model or dataset. */
   q: string[]
   params: Comparison[]
@@ -86,6 +87,7 @@ const EVERY_SEARCH: Omit<JobSearch, 'textless'> = {
   status: [],
   model: [],
   dataset: [],
+  tag: [],
   q: [],
   params: [],
   finalMetrics: [],
@@ -182,6 +184,10 @@ function planOf(db: Db, parents: JobParents, search: JobSearch, withProgress: bo
   if (search.status.length > 0) where.push(oneOf(db, db`t.status`, search.status))
   if (search.model.length > 0) where.push(shown(oneOfAnyCase(db, db`t.model`, search.model)))
   if (search.dataset.length > 0) where.push(shown(oneOfAnyCase(db, db`t.dataset`, search.dataset)))
+  if (search.tag.length > 0) {
+    const wanted = db`filter_texts(t.tags) && filter_texts(${search.tag}::text[])`
+    where.push(shown(db`t.tags <> '{}' and ${wanted}`))
+  }
   if (search.q.length > 0) {
     where.push(
       some(

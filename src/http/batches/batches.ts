@@ -29,7 +29,6 @@ import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
 import * as shapes from '../request/shapes.ts'
 import { asMade, batchShape, jobShape } from './batch-shapes.ts'
 
-const tag = shapes.label
 const batchLabel = z
   .string()
   .regex(
@@ -110,7 +109,7 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
           .strictObject({
             name: batchLabel.nullish(),
             group: batchLabel.nullish(),
-            tags: z.array(tag).max(100).optional(),
+            tags: shapes.tags.optional(),
             notes: notes.optional().describe('Markdown'),
             starred: z.boolean().optional(),
             archived: z.boolean().optional().describe('Leaves the lists of batches unless they ask for it'),

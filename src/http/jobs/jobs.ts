@@ -38,6 +38,7 @@ export function jobRoutes(app: FastifyInstance, services: Services): void {
           status: oneOfStates(JOB_STATES, 'Status'),
           model: words('Model'),
           dataset: words('Dataset'),
+          tag: words('Tag'),
           q: words('Text in its id, model or dataset'),
           params: comparisonsQuery('A condition on a parameter'),
           final_metrics: comparisonsQuery('A condition on a metric of job_done'),
@@ -87,7 +88,8 @@ export function jobRoutes(app: FastifyInstance, services: Services): void {
       ...asMade,
       schema: {
         tags,
-        summary: 'Change the notes of a job',
+        summary: 'Change the notes or tags of a job',
+        description: 'What is absent stays.',
         params: z.object({ key: z.string().describe("The job's `key`") }),
         querystring: shapes.nothing,
         body: z
@@ -97,6 +99,7 @@ export function jobRoutes(app: FastifyInstance, services: Services): void {
               .max(MAX_NOTES, 'must be at most 65,536 characters')
               .refine(isStorable, 'must be without NUL characters and lone surrogates')
               .describe('Markdown'),
+            tags: shapes.tags,
           })
           .partial(),
         response: { 200: jobShape },
@@ -104,7 +107,9 @@ export function jobRoutes(app: FastifyInstance, services: Services): void {
     },
     async (request) => {
       const caller = await request.person()
-      const key = await commit(writer, (tx) => editJob(tx, caller, request.params.key, request.body, now()))
+      const { notes, tags } = request.body
+      const change = { notes, tags: tags && [...new Set(tags)] }
+      const key = await commit(writer, (tx) => editJob(tx, caller, request.params.key, change, now()))
       const [view] = await presentJobs(sql, caller, await readJobs(sql, [key]), clockOf(services))
       if (view === undefined) throw new Problem('job_not_found')
       return view

@@ -25,6 +25,8 @@ export const label = z
     'must be 1 to 128 characters in one line, not beginning or ending in white space',
   )
 
+export const tags = z.array(label).max(100)
+
 /** What browsers take for an address, in the length that mail can carry. */
 export const email = z
   .email({ pattern: z.regexes.html5Email, error: 'must be an e-mail address' })

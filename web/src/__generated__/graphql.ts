@@ -109,6 +109,7 @@ export type JobFilter = {
   /** Text in the id, model or dataset */
   q?: Array<string> | null | undefined;
   status?: Array<JobStatus> | null | undefined;
+  tag?: Array<string> | null | undefined;
   /** Conditions such as `lr<0.01`, `optimizer:sgd` or `last.val_loss<=1`: a name, `:` (holds the text), <, <=, =, !=, >= or >, and a number or a text; all of them together */
   where?: Array<string> | null | undefined;
 };
@@ -221,7 +222,7 @@ export type BatchPartsQueryVariables = Exact<{
 }>;
 
 
-export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null, senders: Array<{ sender: string | null, host: string | null, stored: number, missing: number | null, final: boolean, reported: { produced: number, dropped: number, rejected: number } | null }> }, shares?: Array<{ id: string, anonymous: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, name?: string | null, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, lastReceivedAt?: string | null, clockSkewS?: number | null, progress?: number | null, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, rerunOf?: string | null, project?: string, env_snapshot?: Record<string, unknown> | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
+export type BatchPartsQuery = { streamCursor: string, batch: { id: string, muted?: boolean | null, jobs?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } }, eta?: { etaS: number | null, lowS: number | null, highS: number | null, etaAt: string | null }, health?: { liveness: string | null, silentS: number, idleJobs: Array<string>, reasons: Array<string> }, timeline?: Array<{ at: string, step: string, kind: string, cmdId: string | null, detail: Record<string, unknown>, actor: { kind: string, id: string | null, name: string | null } }> | null, agentCommands?: { edges: Array<{ node: { cmdId: string, kind: AgentCommandKind, state: AgentCommandState, batchId: string, linkedBatchIds: Array<string>, hostId: string, hostname: string, command: string | null, cwd: string | null, overridden: Array<string>, jobs: string | null, pid: number | null, exitCode: number | null, failureReason: string | null, outputTail: string | null, createdAt: string, ackedAt: string | null, finishedAt: string | null, requestedBy: { id: string, name: string } | null } }> } | null, delivery?: { state: string, stored: number, missing: number | null, missingEpochs: number, reported: { produced: number, accepted: number, duplicate: number, spilled: number, dropped: number, rejected: number } | null, senders: Array<{ sender: string | null, host: string | null, stored: number, missing: number | null, final: boolean, reported: { produced: number, dropped: number, rejected: number } | null }> }, shares?: Array<{ id: string, anonymous: boolean, createdAt: string, expiresAt: string | null, createdBy: { id: string, name: string } }> | null } & { id?: string, name?: string | null, status?: BatchStatus, stalled?: boolean, stopRequested?: boolean, host?: string | null, hostId?: string | null, user?: string | null, commit?: string | null, command?: string | null, experimentType?: string | null, tags?: Array<string>, notes?: string, group?: string | null, starred?: boolean, archived?: boolean, nTotal?: number | null, nDone?: number, nFailed?: number, nRunning?: number, startedAt?: string, endedAt?: string | null, lastSeenAt?: string, lastReceivedAt?: string | null, clockSkewS?: number | null, progress?: number | null, elapsedS?: number | 'NaN' | 'Infinity' | '-Infinity', etaS?: number | null, failureReason?: string | null, rerunOf?: string | null, project?: string, env_snapshot?: Record<string, unknown> | null, owner?: { id: string, name: string } | null, slots?: { total: number | null, started: number, finished: number }, can?: { stop: boolean, rerun: boolean, delete: boolean, share: boolean, edit: boolean } } & { config?: Record<string, unknown> | null, summary?: Record<string, unknown> | null, traceback?: string | null } | null };
 
 export type BatchJobsQueryVariables = Exact<{
   id: string | number;
@@ -230,7 +231,7 @@ export type BatchJobsQueryVariables = Exact<{
 }>;
 
 
-export type BatchJobsQuery = { batch: { jobs: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
+export type BatchJobsQuery = { batch: { jobs: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } } | null };
 
 export type JobDeliveriesQueryVariables = Exact<{
   id: string | number;
@@ -285,7 +286,7 @@ export type JobsQueryVariables = Exact<{
 }>;
 
 
-export type JobsQuery = { streamCursor: string, jobs: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type JobsQuery = { streamCursor: string, jobs: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type HomePartsQueryVariables = Exact<{
   summary: boolean;
@@ -295,7 +296,7 @@ export type HomePartsQueryVariables = Exact<{
 }>;
 
 
-export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failed24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }> }, lost?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }> }, hosts?: { edges: Array<{ node: { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
+export type HomePartsQuery = { streamCursor: string, viewer: { id: string } | null, dashboard?: { running: number, completed: number, failed: number, stopped: number, runningJobs: number, finished24h: number, failed24h: number, stalled: number, idle: number, gpuHours: number, idleGpuHours: number }, running?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }> }, lost?: { edges: Array<{ node: { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> } }> }, hosts?: { edges: Array<{ node: { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> } }>, pageInfo: { hasNextPage: boolean, endCursor: string | null } } };
 
 export type MoreHostsQueryVariables = Exact<{
   after?: string | null | undefined;
@@ -335,7 +336,7 @@ export type BatchRowFragment = { id: string, name: string | null, status: BatchS
 
 export type BatchSelfFragment = { config: Record<string, unknown> | null, summary: Record<string, unknown> | null, traceback: string | null };
 
-export type JobRowFragment = { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> };
+export type JobRowFragment = { batchId: string, key: string, status: JobStatus, model: string | null, dataset: string | null, params: Record<string, unknown>, startedAt: string, endedAt: string | null, elapsedS: number | 'NaN' | 'Infinity' | '-Infinity', epochs: number, latest: Record<string, unknown>, failureReason: string | null, traceback: string | null, stepUnit: string | null, gpuCount: number | null, pruned: boolean, tags: Array<string>, notes: string, idle: boolean, etaS: number | null, id: string, metrics: Record<string, unknown> };
 
 export type HostRowFragment = { id: string, agentId: string | null, clockSkewS: number | null, hostname: string, capabilities: Record<string, unknown>, version: string, online: boolean, lastSeenAt: string, registeredAt: string, rotatedAt: string | null, revokedAt: string | null, pollIntervalS: number, pendingCommands: number, owner: { id: string, name: string }, running: Array<{ cmdId: string, pid: number }> };
 
@@ -521,6 +522,7 @@ export const JobRowFragmentDoc = new TypedDocumentString(`
   stepUnit
   gpuCount
   pruned
+  tags
   notes
   idle
   etaS
@@ -821,6 +823,7 @@ fragment JobRow on Job {
   stepUnit
   gpuCount
   pruned
+  tags
   notes
   idle
   etaS
@@ -935,6 +938,7 @@ export const BatchJobsDocument = new TypedDocumentString(`
   stepUnit
   gpuCount
   pruned
+  tags
   notes
   idle
   etaS
@@ -1117,6 +1121,7 @@ export const JobsDocument = new TypedDocumentString(`
   stepUnit
   gpuCount
   pruned
+  tags
   notes
   idle
   etaS
@@ -1188,6 +1193,7 @@ export const HomePartsDocument = new TypedDocumentString(`
   stepUnit
   gpuCount
   pruned
+  tags
   notes
   idle
   etaS

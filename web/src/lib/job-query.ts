@@ -20,6 +20,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
   name: (job) => job.id,
   model: (job) => job.model,
   dataset: (job) => job.dataset,
+  tag: (job) => job.tags,
   epochs: (job) => job.epochs,
   elapsed: (job) => job.elapsed_s,
   reason: (job) => job.failure_reason,
@@ -37,7 +38,7 @@ function valuesOf(job: Job, name: string): unknown[] {
   ]
   return all
     .filter(([where, value]) => (of === '' || of === where) && value !== undefined && value !== null)
-    .map(([, value]) => value)
+    .flatMap(([where, value]) => (where === '' && Array.isArray(value) ? value : [value]))
 }
 
 /** Names that conditions can use, of these jobs. */
@@ -86,8 +87,10 @@ export function parseJobQuery(text: string, names: readonly string[]): JobQuery 
     else
       tests.push((job) => {
         const values = valuesOf(job, name)
+        // A tag is a word of its own, as in lists of batches; what has no tag is not tagged with it.
+        if (name === 'tag' && sign === ':') return values.some((one) => holds(one, '=', value))
         return sign === '!='
-          ? values.length > 0 && values.every((one) => holds(one, sign, value))
+          ? (name === 'tag' || values.length > 0) && values.every((one) => holds(one, sign, value))
           : values.some((one) => holds(one, sign, value))
       })
   }
@@ -97,7 +100,7 @@ export function parseJobQuery(text: string, names: readonly string[]): JobQuery 
 /** All that a job says, to find free text in. */
 function textOf(job: Job): string {
   const params = Object.entries(job.params).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
-  return [job.id, job.model, job.dataset, job.failure_reason, ...params].join(' ').toLowerCase()
+  return [job.id, job.model, job.dataset, job.failure_reason, ...job.tags, ...params].join(' ').toLowerCase()
 }
 
 /** What queries about these jobs are completed with. */
@@ -105,7 +108,7 @@ export function jobNames(jobs: readonly Job[], names: readonly string[]): QueryN
   const isText = (name: string): boolean =>
     jobs.some((job) => valuesOf(job, name).some((value) => typeof value === 'string' && value !== 'NaN'))
   return {
-    names: names.map((one) => `${one}${one === 'status' || isText(one) ? ':' : '<'}`),
+    names: names.map((one) => `${one}${one === 'status' || one === 'tag' || isText(one) ? ':' : '<'}`),
     valuesOf: (name) =>
       name === 'status'
         ? STATES

@@ -26,6 +26,7 @@ export async function fetchJobsWhere(
   asked: {
     status?: readonly JobStatus[]
     batches?: readonly string[]
+    tag?: readonly string[]
     q?: readonly string[]
     /** Conditions as the server reads them: `lr<0.01`. */
     where?: readonly string[]
@@ -35,6 +36,7 @@ export async function fetchJobsWhere(
   const { jobs } = await queryWithCursor(JobsDocument, {
     where: {
       status: asked.status && [...asked.status],
+      tag: asked.tag && [...asked.tag],
       q: asked.q && [...asked.q],
       where: asked.where && [...asked.where],
     },
@@ -45,5 +47,5 @@ export async function fetchJobsWhere(
   return { items: nodesOf(jobs).map(jobOf), next_cursor: nextOf(jobs) }
 }
 
-export const changeJob = (key: string, body: { notes: string }): Promise<Job> =>
+export const changeJob = (key: string, body: { notes?: string; tags?: string[] }): Promise<Job> =>
   patch(`/api/jobs/${encodeURIComponent(key)}`, body)

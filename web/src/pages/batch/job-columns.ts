@@ -74,6 +74,7 @@ export function columnsOf(jobs: readonly Job[]): JobColumn[] {
     column('id', 'Job', (job) => job.id, word),
     column('status', 'Status', (job) => job.status, word),
     column('epochs', 'Epochs', (job) => job.epochs),
+    ...ifAny(column('tags', 'Tags', (job) => job.tags.join(', '), word)),
     ...losses.map(latest),
     ...params.map((name) =>
       column(
@@ -116,6 +117,7 @@ export const shapeOf = (jobs: readonly Job[]): string =>
         Object.keys(job.params).length + Object.keys(job.metrics).length + Object.keys(job.latest).length,
         job.eta_s === null ? '' : 'e',
         job.failure_reason === null ? '' : 'f',
+        job.tags.length === 0 ? '' : 't',
       ].join(''),
     )
     .join()

@@ -3,6 +3,7 @@ import type { Job } from '../../lib/api/types.ts'
 import { hrefs } from '../../lib/links.ts'
 import { useFocused } from '../../lib/live/focus.ts'
 import { useTheme } from '../../lib/theme.ts'
+import { Tag } from '../../ui/controls.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
 import { useBatchContext } from './context.ts'
 import type { JobColumn } from './job-columns.ts'
@@ -60,9 +61,15 @@ export const JobRow = memo(function JobRow(props: {
                   ? 'job-status bg-inherit px-2'
                   : 'truncate px-2'
             }
-            title={column.id === 'reason' ? (job.failure_reason ?? '') : undefined}
+            title={column.id === 'reason' || column.id === 'tags' ? column.say(job) : undefined}
           >
-            {column.id === 'status' ? <State job={job} /> : column.say(job)}
+            {column.id === 'status' ? (
+              <State job={job} />
+            ) : column.id === 'tags' ? (
+              job.tags.map((tag) => <Tag key={tag}>{tag}</Tag>)
+            ) : (
+              column.say(job)
+            )}
           </div>
         ),
       )}

@@ -1,11 +1,17 @@
 import { Link } from '@tanstack/react-router'
 import { ChartLine, Waypoints } from 'lucide-react'
+import { useState } from 'react'
 import type { Job } from '../../lib/api/types.ts'
+import { tagJobs } from '../../lib/edit-jobs.ts'
 import { links } from '../../lib/links.ts'
+import { useBatch } from '../../lib/queries.ts'
 import { inAddress } from '../../lib/selection.ts'
+import { some } from '../../lib/words.ts'
 import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { ExportTable } from '../../ui/export-table.tsx'
+import { TagDialog } from '../../ui/tag-dialog.tsx'
+import { useBatchContext } from './context.ts'
 import { columnsOf } from './job-columns.ts'
 
 /** More curves than these are capped as on any chart. */
@@ -23,6 +29,9 @@ export function JobSelectionBar(props: {
   onClear: () => void
 }) {
   const { batchId, jobs, hidden, shared } = props
+  const { jobs: store } = useBatchContext()
+  const [tagging, setTagging] = useState(false)
+  const taggable = useBatch(batchId)?.can?.edit === true && !shared
   const ids = jobs.map((job) => job.id)
   const sel = inAddress(new Set(ids))
   return (
@@ -52,11 +61,24 @@ export function JobSelectionBar(props: {
           <Waypoints className="size-3.5" aria-hidden="true" /> Open as sweep
         </Link>
       )}
+      {taggable && (
+        <Button aria-haspopup="dialog" onClick={() => setTagging(true)}>
+          Tag
+        </Button>
+      )}
       <ExportTable name={`${batchId}-jobs`} rows={() => rowsOf(jobs)} />
       <Copy text={ids.join('\n')} label="Copy job ids" />
       <Button look="quiet" onClick={props.onClear}>
         Clear
       </Button>
+      {tagging && (
+        <TagDialog
+          title={`Tag ${some(jobs.length, 'job')}`}
+          tags={jobs.map((job) => job.tags)}
+          onChange={(change) => void tagJobs(store, ids, change)}
+          onClose={() => setTagging(false)}
+        />
+      )}
     </div>
   )
 }

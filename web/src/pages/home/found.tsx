@@ -93,10 +93,11 @@ export function Found({ q }: { q: string }) {
 
 /** What the query asks of jobs; null where it asks for what only batches have. */
 function jobsAsked(filter: BatchFilter): Parameters<typeof fetchJobsWhere>[0] | null {
-  const { status, where, q, ...others } = filter
+  const { status, tag, where, q, ...others } = filter
   if (Object.keys(others).length > 0) return null
   return {
     ...(status && { status: status.map((one) => one.toUpperCase() as JobStatus) }),
+    ...(tag && { tag }),
     ...(where && { where }),
     ...(q && { q }),
   }

@@ -4,7 +4,7 @@ import { flat } from '../../lib/flat.ts'
 import type { JobStore } from '../../lib/live/batches.ts'
 import { plannedEpochs } from '../../lib/planned.ts'
 import { count, duration, endingText, etaText, number } from '../../lib/words.ts'
-import { ProgressBar } from '../../ui/controls.tsx'
+import { ProgressBar, Tag } from '../../ui/controls.tsx'
 import { Copy } from '../../ui/copy.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { Flag, StatusBadge } from '../../ui/status.tsx'
@@ -40,6 +40,16 @@ export function JobFacts({ job, store }: { job: Job; store: JobStore }) {
     ['ETA', job.eta_s === null ? null : etaText(job, Date.now())],
     ['Model', job.model],
     ['Dataset', job.dataset],
+    [
+      'Tags',
+      job.tags.length > 0 && (
+        <span key="tags" className="flex gap-1">
+          {job.tags.map((tag) => (
+            <Tag key={tag}>{tag}</Tag>
+          ))}
+        </span>
+      ),
+    ],
     ['GPUs', job.gpu_count === null ? null : count(job.gpu_count)],
   ]
   return (

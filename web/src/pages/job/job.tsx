@@ -21,6 +21,7 @@ import { JobFacts } from './facts.tsx'
 import { epochTimesQuery } from './machine-series.ts'
 import { JobNotes } from './notes.tsx'
 import { type JobPageSearch, readJobSearch } from './search.ts'
+import { TagJob } from './tag.tsx'
 
 const route = getRouteApi('/b/$batchId/j/$jobId')
 
@@ -90,6 +91,7 @@ function OneJob({ job, batchId }: { job: Job; batchId: string }) {
         <h2 className="min-w-0 text-base font-semibold break-all">{job.id}</h2>
         <Neighbours batchId={batchId} job={job.id} />
         <span className="flex-1" />
+        <TagJob job={job} />
         <Link {...links.batch(batchId, { solo: job.id })} className={buttonLook()}>
           In the batch’s charts
         </Link>

@@ -25,8 +25,9 @@ import { batchRows } from './batch-rows.ts'
 import { BatchTable } from './batch-table.tsx'
 import { Filters } from './filters.tsx'
 import { SelectionBar } from './selection-bar.tsx'
-import { type Column, columnOf, isField, standardColumns } from './table-columns.ts'
-import { type BatchList, useBatchList } from './use-batch-list.ts'
+import { columnOf, standardColumns } from './table-columns.ts'
+import { useBatchList } from './use-batch-list.ts'
+import { useFilledColumns } from './use-filled-columns.ts'
 import { Workspace } from './workspace.tsx'
 
 const route = getRouteApi('/p/$slug')
@@ -49,7 +50,7 @@ export function ProjectPage() {
   const ids = useMemo(() => asked.map((column) => column.id), [asked])
   const opening = useDefaultView()
   const list = useBatchList(slug, filter, order, ids, project.data !== undefined && !opening)
-  const columns = useFilled(asked, usual, list)
+  const columns = useFilledColumns(asked, usual, list)
   const baseline = useBaseline(search.base, ids)
   const navigate = useNavigate()
   const router = useRouter()
@@ -290,14 +291,4 @@ function useColumns() {
     [slug, search, navigate],
   )
   return { columns, choose, usual: ids === undefined }
-}
-
-/** The usual columns without those of a metric that no listed batch reports; whoever chose a column sees it. */
-function useFilled(columns: readonly Column[], usual: boolean, list: BatchList): readonly Column[] {
-  const isFilled = ({ id }: Column): boolean =>
-    !usual || !isField(id) || list.ids.some((batch) => list.fields.get(batch)?.values[id] !== undefined)
-  const filled = columns.filter(isFilled)
-  const names = filled.map(({ id }) => id).join('\n')
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the same columns while their names are the same
-  return useMemo(() => filled, [names])
 }

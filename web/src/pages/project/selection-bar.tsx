@@ -7,13 +7,14 @@ import { editBatches } from '../../lib/edit-batches.ts'
 import { links } from '../../lib/links.ts'
 import { batchStore } from '../../lib/live/batches.ts'
 import type { Cell } from '../../lib/table-text.ts'
-import { tagsIn } from '../../lib/tags.ts'
+import { withTags } from '../../lib/tags.ts'
 import { some } from '../../lib/words.ts'
-import { Button, buttonLook, Field } from '../../ui/controls.tsx'
+import { Button, buttonLook } from '../../ui/controls.tsx'
 import { Code } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { ExportTable } from '../../ui/export-table.tsx'
 import { Failure } from '../../ui/notice.tsx'
+import { TagDialog } from '../../ui/tag-dialog.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 
 const MAX_DELETED = 500
@@ -97,7 +98,16 @@ export function SelectionBar(props: {
       <Button look="quiet" onClick={onDone}>
         Clear
       </Button>
-      {open === 'tag' && <TagBatches ids={taggable} onClose={() => setOpen(null)} />}
+      {open === 'tag' && (
+        <TagDialog
+          title={`Tag ${some(taggable.length, 'batch', 'batches')}`}
+          tags={taggable.map((id) => batchStore.get(id)?.tags ?? [])}
+          onChange={(change) =>
+            void editBatches(taggable, 'Tags', ({ tags }) => ({ tags: withTags(tags, change) }))
+          }
+          onClose={() => setOpen(null)}
+        />
+      )}
       {open === 'share' && <ShareBatches ids={shareable} onClose={() => setOpen(null)} />}
     </div>
   )
@@ -117,49 +127,6 @@ function Mark(props: { ids: readonly string[]; mark: 'starred' | 'archived'; on:
     >
       {all ? props.off : props.on}
     </Button>
-  )
-}
-
-function TagBatches({ ids, onClose }: { ids: readonly string[]; onClose: () => void }) {
-  const used = [...new Set(ids.flatMap((id) => batchStore.get(id)?.tags ?? []))].sort()
-  return (
-    <Dialog title={`Tag ${some(ids.length, 'batch', 'batches')}`} onClose={onClose}>
-      <form
-        className="flex flex-col gap-3"
-        onSubmit={(event) => {
-          event.preventDefault()
-          const form = new FormData(event.currentTarget)
-          const [add, drop] = [tagsIn(String(form.get('add'))), form.getAll('drop').map(String)]
-          onClose()
-          void editBatches(ids, 'Tags', ({ tags }) => ({
-            tags: [...new Set([...tags.filter((tag) => !drop.includes(tag)), ...add])],
-          }))
-        }}
-      >
-        <Field
-          label="Add tags"
-          name="add"
-          placeholder="night best"
-          hint="Separated by spaces or commas"
-          autoFocus
-        />
-        {used.length > 0 && (
-          <fieldset className="flex flex-wrap gap-x-4 gap-y-1">
-            <legend className="text-muted">Remove</legend>
-            {used.map((tag) => (
-              <label key={tag} className="flex items-center gap-1.5">
-                <input type="checkbox" name="drop" value={tag} /> {tag}
-              </label>
-            ))}
-          </fieldset>
-        )}
-        <div>
-          <Button type="submit" look="primary">
-            Change the tags
-          </Button>
-        </div>
-      </form>
-    </Dialog>
   )
 }
 

@@ -1,0 +1,29 @@
+import { useState } from 'react'
+import type { Job } from '../../lib/api/types.ts'
+import { tagJobs } from '../../lib/edit-jobs.ts'
+import { useBatch } from '../../lib/queries.ts'
+import { Button } from '../../ui/controls.tsx'
+import { TagDialog } from '../../ui/tag-dialog.tsx'
+import { useBatchContext } from '../batch/context.ts'
+
+/** A form for the tags of the job, for those who may change them. */
+export function TagJob({ job }: { job: Job }) {
+  const { jobs } = useBatchContext()
+  const [open, setOpen] = useState(false)
+  if (useBatch(job.batch_id)?.can?.edit !== true) return null
+  return (
+    <>
+      <Button aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        Tag
+      </Button>
+      {open && (
+        <TagDialog
+          title={`Tags of ${job.id}`}
+          tags={[job.tags]}
+          onChange={(change) => void tagJobs(jobs, [job.id], change)}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,17 @@
+import { useMemo } from 'react'
+import { type Column, isField } from './table-columns.ts'
+import type { BatchList } from './use-batch-list.ts'
+
+/** The usual columns without those of a metric that no listed batch reports. Chosen columns stay. */
+export function useFilledColumns(
+  columns: readonly Column[],
+  usual: boolean,
+  list: BatchList,
+): readonly Column[] {
+  const isFilled = ({ id }: Column): boolean =>
+    !usual || !isField(id) || list.ids.some((batch) => list.fields.get(batch)?.values[id] !== undefined)
+  const filled = columns.filter(isFilled)
+  const names = filled.map(({ id }) => id).join('\n')
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the same columns while their names are the same
+  return useMemo(() => filled, [names])
+}
