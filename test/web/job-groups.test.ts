@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { groupName, groupsOf } from '../../web/src/charts/chart-groups.ts'
 import type { Compared } from '../../web/src/charts/compared-jobs.ts'
 import { axesOf } from '../../web/src/pages/compare/axes.ts'
 import { groupingAxes, jobGroups, spreadOf } from '../../web/src/pages/compare/job-groups.ts'
@@ -27,6 +28,14 @@ const axis = (rows: Compared[], id: string) => {
   if (found === undefined) throw new Error(`there is no axis ${id}`)
   return found
 }
+
+test('a group is named by its value in at most six digits, a whole number by all of its digits', () => {
+  expect(groupName('param.lr', '0.0003745401188473625')).toBe('lr = 0.00037454')
+  expect(groupName('param.lr', '1e-3')).toBe('lr = 0.001')
+  expect(groupName('param.seed', '123456789')).toBe('seed = 123456789')
+  const jobs = [job(0, { lr: 0.30000000000000004 }, 1), job(1, { lr: 0.3 }, 1)].map((row) => row.job)
+  expect(groupsOf(jobs, 'param.lr')).toEqual([{ name: 'lr = 0.3', jobs: 2 }])
+})
 
 test('jobs are grouped by the values of parameters, the best mean first, with its standard error', () => {
   const rows = [

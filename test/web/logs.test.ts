@@ -94,3 +94,53 @@ test('the timeline has the starts and ends of jobs, those in a row together', as
   expect(await seriousFindings(page)).toEqual([])
   await context.close()
 })
+
+test.each([
+  'wheel',
+  'scroll bar',
+] as const)('a log that is followed stays where a %s scrolls up, and goes on at its end', async (by) => {
+  const of = eventsOf(`followed by ${by}`)
+  const reporter = await app.reporterToken(ada.token)
+  const say = (agoS: number, text: string) => of('log_line', agoS, { line: text, stream: 'stdout' }, 'one')
+  await send(app, reporter, [
+    of('batch_start', 900, { n_total: 1 }),
+    of('job_start', 899, {}, 'one'),
+    ...Array.from({ length: 200 }, (_, n) => say(800 - n, `step ${n}`)),
+  ])
+  const { page, context } = await visit(browser, { address: app.address, cookie: ada.cookie })
+  await page.goto(`/b/${encodeURIComponent(`followed by ${by}`)}/logs`)
+  const box = page.getByRole('log')
+  const top = () => box.evaluate((at) => at.scrollTop)
+  const below = () => box.evaluate((at) => at.scrollHeight - at.scrollTop - at.clientHeight)
+  const follow = page.getByLabel('follow')
+  await page.getByText('step 199', { exact: true }).waitFor()
+  await send(app, reporter, [say(500, 'step 200')])
+  await page.getByText('step 200', { exact: true }).waitFor()
+  await expect.poll(below).toBeLessThan(2)
+
+  const at = await box.boundingBox()
+  await page.mouse.move((at?.x ?? 0) + 200, (at?.y ?? 0) + 150)
+  const scroll = async (down: number): Promise<void> => {
+    if (by === 'wheel') return page.mouse.wheel(0, down)
+    // A browser without a head has no scroll bars to drag: what one does, while the button is down.
+    await page.mouse.down()
+    await box.evaluate((one, by) => one.scrollBy(0, by), down)
+    await expect.poll(() => follow.isChecked()).toBe(down > 0)
+    await page.mouse.up()
+  }
+  await scroll(-120)
+  await expect.poll(() => follow.isChecked()).toBe(false)
+  await expect.poll(below).toBeGreaterThan(60)
+  const read = await top()
+  await send(app, reporter, [say(400, 'step 201')])
+  await expect.poll(below).toBeGreaterThan(130)
+  expect(await top()).toBe(read)
+  expect(await follow.isChecked()).toBe(false)
+
+  await scroll(400)
+  await expect.poll(() => follow.isChecked()).toBe(true)
+  await send(app, reporter, [say(300, 'step 202')])
+  await page.getByText('step 202', { exact: true }).waitFor()
+  await expect.poll(below).toBeLessThan(2)
+  await context.close()
+})

@@ -5,6 +5,7 @@ import { complete, completions, toggle, without } from '../../web/src/lib/query.
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { buildPage } from './built-page.ts'
+import { eventsOf } from './ran-batch.ts'
 import { type Event, send, seriousFindings, visit } from './visit.ts'
 
 let app: TestApp
@@ -279,6 +280,28 @@ test('the others are shown relative to a baseline, which is a link and is taken 
   expect([...complaints, ...other.complaints]).toEqual([])
   await context.close()
   await other.context.close()
+})
+
+test('the usual columns leave out a metric that no listed batch reports, a chosen one stays', async () => {
+  const run = (id: string, values: Record<string, number>) => {
+    const of = eventsOf(id, { project: 'mixed' })
+    return [
+      of('batch_start', 50, { n_total: 1, tags: [id] }),
+      of('job_start', 49, {}, 'only'),
+      of('job_epoch', 48, { epoch: 0, ...values }, 'only'),
+    ]
+  }
+  await send(app, reporter, [...run('learned', { val_loss: 0.4 }), ...run('rewarded', { reward: 3 })])
+  const { page, context } = await asAda()
+  const head = page.getByRole('columnheader', { name: 'best val_loss' })
+  await page.goto('/p/mixed?q=tag:rewarded')
+  await shows(page, ['rewarded'])
+  expect(await head.count()).toBe(0)
+  await page.goto(`/p/mixed?q=tag:rewarded&cols=${encodeURIComponent('["min.val_loss"]')}`)
+  await head.waitFor()
+  await page.goto('/p/mixed')
+  await head.waitFor()
+  await context.close()
 })
 
 test('j and k walk the rows, x ticks one, / goes to the query', async () => {

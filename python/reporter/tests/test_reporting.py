@@ -50,6 +50,15 @@ def test_a_run_is_reported_from_start_to_end_in_order(make: Make, server: FakeIn
     assert all(not validate(event) for event in server.events)
 
 
+def test_a_model_that_is_no_text_is_named_by_one(make: Make, server: FakeIngest) -> None:
+    with make(n_total=2) as run:
+        run.job("nested", model={"name": "gpt2", "layers": 12}, dataset=["a", "b"]).done()
+        run.job("number", model=7).done()
+    nested, number = (event["data"] for event in server.of("job_start"))
+    assert nested == {"model": '{"name": "gpt2", "layers": 12}', "dataset": '["a", "b"]'}
+    assert number == {"model": "7"}
+
+
 def test_the_last_event_carries_the_receipt(make: Make, server: FakeIngest) -> None:
     with make() as run:
         with run.job("a") as job:

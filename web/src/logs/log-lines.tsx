@@ -8,6 +8,8 @@ import { exact, number, timeOfDay } from '../lib/words.ts'
 import { Button } from '../ui/controls.tsx'
 
 const LINE_PX = 20
+/** The scroll event of a finger may come this long after it is lifted. */
+const GOES_ON_MS = 300
 const LEVEL_COLOUR: Record<string, string> = {
   warning: 'text-amber',
   warn: 'text-amber',
@@ -21,6 +23,8 @@ const LEVEL_COLOUR: Record<string, string> = {
 export function LogLines(props: {
   lines: readonly LogLine[]
   follow: boolean
+  /** The last of these lines is the newest that there is: who scrolls to it follows. */
+  isNewest: boolean
   onFollow: (on: boolean) => void
   load: (end: 'before' | 'after') => Promise<number>
   marked: number | undefined
@@ -40,6 +44,15 @@ export function LogLines(props: {
 }) {
   const { lines, follow, marked, loads, wrap } = props
   const scroller = useRef<HTMLDivElement>(null)
+  const top = useRef(0)
+  /** Until when it counts as scrolled by hand, in milliseconds. */
+  const held = useRef(0)
+  const hold = (): void => {
+    held.current = Number.POSITIVE_INFINITY
+  }
+  const letGo = (): void => {
+    held.current = Math.min(held.current, performance.now() + GOES_ON_MS)
+  }
   const rows = useVirtualizer({
     count: lines.length,
     getScrollElement: () => scroller.current,
@@ -79,15 +92,30 @@ export function LogLines(props: {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
         tabIndex={0}
         className={`${props.height ?? 'h-[calc(100vh-16rem)] min-h-72'} overflow-auto border-t border-line bg-surface font-mono text-xs`}
-        onWheel={(event) => event.deltaY < 0 && follow && props.onFollow(false)}
+        onWheel={(event) =>
+          event.deltaY < 0 && follow && event.currentTarget.scrollTop > 0 && props.onFollow(false)
+        }
+        // A finger, or the scroll bar: neither turns a wheel.
+        onPointerDown={hold}
+        // Not every browser sends an event when the scroll bar is released.
+        onPointerMove={(event) => event.buttons === 0 && letGo()}
+        onTouchStart={hold}
+        onTouchEnd={letGo}
         onKeyDown={(event) =>
           ['PageUp', 'ArrowUp', 'Home'].includes(event.key) && follow && props.onFollow(false)
         }
         onScroll={(event) => {
           const box = event.currentTarget
-          if (follow) return
+          const below = box.scrollHeight - box.scrollTop - box.clientHeight
+          const [goesUp, goesDown] = [box.scrollTop < top.current, box.scrollTop > top.current]
+          top.current = box.scrollTop
+          if (follow) {
+            if (performance.now() < held.current && goesUp && below > LINE_PX) props.onFollow(false)
+            return
+          }
+          if (goesDown && below < 2 && props.isNewest) return props.onFollow(true)
           if (box.scrollTop < 200) void props.load('before')
-          else if (box.scrollHeight - box.scrollTop - box.clientHeight < 200) void props.load('after')
+          else if (below < 200) void props.load('after')
         }}
       >
         <div className={`relative ${wrap ? '' : 'min-w-max'}`} style={{ height: rows.getTotalSize() }}>

@@ -185,6 +185,7 @@ export function LogView(props: {
         <LogLines
           lines={log.lines}
           follow={stay}
+          isNewest={!log.more.after && search.line === undefined}
           onFollow={setStay}
           load={log.load}
           marked={search.line}
