@@ -4,8 +4,8 @@ import { codeOf, messageOf } from '../thrown.ts'
 
 /**
  * A database URL may name several hosts, of which one accepts writes at a time: `postgresql://a,b:5433/svc`. After a
- * fail-over another one does; connections that break are made again there. `pg` knows one host only, so its connections
- * are made here; postgres.js gets its sockets from here.
+ * fail-over another one does; connections are made again there. `pg` knows one host only, so its connections are made
+ * here; both clients get their sockets from here.
  */
 
 const DEFAULT_PORT = 5432
@@ -24,6 +24,34 @@ export function urlsOf(url: string): string[] {
 
 /** Of each URL with several hosts, the one that accepted writes last; a failed attempt moves on to the next. */
 const turns = new Map<string, number>()
+
+/** The open sockets to each database, by its URL, with the address that each is connected to. */
+const sockets = new Map<string, Map<Socket, string>>()
+
+function openSocket(database: string): Socket {
+  const socket = new Socket()
+  const open = sockets.get(database) ?? new Map<Socket, string>()
+  sockets.set(database, open)
+  // Not when they close: postgres.js takes every listener off a socket when it begins TLS.
+  for (const one of open.keys()) if (one.destroyed) open.delete(one)
+  socket.once('connect', () => {
+    const { remoteAddress, remotePort } = socket
+    // A Unix socket has none.
+    if (remoteAddress !== undefined) open.set(socket, `${remoteAddress}:${remotePort}`)
+  })
+  return socket
+}
+
+/**
+ * Breaks the connections to the database of `client` that lead to another address than its own: to the primary before a
+ * fail-over. If that machine is gone it closes none of them, and TCP gives up after a quarter of an hour.
+ */
+export function leaveFormerPrimary(client: PrimaryClient): void {
+  const open = sockets.get(client.databaseUrl)
+  const address = open?.get(client.socket)
+  if (open === undefined || address === undefined) return
+  for (const [socket, other] of open) if (other !== address) socket.destroy()
+}
 
 /** The search for the primary of each URL that is under way: connections that break together look for it once. */
 const searches = new Map<string, Promise<string>>()
@@ -64,20 +92,29 @@ async function searchPrimary(url: string): Promise<string> {
   throw Object.assign(new Error(message), { code: code ?? '57P03' })
 }
 
+/** What postgres.js says of where it would connect. */
+interface Target {
+  host: string[]
+  port: number[]
+  /** Of a Unix socket. */
+  path: string | false
+}
+
 /**
- * The sockets of a postgres.js pool whose URL names several hosts; undefined for one host. Its own search for a primary
- * (`target_session_attrs`) goes round without a pause and without an answer while no host is one; with these, statements
- * fail at once, and requests are answered with 503.
+ * Makes the sockets of a postgres.js pool. Where the URL names several hosts, they go to the one that accepts writes: its own
+ * search for it (`target_session_attrs`) goes round without a pause and without an answer while no host is one; with these,
+ * statements fail at once, and requests are answered with 503.
  */
-export function primarySockets(url: string): (() => Promise<Socket>) | undefined {
-  if (urlsOf(url).length < 2) return undefined
-  return async () => {
-    const socket: Socket & { host?: string } = new Socket()
+export function poolSockets(url: string): (target: Target) => Promise<Socket> {
+  const several = urlsOf(url).length > 1
+  return async ({ path, host: [first = ''], port: [port = DEFAULT_PORT] }) => {
+    const socket: Socket & { host?: string } = openSocket(url)
     try {
-      const { hostname, port } = new URL(await findPrimary(url))
+      if (!several && path) return socket.connect(path)
+      const primary = several ? new URL(await findPrimary(url)) : undefined
       // postgres.js reads it for TLS.
-      socket.host = decodeURIComponent(hostname)
-      socket.connect(Number(port || DEFAULT_PORT), socket.host)
+      socket.host = primary === undefined ? first : decodeURIComponent(primary.hostname)
+      socket.connect(Number(primary === undefined ? port : primary.port || DEFAULT_PORT), socket.host)
     } catch (error) {
       // postgres.js would keep a connection without a socket forever; one that breaks it makes again.
       socket.destroy(error as Error)
@@ -88,8 +125,11 @@ export function primarySockets(url: string): (() => Promise<Socket>) | undefined
 
 /** A client that connects to the host that accepts writes; what fails at one host succeeds at the next attempt, if at all. */
 export class PrimaryClient extends Client {
+  /** The URL of the database, which may name several hosts. */
+  readonly databaseUrl: string
   /** Of the host that it connects to. */
   readonly url: string
+  readonly socket: Socket
   /** With several hosts. */
   readonly #several: string | undefined
   readonly #turn: number
@@ -100,8 +140,12 @@ export class PrimaryClient extends Client {
     const several = connectionString !== undefined && urls.length > 1
     const turn = several ? (turns.get(connectionString) ?? 0) : 0
     const url = urls[turn % urls.length] ?? ''
-    super(several ? { ...config, connectionString: url } : config)
+    const database = connectionString ?? ''
+    const socket = openSocket(database)
+    super({ ...config, ...(several && { connectionString: url }), stream: () => socket })
+    this.databaseUrl = database
     this.url = url
+    this.socket = socket
     this.#several = several ? connectionString : undefined
     this.#turn = turn
   }

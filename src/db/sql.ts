@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import postgres from 'postgres'
 import { codeOf, fieldOf, messageOf } from '../thrown.ts'
 import { tracesStatements } from '../tracing.ts'
-import { primarySockets, urlsOf } from './hosts.ts'
+import { poolSockets, urlsOf } from './hosts.ts'
 import { instantFromPostgres } from './instant.ts'
 import { traceStatementsOf } from './statement-spans.ts'
 import { sqlStateOf } from './worker-errors.ts'
@@ -44,10 +44,9 @@ export function openSql(
 ): Sql {
   const { onStatement } = options
   const settings = isDistributedUrl(url) ? { ...options.settings, ...ON_COORDINATOR } : options.settings
-  const socket = options.socket ?? primarySockets(url)
   const sql: Sql = postgres(urlsOf(url)[0] as string, {
     // Not among its types.
-    ...(socket && ({ socket } as object)),
+    ...({ socket: options.socket ?? poolSockets(url) } as object),
     max: options.max ?? 10,
     idle_timeout: 0,
     connect_timeout: 10,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { PrimaryClient } from '../db/hosts.ts'
+import { leaveFormerPrimary, PrimaryClient } from '../db/hosts.ts'
 
 /** The NOTIFY channel of the change log (commit.ts). */
 const NOTIFY_CHANNEL = 'changes'
@@ -15,7 +15,8 @@ export interface Listener {
 /**
  * Keeps one connection of this process listening, and calls `ring` for every notification and after every (re)connect,
  * because notifications in between are lost. A lost connection is replaced within about 5 s; a notification
- * that is missed costs a poll's interval (tail.ts), never a change.
+ * that is missed costs a poll's interval (tail.ts), never a change. Where another server answers then, after a
+ * fail-over, the other connections of this process to the one before are broken.
  *
  * Uses `pg` rather than postgres.js, which gives up permanently if the first attempt to listen again fails, as it does
  * while the database restarts.
@@ -28,6 +29,8 @@ export function startListening(options: {
   const stopping = new AbortController()
   /** A database that is away is complained of once, not with every attempt. */
   let failing = false
+  /** Which server answered last. */
+  let server: string | undefined
 
   /** Listens until the connection is lost or listening stops. */
   async function listen(): Promise<void> {
@@ -47,6 +50,12 @@ export function startListening(options: {
     stopping.signal.addEventListener('abort', lose)
     const listening = (async (): Promise<void> => {
       await client.connect()
+      const { rows } = await client.query(
+        '/* listen.server */ select pg_postmaster_start_time()::text started',
+      )
+      const answering = `${client.url} ${rows[0]?.started}`
+      if (server !== undefined && server !== answering) leaveFormerPrimary(client)
+      server = answering
       await client.query(`listen ${NOTIFY_CHANNEL}`)
       failing = false
       options.ring()

@@ -6,8 +6,8 @@ import { append } from '../../src/stream/commit.ts'
 import { makeEvent, UNLIMITED } from '../ingest/sending.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { addressOf, createOnCluster, dropOnCluster } from '../kit/cluster.ts'
+import { type Gate, startGate } from '../kit/gate.ts'
 import { type OpenStream, openStream } from '../live/stream.ts'
-import { type Gate, startGate } from './gate.ts'
 
 // What streams send and the dashboard counts while a worker of a cluster is away (docs/scaling.md "A Citus cluster").
 

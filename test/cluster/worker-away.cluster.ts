@@ -5,7 +5,7 @@ import { openSql, type Sql } from '../../src/db/sql.ts'
 import { makeEvent, UNLIMITED } from '../ingest/sending.ts'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { addressOf, awaitPrepared, createOnCluster, dropOnCluster } from '../kit/cluster.ts'
-import { type Gate, startGate } from './gate.ts'
+import { type Gate, startGate } from '../kit/gate.ts'
 
 // A worker of a cluster goes away and comes back, under load through two servers (docs/scaling.md "A Citus cluster").
 

@@ -1,12 +1,14 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
-/** A TCP address in front of a node of a cluster, which can be shut: as if the node's machine were gone. */
+/** A TCP address in front of a server, which can be shut or silent: as if the server's machine were gone. */
 export interface Gate {
   port: number
   /** Cuts what goes through, at once, and refuses what comes. */
   shut(): Promise<void>
   open(): Promise<void>
+  /** Passes nothing on and closes nothing, as a machine without power; connections are taken and get no answer. */
+  silence(): void
 }
 
 export async function startGate(node: string): Promise<Gate> {
@@ -14,6 +16,7 @@ export async function startGate(node: string): Promise<Gate> {
   const sockets = new Set<Socket>()
   let server: Server | undefined
   let own = 0
+  let silent = false
   async function open(): Promise<void> {
     server = createServer((client) => {
       const upstream = connect(Number(port), hostname)
@@ -26,9 +29,9 @@ export async function startGate(node: string): Promise<Gate> {
         from.on('error', () => {})
         from.on('close', () => {
           sockets.delete(from)
-          to.destroy()
+          if (!silent) to.destroy()
         })
-        from.pipe(to)
+        if (!silent) from.pipe(to)
       }
     })
     server.listen(own, '127.0.0.1')
@@ -43,6 +46,10 @@ export async function startGate(node: string): Promise<Gate> {
       server?.close()
       for (const socket of sockets) socket.destroy()
       if (server !== undefined) await once(server, 'close')
+    },
+    silence() {
+      silent = true
+      for (const socket of sockets) socket.unpipe().pause()
     },
   }
 }
