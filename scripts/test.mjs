@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-// What `npm test` runs: every suite there is, TypeScript and Python, each to its end. The last line is the sum of all,
-// `N passed, N failed`; a suite that could not run counts as a failure. When at most three files of a suite fail they run
-// once more, alone, and a test that passes then is named as a race. Plain Node, because a fresh clone has no packages.
+// What `npm test` runs: every suite there is, TypeScript and Python, each to its end; in the fast tier side by side, since
+// both often wait. The last line is the sum of all, `N passed, N failed`; a suite that could not run counts as a failure.
+// When at most three files of a suite fail they run once more, alone, and a test that passes then is named as a race.
+// Plain Node, because a fresh clone has no packages.
 //
 //   npm test [-- suite …]                the fast tier; only those suites: vitest, python/reporter, …
 //   npm run test:slow [-- suite …]       the slow tier: kills, overload, long properties, whole processes. In TypeScript
@@ -21,19 +22,23 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pytest, vitest } from './again.mjs'
+import { memoryFolder } from './memory.mjs'
 import { preparePython } from './python.mjs'
 import { ensureBuilt } from './start.mjs'
 
 const ROOT = resolve(fileURLToPath(import.meta.url), '../..')
-/** A suite that takes longer hangs; all together stay under a quarter of an hour on two quiet cores. */
+/** A suite that takes longer hangs. */
 const SUITE_MS = 25 * 60_000
 const SLOW = process.argv.includes('--slow')
 /**
- * Of each Python package. Most of their tests wait for processes and time limits, so both packages run at once. The slow
- * tier measures memory and kills processes: one test at a time.
+ * Of each Python package. Most of their tests wait for processes and time limits, so both packages run at once, and beside
+ * the TypeScript tests: one test of each, which leaves the processors to those. The slow tier measures memory and kills
+ * processes: one test at a time.
  */
-const PYTEST_WORKERS = SLOW ? 1 : availableParallelism()
+const workersBeside = (typescript) => (SLOW || typescript ? 1 : availableParallelism())
 const scratch = mkdtempSync(join(tmpdir(), 'svc-npm-test-'))
+/** The data of the service that the Python suites run against. */
+const data = memoryFolder('svc-npm-test-').path
 const running = new Set()
 
 /**
@@ -73,21 +78,23 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
     process.exit(1)
   })
 }
+process.on('exit', () => {
+  for (const folder of [scratch, data]) rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
+})
 
-/** ruff, mypy and pytest of one Python package, against the real server; their output stays together. */
-async function python(folder, bin, server) {
+/** ruff, mypy and pytest of one Python package, against the real server; their output is in the file `log`. */
+async function python(folder, { bin, server, workers }) {
   const cwd = join(ROOT, folder)
   const log = join(scratch, `${folder.replace('/', '-')}.log`)
   const output = openSync(log, 'w')
   try {
-    return await checkAndTest({ folder, cwd, bin, server, output })
+    return { log, ...(await checkAndTest({ folder, cwd, bin, server, workers, output })) }
   } finally {
     closeSync(output)
-    process.stdout.write(readFileSync(log))
   }
 }
 
-async function checkAndTest({ folder, cwd, bin, server, output }) {
+async function checkAndTest({ folder, cwd, bin, server, workers, output }) {
   const runHere = (command, args, options) => run(command, args, { ...options, output })
   const say = (line) => writeSync(output, `${line}\n`)
   const steps = SLOW
@@ -119,7 +126,7 @@ async function checkAndTest({ folder, cwd, bin, server, output }) {
     scratch,
     name: folder.replace('/', '-'),
     slow: SLOW,
-    workers: PYTEST_WORKERS,
+    workers,
   })
   if (tests.why) why.push(tests.why)
   return {
@@ -139,7 +146,7 @@ async function startServer() {
   const env = {
     ...clean,
     SVC_PORT: '0',
-    SVC_DATA_DIR: join(scratch, 'data'),
+    SVC_DATA_DIR: data,
     SVC_LOG_LEVEL: 'error',
     // Every test registers people of its own, all from one address.
     SVC_REGISTRATIONS_PER_HOUR: '100000',
@@ -177,6 +184,22 @@ const pythonPackages = () =>
     .filter((entry) => existsSync(join(ROOT, 'python', entry.name, 'pyproject.toml')))
     .map((entry) => `python/${entry.name}`)
 
+/** The suites of Python packages, against one server. */
+async function pythonSuites(suite, { packages, preparing, workers }) {
+  let server
+  await suite('python', async () => {
+    await preparing
+    server = await startServer()
+    return { passed: 0, failed: 0 }
+  })
+  if (server === undefined) return
+  const { bin } = await preparing
+  const test = (folder) => suite(folder, () => python(folder, { bin, server, workers }))
+  if (SLOW) for (const folder of packages) await test(folder)
+  else await Promise.all(packages.map(test))
+  await server.stop()
+}
+
 async function main() {
   const wanted = process.argv.slice(2).filter((argument) => argument !== '--slow')
   const chosen = (name) => wanted.length === 0 || wanted.includes(name)
@@ -197,23 +220,19 @@ async function main() {
   // Mostly waiting for the network, so it goes beside the first suite.
   const preparing = packages.length === 0 ? undefined : preparePython(packages)
   preparing?.catch(() => {}) // told where it is awaited
-  if (chosen('vitest')) await suite('vitest', () => vitest(run, { root: ROOT, scratch, slow: SLOW }))
-  if (packages.length > 0) {
-    let server
-    await suite('python', async () => {
-      await preparing
-      server = await startServer()
-      return { passed: 0, failed: 0 }
-    })
-    if (server !== undefined) {
-      const { bin } = await preparing
-      const test = (folder) => suite(folder, () => python(folder, bin, server))
-      if (SLOW) for (const folder of packages) await test(folder)
-      else await Promise.all(packages.map(test))
-      await server.stop()
-    }
+  const typescript = async () => {
+    if (chosen('vitest')) await suite('vitest', () => vitest(run, { root: ROOT, scratch, slow: SLOW }))
   }
+  const inPython = async () => {
+    const workers = workersBeside(chosen('vitest'))
+    if (packages.length > 0) await pythonSuites(suite, { packages, preparing, workers })
+  }
+  if (SLOW) {
+    await typescript()
+    await inPython()
+  } else await Promise.all([typescript(), inPython()])
 
+  for (const { log } of results) if (log !== undefined) process.stdout.write(readFileSync(log))
   const notes = results.flatMap((result) => result.notes ?? [])
   if (notes.length > 0)
     console.log(`\nRaces to mend before their date in test/quarantine.json:\n${notes.join('\n')}`)
@@ -234,8 +253,4 @@ async function main() {
   process.exitCode = sum('failed') === 0 && sum('passed') > 0 ? 0 : 1
 }
 
-try {
-  await main()
-} finally {
-  rmSync(scratch, { recursive: true, force: true, maxRetries: 10 })
-}
+await main()

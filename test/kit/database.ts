@@ -14,12 +14,17 @@ export interface TestDatabase {
 const addressOf = (database: string) =>
   inject('databaseUrl').replace(encodeURIComponent('{database}'), database)
 
-/** A new database with all migrations and no rows: a copy of the template, ready in about 50 ms. */
+/** A new database with all migrations and no rows: a copy of the template, ready in about 30 ms. */
 export async function freshDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`
   const nodes = inject('clusterNodes')
   if (nodes.length > 0) await copyOnCluster(nodes, name, TEMPLATE)
-  else await asAdministrator((sql) => sql.unsafe(`create database ${name} template ${TEMPLATE}`))
+  else {
+    const strategy = inject('copyStrategy')
+    await asAdministrator((sql) =>
+      sql.unsafe(`create database ${name} template ${TEMPLATE} strategy ${strategy}`),
+    )
+  }
   const settings = nodes.length > 0 ? { search_path: `${VIEWS}, public` } : {}
   const sql = openSql(addressOf(name), { name: 'test', max: 2, settings })
   return {

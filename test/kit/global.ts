@@ -1,8 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { ensureClient } from '../../scripts/generate-client.mjs'
+import { memoryFolder } from '../../scripts/memory.mjs'
 import { distribute, TELEMETRY } from '../../src/db/cluster.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
@@ -22,6 +22,8 @@ declare module 'vitest' {
     databaseUrl: string
     /** Of a cluster, the addresses of all its nodes; else none. */
     clusterNodes: readonly string[]
+    /** How a database is copied: through the WAL spares a disk two checkpoints, in memory copying its files is faster. */
+    copyStrategy: 'wal_log' | 'file_copy'
   }
 }
 
@@ -52,6 +54,7 @@ export default async function globalSetup(project: TestProject): Promise<() => P
     throw error
   }
   project.provide('databaseUrl', server.url('{database}'))
+  project.provide('copyStrategy', server.inMemory ? 'file_copy' : 'wal_log')
   return async () => {
     if (server.keeps) await dropTemplate()
     await server.stop()
@@ -81,6 +84,7 @@ interface TestServer {
   url(database: string): string
   /** Whether the server goes on after the run, so that the template must be dropped. */
   keeps: boolean
+  inMemory: boolean
   stop(): Promise<void>
 }
 
@@ -90,23 +94,24 @@ function externalServer(address: string): TestServer {
     of.pathname = `/${encodeURIComponent(database)}`
     return of.href
   }
-  return { url, keeps: true, stop: async () => {} }
+  return { url, keeps: true, inMemory: false, stop: async () => {} }
 }
 
 async function embeddedServer(): Promise<TestServer> {
-  const home = await mkdtemp(join(tmpdir(), 'svc-test-'))
+  const { path: home, inMemory } = memoryFolder('svc-test-')
   const said: string[] = []
   const log = (message: string) => void said.push(message)
   const postgres = await startEmbedded({
     home,
     log,
-    settings: { max_connections: '200', shared_buffers: '128MB' },
+    settings: { max_connections: '200', shared_buffers: '128MB', max_wal_size: '512MB' },
   }).catch((error) => {
     throw new Error(`${(error as Error).message}\n${said.join('\n')}`, { cause: error })
   })
   return {
     url: postgres.url,
     keeps: false,
+    inMemory,
     stop: async () => {
       await postgres.stop()
       await rm(home, { recursive: true, force: true })

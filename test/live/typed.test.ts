@@ -230,7 +230,7 @@ describe('clients', () => {
       for (const series of JSON.parse(data).data.metrics.series) steps.push(...series.steps)
     })
     let sent = 0
-    while (proxy.counts.cuts < 3) await epoch(id, ++sent)
+    while (proxy.counts.cuts < 1) await epoch(id, ++sent)
     await epoch(id, ++sent)
     await reach(
       steps,

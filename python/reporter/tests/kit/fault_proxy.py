@@ -72,6 +72,10 @@ class FaultProxy:
             for connection in list(server.connections):  # type: ignore[attr-defined]
                 _reset(connection)
 
+    def serves(self, server: object) -> bool:
+        """Whether it has not refused connections since `server` was started."""
+        return server is self._server
+
     def close(self) -> None:
         self._released.set()
         self.refuse()
@@ -124,6 +128,11 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             self.pass_on(None, PASS)
 
         def do_POST(self) -> None:
+            if not proxy.serves(self.server):
+                # The connection was reset, but what came before this thread noticed can still be read.
+                self.close_connection = True
+                _reset(self.connection)
+                return
             fault = proxy.next_fault()
             length = int(self.headers.get("Content-Length", 0))
             if fault.kind == "reset":
