@@ -282,6 +282,29 @@ test('the others are shown relative to a baseline, which is a link and is taken 
   await other.context.close()
 })
 
+test('values stay when the answer to an earlier question, which asked for fewer columns, comes last', async () => {
+  const { page, context } = await asAda()
+  const asksOnlyEta = (text: string | null) => text?.includes('"columns":["eta"]') === true
+  let show = (): void => undefined
+  const isShown = new Promise<void>((resolve) => {
+    show = resolve
+  })
+  await page.route('**/graphql', async (route) => {
+    if (asksOnlyEta(route.request().postData())) await isShown
+    await route.continue()
+  })
+  const late = page.waitForResponse((answer) => asksOnlyEta(answer.request().postData()))
+  await page.goto('/p/tables')
+  const cell = page.locator('[role=row]', { hasText: 'best' }).locator('[data-cell="min.val_loss"]')
+  await expect.poll(() => cell.textContent()).toBe('0.1')
+  show()
+  await (await late).finished()
+  // Two frames, in which what came is drawn.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+  await expect.poll(() => cell.textContent()).toBe('0.1')
+  await context.close()
+})
+
 test('the usual columns leave out a metric that no listed batch reports, a chosen one stays', async () => {
   const run = (id: string, values: Record<string, number>) => {
     const of = eventsOf(id, { project: 'mixed' })

@@ -117,9 +117,8 @@ function placeOutside(element: HTMLElement, u: uPlot, left: number, near: Row | 
   const chart = (alone ?? u.root.closest('[data-chart]') ?? u.root).getBoundingClientRect()
   const over = u.over.getBoundingClientRect()
   const phone = innerWidth < PHONE
-  element.style.width = phone ? `${innerWidth - 2 * GAP}px` : ''
-  element.style.maxWidth = ''
-  element.style.maxHeight = ''
+  sizeFreely(element)
+  if (phone) element.style.width = `${innerWidth - 2 * GAP}px`
   const { offsetWidth: width, offsetHeight: height } = element
   const within = (wanted: number, size: number, room: number): number =>
     Math.max(GAP, Math.min(wanted, room - size - GAP))
@@ -129,6 +128,10 @@ function placeOutside(element: HTMLElement, u: uPlot, left: number, near: Row | 
   const beside = innerWidth - chart.right - 2 * GAP
   const placeBeside = (): void => {
     element.style.maxWidth = `min(32rem, ${beside}px)`
+    // Over the list of curves there, and as large: none of it looks out below.
+    const list = alone?.nextElementSibling?.getBoundingClientRect()
+    element.style.minWidth = `${Math.min(list?.width ?? 0, beside)}px`
+    element.style.minHeight = `${Math.min(list?.height ?? 0, innerHeight - chart.top - GAP)}px`
     move(element, chart.right + 4, within(chart.top, element.offsetHeight, innerHeight))
   }
   if (phone) {
@@ -143,12 +146,14 @@ function placeOutside(element: HTMLElement, u: uPlot, left: number, near: Row | 
   else placeInside(element, u, left, near, curves)
 }
 
+function sizeFreely({ style }: HTMLElement): void {
+  for (const one of ['width', 'minWidth', 'maxWidth', 'minHeight', 'maxHeight'] as const) style[one] = ''
+}
+
 /** On the side of the plot where the cursor is not, at the edge that the curve being read is farther from. */
 function placeInside(element: HTMLElement, u: uPlot, left: number, near: Row | null, curves: Curves): void {
   const over = u.over.getBoundingClientRect()
-  element.style.width = ''
-  element.style.maxWidth = ''
-  element.style.maxHeight = ''
+  sizeFreely(element)
   const { offsetWidth: width, offsetHeight: height } = element
   const from = left > over.width / 2 ? GAP : over.width - width - GAP
   const [top, bottom] =

@@ -62,10 +62,19 @@ export function useBatchList(
     [columns, sort],
   )
   const keep = useCallback(
-    (items: readonly Listed[]) => {
-      const at = Date.now()
+    (items: readonly Listed[], asked: readonly string[]) => {
+      const now = Date.now()
+      const isAsked = new Set(asked)
       batchStore.put(items.map(({ columns: _, ...batch }) => batch))
-      fields.put(items.map((item) => ({ id: item.id, values: item.columns ?? {}, at })))
+      fields.put(
+        items.map(({ id, columns }) => {
+          const before = fields.get(id)
+          // The answer to an earlier question may come last: it says nothing of what was not asked then.
+          const others = Object.entries(before?.values ?? {}).filter(([name]) => !isAsked.has(name))
+          const at = isAsked.has('eta') ? now : (before?.at ?? now)
+          return { id, values: { ...Object.fromEntries(others), ...columns }, at }
+        }),
+      )
     },
     [fields],
   )
@@ -83,7 +92,7 @@ export function useBatchList(
           cursor: pageParam,
         },
       )
-      keep(page.items)
+      keep(page.items, wanted)
       return { ids: page.items.map((batch) => batch.id), next: page.next_cursor }
     },
     getNextPageParam: (last) => last.next ?? undefined,
@@ -149,7 +158,7 @@ export function useBatchList(
       const page = { columns: wanted, limit: MAX_READ_AGAIN }
       // Left out if it fails: the next read tries again.
       const found = await fetchTable({ id: running.slice(0, 50) }, page).catch(() => null)
-      if (found !== null) keep(found.items)
+      if (found !== null) keep(found.items, wanted)
     }, FIELDS_MS)
     return () => clearInterval(timer)
   }, [wanted, keep])
