@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import { type Config, openRegistrationWarning } from './config.ts'
 import { followDatabaseClock } from './db/clock.ts'
 import { prepareTables } from './db/cluster.ts'
@@ -8,7 +9,6 @@ import { pendingMigrations } from './db/migrate.ts'
 import { openPipeline } from './db/pipeline.ts'
 import { openGraph } from './db/prisma.ts'
 import { openSql, PAGED_READS, POINT_LOOKUPS, STREAM_READS } from './db/sql.ts'
-import { AGENT_MAIL_TASK } from './domain/agents/index.ts'
 import type { Caller } from './domain/caller.ts'
 import { createWarmer, openStoreLater } from './domain/cold/index.ts'
 import { createDashboardCache } from './domain/dashboard/index.ts'
@@ -31,16 +31,10 @@ import { createIngest, LANES_ON_CLUSTER } from './ingest/index.ts'
 import { createLog } from './log.ts'
 import { clockOf } from './services.ts'
 import { createWriter } from './stream/commit.ts'
-import { pruneChanges } from './stream/prune.ts'
-import { createAccountMailTask } from './workers/account-mail.ts'
-import { createAgentMailTask } from './workers/agent-mail.ts'
-import { ARCHIVE_TASK, type ArchiverOptions, createArchiver } from './workers/archiver.ts'
-import { startBackground } from './workers/background.ts'
-import { sendDigests } from './workers/digests.ts'
-import { createMailTask } from './workers/mail.ts'
+import type { ArchiverOptions } from './workers/archiver.ts'
 import { startPacking } from './workers/pack.ts'
-import { createSweeper, SWEEP_TASK, type Sweeper, type SweepOptions, sweepAlone } from './workers/sweeper.ts'
-import { watch } from './workers/watch.ts'
+import { createSweeper, type Sweeper, type SweepOptions, sweepAlone } from './workers/sweeper.ts'
+import { startTasks } from './workers/tasks.ts'
 
 export interface App {
   /** Where it answers, such as http://127.0.0.1:8080. */
@@ -94,17 +88,8 @@ export async function startApp(
       await close().catch((err) => log.error({ err }, 'closing failed'))
   }
   try {
-    let url = config.databaseUrl
-    let dataFolder: string | undefined
-    if (url === undefined) {
-      const starting =
-        options.database?.started ??
-        startEmbedded({ home: config.dataDir, log: (message) => log.info(message) })
-      const embedded = await starting.finally(() => options.database?.logTo((message) => log.info(message)))
-      closers.push(() => embedded.stop())
-      url = embedded.url('postgres')
-      dataFolder = embedded.home
-    }
+    const { url, dataFolder, close } = await openDatabase(config, options.database, log)
+    closers.push(close)
     const distributed = await prepareTables(url, MIGRATIONS, { log: (message) => log.info(message) })
     const sql = openSql(url, {
       name: 'read',
@@ -170,49 +155,21 @@ export async function startApp(
     })
     closers.push(() => ingest.group.drain())
     closers.push(startPacking({ sql, writer, log }).stop)
-    const sweeper = createSweeper({
-      url,
-      log,
-      days: config.retention,
-      ...(options.now && { now: options.now }),
-      ...options.sweep,
-    })
-    closers.push(() => sweeper.close())
-    const afterDays = config.archive?.afterDays
-    const archiver =
-      archive === undefined || afterDays === undefined
-        ? undefined
-        : createArchiver({
-            url,
-            log,
-            store: archive.open,
-            afterDays,
-            kept,
-            now: clockNow,
-            ...options.archive,
-          })
-    closers.push(async () => archiver?.close())
     let { port } = config
-    const mailing = { config, sql, writer, now, log, port: () => port }
-    const background = await startBackground({
+    const background = await startTasks({
       url,
-      sql: writerSql,
+      config,
+      sql,
+      writerSql,
+      writer,
       log,
       now,
-      tasks: {
-        mail: createMailTask(mailing),
-        account_mail: createAccountMailTask(mailing),
-        [AGENT_MAIL_TASK]: createAgentMailTask({ config, sql, now, log }),
-      },
-      cron: {
-        prune_changes: { at: '*/10 * * * *', run: async () => void (await pruneChanges(writer)) },
-        mail_digests: { at: '*/5 * * * *', run: (signal) => sendDigests(mailing, signal) },
-        [SWEEP_TASK]: { at: '7 * * * *', run: async (signal) => void (await sweeper.sweep(signal)) },
-        ...(archiver && {
-          [ARCHIVE_TASK]: { at: archiver.at, run: async (signal) => void (await archiver.round(signal)) },
-        }),
-        watch: { at: '* * * * *', run: (signal) => watch({ sql, writer, log, clock }, signal) },
-      },
+      port: () => port,
+      store: archive?.open,
+      kept,
+      sweepNow: options.now,
+      sweep: options.sweep,
+      archive: options.archive,
     })
     closers.push(() => background.stop())
     function clock(): Clock {
@@ -278,6 +235,20 @@ export async function startApp(
     await stop()
     throw error
   }
+}
+
+/** The database of the settings, or the embedded one; `dataFolder` is where that keeps its data. */
+async function openDatabase(
+  config: Config,
+  begun: StartingDatabase | undefined,
+  log: Logger,
+): Promise<{ url: string; dataFolder: string | undefined; close: () => Promise<void> }> {
+  if (config.databaseUrl !== undefined)
+    return { url: config.databaseUrl, dataFolder: undefined, close: async () => {} }
+  const logTo = (message: string) => log.info(message)
+  const starting = begun?.started ?? startEmbedded({ home: config.dataDir, log: logTo })
+  const embedded = await starting.finally(() => begun?.logTo(logTo))
+  return { url: embedded.url('postgres'), dataFolder: embedded.home, close: () => embedded.stop() }
 }
 
 /**

@@ -1,0 +1,93 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import type { Sql } from '../db/sql.ts'
+import { AGENT_MAIL_TASK } from '../domain/agents/index.ts'
+import type { Kept, ObjectStore } from '../domain/cold/index.ts'
+import { clockOf } from '../services.ts'
+import type { Writer } from '../stream/commit.ts'
+import { pruneChanges } from '../stream/prune.ts'
+import { createAccountMailTask } from './account-mail.ts'
+import { createAgentMailTask } from './agent-mail.ts'
+import { ARCHIVE_TASK, type ArchiverOptions, createArchiver } from './archiver.ts'
+import { type Background, startBackground } from './background.ts'
+import { sendDigests } from './digests.ts'
+import { createMailTask } from './mail.ts'
+import { createSweeper, SWEEP_TASK, type SweepOptions } from './sweeper.ts'
+import { watch } from './watch.ts'
+
+/**
+ * Starts all that a server does in the background: mail, rules, retention, the archive.
+ * @param options.writerSql the pool that the queue uses
+ * @param options.store where finished batches are archived; without it they stay
+ * @param options.sweepNow in place of the database's clock, for tests
+ */
+export async function startTasks(options: {
+  url: string
+  config: Config
+  sql: Sql
+  writerSql: Sql
+  writer: Writer
+  log: Logger
+  now: () => Date
+  port: () => number
+  store: (() => Promise<ObjectStore>) | undefined
+  kept: () => Kept
+  sweepNow: (() => Date) | undefined
+  sweep: Pick<SweepOptions, 'stretches' | 'steps'> | undefined
+  archive: Pick<ArchiverOptions, 'settleMs' | 'thawedMs' | 'replacedMs' | 'at'> | undefined
+}): Promise<Background> {
+  const { url, config, sql, writer, log, now, sweepNow } = options
+  const sweeper = createSweeper({
+    url,
+    log,
+    days: config.retention,
+    ...(sweepNow && { now: sweepNow }),
+    ...options.sweep,
+  })
+  const archiver = openArchiver(options)
+  const close = async (): Promise<void> => {
+    await archiver?.close()
+    await sweeper.close()
+  }
+  const clock = () => clockOf({ config, now, startedAt: background.reachableSince })
+  const mailing = { config, sql, writer, now, log, port: options.port }
+  let background: Background
+  try {
+    background = await startBackground({
+      url,
+      sql: options.writerSql,
+      log,
+      now,
+      tasks: {
+        mail: createMailTask(mailing),
+        account_mail: createAccountMailTask(mailing),
+        [AGENT_MAIL_TASK]: createAgentMailTask({ config, sql, now, log }),
+      },
+      cron: {
+        prune_changes: { at: '*/10 * * * *', run: async () => void (await pruneChanges(writer)) },
+        mail_digests: { at: '*/5 * * * *', run: (signal) => sendDigests(mailing, signal) },
+        [SWEEP_TASK]: { at: '7 * * * *', run: async (signal) => void (await sweeper.sweep(signal)) },
+        ...(archiver && {
+          [ARCHIVE_TASK]: { at: archiver.at, run: async (signal) => void (await archiver.round(signal)) },
+        }),
+        watch: { at: '* * * * *', run: (signal) => watch({ sql, writer, log, clock }, signal) },
+      },
+    })
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    get reachableSince() {
+      return background.reachableSince
+    },
+    runNow: background.runNow,
+    stop: () => background.stop().finally(close),
+  }
+}
+
+function openArchiver({ url, log, config, store, kept, now, archive }: Parameters<typeof startTasks>[0]) {
+  const afterDays = config.archive?.afterDays
+  if (store === undefined || afterDays === undefined) return undefined
+  return createArchiver({ url, log, store, afterDays, kept, now, ...archive })
+}
