@@ -1,14 +1,16 @@
 /**
  * What an event, a value and a long run take of the disk, of WAL, of processor time and of memory. Every table counts with
  * its indexes and its TOAST. "Hot" is just after the events came; "cold" is when their jobs are over, their
- * series packed and the tables vacuumed. STORAGE_STEPS sets how many steps the long run has.
+ * series packed and the tables vacuumed; "archived" when their batches are in the archive too, a folder, which is
+ * measured beside the tables. STORAGE_STEPS sets how many steps the long run has.
  */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openSql, type Sql } from '../src/db/sql.ts'
 import { EPOCHS_TYPE, EPOCHS_VERSION } from '../src/ingest/index.ts'
+import { archiveAll } from './kit/archived.ts'
 import { cpuMsOf, descendantsOf } from './kit/cpu.ts'
-import { stepsOf, take, trainingsOf350Bytes } from './kit/events.ts'
+import { inColumns, stepsOf, take, trainingsOf350Bytes } from './kit/events.ts'
 import { postAll } from './kit/load.ts'
 import { type Figure, printFigures } from './kit/report.ts'
 import { type BenchServer, startDatabase, startServer } from './kit/server.ts'
@@ -30,21 +32,21 @@ const RUN = { hotMb: 250, coldMb: 60, walMb: 250, cpuS: 10, pssMb: 450 }
 
 export async function benchStorage(): Promise<Figure[]> {
   return [
-    ...(await onDatabase(({ server, sql, pids }) => manyTrainings(server, sql, pids, false))),
-    ...(await onDatabase(({ server, sql, pids }) => manyTrainings(server, sql, pids, true))),
+    ...(await onDatabase(({ server, sql, pids, url }) => manyTrainings(server, sql, pids, false, url))),
+    ...(await onDatabase(({ server, sql, pids, url }) => manyTrainings(server, sql, pids, true, url))),
     ...(await onDatabase(({ server, sql, pids }) => longRun(server, sql, pids, false))),
     ...(await onDatabase(({ server, sql, pids }) => longRun(server, sql, pids, true))),
   ]
 }
 
 async function onDatabase(
-  work: (on: { server: BenchServer; sql: Sql; pids: number[] }) => Promise<Figure[]>,
+  work: (on: { server: BenchServer; sql: Sql; pids: number[]; url: string }) => Promise<Figure[]>,
 ): Promise<Figure[]> {
   const database = await startDatabase()
   const server = await startServer(database.url)
   const sql = openSql(database.url, { name: 'bench', max: 1 })
   try {
-    return await work({ server, sql, pids: [server.pid, database.pid] })
+    return await work({ server, sql, pids: [server.pid, database.pid], url: database.url })
   } finally {
     await sql.end()
     await server.stop()
@@ -58,6 +60,7 @@ async function manyTrainings(
   sql: Sql,
   pids: number[],
   randomIds: boolean,
+  url: string,
 ): Promise<Figure[]> {
   const events = take(trainingsOf350Bytes({ batches: BATCHES, jobs: JOBS, randomIds }), EVENTS)
   const bytes = events.reduce((sum, event) => sum + Buffer.byteLength(event), 0) / EVENTS
@@ -83,8 +86,12 @@ async function manyTrainings(
     },
   ]
   if (randomIds) return figures
+  const archive = await archiveAll(url, sql)
+  const archived = await sizesOf(sql)
   return [
     ...figures,
+    each('Tables once archived', archived.total, 60, partsOf(archived, EVENTS)),
+    each('Archive (Parquet)', archive.bytes, 60, `${archive.rows.toLocaleString('en')} rows`),
     {
       what: 'A value once packed, with its share of the times',
       value: `${(chunks / (EVENTS * METRICS)).toFixed(1)} bytes`,
@@ -249,22 +256,6 @@ async function send(
     ...(columns && { contentType: `${EPOCHS_TYPE};version=${EPOCHS_VERSION}` }),
   })
   if (load.failures > 0) throw new Error(`${load.failures} arrays were refused`)
-}
-
-/** The same events as columns (docs/contract.md §1). */
-function inColumns(events: string[]): string {
-  const all = events.map((event) => JSON.parse(event))
-  const { schema_version, batch_id, job_id, source } = all[0]
-  return JSON.stringify({
-    schema_version,
-    batch_id,
-    job_id,
-    source,
-    event_ids: all.map((event) => event.event_id),
-    timestamps: all.map((event) => event.timestamp),
-    epochs: all.map((event) => event.data.epoch),
-    series: { loss: all.map((event) => event.data.loss) },
-  })
 }
 
 /** The most that the processes together hold, each page counted once. */

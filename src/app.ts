@@ -32,6 +32,7 @@ import { createLog } from './log.ts'
 import { clockOf } from './services.ts'
 import { createWriter } from './stream/commit.ts'
 import type { ArchiverOptions } from './workers/archiver.ts'
+import { startStoringFields } from './workers/batch-fields.ts'
 import { startPacking } from './workers/pack.ts'
 import { createSweeper, type Sweeper, type SweepOptions, sweepAlone } from './workers/sweeper.ts'
 import { startTasks } from './workers/tasks.ts'
@@ -155,6 +156,7 @@ export async function startApp(
     })
     closers.push(() => ingest.group.drain())
     closers.push(startPacking({ sql, writer, log }).stop)
+    closers.push(startStoringFields({ sql, writer, log }).stop)
     let { port } = config
     const background = await startTasks({
       url,

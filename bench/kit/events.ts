@@ -145,3 +145,19 @@ export function take(events: Generator<string>, count: number): string[] {
   }
   return list
 }
+
+/** The same events as columns (docs/contract.md §1). */
+export function inColumns(events: string[]): string {
+  const all = events.map((event) => JSON.parse(event))
+  const { schema_version, batch_id, job_id, source } = all[0]
+  return JSON.stringify({
+    schema_version,
+    batch_id,
+    job_id,
+    source,
+    event_ids: all.map((event) => event.event_id),
+    timestamps: all.map((event) => event.timestamp),
+    epochs: all.map((event) => event.data.epoch),
+    series: { loss: all.map((event) => event.data.loss) },
+  })
+}

@@ -13,8 +13,26 @@ import { every, literalNumber } from './conditions.ts'
  * index gives.
  */
 export type SortBy =
-  | { byStart?: false; number?: Fragment; text?: Fragment; descending: boolean }
+  | {
+      byStart?: false
+      number?: Fragment
+      text?: Fragment
+      descending: boolean
+      stored?: StoredOrder | undefined
+    }
   | { byStart: true; descending: boolean }
+
+/** A table that holds what most rows are ordered by: `Stored.unknown` has the others, which are computed. */
+export interface StoredOrder {
+  /** With batch_key, rank, number and word as in `SortColumns`; no row where a batch has nothing. As `f`. */
+  rows: Fragment
+  /** Over `f`: the field; an index has its rows by rank, number and word. */
+  where: Fragment
+  /** Over `f`: an index goes on with it, newest first in the direction of the list. */
+  newest?: Fragment | undefined
+  /** Over `f`: what the conditions mean for this field, so that the index begins there. */
+  within?: Fragment | undefined
+}
 
 /** Where a page goes on: after this row. */
 export interface SortPosition {
@@ -68,6 +86,8 @@ export interface PagePlan {
   /** Further tables that `where` and `by` speak of. */
   joins?: Fragment
   where: readonly Fragment[]
+  /** Where most rows have what they are ordered and filtered by in a table: for these, in place of `where`, without `joins`. */
+  stored?: { where: readonly Fragment[]; unknown: Fragment } | undefined
 }
 
 /** In more parents than this a page is looked for in one walk over the whole list. */
@@ -80,14 +100,25 @@ const MAX_WALKS = 100
  * In the order of the start each of the parents that share a page is walked along its own index and the walks are merged,
  * so a page costs about a page for each, however much others hold.
  */
-export function keysetPages(db: Db, plan: PagePlan, by: SortBy, { limit, after }: Page): Fragment {
-  const conditions = after === undefined ? plan.where : [...plan.where, isAfter(db, by, after)]
-  const walk = (...scope: Fragment[]): Fragment => db`
+export function keysetPages(db: Db, plan: PagePlan, by: SortBy, page: Page): Fragment {
+  const limit = literalNumber(db, page.limit)
+  const rest = page.after === undefined ? [] : [isAfter(db, by, page.after)]
+  const computed = (conditions: readonly Fragment[]): Fragment => db`
     select t.key, t.started_at, o.*
     from ${db(plan.table)} t ${plan.joins ?? db``} ${sortColumns(db, by)}
-    where ${every(db, [...scope, ...conditions])}
+    where ${every(db, [...conditions, ...rest])}
     order by ${orderOf(db, by, db`t`)}
-    limit ${literalNumber(db, limit)}`
+    limit ${limit}`
+  const walk = (...of: Fragment[]): Fragment => {
+    const { stored } = plan
+    if (stored === undefined) return computed([...of, ...plan.where])
+    const unknown = computed([...of, ...plan.where, db`t.key in (${stored.unknown})`])
+    const known = [...of, ...stored.where, db`t.key not in (${stored.unknown})`]
+    if (!by.byStart && by.stored !== undefined)
+      return storedWalk(db, plan.table, by, by.stored, page, [...known, ...rest], unknown)
+    return db`
+      select w.* from ((${unknown}) union all (${computed(known)})) w order by ${orderOf(db, by, db`w`)} limit ${limit}`
+  }
   const { scope } = plan
   if ('each' in scope) {
     return db`
@@ -100,9 +131,55 @@ export function keysetPages(db: Db, plan: PagePlan, by: SortBy, { limit, after }
       select 0::bigint parent, w.*
       from unnest(${[...keys]}::bigint[]) as s (key)
       cross join lateral (${walk(db`t.${db(plan.column)} = s.key`)}) w
-      order by ${orderOf(db, by, db`w`)} limit ${literalNumber(db, limit)}`
+      order by ${orderOf(db, by, db`w`)} limit ${limit}`
   }
   return db`select 0::bigint parent, w.* from (${walk(inScope(db, plan))}) w`
+}
+
+const RANKS = [0, 1, 2]
+const NOTHING = 3
+
+/**
+ * The page from a stored order: what has to be computed, and from each rank the first rows of its index; those that have
+ * nothing are looked for only where these do not fill the page, newest first (as a join, for which `offset` leaves no choice,
+ * all would be read, by workers that take longer to start than the rest).
+ */
+function storedWalk(
+  db: Db,
+  table: PagePlan['table'],
+  by: SortBy,
+  { rows, where, newest, within = db`true` }: StoredOrder,
+  { limit, after }: Page,
+  conditions: readonly Fragment[],
+  unknown: Fragment,
+): Fragment {
+  const most = literalNumber(db, limit)
+  const begin = after?.rank ?? 0
+  const ofRank = (rank: number): Fragment => {
+    // As `isAfter` says, in words that an index understands.
+    const beyond = by.descending ? db`<=` : db`>=`
+    const from = after?.rank === rank ? db`and f.number ${beyond} ${after.number}::float8` : db``
+    return db`
+      union all (
+        select t.key, t.started_at, o.*
+        from ${rows} f join ${db(table)} t on t.key = f.batch_key
+        cross join lateral (select f.rank sort_rank, f.number sort_number, f.word sort_text) o
+        where ${where} and f.rank = ${literalNumber(db, rank)} ${from} and ${within} and ${every(db, conditions)}
+        order by ${orderOf(db, by, db`t`, newest)} limit ${most})`
+  }
+  const ranks = RANKS.filter((rank) => rank >= begin).reduce((all, rank) => db`${all} ${ofRank(rank)}`, db``)
+  return db`
+    with head as materialized ((${unknown}) ${ranks})
+    select w.* from (
+      select * from head
+      union all (
+        select t.key, t.started_at, o.*
+        from ${db(table)} t cross join (values (${literalNumber(db, NOTHING)}, 0::float8, '')) as o (sort_rank, sort_number, sort_text)
+        where (select count(*) from head where sort_rank < ${literalNumber(db, NOTHING)}) < ${most}
+          and not exists (select from ${rows} f where f.batch_key = t.key and ${where} offset 0)
+          and ${every(db, conditions)}
+        order by t.started_at desc, t.key desc limit ${most})) w
+    order by ${orderOf(db, by, db`w`)} limit ${most}`
 }
 
 /** An equality keeps the order of the parent's index. */
@@ -134,12 +211,24 @@ export const countsOf = (db: Db, plan: PagePlan): Fragment => db`
   select s.key parent, c.n
   from ${'each' in plan.scope ? db`unnest(${[...plan.scope.each]}::bigint[])` : db`(values (0::bigint))`} as s (key)
   cross join lateral (
-    select count(*)::int n from ${db(plan.table)} t ${plan.joins ?? db``}
-    where ${inScope(db, plan)} and ${every(db, plan.where)}) c`
+    select sum(w.n)::int n from (${countOf(db, plan)}) w) c`
 
-function orderOf(db: Db, by: SortBy, row: Fragment): Fragment {
+function countOf(db: Db, plan: PagePlan): Fragment {
+  const count = (...conditions: readonly Fragment[]): Fragment => db`
+    select count(*) n from ${db(plan.table)} t ${plan.joins ?? db``}
+    where ${every(db, [inScope(db, plan), ...conditions])}`
+  const { stored } = plan
+  if (stored === undefined) return count(...plan.where)
+  return db`
+    ${count(...plan.where, db`t.key in (${stored.unknown})`)}
+    union all ${count(...stored.where, db`t.key not in (${stored.unknown})`)}`
+}
+
+function orderOf(db: Db, by: SortBy, row: Fragment, stored?: Fragment): Fragment {
   if (by.byStart && !by.descending) return db`${row}.started_at, ${row}.key`
-  const newest = db`${row}.started_at desc, ${row}.key desc`
+  const start =
+    stored === undefined ? db`${row}.started_at desc` : by.descending ? db`${stored} desc` : stored
+  const newest = db`${start}, ${row}.key desc`
   if (by.byStart) return newest
   return by.descending
     ? db`sort_rank, sort_number desc, sort_text desc, ${newest}`

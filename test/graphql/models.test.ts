@@ -25,6 +25,7 @@ const delegateOf = (name: string) => `${name.charAt(0).toLowerCase()}${name.slic
 const NOT_MODELLED = [
   '_prisma_migrations',
   'address_confirmations',
+  'batch_fields',
   'cold_batches',
   'cold_removals',
   'identities',

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listedBatch } from '../../src/http/batches/batch-shapes.ts'
+import { createWriter } from '../../src/stream/commit.ts'
+import { storeFieldsOfBatches } from '../../src/workers/batch-fields.ts'
 import { makeEvent } from '../ingest/sending.ts'
 import { openStage, type Stage } from './stage.ts'
 
@@ -175,4 +177,33 @@ test('a project tells what it can be filtered by', async () => {
     tags: ['tag-nan', 'tag-one', 'tag-two'],
     values: { model: ['large', 'tiny'] },
   })
+})
+
+test('an event counts at once in a batch whose fields were stored', async () => {
+  const { sql } = stage.app
+  const send = (batchId: string, jobId: string, epoch: number, loss: number, at: string) =>
+    stage.send(stage.batchOwner, [
+      makeEvent('job_epoch', {
+        batch_id: batchId,
+        job_id: jobId,
+        source: { project: 'vision' },
+        timestamp: at,
+        data: { epoch, val_loss: loss },
+      }),
+    ])
+  const orders = ['sort=last.val_loss&order=asc', 'sort=max.val_loss&order=desc', 'where=last.val_loss%3C0.3']
+  const ids = () => Promise.all(orders.map(async (query) => (await list(query)).ids))
+  expect(await ids()).toEqual([['two', 'one', 'nan', 'bare'], ['two', 'one', 'nan', 'bare'], ['two']])
+  // Those of batches that run are stored after ten minutes of silence.
+  await sql`update batch_progress set last_received_at = now() - interval '1 hour'`
+  // The server stores them too, so one of both may find the lock taken.
+  const left = async (): Promise<number> => {
+    await storeFieldsOfBatches({ sql, writer: createWriter(sql), log: { warn: expect.fail } as never })
+    return (await sql`select from batch_progress where not fields_known`).length
+  }
+  await expect.poll(left, { timeout: 20_000 }).toBe(0)
+  expect((await ids())[0]).toEqual(['two', 'one', 'nan', 'bare'])
+  await send('two', 'job-1', 2, 7, '2026-03-01T11:00:00Z')
+  await send('bare', 'job-0', 0, 0.01, '2026-03-01T11:00:00Z')
+  expect(await ids()).toEqual([['bare', 'one', 'two', 'nan'], ['two', 'one', 'bare', 'nan'], ['bare']])
 })

@@ -2,32 +2,8 @@ import type { Fragment } from 'postgres'
 import type { Db } from '../../db/sql.ts'
 import { some } from '../conditions.ts'
 import { writeNumber } from '../events/index.ts'
-import {
-  type Comparison,
-  comparedWith,
-  type Field,
-  fieldOf,
-  holds,
-  partsOfComparison,
-  type SearchOperator,
-} from '../json-field.ts'
-
-/**
- * What a batch amounts to by its jobs, under names that users gave: a parameter, the last value of a series (of the job
- * that reported it last), its least and its greatest finite value.
- */
-export interface BatchField {
-  of: 'param' | 'last' | 'min' | 'max'
-  name: string
-}
-
-/**
- * A condition on a field; `final`: on a metric of job_done; `config`: on the configuration of the batch; `any`: on a
- * parameter or a final metric of that name, the last value of a series, or the configuration.
- */
-export interface FieldCondition extends Comparison<SearchOperator> {
-  of: BatchField['of'] | 'final' | 'config' | 'any'
-}
+import { type Field, fieldOf, holds } from '../json-field.ts'
+import { type BatchField, type FieldCondition, MAX_SORTED } from './field-names.ts'
 
 /** Least, greatest and the number of distinct values over the jobs; of a series there is one. */
 export interface FieldValue {
@@ -35,9 +11,6 @@ export interface FieldValue {
   high: unknown
   n: number
 }
-
-/** Texts are ordered by their beginnings: a cursor carries them. */
-const MAX_SORTED = 200
 
 /** Over a row `t` of batches: whether any of its jobs meets it. */
 export function meets(db: Db, condition: FieldCondition): Fragment {
@@ -163,36 +136,6 @@ export async function fieldsOf(
     }
   }
   return all
-}
-
-/** `last.val_loss`; null for what names no field. */
-export function readField(text: string): BatchField | null {
-  const [, of, name] = /^(param|last|min|max)\.(.{1,128})$/u.exec(text) ?? []
-  return of === undefined || name === undefined ? null : { of: of as BatchField['of'], name }
-}
-
-/** `lr<0.01`, `max.acc>=0.9`, `param.model:resnet`, `config.opt/lr=1`; null for what is no condition. */
-export function readCondition(text: string): FieldCondition | null {
-  const parts: { key: string; op: SearchOperator; value: string } | null =
-    partsOfComparison(text) ?? partsOfSearch(text)
-  if (parts === null || parts.key.length > 140) return null
-  const [, of = 'any', name = parts.key] =
-    /^(param|last|min|max|final|config)\.(.{1,128})$/u.exec(parts.key) ?? []
-  const wanted = comparedWith(parts.value)
-  return {
-    of: of as FieldCondition['of'],
-    key: name,
-    op: parts.op,
-    ...wanted,
-    // A name that holds digits is found by them.
-    ...(parts.op === 'has' && { text: parts.value }),
-  }
-}
-
-function partsOfSearch(text: string): { key: string; op: 'has'; value: string } | null {
-  const [, before = '', after = ''] = /^([^<>=!:]+):(.+)$/u.exec(text) ?? []
-  const [key, value] = [before.trim(), after.trim()]
-  return key === '' || value === '' ? null : { key, op: 'has', value }
 }
 
 /** What the newest jobs of a project offer to be filtered by and shown. */

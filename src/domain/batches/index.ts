@@ -24,16 +24,8 @@ export {
   withoutHosts,
 } from './delivery.ts'
 export { type Details, MAX_LABEL, MAX_NOTES } from './details.ts'
-export {
-  type BatchField,
-  type FieldCondition,
-  type FieldValue,
-  fieldsOf,
-  type KnownFields,
-  knownFields,
-  readCondition,
-  readField,
-} from './fields.ts'
+export { type BatchField, type FieldCondition, readCondition, readField } from './field-names.ts'
+export { type FieldValue, fieldsOf, type KnownFields, knownFields } from './fields.ts'
 export {
   createBatches,
   type LoadedBatch,
@@ -56,6 +48,7 @@ export {
 } from './search.ts'
 export { createSenderTally, type SenderCounts, saveSenders } from './senders.ts'
 export { settleJobs } from './settle-jobs.ts'
+export { findUnstored, storeFields } from './stored-fields.ts'
 export {
   aliveAt,
   type BatchExtras,

@@ -9,7 +9,7 @@ import { columnsOf } from '../field.ts'
 import { isStorable } from '../storable-text.ts'
 import type { BatchStatus } from './batch.ts'
 import { batchFields } from './batch-fields.ts'
-import { type FieldCondition, meets } from './fields.ts'
+import type { FieldCondition } from './field-names.ts'
 import { eventSkews } from './receipts.ts'
 import type { BatchRow } from './view.ts'
 
@@ -51,7 +51,7 @@ export const EVERY_BATCH: BatchFilter = {
 /** Whether the best plan depends on how common a word is: walking the list until a page is full, or its own index. */
 export const wordDecides = ({ q }: BatchFilter): boolean => q.length > 0
 
-/** Over a row `t` of batches, all of which must hold; `owners` are the ids that the filter's words mean. */
+/** Over a row `t` of batches, all of which must hold, without the filter's `where`; `owners` are the ids that the filter's words mean. */
 export function conditions(
   db: Db,
   caller: Caller,
@@ -68,7 +68,6 @@ export function conditions(
   if (filter.group.length > 0) where.push(oneOfAnyCase(db, db`t.group_name`, filter.group))
   const archived = filter.archived.length > 0 || ids.length > 0 || filter.deleted ? filter.archived : [false]
   where.push(...isMarked(db, db`t.starred`, filter.starred), ...isMarked(db, db`t.archived`, archived))
-  for (const condition of filter.where ?? []) where.push(meets(db, condition))
   if (filter.q.length > 0) {
     where.push(
       some(

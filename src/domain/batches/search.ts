@@ -14,8 +14,10 @@ import {
   type SortBy,
   type SortColumns,
 } from '../keyset-pages.ts'
-import { type BatchField, fieldOrder } from './fields.ts'
+import { type BatchField, MAX_SORTED } from './field-names.ts'
+import { fieldOrder, meets } from './fields.ts'
 import { type BatchFilter, batchColumns, batchJoins, conditions, wordDecides } from './reads.ts'
+import { type Met, metByStored, storedOrder, unknownFields } from './stored-fields.ts'
 import type { BatchRow } from './view.ts'
 
 export const BATCH_COLUMNS = [
@@ -63,7 +65,11 @@ export async function searchBatches(
   const owners = await ownersOf(db, caller, filter)
   if (owners?.length === 0) return []
   const { joins = db``, ...by } = sortBy(db, order)
-  const plan = { ...planOf(db, caller, scope, filter, owners), joins }
+  const met = await metConditions(db, filter)
+  const stored =
+    typeof order.by === 'string' ? undefined : storedOrder(db, order.by, order.descending, metBy(met))
+  const plan = { ...planOf(db, caller, scope, filter, owners, met, stored !== undefined), joins }
+  if (!by.byStart) by.stored = stored
   const query = db<FoundBatch[]>`/* batches.search */
     with page as materialized (${keysetPages(db, plan, by, page)})
     select ${batchColumns(db)}, page.parent, page.sort_rank, page.sort_number, page.sort_text
@@ -82,7 +88,7 @@ export async function countBatches(
   const owners = await ownersOf(db, caller, filter)
   if (owners?.length === 0) return new Map()
   const rows = await db<{ parent: number; n: number }[]>`/* batches.count */
-    ${countsOf(db, planOf(db, caller, scope, filter, owners))}`
+    ${countsOf(db, planOf(db, caller, scope, filter, owners, await metConditions(db, filter), false))}`
   return new Map(rows.map((row) => [row.parent, row.n]))
 }
 
@@ -92,19 +98,46 @@ export type BatchScope = PageScope
 const ownersOf = async (db: Db, caller: Caller, filter: BatchFilter): Promise<string[] | undefined> =>
   filter.owner.length === 0 ? undefined : ownersNamed(db, caller, filter.owner)
 
+/** A condition of a filter, computed and from the stored fields. */
+interface Asked {
+  computed: Fragment
+  stored: Met | undefined
+}
+
+const metConditions = (db: Db, { where = [] }: BatchFilter): Promise<Asked[]> =>
+  Promise.all(
+    where.map(async (condition) => ({
+      computed: meets(db, condition),
+      stored: await metByStored(db, condition),
+    })),
+  )
+
+const metBy = (asked: readonly Asked[]): Met[] =>
+  asked.flatMap(({ stored }) => (stored === undefined ? [] : stored))
+
 function planOf(
   db: Db,
   caller: Caller,
   scope: BatchScope,
   filter: BatchFilter,
   owners: string[] | undefined,
+  asked: readonly Asked[],
+  ordered: boolean,
 ): PagePlan {
-  const where: Fragment[] = conditions(db, caller, filter, owners)
-  return { table: 'batches', column: 'project_key', scope, where }
+  const where = conditions(db, caller, filter, owners)
+  const plan: PagePlan = {
+    table: 'batches',
+    column: 'project_key',
+    scope,
+    where: [...where, ...asked.map(({ computed }) => computed)],
+  }
+  if (!ordered && metBy(asked).length === 0) return plan
+  const known = asked.flatMap(({ computed, stored }) => [
+    ...(stored?.where ?? []),
+    ...(stored?.bound.exact ? [] : [computed]),
+  ])
+  return { ...plan, stored: { where: [...where, ...known], unknown: unknownFields(db) } }
 }
-
-/** Texts are ordered by their beginnings: a cursor carries them. */
-const MAX_SORTED = 200
 
 function sortBy(db: Db, { by, descending }: BatchOrder): SortBy & { joins?: Fragment } {
   const joins = db`join batch_progress tp on tp.batch_key = t.key`

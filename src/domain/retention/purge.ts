@@ -80,6 +80,11 @@ const STEPS_OF_BATCH: Step[] = [
           order by job_key, series_no, first_epoch limit ${large}) d
         where c.batch_key = ${batchKey} and c.job_key = d.job_key and c.series_no = d.series_no and c.first_epoch = d.first_epoch`
     ).count,
+  async (tx, batchKey, { rows }) =>
+    (
+      await tx`/* retention.purge_fields */
+        delete from batch_fields where ctid = any (array(select ctid from batch_fields where batch_key = ${batchKey} limit ${rows}))`
+    ).count,
   async (tx, batchKey, { large }) => {
     // The packing of series holds this lock; what it wrote meanwhile is removed with its job.
     await tx`/* retention.lock_jobs_of */ select from batch_progress where batch_key = ${batchKey} for no key update`

@@ -1,0 +1,37 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { pino } from 'pino'
+import type { Sql } from '../../src/db/sql.ts'
+import { openStore } from '../../src/domain/cold/index.ts'
+import { createArchiver } from '../../src/workers/archiver.ts'
+
+const NO_S3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined }
+
+/** Moves every batch into an archive in a folder, vacuums the tables, and says what the folder held. */
+export async function archiveAll(url: string, sql: Sql): Promise<{ bytes: number; rows: number }> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-archive-'))
+  const store = await openStore({ url: pathToFileURL(folder).href, s3: NO_S3 })
+  const archiver = createArchiver({
+    url,
+    log: pino({ level: 'error' }),
+    store: async () => store,
+    afterDays: 0,
+    kept: () => ({ lines: new Date(0).toISOString(), payloads: null }),
+    now: () => new Date(Date.now() + 60_000),
+    settleMs: 0,
+  })
+  try {
+    await archiver.round(new AbortController().signal)
+    const [archived] = await sql<{ bytes: number; rows: number; warm: number }[]>`/* bench.archived */
+      select sum(c.bytes)::float8 bytes, sum(c.n_rows)::float8 "rows",
+        (select count(*)::int from batches where cold_at is null) warm from cold_batches c`
+    if (archived === undefined || archived.warm > 0) throw new Error('not every batch was archived')
+    await sql.unsafe('/* bench.vacuum_archived */ vacuum')
+    return { bytes: archived.bytes, rows: archived.rows }
+  } finally {
+    await archiver.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,235 @@
+import type { Fragment } from 'postgres'
+import type { Db, Sql, Tx } from '../../db/sql.ts'
+import { every, literalNumber } from '../conditions.ts'
+import type { StoredOrder } from '../keyset-pages.ts'
+import { type BatchField, type FieldCondition, MAX_SORTED } from './field-names.ts'
+
+/**
+ * The fields of batches as rows of an index, so that a list need not compute them for every batch. They are written when
+ * nothing has changed a batch for a while, and forgotten by the first change of its progress row (migration 052), in the
+ * same transaction. What is not known is computed (fields.ts), so a list is exact at any time.
+ *
+ * Rows are named `last.x`, `min.x`, `max.x` for a series; `low.x`, `high.x` for a parameter over the jobs; `final.low.x`,
+ * `also.x` for each other value of a parameter; `final.low.x`, `final.high.x` for metrics of job_done; `config.x`; and `nested` where one of these JSON columns holds more than
+ * numbers and texts, which a path as a name could reach.
+ */
+
+/** Longer names are not stored. */
+const MAX_NAME = 128
+/** A batch that runs is stored when it was silent for so long. */
+const SILENT_S = 600
+
+export const unknownFields = (db: Db): Fragment =>
+  db`select u.batch_key from batch_progress u where not u.fields_known`
+
+/**
+ * How the stored rows order batches; undefined where they cannot: a parameter whose name may be a path.
+ * @param met what they say of the filter's conditions
+ */
+export function storedOrder(
+  db: Db,
+  { of, name }: BatchField,
+  descending: boolean,
+  met: readonly Met[] = [],
+): StoredOrder | undefined {
+  if (name.length > MAX_NAME || (of === 'param' && name.includes('/'))) return undefined
+  const field = of === 'param' ? `${descending ? 'high' : 'low'}.${name}` : `${of}.${name}`
+  const same = met.flatMap(({ bound: { fields, value, exact } }) =>
+    exact && fields.length === 1 && fields[0] === field ? [value] : [],
+  )
+  return {
+    rows: db`batch_fields`,
+    where: db`f.field = (select ${field}::text)`,
+    newest: descending === isListedDescending(field) ? db`f.newest` : undefined,
+    within: every(db, same),
+  }
+}
+
+/** In which direction the index of a field has the newest first among equals; `storeFields` writes it so. */
+const isListedDescending = (field: string): boolean => field.startsWith('high.') || field.startsWith('max.')
+
+/** So few batches are looked up one by one; of more, a list soon meets a page. */
+const FEW = 1_000
+
+/** What the stored fields say of a condition. */
+export interface Met {
+  /** Over a row `t` of batches whose fields are known. */
+  where: readonly Fragment[]
+  bound: Bound
+}
+
+/** Fields of which one has the value, a condition over a row `f`; or fields that leave it open. */
+interface Bound {
+  fields: readonly string[]
+  value: Fragment
+  open: readonly string[]
+  /** Whether it is all of the condition; else that has to be looked at as well. */
+  exact: boolean
+}
+
+/**
+ * Undefined where they say nothing. The planner cannot know how many batches a value of one field leaves, so a look into
+ * the index tells it.
+ */
+export async function metByStored(db: Db, condition: FieldCondition): Promise<Met | undefined> {
+  const bound = boundOf(db, condition)
+  if (bound === undefined) return undefined
+  const { fields, value, open, exact } = bound
+  const rows = (names: readonly string[], holds: Fragment): Fragment => db`
+    select f.batch_key from batch_fields f where f.field = any ((select ${[...names]}::text[])::text[]) and ${holds}`
+  const meeting = rows(fields, value)
+  const few = await db<{ key: number }[]>`/* batches.few_by_field */
+    select f.batch_key key
+    from (${meeting} ${open.length === 0 ? db`` : db`union all ${rows(open, db`true`)}`}) f
+    limit ${literalNumber(db, FEW + 1)}`
+  const where: Fragment[] = []
+  const keys = few.map(({ key }) => key)
+  if (few.length <= FEW) where.push(db`t.key = any ((select ${keys}::bigint[])::bigint[])`)
+  // Of few as well: between the two statements a batch may change.
+  if (exact || (few.length > FEW && open.length === 0)) where.push(db`t.key in (${meeting})`)
+  return { where, bound }
+}
+
+function boundOf(db: Db, { of, key: name, op, number, text }: FieldCondition): Bound | undefined {
+  if (name.length > MAX_NAME || op === 'ne') return undefined
+  // A name of a value within a JSON column may be a path.
+  const path = name.includes('/') && of !== 'last' && of !== 'min' && of !== 'max'
+  const nested = path ? ['nested'] : []
+  const anyValue = { fields: fieldsOf(of, name, 'low'), value: db`true`, open: nested, exact: false }
+  if (op === 'has') return anyValue
+  if (op === 'eq') {
+    if (of === 'final') return anyValue
+    const value =
+      text !== undefined
+        ? db`f.rank = 1 and f.word = left((select ${text}::text), ${MAX_SORTED})`
+        : Number.isNaN(number)
+          ? db`f.rank = 2`
+          : db`f.rank = 0 and f.number = (select ${number ?? 0}::float8)`
+    const whole = text === undefined || (text !== '' && text.length < MAX_SORTED)
+    const open = of === 'any' ? [...nested, `final.low.${name}`] : nested
+    return { fields: fieldsOf(of, name, 'equal'), value, open, exact: whole && open.length === 0 }
+  }
+  const fields = fieldsOf(of, name, op === 'lt' || op === 'le' ? 'low' : 'high')
+  if (text === undefined) {
+    if (Number.isNaN(number)) return anyValue
+    const value = db`f.rank = 0 and f.number ${db.unsafe(SIGNS[op])} (select ${number ?? 0}::float8)`
+    return { fields, value, open: nested, exact: !path }
+  }
+  // Beginnings, and texts beside numbers are not there: the condition itself says the rest.
+  const beyond = op === 'lt' || op === 'le' ? db`<=` : db`>=`
+  const value = db`(f.rank <> 1 or f.word = '' or f.word ${beyond} left((select ${text}::text), ${MAX_SORTED}))`
+  return { fields, value, open: nested, exact: false }
+}
+
+const SIGNS = { lt: '<', le: '<=', ge: '>=', gt: '>' }
+
+/** The fields that have the least, the greatest, or each value of a condition's name. */
+function fieldsOf(of: FieldCondition['of'], name: string, which: 'low' | 'high' | 'equal'): string[] {
+  const params = which === 'equal' ? ['low', 'high', 'also'] : [which]
+  const param = params.map((prefix) => `${prefix}.${name}`)
+  switch (of) {
+    case 'param':
+      return param
+    case 'final':
+      return [`final.${which}.${name}`]
+    case 'any':
+      return [
+        ...param,
+        ...(which === 'equal' ? [] : [`final.${which}.${name}`]),
+        `last.${name}`,
+        `config.${name}`,
+      ]
+    default:
+      return [`${of}.${name}`]
+  }
+}
+
+/** Batches whose fields are not stored and that nothing changes now, the newest first. */
+export async function findUnstored(sql: Sql, limit: number, except: readonly number[]): Promise<number[]> {
+  const rows = await sql<{ key: number }[]>`/* batches.unstored_fields */
+    select p.batch_key key from batch_progress p join batches b on b.key = p.batch_key
+    where not p.fields_known and p.batch_key <> all (${[...except]}::bigint[])
+      and (b.status <> 'running' or coalesce(p.last_received_at, p.last_seen_at) < now() - ${SILENT_S} * interval '1 second')
+    order by p.batch_key desc limit ${limit}`
+  return rows.map(({ key }) => key)
+}
+
+/**
+ * Stores the fields of a batch as they are.
+ * @returns false where it did nothing: another holds the batch's lock, or has stored them
+ */
+export async function storeFields(tx: Tx, batchKey: number): Promise<boolean> {
+  const locked = await tx`/* batches.lock_fields */
+    select set_config('synchronous_commit', 'off', true) from batch_progress
+    where batch_key = ${batchKey} and not fields_known for no key update skip locked`
+  if (locked.length === 0) return false
+  await tx`/* batches.drop_fields */ delete from batch_fields where batch_key = ${batchKey}`
+  await tx`/* batches.store_fields */
+    insert into batch_fields (batch_key, field, rank, number, word, newest)
+    with given as materialized (
+      select 'param' as of, e.key as name, e.value
+      from jobs j cross join lateral jsonb_each(j.params) e where j.batch_key = ${batchKey} and e.key not in ('model', 'dataset')
+      union all select 'final', e.key, e.value
+      from jobs j cross join lateral jsonb_each(j.metrics) e where j.batch_key = ${batchKey}
+      union all select 'config', e.key, e.value
+      from batches b cross join lateral jsonb_each(case jsonb_typeof(b.config) when 'object' then b.config end) e
+      where b.key = ${batchKey}),
+    typed as (
+      select g.of, g.name, case when s.is_number then s.word::float8 end as number,
+        case when jsonb_typeof(g.value) in ('string', 'boolean') and not s.is_number then s.word end as word
+      from given g
+      cross join lateral (select g.value #>> '{}' as word) w
+      cross join lateral (select w.word, jsonb_typeof(g.value) = 'number'
+        or jsonb_typeof(g.value) = 'string' and w.word in ('NaN', 'Infinity', '-Infinity') as is_number) s
+      union all
+      select 'param', n.name, null, n.word
+      from jobs j cross join lateral (values ('model', j.model), ('dataset', j.dataset)) n (name, word)
+      where j.batch_key = ${batchKey}),
+    spread as (
+      select of, name, min(number) filter (where number <> 'NaN') as low, max(number) filter (where number <> 'NaN') as high,
+        coalesce(bool_or(number = 'NaN'), false) as nan,
+        min(left(word, ${MAX_SORTED}::int) collate "C") as first, max(left(word, ${MAX_SORTED}::int) collate "C") as last
+      from typed group by of, name),
+    series as (
+      select s.name, (array_agg(p.last_value[s.at] order by p.last_seen_at desc, p.job_key desc))[1] as last,
+        coalesce(min(p.min_value[s.at]) filter (where p.min_value[s.at] <> 'NaN'), max(p.min_value[s.at])) as least,
+        coalesce(max(p.max_value[s.at]) filter (where p.max_value[s.at] <> 'NaN'), max(p.max_value[s.at])) as greatest
+      from job_progress p cross join lateral unnest(p.series) with ordinality as s (name, at)
+      where p.batch_key = ${batchKey} group by s.name),
+    fields as (
+      select s.name, v.prefix, nullif(v.number, 'NaN') as number, v.number = 'NaN' as nan, null::text as word
+      from series s
+      cross join lateral (values ('last.', s.last), ('min.', s.least), ('max.', s.greatest)) v (prefix, number)
+      union all
+      select s.name, v.prefix, v.number, s.nan, v.word
+      from spread s
+      cross join lateral (values
+        (case s.of when 'param' then 'low.' when 'final' then 'final.low.' else 'config.' end, s.low, s.first),
+        (case s.of when 'param' then 'high.' when 'final' then 'final.high.' end, s.high, s.last)) v (prefix, number, word)
+      where v.prefix is not null),
+    ranked as (
+      select prefix, name, rank, coalesce(number, 0) as number, case when rank = 1 and not nan then word else '' end as word
+      from fields cross join lateral (
+        select case when number is not null then 0 when word is not null then 1 when nan then 2 end as rank) r
+      where rank is not null),
+    each_param as (
+      select distinct name, case when number = 'NaN' then 2 when number is not null then 0 else 1 end as rank,
+        coalesce(nullif(number, 'NaN'), 0) as number, coalesce(left(word, ${MAX_SORTED}::int), '') as word
+      from typed where of = 'param' and (number is not null or word is not null)),
+    also as (
+      select 'also.' as prefix, e.* from each_param e
+      where not exists (
+        select from ranked r where r.prefix in ('low.', 'high.') and r.name = e.name
+          and r.rank = e.rank and r.number = e.number and r.word = e.word)),
+    stored as (
+      select prefix || name as field, rank, number, word
+      from (select * from ranked union all select * from also) f where length(name) <= ${MAX_NAME}::int
+      union all
+      select 'nested', 0, 0, '' where exists (select from given where jsonb_typeof(value) in ('object', 'array')))
+    select ${batchKey}::bigint, s.field, s.rank, s.number, s.word,
+      case when s.field like 'high.%' or s.field like 'max.%' then t.start else -t.start end
+    from stored s, (
+      select (extract(epoch from started_at) * 1000000)::bigint as start from batches where key = ${batchKey}) t`
+  await tx`/* batches.fields_stored */ update batch_progress set fields_known = true where batch_key = ${batchKey}`
+  return true
+}

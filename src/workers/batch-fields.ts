@@ -1,0 +1,45 @@
+import type { Logger } from 'pino'
+import type { Sql } from '../db/sql.ts'
+import { findUnstored, storeFields } from '../domain/batches/index.ts'
+import { commit, type Writer } from '../stream/commit.ts'
+import { type Loop, startLoop } from './loop.ts'
+
+const EVERY_MS = 5_000
+const BATCHES_AT_ONCE = 200
+
+/**
+ * Stores the fields of batches that nothing changes now, until none is left or `signal` is aborted. Several servers may do
+ * so side by side: who comes second finds the batch locked or stored.
+ */
+export async function storeFieldsOfBatches(
+  { sql, writer, log }: { sql: Sql; writer: Writer; log: Logger },
+  signal?: AbortSignal,
+): Promise<void> {
+  const tried: number[] = []
+  for (;;) {
+    const keys = await findUnstored(sql, BATCHES_AT_ONCE, tried)
+    if (keys.length === 0) return
+    for (const key of keys) {
+      if (signal?.aborted === true) return
+      try {
+        const stored = await commit(writer, async (tx) => ({
+          result: await storeFields(tx, key),
+          changes: [],
+        }))
+        if (!stored) tried.push(key)
+      } catch (err) {
+        // Lists go on computing this one.
+        log.warn({ err, batch: key }, 'the fields of a batch could not be stored; it is tried again')
+        tried.push(key)
+      }
+    }
+  }
+}
+
+export function startStoringFields(of: { sql: Sql; writer: Writer; log: Logger }): Loop {
+  return startLoop({
+    everyMs: EVERY_MS,
+    work: (signal) => storeFieldsOfBatches(of, signal),
+    failed: (err) => of.log.warn({ err }, 'storing the fields of batches failed; it is tried again'),
+  })
+}
