@@ -7,6 +7,7 @@ import { openSql, type Sql } from '../db/sql.ts'
 import { codeOf, messageOf } from '../thrown.ts'
 import { sendTestMail } from '../workers/test-mail.ts'
 import { checkArchive } from './archive-check.ts'
+import { checkCluster } from './cluster-check.ts'
 import { MIGRATIONS, onDatabase } from './database.ts'
 import { failureLine } from './failure.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
@@ -73,6 +74,7 @@ async function* checkDatabase(config: Config): AsyncGenerator<Finding> {
             ),
           )
         found.push(clockFinding(database.skewMs))
+        for await (const finding of checkCluster(sql)) found.push(finding)
         if (pending === 0) found.push(await accountsFinding(sql))
       } finally {
         await sql.end({ timeout: 5 })

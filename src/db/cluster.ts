@@ -65,7 +65,8 @@ export async function noteDistribution(url: string): Promise<void> {
   }
 }
 
-async function isCluster(sql: Sql): Promise<boolean> {
+/** Whether the database is the coordinator of a Citus cluster that has workers. @throws where it is a worker */
+export async function isCluster(sql: Sql): Promise<boolean> {
   const [extension] = await sql`/* cluster.extension */ select from pg_extension where extname = 'citus'`
   if (extension === undefined) return false
   const [row] = await sql<{ coordinator: boolean; workers: number }[]>`/* cluster.nodes */
