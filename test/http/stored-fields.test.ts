@@ -9,7 +9,9 @@ import {
   readCondition,
   readField,
 } from '../../src/domain/batches/index.ts'
+import { metByStored } from '../../src/domain/batches/stored-fields.ts'
 import type { Known } from '../../src/domain/caller.ts'
+import { every } from '../../src/domain/conditions.ts'
 import { positionOf, type SortPosition } from '../../src/domain/keyset-pages.ts'
 import { createWriter } from '../../src/stream/commit.ts'
 import { storeFieldsOfBatches } from '../../src/workers/batch-fields.ts'
@@ -302,6 +304,20 @@ describe('lists by what jobs have', () => {
         }
       }
     }
+  })
+
+  test('have a batch that is stored between the look into the index and the list', async () => {
+    const condition = 'last.loss<=0.5'
+    const [key = 0] = await listed(admin, undefined, [condition])
+    // As one that was never stored.
+    await sql`update batch_progress set last_seen_at = last_seen_at where batch_key = ${key}`
+    await sql`delete from batch_fields where batch_key = ${key}`
+    const met = await metByStored(sql, readCondition(condition) as FieldCondition)
+    await storeAll()
+    const rows = await sql<
+      { key: number }[]
+    >`select t.key from batches t where ${every(sql, met?.where ?? [])}`
+    expect(rows.map((row) => row.key)).toContain(key)
   })
 
   test('follow every change at once, without another round of storing', async () => {

@@ -282,22 +282,32 @@ test('the others are shown relative to a baseline, which is a link and is taken 
   await other.context.close()
 })
 
+function createSignal(): { given: Promise<void>; give: () => void } {
+  let give = (): void => undefined
+  const given = new Promise<void>((resolve) => {
+    give = resolve
+  })
+  return { given, give }
+}
+
 test('values stay when the answer to an earlier question, which asked for fewer columns, comes last', async () => {
   const { page, context } = await asAda()
+  const [etaAsked, metricsShown] = [createSignal(), createSignal()]
   const asksOnlyEta = (text: string | null) => text?.includes('"columns":["eta"]') === true
-  let show = (): void => undefined
-  const isShown = new Promise<void>((resolve) => {
-    show = resolve
-  })
   await page.route('**/graphql', async (route) => {
-    if (asksOnlyEta(route.request().postData())) await isShown
+    const question = route.request().postData()
+    if (asksOnlyEta(question)) {
+      etaAsked.give()
+      await metricsShown.given
+      // Without the names of the metrics the table asks for the ETA alone.
+    } else if (question?.includes('"fields":true')) await etaAsked.given
     await route.continue()
   })
   const late = page.waitForResponse((answer) => asksOnlyEta(answer.request().postData()))
   await page.goto('/p/tables')
   const cell = page.locator('[role=row]', { hasText: 'best' }).locator('[data-cell="min.val_loss"]')
   await expect.poll(() => cell.textContent()).toBe('0.1')
-  show()
+  metricsShown.give()
   await (await late).finished()
   // Two frames, in which what came is drawn.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))

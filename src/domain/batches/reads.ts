@@ -51,7 +51,10 @@ export const EVERY_BATCH: BatchFilter = {
 /** Whether the best plan depends on how common a word is: walking the list until a page is full, or its own index. */
 export const wordDecides = ({ q }: BatchFilter): boolean => q.length > 0
 
-/** Over a row `t` of batches, all of which must hold, without the filter's `where`; `owners` are the ids that the filter's words mean. */
+/**
+ * Over a row `t` of batches, all of which must hold, without the filter's `where`; `owners` are the ids that the filter's
+ * words mean.
+ */
 export function conditions(
   db: Db,
   caller: Caller,

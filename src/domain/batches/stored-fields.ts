@@ -9,9 +9,9 @@ import { type BatchField, type FieldCondition, MAX_SORTED } from './field-names.
  * nothing has changed a batch for a while, and forgotten by the first change of its progress row (migration 052), in the
  * same transaction. What is not known is computed (fields.ts), so a list is exact at any time.
  *
- * Rows are named `last.x`, `min.x`, `max.x` for a series; `low.x`, `high.x` for a parameter over the jobs; `final.low.x`,
- * `also.x` for each other value of a parameter; `final.low.x`, `final.high.x` for metrics of job_done; `config.x`; and `nested` where one of these JSON columns holds more than
- * numbers and texts, which a path as a name could reach.
+ * Rows are named `last.x`, `min.x`, `max.x` for a series; `low.x`, `high.x` for a parameter over the jobs, `also.x` for
+ * each other value of it; `final.low.x`, `final.high.x` for metrics of job_done; `config.x`; and `nested` where one of
+ * these JSON columns holds more than numbers and texts, which a path as a name could reach.
  */
 
 /** Longer names are not stored. */
@@ -74,19 +74,17 @@ interface Bound {
 export async function metByStored(db: Db, condition: FieldCondition): Promise<Met | undefined> {
   const bound = boundOf(db, condition)
   if (bound === undefined) return undefined
-  const { fields, value, open, exact } = bound
+  const { fields, value, open } = bound
   const rows = (names: readonly string[], holds: Fragment): Fragment => db`
     select f.batch_key from batch_fields f where f.field = any ((select ${[...names]}::text[])::text[]) and ${holds}`
   const meeting = rows(fields, value)
-  const few = await db<{ key: number }[]>`/* batches.few_by_field */
-    select f.batch_key key
-    from (${meeting} ${open.length === 0 ? db`` : db`union all ${rows(open, db`true`)}`}) f
-    limit ${literalNumber(db, FEW + 1)}`
+  const candidates = open.length === 0 ? meeting : db`${meeting} union all ${rows(open, db`true`)}`
+  const [look] = await db<{ n: number }[]>`/* batches.few_by_field */
+    select count(*)::int n from (select from (${candidates}) f limit ${literalNumber(db, FEW + 1)}) c`
   const where: Fragment[] = []
-  const keys = few.map(({ key }) => key)
-  if (few.length <= FEW) where.push(db`t.key = any ((select ${keys}::bigint[])::bigint[])`)
-  // Of few as well: between the two statements a batch may change.
-  if (exact || (few.length > FEW && open.length === 0)) where.push(db`t.key in (${meeting})`)
+  // The candidates themselves are read by the statement of the list: a batch may be stored or change between the two.
+  if ((look?.n ?? 0) <= FEW) where.push(db`t.key = any (array(${candidates}))`)
+  else if (open.length === 0) where.push(db`t.key in (${meeting})`)
   return { where, bound }
 }
 
