@@ -99,6 +99,7 @@ const WAYS: Record<string, [string, Way][]> = {
     ['monitor.example.org {', { test: 'test/ops/proxies.slow.test.ts' }],
     ['hot_standby_feedback', { test: 'test/ops/read-replica.slow.test.ts' }],
     ['create extension citus', { unrun: 'needs the extension Citus; test/kit/cluster.ts sets one up so' }],
+    ['citus.node_conninfo', { unrun: 'a setting of Citus; test/cluster/doctor.cluster.ts is without it' }],
   ],
 }
 
