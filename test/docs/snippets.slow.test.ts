@@ -63,6 +63,7 @@ const WAYS: Record<string, [string, Way][]> = {
   'docs/api.md': [
     ['curl -X POST', run],
     ['curl "$SVC_URL/api/batches?', run],
+    ['curl -G', run],
     ['import json, os, urllib', { test: 'test/graphql/docs.test.ts' }],
     ['const id', { test: 'test/live/clients.slow.test.ts' }],
     ['subscription {', { graphql: true }],

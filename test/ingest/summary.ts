@@ -12,7 +12,8 @@ interface MergedText {
  * Everything that events became, for the batches whose id begins with `prefix`: by names rather than by keys, in one
  * order, without the keys, db_ids and times of writing that differ from server to server. Numbers come as JSON of
  * PostgreSQL, so NaN and infinities are text. What follows the time of receipt on purpose is left out: when a batch was
- * heard of, its host's clock, and the samples of a GPU below 5%, which count as they come (contract §10 "Time").
+ * heard of, its host's clock, and the samples of a GPU below 5%, which count as they come (contract §10 "Time"); and
+ * whether a worker has stored the batch's fields meanwhile.
  */
 export async function summariesOf(sql: Sql, prefix: string): Promise<Record<string, Row[]>> {
   const like = `${prefix.replaceAll(/[\\%_]/g, '\\$&')}%`
@@ -22,7 +23,7 @@ export async function summariesOf(sql: Sql, prefix: string): Promise<Record<stri
     // The process is that of the first start that arrived, and a closing is no event's doing.
     rows(sql`select to_jsonb(b) - '{key,project_key,created_at,process,closing}'::text[] || jsonb_build_object('project', p.slug) as row
       from batches b join projects p on p.key = b.project_key where b.id like ${like} order by b.id`),
-    rows(sql`select to_jsonb(p) - '{batch_key,last_received_at,last_live_at,clock_skews,gpu_low_samples}'::text[] || jsonb_build_object('batch', b.id) as row
+    rows(sql`select to_jsonb(p) - '{batch_key,last_received_at,last_live_at,clock_skews,gpu_low_samples,fields_known}'::text[] || jsonb_build_object('batch', b.id) as row
       from batch_progress p join batches b on b.key = p.batch_key where b.id like ${like} order by b.id`),
     rows(sql`select to_jsonb(j) - '{key,batch_key,created_at}'::text[] || jsonb_build_object('batch', b.id) as row
       from jobs j join batches b on b.key = j.batch_key where b.id like ${like} order by b.id, j.id`),
