@@ -9,12 +9,15 @@ interface Node {
   result: string
 }
 
+const ENOUGH_PREPARED =
+  "select current_setting('max_prepared_transactions')::int >= current_setting('max_connections')::int"
+
 /** Of a Citus cluster: whether its nodes answer and have the settings that docs/scaling.md asks for; nothing otherwise. */
 export async function* checkCluster(sql: Sql): AsyncGenerator<Finding> {
   if (!(await isCluster(sql))) return
   const nodes = await sql<Node[]>`/* doctor.nodes */
     select nodename || ':' || nodeport as name, success as answers, result
-    from run_command_on_all_nodes(${`select current_setting('max_prepared_transactions')::int >= current_setting('max_connections')::int`})
+    from run_command_on_all_nodes(${ENOUGH_PREPARED})
     join pg_dist_node using (nodeid) order by groupid`
   const away = nodes.filter(({ answers }) => !answers)
   for (const { name, result } of away)

@@ -8,29 +8,25 @@ const EVERY_MS = 5_000
 const BATCHES_AT_ONCE = 200
 
 /**
- * Stores the fields of batches that nothing changes now, until none is left or `signal` is aborted. Several servers may do
- * so side by side: who comes second finds the batch locked or stored.
+ * Stores the fields of batches that nothing changes now, each once, also where events come for one that has ended, until
+ * `signal` is aborted. Several servers may do so side by side: the second finds the batch locked or stored.
  */
 export async function storeFieldsOfBatches(
   { sql, writer, log }: { sql: Sql; writer: Writer; log: Logger },
   signal?: AbortSignal,
 ): Promise<void> {
-  const tried: number[] = []
+  let before = Number.MAX_SAFE_INTEGER
   for (;;) {
-    const keys = await findUnstored(sql, BATCHES_AT_ONCE, tried)
+    const keys = await findUnstored(sql, BATCHES_AT_ONCE, before)
     if (keys.length === 0) return
+    before = Math.min(...keys)
     for (const key of keys) {
       if (signal?.aborted === true) return
       try {
-        const stored = await commit(writer, async (tx) => ({
-          result: await storeFields(tx, key),
-          changes: [],
-        }))
-        if (!stored) tried.push(key)
+        await commit(writer, async (tx) => ({ result: await storeFields(tx, key), changes: [] }))
       } catch (err) {
         // Lists go on computing this one.
         log.warn({ err, batch: key }, 'the fields of a batch could not be stored; it is tried again')
-        tried.push(key)
       }
     }
   }

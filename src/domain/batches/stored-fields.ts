@@ -142,11 +142,11 @@ function fieldsOf(of: FieldCondition['of'], name: string, which: 'low' | 'high' 
   }
 }
 
-/** Batches whose fields are not stored and that nothing changes now, the newest first. */
-export async function findUnstored(sql: Sql, limit: number, except: readonly number[]): Promise<number[]> {
+/** Batches older than `before` whose fields are not stored and that nothing changes now, the newest first. */
+export async function findUnstored(sql: Sql, limit: number, before: number): Promise<number[]> {
   const rows = await sql<{ key: number }[]>`/* batches.unstored_fields */
     select p.batch_key key from batch_progress p join batches b on b.key = p.batch_key
-    where not p.fields_known and p.batch_key <> all (${[...except]}::bigint[])
+    where not p.fields_known and p.batch_key < ${before}
       and (b.status <> 'running' or coalesce(p.last_received_at, p.last_seen_at) < now() - ${SILENT_S} * interval '1 second')
     order by p.batch_key desc limit ${limit}`
   return rows.map(({ key }) => key)
