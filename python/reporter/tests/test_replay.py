@@ -127,7 +127,8 @@ def test_after_a_replay_that_broke_off_the_next_goes_on_behind_the_acknowledged_
     server.requests.clear()
     with make():
         pass
-    assert [count for path, count in server.requests if path.endswith("/batch")] == [300]
+    # Not the count of requests: one of the first reporter may still be on its way through the proxy.
+    assert {count for path, count in server.requests if path.endswith("/batch")} == {300}
     assert received(server, "long") == list(range(1800))
     assert spilled_in(spill) == []
 
