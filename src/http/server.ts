@@ -44,6 +44,7 @@ import { muteRoutes } from './rules/mutes.ts'
 import { rulePreviewRoutes } from './rules/previews.ts'
 import { ruleRoutes } from './rules/rules.ts'
 import { comparedSeriesRoutes } from './series/compared-series.ts'
+import { metricsRoutes } from './series/metrics.ts'
 import { seriesRoutes } from './series/series.ts'
 import { logAccess } from './server/access-log.ts'
 import { acceptJson, drainRequest } from './server/body.ts'
@@ -235,6 +236,7 @@ function registerRoutes(app: FastifyInstance, services: Services): void {
   viewRoutes(app, services)
   reportRoutes(app, services)
   auditRoutes(app, services)
+  metricsRoutes(app, services)
   seriesRoutes(app, services)
   exportRoutes(app, services)
   deliveryRoutes(app, services)

@@ -1,6 +1,6 @@
 import type { Browser } from '@playwright/test'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { SIGN_IN_FAULTS } from '../../src/http/sign-in/oauth.ts'
+import { SIGN_IN_FAULTS } from '../../src/http/sign-in/provider-sign-in.ts'
 import { faultText } from '../../web/src/pages/sign-in/faults.ts'
 import { PASSWORD, startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { signInMethods, unlinkIdentity } from '../../domain/identities/index.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import type { IdentityProvider } from '../sign-in/identity-provider.ts'
 
@@ -17,16 +17,24 @@ const identityShape = z.object({
   created_at: shapes.instant,
   last_used_at: shapes.instant,
 })
+const tags = ['identity']
+
+interface Context {
+  services: Services
+  providers: readonly IdentityProvider[]
+}
 
 /** Which identities open my account (contract §3); oauth.ts adds them. */
 export function identityRoutes(
   app: FastifyInstance,
-  { sql, writer, now }: Services,
+  services: Services,
   providers: readonly IdentityProvider[],
 ): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['identity']
+  addRoutes(app, { services, providers }, [listIdentitiesRoute, unlinkIdentityRoute])
+}
 
+function listIdentitiesRoute(routes: Routes, { services, providers }: Context): void {
+  const { sql } = services
   routes.get(
     '/api/auth/identities',
     {
@@ -48,7 +56,10 @@ export function identityRoutes(
       return { items, password }
     },
   )
+}
 
+function unlinkIdentityRoute(routes: Routes, { services }: Context): void {
+  const { writer, now } = services
   routes.delete(
     '/api/auth/identities/:id',
     {

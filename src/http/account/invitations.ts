@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { cursorOf } from '../../domain/cursors.ts'
 import {
@@ -16,6 +15,7 @@ import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const role = z.enum(['member', 'viewer'])
@@ -65,13 +65,21 @@ const showPending = (one: ProjectInvitation): z.output<typeof pendingShape> => (
   state: 'invited',
   created_at: one.createdAt,
 })
+const tags = ['projects']
+const answer = { tags, params: shapes.byId, querystring: shapes.nothing, body: shapes.noInput }
 
 /** Invitations to projects: those of mine, and those of a project (contract §10 "Accounts"). */
-export function invitationRoutes(app: FastifyInstance, { sql, writer, now }: Services): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['projects']
-  const answer = { tags, params: shapes.byId, querystring: shapes.nothing, body: shapes.noInput }
+export function invitationRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [
+    listInvitationsRoute,
+    acceptInvitationRoute,
+    declineInvitationRoute,
+    listProjectInvitationsRoute,
+    withdrawInvitationRoute,
+  ])
+}
 
+function listInvitationsRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/invitations',
     {
@@ -93,7 +101,9 @@ export function invitationRoutes(app: FastifyInstance, { sql, writer, now }: Ser
       return { items: rows.map((one) => show(one, 'invited')), next_cursor }
     },
   )
+}
 
+function acceptInvitationRoute(routes: Routes, { writer, now }: Services): void {
   routes.post(
     '/api/invitations/:id/accept',
     {
@@ -106,7 +116,9 @@ export function invitationRoutes(app: FastifyInstance, { sql, writer, now }: Ser
       return show(done, 'member')
     },
   )
+}
 
+function declineInvitationRoute(routes: Routes, { writer, now }: Services): void {
   routes.post(
     '/api/invitations/:id/decline',
     {
@@ -119,7 +131,9 @@ export function invitationRoutes(app: FastifyInstance, { sql, writer, now }: Ser
       return show(done, 'declined')
     },
   )
+}
 
+function listProjectInvitationsRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/projects/:slug/invitations',
     {
@@ -144,7 +158,9 @@ export function invitationRoutes(app: FastifyInstance, { sql, writer, now }: Ser
       return { items: rows.map(showPending), next_cursor }
     },
   )
+}
 
+function withdrawInvitationRoute(routes: Routes, { writer, now }: Services): void {
   routes.delete(
     '/api/projects/:slug/invitations/:id',
     {

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { recordAudit } from '../../domain/audit.ts'
 import { cursorOf } from '../../domain/cursors.ts'
@@ -9,6 +8,7 @@ import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { clearSessionCookie } from '../sign-in/session-cookie.ts'
 import { deviceName } from './device-name.ts'
@@ -27,12 +27,14 @@ const sessionShape = z.object({
   current: z.boolean().describe('Whether it is the session of this request'),
 })
 const cursor = cursorOf('sessions', shapes.creationPosition)
+const tags = ['identity']
 
 /** The places where the caller is signed in, and signing out there. */
-export function sessionRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['identity']
+export function sessionRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [listSessionsRoute, closeSessionRoute, closeOtherSessionsRoute])
+}
 
+function listSessionsRoute(routes: Routes, { sql, now }: Services): void {
   routes.get(
     '/api/auth/sessions',
     {
@@ -63,7 +65,9 @@ export function sessionRoutes(app: FastifyInstance, { config, sql, writer, now }
       return { items, next_cursor }
     },
   )
+}
 
+function closeSessionRoute(routes: Routes, { config, writer, now }: Services): void {
   routes.delete(
     '/api/auth/sessions/:id',
     {
@@ -88,7 +92,9 @@ export function sessionRoutes(app: FastifyInstance, { config, sql, writer, now }
       return reply.code(204).send(null)
     },
   )
+}
 
+function closeOtherSessionsRoute(routes: Routes, { writer, now }: Services): void {
   routes.delete(
     '/api/auth/sessions',
     {

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { cursorOf } from '../../domain/cursors.ts'
 import { shapeOf } from '../../domain/field.ts'
@@ -8,16 +7,19 @@ import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const tokenShape = shapeOf(tokenFields)
 const cursor = cursorOf('tokens', shapes.creationPosition)
+const tags = ['tokens']
 
 /** Tokens for programs (contract §3): the caller's own, made and revoked in person only. */
-export function tokenRoutes(app: FastifyInstance, { config, prisma, writer, now }: Services): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['tokens']
+export function tokenRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [listTokensRoute, createTokenRoute, revokeTokenRoute])
+}
 
+function listTokensRoute(routes: Routes, { prisma }: Services): void {
   routes.get(
     '/api/tokens',
     {
@@ -40,7 +42,9 @@ export function tokenRoutes(app: FastifyInstance, { config, prisma, writer, now 
       return { items: [...rows], next_cursor }
     },
   )
+}
 
+function createTokenRoute(routes: Routes, { config, writer, now }: Services): void {
   routes.post(
     '/api/tokens',
     {
@@ -63,7 +67,9 @@ export function tokenRoutes(app: FastifyInstance, { config, prisma, writer, now 
       return reply.code(201).send({ ...made.token, token: made.text })
     },
   )
+}
 
+function revokeTokenRoute(routes: Routes, { writer, now }: Services): void {
   routes.delete(
     '/api/tokens/:id',
     {

@@ -15,8 +15,9 @@ import { administeredProject } from '../../domain/notifications/index.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
-import { createAttemptLimits } from '../request/attempts.ts'
+import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { wantsHtml } from '../server/web.ts'
 
@@ -34,19 +35,34 @@ const verificationShape = z.object({
   mail_configured: z.boolean().describe('False: nothing can be verified by mail here'),
 })
 
+interface Context {
+  services: Services
+  /** Limits how many confirmations a user, or a network, may request. */
+  requests: AttemptLimits
+}
+
+const mailConfigured = ({ config }: Services): boolean => config.smtp !== undefined
+
+function requireMail(services: Services): void {
+  if (!mailConfigured(services)) throw new Problem('mail_not_configured')
+}
+const bySlug = { tags: ['rules'], params: z.object({ slug: z.string() }), querystring: shapes.nothing }
+const own = { tags: ['identity'], querystring: shapes.nothing }
+
 /** Verifies addresses of accounts, and confirms those that mail goes to (contract §10 "Accounts"). */
 export function verificationRoutes(app: FastifyInstance, services: Services): void {
-  const { config, sql, writer, now } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const mailConfigured = config.smtp !== undefined
-  const domains = config.mail.allowedDomains
   const requests = createAttemptLimits({ account: 30, address: 60 })
-  const bySlug = { tags: ['rules'], params: z.object({ slug: z.string() }), querystring: shapes.nothing }
-  const own = { tags: ['identity'], querystring: shapes.nothing }
-  const requireMail = (): void => {
-    if (!mailConfigured) throw new Problem('mail_not_configured')
-  }
+  addRoutes(app, { services, requests }, [
+    readVerificationRoute,
+    requestVerificationRoute,
+    listConfirmationsRoute,
+    requestConfirmationRoute,
+  ])
+  linkRoutes(app, services)
+}
 
+function readVerificationRoute(routes: Routes, { services }: Context): void {
+  const { sql } = services
   routes.get(
     '/api/auth/verification',
     {
@@ -65,11 +81,14 @@ export function verificationRoutes(app: FastifyInstance, services: Services): vo
         verified: found.verifiedAt !== null,
         verified_at: found.verifiedAt,
         confirmation_requested_at: found.askedAt,
-        mail_configured: mailConfigured,
+        mail_configured: mailConfigured(services),
       }
     },
   )
+}
 
+function requestVerificationRoute(routes: Routes, { services, requests }: Context): void {
+  const { writer, now } = services
   routes.post(
     '/api/auth/verification',
     {
@@ -83,7 +102,7 @@ export function verificationRoutes(app: FastifyInstance, services: Services): vo
     },
     async (request, reply) => {
       const caller = await request.person()
-      requireMail()
+      requireMail(services)
       requests.take({ account: caller.user.id, address: request.ip }, now())
       await commit(writer, async (tx) => ({
         result: await requestAccountConfirmation(tx, caller.user, { again: true }, now()),
@@ -92,7 +111,10 @@ export function verificationRoutes(app: FastifyInstance, services: Services): vo
       return reply.code(202).send({ requested: true })
     },
   )
+}
 
+function listConfirmationsRoute(routes: Routes, { services }: Context): void {
+  const { config, sql } = services
   routes.get(
     '/api/projects/:slug/confirmations',
     {
@@ -105,16 +127,19 @@ export function verificationRoutes(app: FastifyInstance, services: Services): vo
     },
     async (request) => {
       const project = await administeredProject(sql, await request.person(), request.params.slug)
-      const found = await addressesOf(sql, { projectKey: project.key }, domains)
+      const found = await addressesOf(sql, { projectKey: project.key }, config.mail.allowedDomains)
       const items = found.map(({ address, state, askedAt }) => ({
         email: address,
         state,
         confirmation_requested_at: askedAt,
       }))
-      return { items, mail_configured: mailConfigured }
+      return { items, mail_configured: mailConfigured(services) }
     },
   )
+}
 
+function requestConfirmationRoute(routes: Routes, { services, requests }: Context): void {
+  const { config, writer, now } = services
   routes.post(
     '/api/projects/:slug/confirmations',
     {
@@ -132,15 +157,13 @@ export function verificationRoutes(app: FastifyInstance, services: Services): vo
       requests.take({ account: caller.user.id, address: request.ip }, now())
       await commit(writer, async (tx) => {
         const project = await administeredProject(tx, caller, slug)
-        requireMail()
+        requireMail(services)
         const of = { projectKey: project.key, requestedBy: caller.user.id, address: request.body.email }
-        return { result: await requestConfirmations(tx, of, domains, now()), changes: [] }
+        return { result: await requestConfirmations(tx, of, config.mail.allowedDomains, now()), changes: [] }
       })
       return reply.code(202).send({ requested: true })
     },
   )
-
-  linkRoutes(app, services)
 }
 
 /**

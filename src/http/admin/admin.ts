@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { recordAudit } from '../../domain/audit.ts'
 import { cursorOf } from '../../domain/cursors.ts'
@@ -10,6 +9,7 @@ import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { administratorOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const accountShape = shapes.userShape.extend({ disabled: z.boolean() })
@@ -18,12 +18,14 @@ const show = (user: User): z.output<typeof accountShape> => ({
   disabled: user.disabled,
 })
 const cursor = cursorOf('users', shapes.creationPosition)
+const tags = ['administration']
 
 /** What only administrators may do, in person (contract §2, §3). */
-export function adminRoutes(app: FastifyInstance, { sql, writer, now }: Services): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['administration']
+export function adminRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [rotateSigningKeyRoute, listUsersRoute, changeUserRoute, resetFactorsRoute])
+}
 
+function rotateSigningKeyRoute(routes: Routes, { writer, now }: Services): void {
   routes.post(
     '/api/admin/jwt/rotate',
     {
@@ -53,7 +55,9 @@ export function adminRoutes(app: FastifyInstance, { sql, writer, now }: Services
       return { active_kid: rotation.activeKid, verify_kids: rotation.verifyKids }
     },
   )
+}
 
+function listUsersRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/admin/users',
     {
@@ -72,7 +76,9 @@ export function adminRoutes(app: FastifyInstance, { sql, writer, now }: Services
       return { items: rows.map(show), next_cursor }
     },
   )
+}
 
+function changeUserRoute(routes: Routes, { writer, now }: Services): void {
   routes.patch(
     '/api/admin/users/:id',
     {
@@ -102,7 +108,9 @@ export function adminRoutes(app: FastifyInstance, { sql, writer, now }: Services
       return { user: show(user) }
     },
   )
+}
 
+function resetFactorsRoute(routes: Routes, { writer, now }: Services): void {
   routes.delete(
     '/api/admin/users/:id/factors',
     {

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { type AuditRecord, auditFields, exportAudit, listAudit } from '../../domain/audit.ts'
 import { cursorOf } from '../../domain/cursors.ts'
@@ -10,6 +9,7 @@ import type { Services } from '../../services.ts'
 import { administratorOnly } from '../request/credentials.ts'
 import { filterText } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import { sendFile } from '../server/file-answer.ts'
 
 const entryShape = shapeOf(auditFields)
@@ -22,14 +22,18 @@ const filters = {
   from: instantText.optional().describe('From this time on'),
   to: instantText.optional().describe('Before this time'),
 }
+
 const exportQuery = z.strictObject(filters)
 const COLUMNS = ['id', 'at', 'actor_id', 'actor_name', 'via', 'address', 'action', 'subject', 'detail']
+const tags = ['administration']
+const asFile = { ...administratorOnly, compress: false } as const
 
 /** Who did what (contract §2), for administrators: as a list, and as files that are written while they are read. */
-export function auditRoutes(app: FastifyInstance, { prisma }: Services): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['administration']
+export function auditRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [listAuditRoute, auditCsvRoute, auditJsonLinesRoute])
+}
 
+function listAuditRoute(routes: Routes, { prisma }: Services): void {
   routes.get(
     '/api/admin/audit',
     {
@@ -54,9 +58,9 @@ export function auditRoutes(app: FastifyInstance, { prisma }: Services): void {
       return { items: [...rows], next_cursor }
     },
   )
+}
 
-  const asFile = { ...administratorOnly, compress: false } as const
-
+function auditCsvRoute(routes: Routes, { prisma }: Services): void {
   routes.get(
     '/api/admin/audit.csv',
     {
@@ -69,7 +73,9 @@ export function auditRoutes(app: FastifyInstance, { prisma }: Services): void {
       return sendFile(reply, 'text/csv; charset=utf-8', 'audit.csv', csvOf(entries))
     },
   )
+}
 
+function auditJsonLinesRoute(routes: Routes, { prisma }: Services): void {
   routes.get(
     '/api/admin/audit.jsonl',
     {

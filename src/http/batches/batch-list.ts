@@ -31,15 +31,6 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
   const { sql } = services
   const routes = app.withTypeProvider<ZodTypeProvider>()
 
-  async function withColumns(
-    items: BatchView[],
-    rows: readonly BatchRow[],
-    columns: readonly (BatchField | 'eta')[],
-  ) {
-    if (columns.length === 0) return items
-    const values = await presentColumns(sql, rows, columns, clockOf(services))
-    return items.map((item, i) => ({ ...item, columns: values.get(itemAt(rows, i).key) ?? {} }))
-  }
   routes.get(
     '/api/batches',
     {
@@ -86,7 +77,19 @@ export function batchListRoutes(app: FastifyInstance, services: Services): void 
       const found = await listBatches(sql, caller, filter, page, by)
       const { rows, next_cursor } = pageFrom(found, limit, cursor, positionOf)
       const items = await presentBatches(sql, caller, rows, clockOf(services))
-      return { items: await withColumns(items, rows, columns), next_cursor }
+      return { items: await withColumns(services, items, rows, columns), next_cursor }
     },
   )
+}
+
+/** The items with the columns that were asked for, which stay out of other answers because they are computed. */
+async function withColumns(
+  services: Services,
+  items: BatchView[],
+  rows: readonly BatchRow[],
+  columns: readonly (BatchField | 'eta')[],
+) {
+  if (columns.length === 0) return items
+  const values = await presentColumns(services.sql, rows, columns, clockOf(services))
+  return items.map((item, i) => ({ ...item, columns: values.get(itemAt(rows, i).key) ?? {} }))
 }

@@ -1,10 +1,8 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { mayRead, visibleBatch } from '../../domain/access.ts'
 import { flagSeenBefore, noteFlagSeen, queueStop, stopRequestOf } from '../../domain/agents/index.ts'
 import {
-  type BatchRow,
   deleteBatch,
   deleteBatches,
   editBatch,
@@ -26,6 +24,7 @@ import { commit } from '../../stream/commit.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
 import { listCursor } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { asMade, batchShape, jobShape } from './batch-shapes.ts'
 
@@ -46,31 +45,46 @@ const endReason = z
   .refine(isStorable, 'must be without NUL characters and lone surrogates')
 const batchIds = z.array(z.string().min(1).max(512)).min(1).max(500)
 
-/** Batches: lists, single ones, and what people do to them (contract §4). */
+/** The view of a batch that the caller may read. */
+async function presentOne(services: Services, caller: Caller, key: number) {
+  const rows = await readBatches(services.sql, caller, [key])
+  const [view] = await presentBatches(services.sql, caller, rows, clockOf(services))
+  if (view === undefined) throw new Problem('batch_not_found')
+  return view
+}
+
+const tags = ['batches']
+const one = { tags, params: shapes.byId, querystring: shapes.nothing }
+
+/** One batch: reading it, its jobs, and what users do to it (contract §4). */
 export function batchRoutes(app: FastifyInstance, services: Services): void {
-  const { sql, writer, now } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['batches']
-  const one = { tags, params: shapes.byId, querystring: shapes.nothing }
+  addRoutes(app, services, [
+    readBatchRoute,
+    listJobsRoute,
+    editBatchRoute,
+    stopBatchRoute,
+    endBatchRoute,
+    stopRequestedRoute,
+    deleteBatchRoute,
+    deleteBatchesRoute,
+    restoreBatchRoute,
+  ])
+}
 
-  const present = (caller: Caller, rows: readonly BatchRow[]) =>
-    presentBatches(sql, caller, rows, clockOf(services))
-  /** The batch of this key, which the caller was found to see. */
-  async function presentOne(caller: Caller, key: number) {
-    const [view] = await present(caller, await readBatches(sql, caller, [key]))
-    if (view === undefined) throw new Problem('batch_not_found')
-    return view
-  }
-
+function readBatchRoute(routes: Routes, services: Services): void {
+  const { sql } = services
   routes.get(
     '/api/batches/:id',
     { ...readersOnly, ...asMade, schema: { ...one, summary: 'One batch', response: { 200: batchShape } } },
     async (request) => {
       const caller = await request.caller()
-      return presentOne(caller, (await visibleBatch(sql, caller, request.params.id)).key)
+      return presentOne(services, caller, (await visibleBatch(sql, caller, request.params.id)).key)
     },
   )
+}
 
+function listJobsRoute(routes: Routes, services: Services): void {
+  const { sql } = services
   routes.get(
     '/api/batches/:id/jobs',
     {
@@ -94,7 +108,10 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
       return { items: await presentJobs(sql, caller, rows, clockOf(services)), next_cursor }
     },
   )
+}
 
+function editBatchRoute(routes: Routes, services: Services): void {
+  const { writer, now } = services
   routes.patch(
     '/api/batches/:id',
     {
@@ -126,10 +143,12 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
       const { tags, ...others } = request.body
       const change = { ...others, tags: tags && [...new Set(tags)] }
       const key = await commit(writer, (tx) => editBatch(tx, caller, request.params.id, change, now()))
-      return presentOne(caller, key)
+      return presentOne(services, caller, key)
     },
   )
+}
 
+function stopBatchRoute(routes: Routes, { writer, now }: Services): void {
   routes.post(
     '/api/batches/:id/stop',
     {
@@ -150,7 +169,10 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
       return { stop_requested: true as const }
     },
   )
+}
 
+function endBatchRoute(routes: Routes, services: Services): void {
+  const { writer, now } = services
   routes.post(
     '/api/batches/:id/end',
     {
@@ -168,10 +190,12 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
       const { status, reason } = request.body
       const { id } = request.params
       const key = await commit(writer, (tx) => endBatch(tx, caller, id, { status, reason }, now()))
-      return presentOne(caller, key)
+      return presentOne(services, caller, key)
     },
   )
+}
 
+function stopRequestedRoute(routes: Routes, { sql, writer, now }: Services): void {
   routes.get(
     '/api/batches/:id/stop-requested',
     {
@@ -199,7 +223,9 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
       return { stop_requested: batch.stopRequested, ...(await stopRequestOf(sql, batch)) }
     },
   )
+}
 
+function deleteBatchRoute(routes: Routes, { writer, now }: Services): void {
   routes.delete(
     '/api/batches/:id',
     {
@@ -216,7 +242,9 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
       return reply.code(204).send(null)
     },
   )
+}
 
+function deleteBatchesRoute(routes: Routes, { writer, now }: Services): void {
   routes.post(
     '/api/batches/bulk-delete',
     {
@@ -240,7 +268,10 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
       return commit(writer, (tx) => deleteBatches(tx, caller, request.body.batch_ids, now()))
     },
   )
+}
 
+function restoreBatchRoute(routes: Routes, services: Services): void {
+  const { writer, now } = services
   routes.post(
     '/api/batches/:id/restore',
     {
@@ -256,7 +287,7 @@ export function batchRoutes(app: FastifyInstance, services: Services): void {
     async (request) => {
       const caller = await request.person()
       const key = await commit(writer, (tx) => restoreBatch(tx, caller, request.params.id, now()))
-      return presentOne(caller, key)
+      return presentOne(services, caller, key)
     },
   )
 }

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
 import { deliveryOf, deliveryOfJobs, withoutHosts } from '../../domain/batches/index.ts'
@@ -7,6 +6,7 @@ import { cursorOf } from '../../domain/cursors.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { delivery, jobDelivery } from './delivery-shapes.ts'
 
@@ -14,9 +14,10 @@ const jobDeliveryCursor = cursorOf<number>('delivery of jobs', z.int().min(0))
 
 /** The receipts of a batch and of its jobs (contract §10 "Receipt"). */
 export function deliveryRoutes(app: FastifyInstance, services: Services): void {
-  const { sql } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
+  addRoutes(app, services, [deliveryRoute, jobDeliveryRoute])
+}
 
+function deliveryRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/batches/:id/delivery',
     {
@@ -35,7 +36,9 @@ export function deliveryRoutes(app: FastifyInstance, services: Services): void {
       return caller.kind === 'anonymous' ? withoutHosts(delivery) : delivery
     },
   )
+}
 
+function jobDeliveryRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/batches/:id/delivery/jobs',
     {

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
 import { etaOf, jobIdsOf, NO_ETA, type ShownEta } from '../../domain/eta/index.ts'
 import { clockOf, type Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const seconds = z.number().min(0)
@@ -19,6 +19,7 @@ const etaFields = {
     .nullable()
     .describe('`elapsed`: nothing says how long a job is, so it is taken to be half way'),
 }
+
 const showEta = ({ etaS, lowS, highS, etaAt, nSamples, basis }: ShownEta) => ({
   eta_s: etaS,
   low_s: lowS,
@@ -27,13 +28,15 @@ const showEta = ({ etaS, lowS, highS, etaAt, nSamples, basis }: ShownEta) => ({
   n_samples: nSamples,
   basis,
 })
+const ofBatch = { tags: ['batches'], params: shapes.byId, querystring: shapes.nothing }
 
 /** When a batch and its jobs will be done (contract §4). */
 export function etaRoutes(app: FastifyInstance, services: Services): void {
-  const { sql } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const ofBatch = { tags: ['batches'], params: shapes.byId, querystring: shapes.nothing }
+  addRoutes(app, services, [batchEtaRoute, jobEtasRoute])
+}
 
+function batchEtaRoute(routes: Routes, services: Services): void {
+  const { sql } = services
   routes.get(
     '/api/batches/:id/eta',
     {
@@ -50,7 +53,10 @@ export function etaRoutes(app: FastifyInstance, services: Services): void {
       return { batch_id: batch.id, ...showEta(etas.get(batch.key)?.batch ?? NO_ETA) }
     },
   )
+}
 
+function jobEtasRoute(routes: Routes, services: Services): void {
+  const { sql } = services
   routes.get(
     '/api/batches/:id/jobs/eta-all',
     {

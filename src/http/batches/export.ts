@@ -7,6 +7,7 @@ import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
 import { streamFrom } from '../request/read-from.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import { byId, nothing } from '../request/shapes.ts'
 import { sendFile } from '../server/file-answer.ts'
 
@@ -15,17 +16,20 @@ type Asked<Query> = { Params: z.output<typeof byId>; Querystring: Query }
 
 const CSV = 'text/csv; charset=utf-8'
 const ARROW = 'application/vnd.apache.arrow.stream'
+const tags = ['export']
+const history = { tags, params: byId, querystring: historyQuery }
+// Not compressed: a browser shows the progress of a download only for plain bytes.
+const asFile = { ...readersOnly, compress: false } as const
+const LONG = 'One row a point: job_id, key, step, value, timestamp; running jobs included.'
 
 /** A batch as files (contract §4), written while they are read: any size in flat memory. */
 export function exportRoutes(app: FastifyInstance, services: Services): void {
-  const { sql, now } = services
-  const tags = ['export']
-  const history = { tags, params: byId, querystring: historyQuery }
-  // Not compressed: a browser shows the progress of a download only for plain bytes.
-  const asFile = { ...readersOnly, compress: false } as const
-  const LONG = 'One row a point: job_id, key, step, value, timestamp; running jobs included.'
+  addRoutes(app, services, [jobsCsvRoute, metricsCsvRoute, metricsArrowRoute])
+}
 
-  app.get<Asked<z.output<typeof nothing>>>(
+function jobsCsvRoute(routes: Routes, services: Services): void {
+  const { sql, now } = services
+  routes.get<Asked<z.output<typeof nothing>>>(
     '/api/batches/:id/export.csv',
     {
       ...asFile,
@@ -44,8 +48,11 @@ export function exportRoutes(app: FastifyInstance, services: Services): void {
       return sendFile(reply, CSV, `${batch.id}.csv`, rows)
     },
   )
+}
 
-  app.get<Asked<z.output<typeof historyQuery>>>(
+function metricsCsvRoute(routes: Routes, services: Services): void {
+  const { sql } = services
+  routes.get<Asked<z.output<typeof historyQuery>>>(
     '/api/batches/:id/metrics.csv',
     {
       ...asFile,
@@ -59,8 +66,11 @@ export function exportRoutes(app: FastifyInstance, services: Services): void {
       return sendFile(reply, CSV, `${batch.id}-metrics.csv`, rows)
     },
   )
+}
 
-  app.get<Asked<z.output<typeof historyQuery>>>(
+function metricsArrowRoute(routes: Routes, services: Services): void {
+  const { sql } = services
+  routes.get<Asked<z.output<typeof historyQuery>>>(
     '/api/batches/:id/metrics.arrow',
     {
       ...asFile,

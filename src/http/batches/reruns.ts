@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
 import {
@@ -18,6 +17,7 @@ import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const storable = z.string().refine(isStorable, 'must be without NUL characters and lone surrogates')
@@ -29,12 +29,25 @@ const commandShape = shapeOf(commandFields)
 
 const stepShape = shapeOf(stepFields)
 
-/** Running a batch again, and what agents did about it (contract §4, §5; specification §3.3). */
-export function rerunRoutes(app: FastifyInstance, services: Services): void {
-  const { sql, writer, now } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const ofBatch = { tags: ['batches'], params: shapes.byId, querystring: shapes.nothing }
+/**
+ * The batch, for callers that may read its commands.
+ * @throws Problem unauthenticated, forbidden, batch_not_found
+ */
+async function batchWithCommands(sql: Services['sql'], request: FastifyRequest, id: string) {
+  const caller = await request.caller()
+  const batch = await visibleBatch(sql, caller, id)
+  if (batch.may('know_commands')) return batch
+  throw new Problem(caller.kind === 'anonymous' ? 'unauthenticated' : 'forbidden')
+}
 
+const ofBatch = { tags: ['batches'], params: shapes.byId, querystring: shapes.nothing }
+
+/** Reruns of a batch, and the commands to agents about it (contract §4, §5; specification §3.3). */
+export function rerunRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [requestRerunRoute, listCommandsRoute, timelineRoute, cancelCommandRoute])
+}
+
+function requestRerunRoute(routes: Routes, { writer, now }: Services): void {
   routes.post(
     '/api/batches/:id/rerun',
     {
@@ -74,16 +87,9 @@ export function rerunRoutes(app: FastifyInstance, services: Services): void {
       return reply.code(202).send({ cmd_id: cmdId, host_id: hostId, state: 'pending' })
     },
   )
+}
 
-  /** The batch, for who may know what agents do about it: no visitors. */
-  async function knownBatch(request: FastifyRequest, id: string) {
-    const batch = await visibleBatch(sql, await request.caller(), id)
-    if (batch.may('know_commands')) return batch
-    throw (await request.caller()).kind === 'anonymous'
-      ? new Problem('unauthenticated')
-      : new Problem('forbidden')
-  }
-
+function listCommandsRoute(routes: Routes, { sql, now }: Services): void {
   routes.get(
     '/api/batches/:id/commands',
     {
@@ -95,14 +101,16 @@ export function rerunRoutes(app: FastifyInstance, services: Services): void {
       },
     },
     async (request) => {
-      const batch = await knownBatch(request, request.params.id)
+      const batch = await batchWithCommands(sql, request, request.params.id)
       return {
         items:
           (await commandsOf(sql, [batch.key], readerOf(await request.caller()), now())).get(batch.key) ?? [],
       }
     },
   )
+}
 
+function timelineRoute(routes: Routes, { sql, now }: Services): void {
   routes.get(
     '/api/batches/:id/timeline',
     {
@@ -114,11 +122,13 @@ export function rerunRoutes(app: FastifyInstance, services: Services): void {
       },
     },
     async (request) => {
-      const batch = await knownBatch(request, request.params.id)
+      const batch = await batchWithCommands(sql, request, request.params.id)
       return { items: await timelineOf(sql, batch.key, readerOf(await request.caller()), now()) }
     },
   )
+}
 
+function cancelCommandRoute(routes: Routes, { writer, now }: Services): void {
   routes.post(
     '/api/batches/:id/commands/:cmd_id/cancel',
     {

@@ -1,5 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
 import { readBatches } from '../../domain/batches/index.ts'
@@ -26,18 +25,20 @@ import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { listCursor } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { publicAddress } from '../request/public-address.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { asMade, batchShape, jobShape } from './batch-shapes.ts'
 
 const shareShape = shapeOf(shareFields)
+const tags = ['shares']
 
 /** Public links to one batch (contract §4 "Shares"). */
 export function shareRoutes(app: FastifyInstance, services: Services): void {
-  const { config, sql, writer, now } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['shares']
-  const addressOf = (request: FastifyRequest) => config.publicUrl ?? `${request.protocol}://${request.host}`
+  addRoutes(app, services, [createShareRoute, listSharesRoute, revokeShareRoute, openShareRoute])
+}
 
+function createShareRoute(routes: Routes, { config, writer, now }: Services): void {
   routes.post(
     '/api/batches/:id/shares',
     {
@@ -79,14 +80,16 @@ export function shareRoutes(app: FastifyInstance, services: Services): void {
       reply.header('cache-control', 'no-store')
       return reply.code(201).send({
         id: made.id,
-        url: `${addressOf(request)}/s/${made.token}`,
+        url: `${publicAddress(config, request)}/s/${made.token}`,
         token: made.token,
         expires_at: made.expiresAt,
         anonymous: made.anonymous,
       })
     },
   )
+}
 
+function listSharesRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/batches/:id/shares',
     {
@@ -109,7 +112,9 @@ export function shareRoutes(app: FastifyInstance, services: Services): void {
       return { items: [...rows], next_cursor }
     },
   )
+}
 
+function revokeShareRoute(routes: Routes, { writer, now }: Services): void {
   routes.delete(
     '/api/shares/:id',
     {
@@ -128,7 +133,10 @@ export function shareRoutes(app: FastifyInstance, services: Services): void {
       return reply.code(204).send(null)
     },
   )
+}
 
+function openShareRoute(routes: Routes, services: Services): void {
+  const { sql } = services
   routes.get(
     '/api/shared/:token',
     {

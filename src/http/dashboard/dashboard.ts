@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { cursorOf } from '../../domain/cursors.ts'
 import { ACTIVITY_TYPES, type ActivityPosition, activityOf, summaryOf } from '../../domain/dashboard/index.ts'
@@ -8,6 +7,7 @@ import { clockOf, type Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { words } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const activityCursor = cursorOf<ActivityPosition>(
@@ -17,9 +17,11 @@ const activityCursor = cursorOf<ActivityPosition>(
 
 /** Counts and recent activity over the projects that the caller sees (contract §4). */
 export function dashboardRoutes(app: FastifyInstance, services: Services): void {
-  const { sql, now, dashboardCache } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
+  addRoutes(app, services, [summaryRoute, activityRoute])
+}
 
+function summaryRoute(routes: Routes, services: Services): void {
+  const { sql, dashboardCache } = services
   routes.get(
     '/api/dashboard/summary',
     {
@@ -66,7 +68,9 @@ export function dashboardRoutes(app: FastifyInstance, services: Services): void 
       }
     },
   )
+}
 
+function activityRoute(routes: Routes, { sql, now }: Services): void {
   routes.get(
     '/api/dashboard/activity',
     {

@@ -6,6 +6,7 @@ import {
   ACCEPT_POST,
   EPOCHS_TYPE,
   EPOCHS_VERSION,
+  type Ingest,
   type Outcome,
   type RequestFacts,
   receiveEpochs,
@@ -17,6 +18,7 @@ import {
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { errorOf } from '../../thrown.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import { isEpochs } from '../server/body.ts'
 import { countForUser } from '../server/load.ts'
 
@@ -48,42 +50,49 @@ const NEEDS = 'x-svc-reporter-needed'
  * ingest, so the schemas here only describe.
  */
 export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
-  const senders = new WeakMap<FastifyRequest, Sender>()
-  const admit = (request: FastifyRequest, sender: Sender): void => {
-    ingest.group.refuseIfFull(sender.id)
-    senders.set(request, sender)
-    countForUser(request, sender.id)
-    if (request.url.includes('?')) refuseQuery(request.query)
-  }
-  const common = {
-    config: { rawJson: true },
-    validatorCompiler: () => () => true,
-    serializerCompiler: () => (data: unknown) => JSON.stringify(data),
-    // The token is looked at before the body is read.
-    // It calls back: a promise would cost an event more than what is done here for most of them.
-    onRequest: (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
-      const { authorization } = request.headers
-      try {
-        const known = ingest.recognise(authorization)
-        if (known === undefined) {
-          const asked = ingest.authenticate(authorization)
-          asked.then((sender) => admit(request, sender)).then(() => done(), done)
-          return
-        }
-        admit(request, known)
-      } catch (error) {
-        done(errorOf(error))
+  addRoutes(app, ingest, [eventRoute, eventsRoute])
+}
+
+/** The sender of each request, from its token. */
+const senders = new WeakMap<FastifyRequest, Sender>()
+const senderOf = (request: FastifyRequest): Sender => entryOf(senders, request)
+
+function admit(ingest: Ingest, request: FastifyRequest, sender: Sender): void {
+  ingest.group.refuseIfFull(sender.id)
+  senders.set(request, sender)
+  countForUser(request, sender.id)
+  if (request.url.includes('?')) refuseQuery(request.query)
+}
+
+/** The options of both routes: the token is checked before the body is read. */
+const optionsOf = (ingest: Ingest) => ({
+  config: { rawJson: true },
+  validatorCompiler: () => () => true,
+  serializerCompiler: () => (data: unknown) => JSON.stringify(data),
+  // A callback: for most events a promise would cost more than the check itself.
+  onRequest: (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
+    const { authorization } = request.headers
+    try {
+      const known = ingest.recognise(authorization)
+      if (known === undefined) {
+        const asked = ingest.authenticate(authorization)
+        asked.then((sender) => admit(ingest, request, sender)).then(() => done(), done)
         return
       }
-      done()
-    },
-  }
-  const senderOf = (request: FastifyRequest): Sender => entryOf(senders, request)
+      admit(ingest, request, known)
+    } catch (error) {
+      done(errorOf(error))
+      return
+    }
+    done()
+  },
+})
 
-  app.post<{ Body: Buffer | undefined }>(
+function eventRoute(routes: Routes, ingest: Ingest): void {
+  routes.post<{ Body: Buffer | undefined }>(
     '/api/events',
     {
-      ...common,
+      ...optionsOf(ingest),
       schema: { tags: ['ingest'], summary: 'Store one event', body: eventSchema, response: { 200: stored } },
     },
     async (request, reply) => {
@@ -93,11 +102,13 @@ export function eventRoutes(app: FastifyInstance, { ingest }: Services): void {
       return storedOf(body)
     },
   )
+}
 
-  app.post<{ Body: Buffer | undefined }>(
+function eventsRoute(routes: Routes, ingest: Ingest): void {
+  routes.post<{ Body: Buffer | undefined }>(
     '/api/events/batch',
     {
-      ...common,
+      ...optionsOf(ingest),
       config: { rawJson: true, takesEpochs: true },
       schema: {
         tags: ['ingest'],

@@ -1,11 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {
   type AgentCaller,
   acknowledge,
-  COMMAND_KINDS,
-  COMMAND_STATES,
   claimCommand,
   deliver,
   finish,
@@ -16,31 +13,24 @@ import {
   REPORTED_STEPS,
   registerAgent,
 } from '../../domain/agents/index.ts'
-import { isStorable } from '../../domain/storable-text.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
-
-const storable = z.string().refine(isStorable, 'must be without NUL characters and lone surrogates')
-/** As the kernel knows a host: compared with `source.host` letter by letter. */
-const hostname = z
-  .string()
-  .regex(/^[^\p{Cc}\p{Cs}]{1,253}$/u, 'must be 1 to 253 characters without control characters')
-const json = z.unknown().refine((value) => {
-  const text = JSON.stringify(value) ?? 'null'
-  return text.length <= 16_384 && isStorable(text) && !text.includes('\\u0000')
-}, 'must be at most 16 KiB of JSON without NUL characters')
-const reason = storable.min(1).max(500)
-const word = storable.min(1).max(128)
-const pid = z.int().min(1).max(4_194_304)
-const agoS = z.number().min(0).max(31_536_000).optional().describe('How many seconds ago')
-const endedProcesses = z
-  .array(z.object({ batch_id: word, pid, start_time: word, boot_id: word, reason: reason.optional() }))
-  .max(1_000)
-const agentAndCommand = z.object({ id: z.string(), cmd_id: z.string() })
-const state = z.object({ state: z.enum(COMMAND_STATES) })
-const text = z.string().nullable()
+import {
+  agentAndCommand,
+  agoS,
+  commandShape,
+  endedProcesses,
+  hostname,
+  json,
+  pid,
+  reason,
+  showCommand,
+  state,
+  storable,
+} from './agent-shapes.ts'
 
 /**
  * The agent that asks, whose id the path must name: another's is not found (specification §5 rule 3).
@@ -56,15 +46,24 @@ async function agentOf(request: FastifyRequest): Promise<AgentCaller> {
 }
 /** Refuses before the body is read. */
 const agentOnly = { onRequest: async (request: FastifyRequest) => void (await agentOf(request)) }
+const tags = ['agents']
+const ofAgent = { tags, params: shapes.byId, querystring: shapes.nothing }
+const ofCommand = { tags, params: agentAndCommand, querystring: shapes.nothing }
 
 /** What agents ask and say (contract §5; specification §4.3). */
 export function agentRoutes(app: FastifyInstance, services: Services): void {
-  const { writer, now, config } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['agents']
-  const ofAgent = { tags, params: shapes.byId, querystring: shapes.nothing }
-  const ofCommand = { tags, params: agentAndCommand, querystring: shapes.nothing }
+  addRoutes(app, services, [
+    registerRoute,
+    pendingCommandsRoute,
+    claimRoute,
+    acknowledgeRoute,
+    stepsRoute,
+    resultRoute,
+    heartbeatRoute,
+  ])
+}
 
+function registerRoute(routes: Routes, { config, writer, now }: Services): void {
   routes.post(
     '/api/agents/register',
     {
@@ -95,7 +94,9 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
       return { agent_id: agentId, agent_token: token, poll_interval_s: POLL_INTERVAL_S }
     },
   )
+}
 
+function pendingCommandsRoute(routes: Routes, { writer, now }: Services): void {
   routes.get(
     '/api/agents/:id/jobs',
     {
@@ -105,31 +106,7 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
         summary: 'The pending commands of this agent, oldest first; also a sign of life',
         response: {
           200: z.object({
-            jobs: z.array(
-              z.object({
-                cmd_id: z.string(),
-                kind: z.enum(COMMAND_KINDS),
-                batch_id: z.string(),
-                command: text,
-                cwd: text,
-                pid: z.number().nullable().describe('Of a stop: the process to end'),
-                target_cmd_id: text.describe('Of a stop: the command that started it'),
-                process: z
-                  .object({ pid: z.int(), start_time: z.string(), boot_id: z.string() })
-                  .nullish()
-                  .describe(
-                    'Of a stop: what the batch recorded of the process; null where it recorded nothing',
-                  ),
-                env: z.record(z.string(), z.string()),
-                authorized_by: z
-                  .enum(['record', 'owner_words'])
-                  .describe(
-                    'Of a rerun: `record`: run it only where your own record of the run agrees; `owner_words`: the owner gave the command in a session',
-                  ),
-                overridden: z.array(z.string()).describe('Which of `command` and `cwd` the owner gave'),
-                created_at: shapes.instant,
-              }),
-            ),
+            jobs: z.array(commandShape),
           }),
         },
       },
@@ -143,24 +120,13 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
       })
       reply.header('cache-control', 'no-store')
       return {
-        jobs: jobs.map((job) => ({
-          cmd_id: job.cmdId,
-          kind: job.kind,
-          batch_id: job.batchId,
-          command: job.command,
-          cwd: job.cwd,
-          pid: job.pid,
-          target_cmd_id: job.targetId,
-          ...(job.kind === 'stop' && { process: job.process }),
-          env: job.env,
-          authorized_by: job.authorizedBy,
-          overridden: job.overridden,
-          created_at: job.createdAt,
-        })),
+        jobs: jobs.map(showCommand),
       }
     },
   )
+}
 
+function claimRoute(routes: Routes, { writer, now }: Services): void {
   routes.post(
     '/api/agents/:id/jobs/:cmd_id/claim',
     {
@@ -179,7 +145,9 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
       return commit(writer, (tx) => claimCommand(tx, agent, request.params.cmd_id, now()))
     },
   )
+}
 
+function acknowledgeRoute(routes: Routes, { writer, now }: Services): void {
   routes.post(
     '/api/agents/:id/jobs/:cmd_id/ack',
     {
@@ -203,7 +171,9 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
       }
     },
   )
+}
 
+function stepsRoute(routes: Routes, { writer, now }: Services): void {
   routes.post(
     '/api/agents/:id/jobs/:cmd_id/steps',
     {
@@ -227,7 +197,9 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
       return reply.code(204).send(null)
     },
   )
+}
 
+function resultRoute(routes: Routes, { writer, now }: Services): void {
   routes.post(
     '/api/agents/:id/jobs/:cmd_id/result',
     {
@@ -264,7 +236,9 @@ export function agentRoutes(app: FastifyInstance, services: Services): void {
       return { state: await commit(writer, (tx) => finish(tx, agent, request.params.cmd_id, ending, now())) }
     },
   )
+}
 
+function heartbeatRoute(routes: Routes, { writer, now }: Services): void {
   routes.post(
     '/api/agents/:id/heartbeat',
     {

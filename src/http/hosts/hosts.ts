@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { itemAt } from '../../checked.ts'
 import { requireReader } from '../../domain/access.ts'
@@ -21,6 +20,7 @@ import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
 import { numberText } from '../request/number-text.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const hostShape = shapeOf(hostFields)
@@ -39,15 +39,16 @@ const second = numberText(z.int().min(0).max(253_402_300_799)).optional()
 const DAY_S = 86_400
 /** Points of one series in an answer, unless told. */
 const POINTS = 1_000
+const tags = ['hosts']
+const one = { tags, params: shapes.byId, querystring: shapes.nothing }
+const knownReader = { onRequest: async (request: FastifyRequest) => requireReader(await request.known()) }
 
 /** The agents that the caller may know: its own; all of them for an administrator (contract §2, §4). */
 export function hostRoutes(app: FastifyInstance, services: Services): void {
-  const { sql, writer, now } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['hosts']
-  const one = { tags, params: shapes.byId, querystring: shapes.nothing }
-  const knownReader = { onRequest: async (request: FastifyRequest) => requireReader(await request.known()) }
+  addRoutes(app, services, [listHostsRoute, readHostRoute, hostResourcesRoute, revokeAgentRoute])
+}
 
+function listHostsRoute(routes: Routes, { sql, now }: Services): void {
   routes.get(
     '/api/hosts',
     {
@@ -71,13 +72,17 @@ export function hostRoutes(app: FastifyInstance, services: Services): void {
       return { items: rows.map((row) => hostView(row, now())), next_cursor }
     },
   )
+}
 
+function readHostRoute(routes: Routes, { sql, now }: Services): void {
   routes.get(
     '/api/hosts/:id',
     { ...knownReader, schema: { ...one, summary: 'One host', response: { 200: hostShape } } },
     async (request) => hostView(await readHost(sql, await request.known(), request.params.id), now()),
   )
+}
 
+function hostResourcesRoute(routes: Routes, { sql, now }: Services): void {
   routes.get(
     '/api/hosts/:id/resources',
     {
@@ -121,7 +126,9 @@ export function hostRoutes(app: FastifyInstance, services: Services): void {
       return { series }
     },
   )
+}
 
+function revokeAgentRoute(routes: Routes, { writer, now }: Services): void {
   routes.delete(
     '/api/hosts/:id',
     {

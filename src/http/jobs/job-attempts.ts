@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { Sql } from '../../db/sql.ts'
 import { visibleBatch } from '../../domain/access.ts'
 import {
   type Attempt,
@@ -18,8 +18,9 @@ import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { keysQuery, namesOf } from '../request/names.ts'
 import { numberText } from '../request/number-text.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
-import { type Asked as AskedSeries, points, seriesShape } from '../series/metrics.ts'
+import { type Asked as AskedSeries, points, seriesShape } from '../series/metric-shapes.ts'
 import { type ShownSeries, sendSeries } from '../series/series-json.ts'
 
 const attemptShape = shapeOf(attemptFields)
@@ -33,18 +34,26 @@ const pointsQuery = z.strictObject({
   to: epoch.describe('Last epoch'),
 })
 
-/** Attempts of a job (restarts within its batch, reruns in others), and what those that were superseded reported. */
-export function jobAttemptRoutes(app: FastifyInstance, { sql, now }: Services): void {
-  const tags = ['jobs']
-  const jobAsked = async (request: FastifyRequest, ids: z.output<typeof ofJob>): Promise<JobRow> => {
-    const caller = await request.caller()
-    const batch = await visibleBatch(sql, caller, ids.id)
-    const [found] = await findJobs(sql, caller, [{ batchId: batch.id, id: ids.job_id }])
-    if (found === undefined) throw new Problem('job_not_found')
-    return found.job
-  }
+/**
+ * The job that the path names.
+ * @throws Problem batch_not_found, job_not_found
+ */
+async function jobOf(sql: Sql, request: FastifyRequest, ids: z.output<typeof ofJob>): Promise<JobRow> {
+  const caller = await request.caller()
+  const batch = await visibleBatch(sql, caller, ids.id)
+  const [found] = await findJobs(sql, caller, [{ batchId: batch.id, id: ids.job_id }])
+  if (found === undefined) throw new Problem('job_not_found')
+  return found.job
+}
+const tags = ['jobs']
 
-  app.withTypeProvider<ZodTypeProvider>().get(
+/** Attempts of a job (restarts within its batch, reruns in others), and what those that were superseded reported. */
+export function jobAttemptRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [listAttemptsRoute, attemptMetricsRoute])
+}
+
+function listAttemptsRoute(routes: Routes, { sql, now }: Services): void {
+  routes.get(
     '/api/batches/:id/jobs/:job_id/attempts',
     {
       ...readersOnly,
@@ -59,7 +68,7 @@ export function jobAttemptRoutes(app: FastifyInstance, { sql, now }: Services): 
       },
     },
     async (request) => {
-      const job = await jobAsked(request, request.params)
+      const job = await jobOf(sql, request, request.params)
       const at = now()
       const [own, reruns] = await Promise.all([
         attemptsOfJobs(sql, [job], at),
@@ -69,8 +78,12 @@ export function jobAttemptRoutes(app: FastifyInstance, { sql, now }: Services): 
       return { items: items.toSorted(byStart), next_cursor: null }
     },
   )
+}
 
-  app.get<Omit<AskedSeries<z.output<typeof pointsQuery>>, 'Params'> & { Params: z.output<typeof ofAttempt> }>(
+function attemptMetricsRoute(routes: Routes, { sql, now }: Services): void {
+  routes.get<
+    Omit<AskedSeries<z.output<typeof pointsQuery>>, 'Params'> & { Params: z.output<typeof ofAttempt> }
+  >(
     '/api/batches/:id/jobs/:job_id/attempts/:n/metrics',
     {
       ...readersOnly,
@@ -87,7 +100,7 @@ export function jobAttemptRoutes(app: FastifyInstance, { sql, now }: Services): 
       },
     },
     async (request, reply) => {
-      const job = await jobAsked(request, request.params)
+      const job = await jobOf(sql, request, request.params)
       const span = await spanOf(sql, job, request.params.n, now())
       if (span === undefined) throw new Problem('attempt_not_found')
       const { keys, key, ...drawing } = request.query

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { MAX_NOTES } from '../../domain/batches/index.ts'
 import { editJob, JOB_STATES, listJobs, readJobs, visibleJob } from '../../domain/jobs/index.ts'
@@ -13,14 +12,18 @@ import { asMade, jobShape } from '../batches/batch-shapes.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
 import { comparisonsQuery, conditionsQuery, listCursor, oneOfStates, words } from '../request/filters.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
+
+const tags = ['jobs']
 
 /** Jobs across batches (contract §4). */
 export function jobRoutes(app: FastifyInstance, services: Services): void {
-  const { sql, writer, now } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['jobs']
+  addRoutes(app, services, [listJobsRoute, readJobRoute, editJobRoute])
+}
 
+function listJobsRoute(routes: Routes, services: Services): void {
+  const { sql } = services
   routes.get(
     '/api/jobs',
     {
@@ -58,7 +61,10 @@ export function jobRoutes(app: FastifyInstance, services: Services): void {
       return { items: await presentJobs(sql, caller, rows, clockOf(services)), next_cursor }
     },
   )
+}
 
+function readJobRoute(routes: Routes, services: Services): void {
+  const { sql } = services
   routes.get(
     '/api/jobs/:key',
     {
@@ -80,7 +86,10 @@ export function jobRoutes(app: FastifyInstance, services: Services): void {
       return view
     },
   )
+}
 
+function editJobRoute(routes: Routes, services: Services): void {
+  const { sql, writer, now } = services
   routes.patch(
     '/api/jobs/:key',
     {

@@ -5,17 +5,23 @@ import { z } from 'zod'
 import { isAdmin } from '../../domain/caller.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1'])
+const open = { tags: ['operations'], security: [] }
+
+interface Context {
+  services: Services
+  registry: Registry
+}
 
 /** Probes and counters for operators (contract §8): alive, ready, metrics. */
-export function opsRoutes(
-  app: FastifyInstance,
-  { sql, replica, config, pendingMigrations }: Services,
-  registry: Registry,
-): void {
-  const open = { tags: ['operations'], security: [] }
-  app.get(
+export function opsRoutes(app: FastifyInstance, services: Services, registry: Registry): void {
+  addRoutes(app, { services, registry }, [livezRoute, readyzRoute, metricsRoute])
+}
+
+function livezRoute(routes: Routes): void {
+  routes.get(
     '/livez',
     {
       schema: {
@@ -28,8 +34,11 @@ export function opsRoutes(
       status: 'ok' as const,
     }),
   )
+}
 
-  app.get(
+function readyzRoute(routes: Routes, { services }: Context): void {
+  const { sql, replica, pendingMigrations } = services
+  routes.get(
     '/readyz',
     {
       schema: {
@@ -65,8 +74,11 @@ export function opsRoutes(
       }
     },
   )
+}
 
-  app.get(
+function metricsRoute(routes: Routes, { services, registry }: Context): void {
+  const { config } = services
+  routes.get(
     '/metrics',
     {
       schema: {
@@ -97,4 +109,5 @@ function isOnThisMachine({ ip, headers }: FastifyRequest, trustProxy: boolean): 
   const passedOn = FORWARDED.some((name) => headers[name] !== undefined)
   return LOOPBACK.has(ip) && (trustProxy || !passedOn)
 }
+
 const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via']

@@ -5,6 +5,7 @@ import Negotiator from 'negotiator'
 import { z } from 'zod'
 import { escapeHtml } from '../../domain/escape-html.ts'
 import { Problem } from '../../problem.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 
 /** Where `npm run build` puts the wheels (scripts/wheels.mjs): the same place seen from dist/ and from the sources. */
 const BUILT = join(import.meta.dirname, '../../../dist/pip')
@@ -28,6 +29,8 @@ const JSON_V1 = 'application/vnd.pypi.simple.v1+json'
 const HTML_V1 = 'application/vnd.pypi.simple.v1+html'
 /** The first is what a client gets that accepts anything. */
 const OFFERED = ['text/html', HTML_V1, JSON_V1]
+const schema = { tags: ['clients'], security: [] }
+const named = { ...schema, params: z.object({ project: z.string() }) }
 
 /**
  * The Python clients of this service, as a package index: PEP 503 (HTML) and PEP 691 (JSON), with hashes and PEP 658
@@ -35,18 +38,28 @@ const OFFERED = ['text/html', HTML_V1, JSON_V1]
  * anyone who can reach the service: the packages are not secret.
  */
 export function pipRoutes(app: FastifyInstance, folder: string = BUILT): void {
-  const schema = { tags: ['clients'], security: [] }
-  const wheels = () => readWheels(folder)
+  addRoutes(app, folder, [
+    redirectToProjectsRoute,
+    projectsRoute,
+    redirectToProjectRoute,
+    projectRoute,
+    fileRoute,
+  ])
+}
 
+function redirectToProjectsRoute(routes: Routes): void {
   // Relative, so that it holds behind a proxy that adds a prefix.
-  app.get('/pip/simple', { schema: { ...schema, hide: true } }, (_request, reply) =>
+  routes.get('/pip/simple', { schema: { ...schema, hide: true } }, (_request, reply) =>
     reply.redirect('simple/', 308),
   )
-  app.get(
+}
+
+function projectsRoute(routes: Routes, folder: string): void {
+  routes.get(
     '/pip/simple/',
     { schema: { ...schema, summary: 'The Python packages of this service' } },
     async (request, reply) => {
-      const names = [...new Set((await wheels()).map(({ project }) => project))]
+      const names = [...new Set((await readWheels(folder)).map(({ project }) => project))]
       return answer(request, reply, {
         json: { meta: { 'api-version': '1.1' }, projects: names.map((name) => ({ name })) },
         title: 'Python packages',
@@ -54,20 +67,24 @@ export function pipRoutes(app: FastifyInstance, folder: string = BUILT): void {
       })
     },
   )
+}
 
-  const named = { ...schema, params: z.object({ project: z.string() }) }
-  app.get<{ Params: { project: string } }>(
+function redirectToProjectRoute(routes: Routes): void {
+  routes.get<{ Params: { project: string } }>(
     '/pip/simple/:project',
     { schema: { ...named, hide: true } },
     (request, reply) => reply.redirect(`${encodeURIComponent(normalised(request.params.project))}/`, 308),
   )
-  app.get<{ Params: { project: string } }>(
+}
+
+function projectRoute(routes: Routes, folder: string): void {
+  routes.get<{ Params: { project: string } }>(
     '/pip/simple/:project/',
     { schema: { ...named, summary: 'The files of a Python package' } },
     async (request, reply) => {
       const project = normalised(request.params.project)
       if (project !== request.params.project) return reply.redirect(`../${encodeURIComponent(project)}/`, 308)
-      const files = (await wheels()).filter((wheel) => wheel.project === project)
+      const files = (await readWheels(folder)).filter((wheel) => wheel.project === project)
       if (files.length === 0) throw new Problem('not_found')
       return answer(request, reply, {
         json: {
@@ -81,8 +98,10 @@ export function pipRoutes(app: FastifyInstance, folder: string = BUILT): void {
       })
     },
   )
+}
 
-  app.get<{ Params: { file: string } }>(
+function fileRoute(routes: Routes, folder: string): void {
+  routes.get<{ Params: { file: string } }>(
     '/pip/files/:file',
     {
       schema: {
@@ -93,7 +112,7 @@ export function pipRoutes(app: FastifyInstance, folder: string = BUILT): void {
     },
     async (request, reply) => {
       const { file } = request.params
-      const wheel = (await wheels()).find(
+      const wheel = (await readWheels(folder)).find(
         ({ filename }) => file === filename || file === `${filename}.metadata`,
       )
       if (wheel === undefined) throw new Problem('not_found')

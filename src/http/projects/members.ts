@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleProject } from '../../domain/access.ts'
 import { cursorOf } from '../../domain/cursors.ts'
@@ -11,17 +10,20 @@ import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const bySlug = z.object({ slug: z.string() })
 const memberShape = shapeOf(memberFields)
+const tags = ['projects']
+const one = { tags, params: bySlug, querystring: shapes.nothing }
 
 /** Who is in a project (contract §2, §4). */
-export function memberRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['projects']
-  const one = { tags, params: bySlug, querystring: shapes.nothing }
+export function memberRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [listMembersRoute, inviteMemberRoute, removeMemberRoute])
+}
 
+function listMembersRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/projects/:slug/members',
     {
@@ -53,7 +55,9 @@ export function memberRoutes(app: FastifyInstance, { config, sql, writer, now }:
       return { items: [...rows], next_cursor }
     },
   )
+}
 
+function inviteMemberRoute(routes: Routes, { config, writer, now }: Services): void {
   routes.post(
     '/api/projects/:slug/members',
     {
@@ -89,7 +93,9 @@ export function memberRoutes(app: FastifyInstance, { config, sql, writer, now }:
       return reply.code(created ? 201 : 200).send(member)
     },
   )
+}
 
+function removeMemberRoute(routes: Routes, { writer, now }: Services): void {
   routes.delete(
     '/api/projects/:slug/members/:user_id',
     {

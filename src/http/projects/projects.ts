@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleProject } from '../../domain/access.ts'
 import { addressesOf, requestConfirmations } from '../../domain/addresses/index.ts'
@@ -19,6 +18,7 @@ import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 /** What no new name can be made of is refused by the domain, which says what one may hold. */
@@ -36,18 +36,28 @@ const cursor = cursorOf(
   shapes.creationPosition.omit({ id: true }).extend({ key: z.int().min(0) }),
 )
 
-/** Projects, and where their mail goes (contract §2, §4). */
-export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['projects']
-  const one = { tags, params: bySlug, querystring: shapes.nothing }
+/** The view of a project that the caller may read. */
+async function showOne(sql: Services['sql'], caller: Caller, key: number) {
+  const [project] = await listProjects(sql, caller, { limit: 1, after: undefined, keys: [key] })
+  if (project === undefined) throw new Problem('project_not_found')
+  return projectView(project)
+}
 
-  async function showOne(caller: Caller, key: number) {
-    const [project] = await listProjects(sql, caller, { limit: 1, after: undefined, keys: [key] })
-    if (project === undefined) throw new Problem('project_not_found')
-    return projectView(project)
-  }
+const tags = ['projects']
+const one = { tags, params: bySlug, querystring: shapes.nothing }
 
+/** Projects and the addresses that get their mail (contract §2, §4). */
+export function projectRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [
+    listProjectsRoute,
+    createProjectRoute,
+    readProjectRoute,
+    updateProjectRoute,
+    setRecipientsRoute,
+  ])
+}
+
+function listProjectsRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/projects',
     {
@@ -70,7 +80,9 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
       return { items: rows.map(projectView), next_cursor }
     },
   )
+}
 
+function createProjectRoute(routes: Routes, { config, sql, writer, now }: Services): void {
   routes.post(
     '/api/projects',
     {
@@ -93,19 +105,23 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
       const key = await commit(writer, (tx) =>
         createProject(tx, caller, { slug, visibility, displayName }, config.quotas.projects, now()),
       )
-      return reply.code(201).send(await showOne(caller, key))
+      return reply.code(201).send(await showOne(sql, caller, key))
     },
   )
+}
 
+function readProjectRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/projects/:slug',
     { ...readersOnly, schema: { ...one, summary: 'One project', response: { 200: projectShape } } },
     async (request) => {
       const caller = await request.caller()
-      return showOne(caller, (await visibleProject(sql, caller, request.params.slug)).key)
+      return showOne(sql, caller, (await visibleProject(sql, caller, request.params.slug)).key)
     },
   )
+}
 
+function updateProjectRoute(routes: Routes, { sql, writer, now }: Services): void {
   routes.patch(
     '/api/projects/:slug',
     {
@@ -127,10 +143,12 @@ export function projectRoutes(app: FastifyInstance, { config, sql, writer, now }
       const { display_name: displayName, visibility } = request.body
       const change = { displayName, visibility }
       const key = await commit(writer, (tx) => updateProject(tx, caller, request.params.slug, change, now()))
-      return showOne(caller, key)
+      return showOne(sql, caller, key)
     },
   )
+}
 
+function setRecipientsRoute(routes: Routes, { config, writer, now }: Services): void {
   routes.put(
     '/api/projects/:slug/recipients',
     {

@@ -1,5 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { visibleProject } from '../../domain/access.ts'
 import { cursorOf } from '../../domain/cursors.ts'
@@ -21,6 +20,8 @@ import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { publicAddress } from '../request/public-address.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const reportShape = shapeOf(reportFields)
@@ -29,14 +30,24 @@ const body = z
   .string()
   .max(100_000, 'must be at most 100,000 characters')
   .refine(isStorable, 'holds what no text may hold')
+const tags = ['reports']
+const one = { tags, params: shapes.byId, querystring: shapes.nothing }
 
 /** Reports (docs/api.md "Reports"). */
-export function reportRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['reports']
-  const one = { tags, params: shapes.byId, querystring: shapes.nothing }
-  const addressOf = (request: FastifyRequest) => config.publicUrl ?? `${request.protocol}://${request.host}`
+export function reportRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [
+    listReportsRoute,
+    createReportRoute,
+    readReportRoute,
+    changeReportRoute,
+    deleteReportRoute,
+    linkReportRoute,
+    revokeLinksRoute,
+    openReportRoute,
+  ])
+}
 
+function listReportsRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/reports',
     {
@@ -61,7 +72,9 @@ export function reportRoutes(app: FastifyInstance, { config, sql, writer, now }:
       return { items: rows.map(({ body: _, ...report }) => report), next_cursor }
     },
   )
+}
 
+function createReportRoute(routes: Routes, { config, writer, now }: Services): void {
   routes.post(
     '/api/reports',
     {
@@ -87,7 +100,9 @@ export function reportRoutes(app: FastifyInstance, { config, sql, writer, now }:
       return reply.code(201).send(report)
     },
   )
+}
 
+function readReportRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/reports/:id',
     { ...readersOnly, schema: { ...one, summary: 'A report', response: { 200: reportShape } } },
@@ -97,7 +112,9 @@ export function reportRoutes(app: FastifyInstance, { config, sql, writer, now }:
       return report
     },
   )
+}
 
+function changeReportRoute(routes: Routes, { writer, now }: Services): void {
   routes.patch(
     '/api/reports/:id',
     {
@@ -117,7 +134,9 @@ export function reportRoutes(app: FastifyInstance, { config, sql, writer, now }:
       }))
     },
   )
+}
 
+function deleteReportRoute(routes: Routes, { writer, now }: Services): void {
   routes.delete(
     '/api/reports/:id',
     {
@@ -137,7 +156,9 @@ export function reportRoutes(app: FastifyInstance, { config, sql, writer, now }:
       return reply.code(204).send(null)
     },
   )
+}
 
+function linkReportRoute(routes: Routes, { config, writer, now }: Services): void {
   routes.post(
     '/api/reports/:id/links',
     {
@@ -163,10 +184,12 @@ export function reportRoutes(app: FastifyInstance, { config, sql, writer, now }:
         linkReport(tx, caller, request.params.id, config.quotas.shares, now()),
       )
       reply.header('cache-control', 'no-store')
-      return reply.code(201).send({ url: `${addressOf(request)}/sr/${made.token}`, ...made })
+      return reply.code(201).send({ url: `${publicAddress(config, request)}/sr/${made.token}`, ...made })
     },
   )
+}
 
+function revokeLinksRoute(routes: Routes, { writer, now }: Services): void {
   routes.delete(
     '/api/reports/:id/links',
     {
@@ -186,7 +209,9 @@ export function reportRoutes(app: FastifyInstance, { config, sql, writer, now }:
       return reply.code(204).send(null)
     },
   )
+}
 
+function openReportRoute(routes: Routes, { sql, now }: Services): void {
   routes.get(
     '/api/shared-reports/:token',
     {

@@ -1,17 +1,20 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { isMuted, muteBatch } from '../../domain/notifications/index.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
-/** Batches of which no rule mails (contract §7). */
-export function muteRoutes(app: FastifyInstance, { sql, writer, now }: Services): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const ofBatch = { tags: ['rules'], params: shapes.byId, querystring: shapes.nothing }
+const ofBatch = { tags: ['rules'], params: shapes.byId, querystring: shapes.nothing }
 
+/** Batches of which no rule mails (contract §7). */
+export function muteRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [readMuteRoute, setMuteRoute])
+}
+
+function readMuteRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/batches/:id/mute',
     {
@@ -24,7 +27,9 @@ export function muteRoutes(app: FastifyInstance, { sql, writer, now }: Services)
     },
     async (request) => ({ muted: await isMuted(sql, await request.person(), request.params.id) }),
   )
+}
 
+function setMuteRoute(routes: Routes, { writer, now }: Services): void {
   routes.put(
     '/api/batches/:id/mute',
     {

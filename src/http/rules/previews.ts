@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {
   administeredProject,
@@ -9,14 +8,18 @@ import {
 } from '../../domain/notifications/index.ts'
 import type { Services } from '../../services.ts'
 import { personOnly } from '../request/credentials.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { conditionOf, counted, previewShape, refuseMismatch } from './rule-shapes.ts'
 
-/** How often rules would have mailed (contract §7): for a project's owner and administrators. */
-export function rulePreviewRoutes(app: FastifyInstance, { sql, now }: Services): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['rules']
+const tags = ['rules']
 
+/** How often rules would have mailed (contract §7): for a project's owner and administrators. */
+export function rulePreviewRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [previewNewRuleRoute, previewRuleRoute])
+}
+
+function previewNewRuleRoute(routes: Routes, { sql, now }: Services): void {
   routes.post(
     '/api/projects/:slug/rules/preview',
     {
@@ -39,7 +42,9 @@ export function rulePreviewRoutes(app: FastifyInstance, { sql, now }: Services):
       return previewRule(sql, project.key, rule, now())
     },
   )
+}
 
+function previewRuleRoute(routes: Routes, { sql, now }: Services): void {
   routes.get(
     '/api/rules/:id/preview',
     {

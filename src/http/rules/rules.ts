@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { Db, Tx } from '../../db/sql.ts'
 import { addressesOf, requestConfirmations } from '../../domain/addresses/index.ts'
@@ -17,9 +16,10 @@ import {
 } from '../../domain/notifications/index.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
-import { createAttemptLimits } from '../request/attempts.ts'
+import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import {
   condition,
@@ -38,31 +38,52 @@ import {
 const bySlug = z.object({ slug: z.string() })
 const cursorFor = (projectKey: number) => cursorOf(`rules ${projectKey}`, shapes.creationPosition)
 
+const mailOf = ({ config }: Services) => ({ configured: config.smtp !== undefined })
+
+const write = <T>({ writer }: Services, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
+
+/** Addresses of the project that may not be mailed yet, in lower case. */
+async function unconfirmedOf({ config }: Services, db: Db, projectKey: number): Promise<Set<string>> {
+  const states = await addressesOf(db, { projectKey }, config.mail.allowedDomains)
+  return new Set(states.flatMap((one) => (one.state === 'confirmed' ? [] : [one.address.toLowerCase()])))
+}
+
+/** Sends confirmation links to the new addresses of a rule. @returns those that may not be mailed yet, in lower case */
+async function requestForRule(services: Services, tx: Tx, caller: Known, rule: Rule): Promise<Set<string>> {
+  const { config, now } = services
+  const { key: projectKey } = await administeredProject(tx, caller, rule.project)
+  if (config.smtp !== undefined) {
+    const of = { projectKey, requestedBy: caller.user.id }
+    await requestConfirmations(tx, of, config.mail.allowedDomains, now())
+  }
+  return unconfirmedOf(services, tx, projectKey)
+}
+
+interface Context {
+  services: Services
+  /** Limits how often a user, or a network, has test mail sent. */
+  tests: AttemptLimits
+}
+
+const tags = ['rules']
+const ofRule = { tags, params: shapes.byId, querystring: shapes.nothing }
+
 /** Rules that mail (contract §4 "Projects", §7): for a project's owner and administrators. */
-export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['rules']
-  const ofRule = { tags, params: shapes.byId, querystring: shapes.nothing }
-  const mail = { configured: config.smtp !== undefined }
-  const write = <T>(work: (tx: Parameters<Parameters<typeof commit>[1]>[0]) => Promise<T>): Promise<T> =>
-    commit(writer, async (tx) => ({ result: await work(tx), changes: [] }))
-  const domains = config.mail.allowedDomains
-  /** Addresses of the project that may not be mailed yet, in lower case. */
-  async function openOf(db: Db, projectKey: number): Promise<Set<string>> {
-    const states = await addressesOf(db, { projectKey }, domains)
-    return new Set(states.flatMap((one) => (one.state === 'confirmed' ? [] : [one.address.toLowerCase()])))
-  }
-  /** Sends confirmation links to new addresses of a rule at once. @returns those that may not be mailed yet */
-  async function askOwners(tx: Tx, caller: Known, { project: slug }: Rule): Promise<Set<string>> {
-    const { key: projectKey } = await administeredProject(tx, caller, slug)
-    if (config.smtp !== undefined) {
-      await requestConfirmations(tx, { projectKey, requestedBy: caller.user.id }, domains, now())
-    }
-    return openOf(tx, projectKey)
-  }
+export function ruleRoutes(app: FastifyInstance, services: Services): void {
   // A test mail goes to any address that a rule names.
   const tests = createAttemptLimits({ account: 10, address: 30 })
+  addRoutes(app, { services, tests }, [
+    listRulesRoute,
+    createRuleRoute,
+    updateRuleRoute,
+    deleteRuleRoute,
+    testRuleRoute,
+  ])
+}
 
+function listRulesRoute(routes: Routes, { services }: Context): void {
+  const { sql } = services
   routes.get(
     '/api/projects/:slug/rules',
     {
@@ -81,11 +102,14 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
       const cursor = cursorFor(project.key)
       const found = await listRules(sql, project.key, { limit: limit + 1, after: cursor.read(text) })
       const { rows, next_cursor } = pageFrom(found, limit, cursor, shapes.createdAtOf)
-      const open = await openOf(sql, project.key)
-      return { items: rows.map((rule) => show(rule, open)), next_cursor, mail }
+      const open = await unconfirmedOf(services, sql, project.key)
+      return { items: rows.map((rule) => show(rule, open)), next_cursor, mail: mailOf(services) }
     },
   )
+}
 
+function createRuleRoute(routes: Routes, { services }: Context): void {
+  const { now } = services
   routes.post(
     '/api/projects/:slug/rules',
     {
@@ -116,14 +140,17 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
         cooldown_s: body.cooldown_s,
       }
       refuseMismatch(fields)
-      const done = await write(async (tx) => {
+      const done = await write(services, async (tx) => {
         const rule = await createRule(tx, caller, request.params.slug, fields, now())
-        return { rule, open: await askOwners(tx, caller, rule) }
+        return { rule, open: await requestForRule(services, tx, caller, rule) }
       })
       return reply.code(201).send(show(done.rule, done.open))
     },
   )
+}
 
+function updateRuleRoute(routes: Routes, { services }: Context): void {
+  const { now } = services
   routes.patch(
     '/api/rules/:id',
     {
@@ -158,14 +185,17 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
         ...(enabled !== undefined && { enabled }),
         ...(cooldown_s !== undefined && { cooldown_s }),
       }
-      const done = await write(async (tx) => {
+      const done = await write(services, async (tx) => {
         const rule = await updateRule(tx, caller, request.params.id, change, refuseMismatch, now())
-        return { rule, open: await askOwners(tx, caller, rule) }
+        return { rule, open: await requestForRule(services, tx, caller, rule) }
       })
       return show(done.rule, done.open)
     },
   )
+}
 
+function deleteRuleRoute(routes: Routes, { services }: Context): void {
+  const { now } = services
   routes.delete(
     '/api/rules/:id',
     {
@@ -178,11 +208,14 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
     },
     async (request, reply) => {
       const caller = await request.person()
-      await write((tx) => deleteRule(tx, caller, request.params.id, now()))
+      await write(services, (tx) => deleteRule(tx, caller, request.params.id, now()))
       return reply.code(204).send(null)
     },
   )
+}
 
+function testRuleRoute(routes: Routes, { services, tests }: Context): void {
+  const { now } = services
   routes.post(
     '/api/rules/:id/test',
     {
@@ -197,8 +230,8 @@ export function ruleRoutes(app: FastifyInstance, { config, sql, writer, now }: S
     async (request, reply) => {
       const caller = await request.person()
       tests.take({ account: caller.user.id, address: request.ip }, now())
-      await write((tx) => testRule(tx, caller, request.params.id, now()))
-      return reply.code(202).send({ queued: true, mail })
+      await write(services, (tx) => testRule(tx, caller, request.params.id, now()))
+      return reply.code(202).send({ queued: true, mail: mailOf(services) })
     },
   )
 }

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleJobKeys } from '../../domain/jobs/index.ts'
 import {
@@ -15,6 +14,7 @@ import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
 import { numberText } from '../request/number-text.ts'
 import { readFrom, streamFrom } from '../request/read-from.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import {
   axesQuery,
   clipShape,
@@ -23,7 +23,7 @@ import {
   metricShape,
   placesOnAxis,
   writeGroup,
-} from './metrics.ts'
+} from './metric-shapes.ts'
 import { answerSeries } from './series-frames.ts'
 import type { ShownSeries } from './series-json.ts'
 
@@ -38,6 +38,7 @@ const ofJobs = {
     .describe('The `key` of each job, separated by commas; what the caller does not see is left out'),
   key: z.string().max(128).describe('Name of the series'),
 }
+
 const seriesQuery = z.strictObject({ ...ofJobs, ...axesQuery }).superRefine(placesOnAxis)
 const { points, ...axes } = axesQuery
 const groupsQuery = z
@@ -64,14 +65,16 @@ const clipQuery = z
 
 const groupingOf = (text: string): GroupBy | undefined =>
   text === 'batch' ? { field: 'batch' } : groupByOf(text)
+const tags = ['series']
 
 /** One series over jobs of any batches, counted as a whole: what batch by batch cannot be added up. */
 export function comparedSeriesRoutes(app: FastifyInstance, services: Services): void {
-  const { sql } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['series']
+  addRoutes(app, services, [metricsRoute, groupsRoute, clipRoute])
+}
 
-  app.get<{ Querystring: z.output<typeof seriesQuery> }>(
+function metricsRoute(routes: Routes, services: Services): void {
+  const { sql } = services
+  routes.get<{ Querystring: z.output<typeof seriesQuery> }>(
     '/api/jobs/metrics',
     {
       ...readersOnly,
@@ -99,7 +102,10 @@ export function comparedSeriesRoutes(app: FastifyInstance, services: Services): 
       return answerSeries(request, reply, drawn)
     },
   )
+}
 
+function groupsRoute(routes: Routes, services: Services): void {
+  const { sql } = services
   routes.get(
     '/api/jobs/metrics/groups',
     {
@@ -123,7 +129,9 @@ export function comparedSeriesRoutes(app: FastifyInstance, services: Services): 
       return { groups: groups.map(writeGroup) }
     },
   )
+}
 
+function clipRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/jobs/metrics/clip',
     {

@@ -1,16 +1,11 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleBatch } from '../../domain/access.ts'
-import { writeNumber } from '../../domain/events/index.ts'
 import {
   type Clip,
   createPercentiles,
-  type Drawing,
   drawSeries,
-  type Group,
   groupByOf,
-  MIN_POINTS,
   type Percentiles,
   readGroups,
   reading,
@@ -20,95 +15,21 @@ import type { Services } from '../../services.ts'
 import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
 import { numberText } from '../request/number-text.ts'
 import { readFrom, streamFrom } from '../request/read-from.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import { byId } from '../request/shapes.ts'
+import {
+  type Asked,
+  axesQuery,
+  clipShape,
+  drawingOf,
+  groupShape,
+  metricShape,
+  placesOnAxis,
+  points,
+  writeGroup,
+} from './metric-shapes.ts'
 import { answerSeries } from './series-frames.ts'
 import type { ShownSeries } from './series-json.ts'
-
-export const number = z.union([z.number(), z.enum(['NaN', 'Infinity', '-Infinity'])])
-export const seriesShape = z.object({
-  job_id: z.string(),
-  key: z.string(),
-  steps: z.array(z.int()).describe('Epochs, increasing'),
-  values: z.array(number),
-  total_points: z.int().describe('Points in the range'),
-  returned_points: z.int(),
-  sampled: z.boolean(),
-  non_finite: z.int().describe('How many of all points in the range are NaN or infinite'),
-})
-export const metricShape = seriesShape.extend({
-  times: z
-    .array(z.number())
-    .optional()
-    .describe('On a time axis, seconds, never decreasing; the epochs then come in the order of their times'),
-  x_values: z
-    .array(z.number())
-    .optional()
-    .describe(
-      'With `x_key`, its values, never decreasing; the epochs then come in the order of these values',
-    ),
-  smoothed: z
-    .array(number)
-    .optional()
-    .describe('With `smooth`, the mean at each point; "NaN" where there is none'),
-  smoothing: z
-    .object({ mean: number, mass: number })
-    .optional()
-    .describe(
-      'The state of the mean after the last point: a next value v makes mean·w + v·(1−w) and mass·w + (1−w), and the smoothed value is mean ÷ mass',
-    ),
-})
-export const points = numberText(z.int().min(MIN_POINTS).max(1_000_000))
-  .optional()
-  .describe('Longer series are sampled to at most so many points; every point without it')
-const scale = z.enum(['linear', 'log']).default('linear')
-const place = numberText(z.number()).optional()
-
-/** Axes, range and smoothing: the parameters that charts of one batch and of many have in common. */
-export const axesQuery = {
-  points,
-  from: place.describe('First epoch; on a time axis the first second, with `x_key` the least of its values'),
-  to: place.describe('Last epoch, second or value, likewise'),
-  x: z
-    .enum(['epoch', 'relative', 'wall'])
-    .default('epoch')
-    .describe("The x-axis: epochs, seconds since the job's start, or Unix seconds"),
-  x_key: z
-    .string()
-    .min(1)
-    .max(128)
-    .optional()
-    .describe(
-      'In place of `x`: the x-axis is the values of this series of the same job, joined by epoch. Epochs without a finite value of it are left out.',
-    ),
-  x_scale: scale.describe(
-    'log: buckets are equally wide on a logarithmic x-axis, and what is not above 0 is left out',
-  ),
-  y_scale: scale.describe('log: of each bucket the least value above 0 stays, besides the first that is not'),
-  smooth: numberText(z.number().min(0).max(0.9999))
-    .optional()
-    .describe('Weight of the past in a debiased exponential mean over every point'),
-}
-/** Epochs are whole and have 32 bits; seconds may have fractions; values of a series are any numbers. */
-export function placesOnAxis(
-  query: { x: string; x_key?: string | undefined; from?: number | undefined; to?: number | undefined },
-  issues: z.core.$RefinementCtx,
-): void {
-  const refuse = (path: string, message: string): void =>
-    issues.addIssue({ code: 'custom', path: [path], message })
-  if (query.x_key !== undefined) {
-    if (query.x !== 'epoch') refuse('x_key', 'takes the place of x: leave x out')
-    return
-  }
-  for (const path of ['from', 'to'] as const) {
-    const value = query[path]
-    if (value === undefined) continue
-    if (query.x === 'epoch' ? !isEpoch(value) : !(value >= -2_147_483_648 && value <= LAST_SECOND))
-      refuse(path, query.x === 'epoch' ? 'is no epoch' : 'is no second of a time axis')
-  }
-}
-const isEpoch = (value: number): boolean => Number.isInteger(value) && (value | 0) === value
-/** Of the year 9999. */
-const LAST_SECOND = 253_402_300_799
 
 /** Series whose percentiles are counted at once: two megabytes each. */
 export const MAX_CLIPPED = 16
@@ -138,48 +59,16 @@ const groupsQuery = z
       .describe('`param.<name>`, `status`, `model` or `dataset`'),
   })
   .superRefine(placesOnAxis)
-export const clipShape = z.object({
-  key: z.string(),
-  low: number.nullable(),
-  high: number.nullable(),
-  hidden: z.int().describe('Finite points below `low` or above `high`, of all points in the range'),
-})
-export const groupShape = z.object({
-  group: z.string().nullable().describe('The common value as text; null for jobs without one'),
-  key: z.string(),
-  jobs: z.int(),
-  steps: z
-    .array(z.number())
-    .describe('First epoch of each bucket; the first second, or value, as the x-axis is'),
-  ends: z.array(z.number()).describe('Its last one'),
-  mean: z.array(number),
-  std: z.array(number).describe('Standard deviation of the population'),
-  min: z.array(number),
-  max: z.array(number),
-  n: z.array(z.int()).describe('Finite values in the bucket'),
-  total_points: z.int(),
-  non_finite: z.int(),
-})
-export type Asked<Query> = { Params: z.output<typeof byId>; Querystring: Query }
-
-type Axes = z.output<z.ZodObject<typeof axesQuery>>
-export const drawingOf = (query: Axes): Drawing => ({
-  points: query.points,
-  from: query.from,
-  to: query.to,
-  x: query.x,
-  xKey: query.x_key,
-  xLog: query.x_scale === 'log',
-  yLog: query.y_scale === 'log',
-  smooth: query.smooth,
-})
+const tags = ['series']
 
 /** What jobs reported of their epochs: series by job, or put together by what the jobs have in common. */
 export function metricsRoutes(app: FastifyInstance, services: Services): void {
-  const { sql } = services
-  const tags = ['series']
+  addRoutes(app, services, [metricsRoute, groupsRoute])
+}
 
-  app.get<Asked<z.output<typeof metricsQuery>>>(
+function metricsRoute(routes: Routes, services: Services): void {
+  const { sql } = services
+  routes.get<Asked<z.output<typeof metricsQuery>>>(
     '/api/batches/:id/metrics',
     {
       // The answer is streamed without validation; the schema describes it.
@@ -233,8 +122,11 @@ export function metricsRoutes(app: FastifyInstance, services: Services): void {
       )
     },
   )
+}
 
-  app.withTypeProvider<ZodTypeProvider>().get(
+function groupsRoute(routes: Routes, services: Services): void {
+  const { sql } = services
+  routes.get(
     '/api/batches/:id/metrics/groups',
     {
       schema: {
@@ -264,21 +156,6 @@ export function metricsRoutes(app: FastifyInstance, services: Services): void {
     },
   )
 }
-
-export const writeGroup = (one: Group): z.output<typeof groupShape> => ({
-  group: one.group,
-  key: one.key,
-  jobs: one.jobs,
-  steps: Array.from(one.starts),
-  ends: Array.from(one.ends),
-  mean: Array.from(one.mean, writeNumber),
-  std: Array.from(one.std, writeNumber),
-  min: Array.from(one.min, writeNumber),
-  max: Array.from(one.max, writeNumber),
-  n: Array.from(one.n),
-  total_points: one.totalPoints,
-  non_finite: one.nonFinite,
-})
 
 /** Percentiles of the first keys that come; the others are shown whole. */
 function count(counted: Map<string, Percentiles>, key: string, values: Float64Array): void {

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { itemAt } from '../../checked.ts'
 import { visibleBatch } from '../../domain/access.ts'
@@ -12,8 +11,9 @@ import { repeatable } from '../request/filters.ts'
 import { jobsQuery, keysQuery, namesOf } from '../request/names.ts'
 import { numberText } from '../request/number-text.ts'
 import { readFrom } from '../request/read-from.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import { byId, instant } from '../request/shapes.ts'
-import { type Asked, metricsRoutes, points, seriesShape } from './metrics.ts'
+import { type Asked, points, seriesShape } from './metric-shapes.ts'
 import { type ShownSeries, sendSeries } from './series-json.ts'
 
 const second = numberText(
@@ -55,15 +55,16 @@ const logShape = z.object({
   stream: z.enum(LOG_STREAMS).nullable().describe('Null for what was logged otherwise than by printing'),
   line: z.string(),
 })
+const tags = ['series']
 
 /** What a batch recorded: the series of its epochs and of its resources, its log (contract §4, §6 "M4"). */
 export function seriesRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [resourcesRoute, logLinesRoute])
+}
+
+function resourcesRoute(routes: Routes, services: Services): void {
   const { sql } = services
-  const tags = ['series']
-
-  metricsRoutes(app, services)
-
-  app.get<Asked<z.output<typeof resourcesQuery>>>(
+  routes.get<Asked<z.output<typeof resourcesQuery>>>(
     '/api/batches/:id/resources',
     {
       serializerCompiler: () => String,
@@ -110,8 +111,11 @@ export function seriesRoutes(app: FastifyInstance, services: Services): void {
       return sendSeries(reply, sampled())
     },
   )
+}
 
-  app.withTypeProvider<ZodTypeProvider>().get(
+function logLinesRoute(routes: Routes, services: Services): void {
+  const { sql } = services
+  routes.get(
     '/api/batches/:id/log-lines',
     {
       schema: {

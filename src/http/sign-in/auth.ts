@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requestAccountConfirmation } from '../../domain/addresses/index.ts'
 import { recordAudit } from '../../domain/audit.ts'
@@ -21,8 +20,9 @@ import {
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
-import { createAttemptLimits } from '../request/attempts.ts'
+import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 import { toProblem } from '../server/respond.ts'
 import { confirmPassword, fromKnownPlace } from './confirm-password.ts'
@@ -32,18 +32,35 @@ import { noteFailure, openBrowserSession, sendSignedIn, signedIn } from './signe
 
 const me = z.object({ user: shapes.userShape })
 
+interface Context {
+  services: Services
+  /** Limits guesses at passwords. */
+  guesses: SignInLimiter
+  /** Limits how many accounts a network may make. */
+  registrations: AttemptLimits
+}
+
+const open = { tags: ['identity'], security: [], querystring: shapes.nothing }
+const own = { tags: ['identity'], querystring: shapes.nothing }
+
 /** Accounts and sessions of people (contract §3). */
 export function authRoutes(app: FastifyInstance, services: Services, guesses: SignInLimiter): void {
-  const { config, sql, writer, now } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const open = { tags: ['identity'], security: [], querystring: shapes.nothing }
-  const own = { tags: ['identity'], querystring: shapes.nothing }
-
   const registrations = createAttemptLimits(
-    { account: 0, address: config.registrationsPerHour },
+    { account: 0, address: services.config.registrationsPerHour },
     { windowS: 3600, code: 'too_many_registrations' },
   )
+  addRoutes(app, { services, guesses, registrations }, [
+    registrationRoute,
+    registerRoute,
+    signInRoute,
+    signOutRoute,
+    readUserRoute,
+    updateUserRoute,
+  ])
+}
 
+function registrationRoute(routes: Routes, { services }: Context): void {
+  const { config, sql } = services
   routes.get(
     '/api/auth/register',
     {
@@ -64,7 +81,10 @@ export function authRoutes(app: FastifyInstance, services: Services, guesses: Si
       return { open: first || config.registration === 'open', first }
     },
   )
+}
 
+function registerRoute(routes: Routes, { services, registrations }: Context): void {
+  const { config, sql, writer, now } = services
   routes.post(
     '/api/auth/register',
     {
@@ -106,7 +126,10 @@ export function authRoutes(app: FastifyInstance, services: Services, guesses: Si
       }
     },
   )
+}
 
+function signInRoute(routes: Routes, { services, guesses }: Context): void {
+  const { sql, writer, now } = services
   routes.post(
     '/api/auth/login',
     {
@@ -156,7 +179,10 @@ export function authRoutes(app: FastifyInstance, services: Services, guesses: Si
       return sendSignedIn(reply, services, account, session, at)
     },
   )
+}
 
+function signOutRoute(routes: Routes, { services }: Context): void {
+  const { config, writer, now } = services
   routes.post(
     '/api/auth/logout',
     {
@@ -180,7 +206,10 @@ export function authRoutes(app: FastifyInstance, services: Services, guesses: Si
       return reply.code(204).send(null)
     },
   )
+}
 
+function readUserRoute(routes: Routes, { services }: Context): void {
+  const { sql } = services
   routes.get(
     '/api/auth/me',
     { schema: { ...own, summary: 'Who I am', response: { 200: me } } },
@@ -193,7 +222,10 @@ export function authRoutes(app: FastifyInstance, services: Services, guesses: Si
       return { user: shapes.showUser(user) }
     },
   )
+}
 
+function updateUserRoute(routes: Routes, { services, guesses }: Context): void {
+  const { writer, now } = services
   routes.patch(
     '/api/auth/me',
     {

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Known } from '../../domain/caller.ts'
+import { signInMethods } from '../../domain/identities/index.ts'
 import { isKnownPlace } from '../../domain/sessions/index.ts'
 import { emailKey, findAccount, verifyPassword } from '../../domain/users/index.ts'
 import { Problem } from '../../problem.ts'
@@ -19,8 +20,9 @@ export const fromKnownPlace =
     )
 
 /**
- * A session that was left open must not become the whole account: every permanent way into the account asks for the password again,
- * and guesses here count as guesses at login. Throws `wrong_password`, `too_many_attempts`.
+ * Checks the password again before a change that opens the account permanently: an open session alone must not be
+ * enough. Wrong guesses count as wrong guesses at sign-in.
+ * @throws Problem wrong_password, too_many_attempts
  */
 export async function confirmPassword(
   services: Pick<Services, 'sql' | 'config' | 'now'>,
@@ -35,4 +37,20 @@ export async function confirmPassword(
     async () => verifyPassword((await findAccount(services.sql, email))?.passwordHash, password),
   )
   if (!right) throw new Problem('wrong_password')
+}
+
+/**
+ * `confirmPassword` for an account that has a password; an account without one needs none.
+ * @throws Problem invalid_body if the password is missing; those of `confirmPassword`
+ */
+export async function confirmPasswordIfSet(
+  services: Pick<Services, 'sql' | 'config' | 'now'>,
+  guesses: SignInLimiter,
+  { request, caller, password }: { request: FastifyRequest; caller: Known; password: string | undefined },
+): Promise<void> {
+  if (password !== undefined) return confirmPassword(services, guesses, { request, caller, password })
+  if (!(await signInMethods(services.sql, caller.user.id)).password) return
+  throw new Problem('invalid_body', {
+    errors: [{ path: 'current_password', message: 'is required for an account that has a password' }],
+  })
 }

@@ -1,14 +1,11 @@
 import { isIP } from 'node:net'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { signInMethods } from '../../domain/identities/index.ts'
 import {
   addPasskey,
   deletePasskey,
   listPasskeys,
-  type Passkey,
   type RelyingParty,
   registrationOptions,
   renamePasskey,
@@ -20,76 +17,71 @@ import {
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
-import { createAttemptLimits } from '../request/attempts.ts'
+import { type AttemptLimits, createAttemptLimits } from '../request/attempts.ts'
 import { personOnly } from '../request/credentials.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
-import { confirmPassword } from './confirm-password.ts'
+import { confirmPasswordIfSet } from './confirm-password.ts'
+import {
+  createdCredential,
+  optionsShape,
+  passkeyShape,
+  showPasskey,
+  signedCredential,
+} from './passkey-shapes.ts'
 import type { SignInLimiter } from './sign-in-limiter.ts'
 import { noteFailure, openBrowserSession, sendSignedIn, signedIn } from './signed-in.ts'
-
-const passkeyShape = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  host: z.string().describe('The host that it opens'),
-  backed_up: z.boolean().describe('Whether the device keeps a copy elsewhere, such as in a cloud keychain'),
-  created_at: shapes.instant,
-  last_used_at: shapes.instant.nullable(),
-})
-const show = (passkey: Passkey): z.output<typeof passkeyShape> => ({
-  id: passkey.id,
-  name: passkey.name,
-  host: passkey.rpId,
-  backed_up: passkey.backedUp,
-  created_at: passkey.createdAt,
-  last_used_at: passkey.lastUsedAt,
-})
-
-const base64url = z.string().regex(/^[\w-]{1,16384}$/, 'must be base64url')
-const optionsShape = z
-  .record(z.string(), z.unknown())
-  .describe('As WebAuthn has it, for `navigator.credentials`')
-/** What the browser answers, as far as it must hold; the library judges the rest. */
-const credential = <T extends z.ZodRawShape>(response: T) =>
-  z.looseObject({
-    id: base64url,
-    rawId: base64url,
-    type: z.literal('public-key'),
-    response: z.looseObject({ clientDataJSON: base64url, ...response }),
-    clientExtensionResults: z.record(z.string(), z.unknown()).default({}),
-  })
-const created = credential({ attestationObject: base64url })
-const signed = credential({
-  authenticatorData: base64url,
-  signature: base64url,
-  userHandle: base64url.optional(),
-})
 
 /** Sign-ins with a passkey that one address may begin in a minute. */
 const BEGUN_PER_MINUTE = 60
 
+/**
+ * The host that passkeys are for: the one of `SVC_PUBLIC_URL`, else the one of the request. Undefined where browsers
+ * allow no passkeys: without HTTPS, and at an IP address.
+ */
+function partyOf({ config }: Services, request: FastifyRequest): RelyingParty | undefined {
+  const home = config.publicUrl ?? `${request.protocol}://${request.headers.host}`
+  if (!URL.canParse(home)) return undefined
+  const { protocol, hostname, origin } = new URL(home)
+  const secure = protocol === 'https:' || hostname === 'localhost' || hostname.endsWith('.localhost')
+  return secure && isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? { id: hostname, origin } : undefined
+}
+
+/** @throws Problem passkeys_unavailable */
+function requireParty(services: Services, request: FastifyRequest): RelyingParty {
+  const party = partyOf(services, request)
+  if (party === undefined) throw new Problem('passkeys_unavailable')
+  return party
+}
+
+interface Context {
+  services: Services
+  /** Limits guesses at passwords. */
+  guesses: SignInLimiter
+  /** Limits how many sign-ins a network may begin. */
+  starts: AttemptLimits
+}
+
+const tags = ['identity']
+const own = { tags, querystring: shapes.nothing }
+const open = { ...own, security: [] }
+
 /** Passkeys: to register, list, rename and delete them, and to sign in with one (docs/api.md). */
 export function passkeyRoutes(app: FastifyInstance, services: Services, guesses: SignInLimiter): void {
-  const { config, sql, writer, now } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['identity']
-  const own = { tags, querystring: shapes.nothing }
-  const open = { ...own, security: [] }
   const starts = createAttemptLimits({ account: 0, address: BEGUN_PER_MINUTE })
+  addRoutes(app, { services, guesses, starts }, [
+    listPasskeysRoute,
+    registrationOptionsRoute,
+    addPasskeyRoute,
+    renamePasskeyRoute,
+    deletePasskeyRoute,
+    signInOptionsRoute,
+    signInRoute,
+  ])
+}
 
-  /** The host that passkeys are for: that of the public address, else the one that was asked for. */
-  function partyOf(request: FastifyRequest): RelyingParty | undefined {
-    const home = config.publicUrl ?? `${request.protocol}://${request.headers.host}`
-    if (!URL.canParse(home)) return undefined
-    const { protocol, hostname, origin } = new URL(home)
-    const secure = protocol === 'https:' || hostname === 'localhost' || hostname.endsWith('.localhost')
-    return secure && isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? { id: hostname, origin } : undefined
-  }
-  function requireParty(request: FastifyRequest): RelyingParty {
-    const party = partyOf(request)
-    if (party === undefined) throw new Problem('passkeys_unavailable')
-    return party
-  }
-
+function listPasskeysRoute(routes: Routes, { services }: Context): void {
+  const { sql } = services
   routes.get(
     '/api/auth/passkeys',
     {
@@ -108,11 +100,14 @@ export function passkeyRoutes(app: FastifyInstance, services: Services, guesses:
     },
     async (request) => {
       const items = await listPasskeys(sql, (await request.person()).user.id)
-      const host = partyOf(request)?.id ?? null
-      return { items: items.map(show), available: host !== null, host }
+      const host = partyOf(services, request)?.id ?? null
+      return { items: items.map(showPasskey), available: host !== null, host }
     },
   )
+}
 
+function registrationOptionsRoute(routes: Routes, { services, guesses }: Context): void {
+  const { writer, now } = services
   routes.post(
     '/api/auth/passkeys/options',
     {
@@ -130,15 +125,9 @@ export function passkeyRoutes(app: FastifyInstance, services: Services, guesses:
     },
     async (request, reply) => {
       const caller = await request.person()
-      const party = requireParty(request)
+      const party = requireParty(services, request)
       const { current_password: password } = request.body
-      if (password !== undefined) await confirmPassword(services, guesses, { request, caller, password })
-      else if ((await signInMethods(sql, caller.user.id)).password) {
-        const errors = [
-          { path: 'current_password', message: 'is required for an account that has a password' },
-        ]
-        throw new Problem('invalid_body', { errors })
-      }
+      await confirmPasswordIfSet(services, guesses, { request, caller, password })
       reply.header('cache-control', 'no-store')
       const options = await commit(writer, async (tx) => ({
         result: await registrationOptions(tx, caller, party, now()),
@@ -147,7 +136,10 @@ export function passkeyRoutes(app: FastifyInstance, services: Services, guesses:
       return { ...options }
     },
   )
+}
 
+function addPasskeyRoute(routes: Routes, { services }: Context): void {
+  const { writer, now } = services
   routes.post(
     '/api/auth/passkeys',
     {
@@ -155,23 +147,26 @@ export function passkeyRoutes(app: FastifyInstance, services: Services, guesses:
       schema: {
         ...own,
         summary: 'Register the passkey that the device made',
-        body: z.strictObject({ name: shapes.label, response: created }),
+        body: z.strictObject({ name: shapes.label, response: createdCredential }),
         response: { 201: passkeyShape },
       },
     },
     async (request, reply) => {
       const caller = await request.person()
-      const party = requireParty(request)
+      const party = requireParty(services, request)
       const { name, response } = request.body
       const added = await commit(writer, async (tx) => {
         const answer = response as unknown as RegistrationResponseJSON
         const passkey = await verifyRegistration(tx, caller, party, answer, now())
         return { result: await addPasskey(tx, caller, { name, passkey }, now()), changes: [] }
       })
-      return reply.code(201).send(show(added))
+      return reply.code(201).send(showPasskey(added))
     },
   )
+}
 
+function renamePasskeyRoute(routes: Routes, { services }: Context): void {
+  const { writer, now } = services
   routes.patch(
     '/api/auth/passkeys/:id',
     {
@@ -191,10 +186,13 @@ export function passkeyRoutes(app: FastifyInstance, services: Services, guesses:
         result: await renamePasskey(tx, caller, id, request.body.name, now()),
         changes: [],
       }))
-      return show(renamed)
+      return showPasskey(renamed)
     },
   )
+}
 
+function deletePasskeyRoute(routes: Routes, { services }: Context): void {
+  const { writer, now } = services
   routes.delete(
     '/api/auth/passkeys/:id',
     {
@@ -215,7 +213,10 @@ export function passkeyRoutes(app: FastifyInstance, services: Services, guesses:
       return reply.code(204).send(null)
     },
   )
+}
 
+function signInOptionsRoute(routes: Routes, { services, starts }: Context): void {
+  const { writer, now } = services
   routes.post(
     '/api/auth/login/passkey/options',
     {
@@ -229,7 +230,7 @@ export function passkeyRoutes(app: FastifyInstance, services: Services, guesses:
     },
     async (request, reply) => {
       starts.take({ address: request.ip }, now())
-      const party = requireParty(request)
+      const party = requireParty(services, request)
       reply.header('cache-control', 'no-store')
       const options = await commit(writer, async (tx) => ({
         result: await signInOptions(tx, party, now()),
@@ -238,7 +239,10 @@ export function passkeyRoutes(app: FastifyInstance, services: Services, guesses:
       return { ...options }
     },
   )
+}
 
+function signInRoute(routes: Routes, { services }: Context): void {
+  const { writer, now } = services
   routes.post(
     '/api/auth/login/passkey',
     {
@@ -246,12 +250,12 @@ export function passkeyRoutes(app: FastifyInstance, services: Services, guesses:
       schema: {
         ...open,
         summary: 'Sign in with a passkey, which replaces both the password and the second factor',
-        body: z.strictObject({ response: signed }),
+        body: z.strictObject({ response: signedCredential }),
         response: { 200: signedIn },
       },
     },
     async (request, reply) => {
-      const party = requireParty(request)
+      const party = requireParty(services, request)
       const response = request.body.response as unknown as AuthenticationResponseJSON
       const at = now()
       try {

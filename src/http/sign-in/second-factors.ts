@@ -1,8 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { recordAudit } from '../../domain/audit.ts'
-import type { Known } from '../../domain/caller.ts'
 import {
   beginTotp,
   confirmTotp,
@@ -19,59 +17,36 @@ import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly } from '../request/credentials.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
-import { confirmPassword, fromKnownPlace } from './confirm-password.ts'
+import { fromKnownPlace } from './confirm-password.ts'
+import { code, type FactorContext, proof, requireProof } from './require-proof.ts'
 import { createSignInLimiter, type SignInLimiter } from './sign-in-limiter.ts'
 import { noteFailure, openBrowserSession, sendSignedIn, signedIn, visitorOf } from './signed-in.ts'
 
 /** Wrong codes at one account in an hour, from all unknown places together: of a million, three are right at a time. */
 export const CODES_PER_HOUR = 20
 
-const code = z.string().min(1).max(64)
-const proof = z.strictObject({
-  current_password: shapes.triedPassword.optional(),
-  code: code.optional().describe('Of the authenticator app, or a recovery code'),
-})
 const codesShape = z.object({ recovery_codes: z.array(z.string()).describe('Shown this once') })
+
+const tags = ['identity']
+const own = { tags, querystring: shapes.nothing }
 
 /** An authenticator app as the second factor, with recovery codes (docs/api.md "Second factors and passkeys"). */
 export function secondFactorRoutes(app: FastifyInstance, services: Services, passwords: SignInLimiter): void {
-  const { config, sql, writer, now } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['identity']
-  const own = { tags, querystring: shapes.nothing }
   const codes = createSignInLimiter({ perHour: CODES_PER_HOUR })
-  const { encryptionKey } = config
+  addRoutes(app, { services, passwords, codes }, [
+    readFactorsRoute,
+    beginTotpRoute,
+    confirmTotpRoute,
+    disableTotpRoute,
+    renewRecoveryCodesRoute,
+    signInWithCodeRoute,
+  ])
+}
 
-  /** Checks a code of a signed-in person. Throws `wrong_code`, `too_many_attempts`. */
-  async function confirmCode(request: FastifyRequest, caller: Known, given: string): Promise<void> {
-    const { id, email } = caller.user
-    const right = await codes.check(
-      { account: id, address: request.ip },
-      now(),
-      fromKnownPlace(services, request, email),
-      async () => (await spend(id, given)) !== undefined,
-    )
-    if (!right) throw new Problem('wrong_code')
-  }
-
-  const spend = (userId: string, given: string) =>
-    commit(writer, async (tx) => ({
-      result: await useFactor(tx, userId, given, encryptionKey, now()),
-      changes: [],
-    }))
-
-  /** An open session alone must not weaken the account: its password, or a code, is required again. */
-  async function prove(request: FastifyRequest, caller: Known, given: z.output<typeof proof>): Promise<void> {
-    const { current_password: password } = given
-    if (password !== undefined) await confirmPassword(services, passwords, { request, caller, password })
-    else if (given.code !== undefined) await confirmCode(request, caller, given.code)
-    else {
-      const errors = [{ path: 'current_password', message: 'is required, or a code' }]
-      throw new Problem('invalid_body', { errors })
-    }
-  }
-
+function readFactorsRoute(routes: Routes, { services }: FactorContext): void {
+  const { sql } = services
   routes.get(
     '/api/auth/factors',
     {
@@ -97,7 +72,10 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
       }
     },
   )
+}
 
+function beginTotpRoute(routes: Routes, context: FactorContext): void {
+  const { config, sql, writer, now } = context.services
   routes.post(
     '/api/auth/totp',
     {
@@ -122,16 +100,19 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
       const caller = await request.person()
       const { current_password: password } = request.body
       if (password !== undefined || (await signInMethods(sql, caller.user.id)).password)
-        await prove(request, caller, { current_password: password })
+        await requireProof(context, request, caller, { current_password: password })
       const begun = await commit(writer, async (tx) => ({
-        result: await beginTotp(tx, caller, encryptionKey, now()),
+        result: await beginTotp(tx, caller, config.encryptionKey, now()),
         changes: [],
       }))
       reply.header('cache-control', 'no-store')
       return reply.code(201).send(begun)
     },
   )
+}
 
+function confirmTotpRoute(routes: Routes, { services, codes }: FactorContext): void {
+  const { config, writer, now } = services
   routes.post(
     '/api/auth/totp/confirm',
     {
@@ -156,7 +137,7 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
             const given = request.body.code.replace(/\s/g, '')
             made.push(
               ...(await commit(writer, async (tx) => ({
-                result: await confirmTotp(tx, caller, given, encryptionKey, now()),
+                result: await confirmTotp(tx, caller, given, config.encryptionKey, now()),
                 changes: [],
               }))),
             )
@@ -172,7 +153,10 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
       return { recovery_codes: made }
     },
   )
+}
 
+function disableTotpRoute(routes: Routes, context: FactorContext): void {
+  const { writer, now } = context.services
   routes.post(
     '/api/auth/totp/disable',
     {
@@ -186,12 +170,15 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
     },
     async (request, reply) => {
       const caller = await request.person()
-      await prove(request, caller, request.body)
+      await requireProof(context, request, caller, request.body)
       await commit(writer, async (tx) => ({ result: await disableTotp(tx, caller, now()), changes: [] }))
       return reply.code(204).send(null)
     },
   )
+}
 
+function renewRecoveryCodesRoute(routes: Routes, context: FactorContext): void {
+  const { writer, now } = context.services
   routes.post(
     '/api/auth/recovery-codes',
     {
@@ -205,7 +192,7 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
     },
     async (request, reply) => {
       const caller = await request.person()
-      await prove(request, caller, request.body)
+      await requireProof(context, request, caller, request.body)
       const made = await commit(writer, async (tx) => ({
         result: await renewRecoveryCodes(tx, caller, now()),
         changes: [],
@@ -214,7 +201,10 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
       return { recovery_codes: made }
     },
   )
+}
 
+function signInWithCodeRoute(routes: Routes, { services, codes }: FactorContext): void {
+  const { config, sql, writer, now } = services
   routes.post(
     '/api/auth/login/totp',
     {
@@ -248,7 +238,7 @@ export function secondFactorRoutes(app: FastifyInstance, services: Services, pas
         fromKnownPlace(services, request, user.email),
         async () => {
           const session = await commit(writer, async (tx) => {
-            const method = await useFactor(tx, user.id, given, encryptionKey, at)
+            const method = await useFactor(tx, user.id, given, config.encryptionKey, at)
             if (method === undefined) return { result: undefined, changes: [] }
             // Two right codes at once open one session.
             if ((await takeChallenge(tx, 'second_factor', challenge, at)) === undefined)

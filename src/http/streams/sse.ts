@@ -1,12 +1,12 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { decodeJwt } from 'jose'
 import { z } from 'zod'
 import type { Caller } from '../../domain/caller.ts'
 import { Problem } from '../../problem.ts'
 import type { Services } from '../../services.ts'
 import { readersOnly } from '../request/credentials.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 
 const repeatable = z
   .union([z.string(), z.array(z.string())])
@@ -33,15 +33,16 @@ const eventStream = (description: string) => ({
   200: { description, content: { 'text/event-stream': { schema: z.string() } } },
 })
 const MAX_OPERATION_BYTES = 100 * 1024
+const tags = ['stream']
 
 /** The live stream (contract §6). Refusals come before it begins, as problem+json. */
 export function sseRoutes(app: FastifyInstance, services: Services): void {
-  const { live, sse, log } = services
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['stream']
   // Streams end before the server closes, so that clients come back elsewhere at once.
-  app.addHook('preClose', async () => sse.stop())
+  app.addHook('preClose', async () => services.sse.stop())
+  addRoutes(app, services, [eventsRoute, operationRoute])
+}
 
+function eventsRoute(routes: Routes, { live, sse, log }: Services): void {
   routes.get(
     '/api/sse',
     {
@@ -60,7 +61,7 @@ export function sseRoutes(app: FastifyInstance, services: Services): void {
       const names = [...channels.flatMap((list) => list.split(',')).filter((name) => name !== ''), ...channel]
       const after = cursorOf(headerOf(request, 'last-event-id') || last_event_id)
       const caller = await request.caller()
-      app.streamSlots.take(request, reply)
+      routes.streamSlots.take(request, reply)
       const subscription = await live.follow(caller, names, { after, until: endOf(request, caller) })
       const headers = takeOver(reply)
       await sse.serveEvents(reply.raw, headers, subscription).catch((err) => {
@@ -68,7 +69,9 @@ export function sseRoutes(app: FastifyInstance, services: Services): void {
       })
     },
   )
+}
 
+function operationRoute(routes: Routes, services: Services): void {
   routes.post(
     '/api/sse',
     {

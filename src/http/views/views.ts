@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visibleProject } from '../../domain/access.ts'
 import { cursorOf } from '../../domain/cursors.ts'
@@ -19,6 +18,7 @@ import type { Services } from '../../services.ts'
 import { commit } from '../../stream/commit.ts'
 import { personOnly, readersOnly } from '../request/credentials.ts'
 import { pageFrom, pageOf, pageQuery } from '../request/page.ts'
+import { addRoutes, type Routes } from '../request/routes.ts'
 import * as shapes from '../request/shapes.ts'
 
 const viewShape = shapeOf(savedViewFields)
@@ -34,13 +34,15 @@ const pagePath = z
   )
 const colors = chosenColors.refine((given) => Object.keys(given).length <= 1000, 'at most 1,000 colors')
 const audience = z.enum(AUDIENCES)
+const tags = ['views']
+const one = { tags, params: shapes.byId, querystring: shapes.nothing }
 
 /** Saved views (docs/api.md "Saved views"). */
-export function viewRoutes(app: FastifyInstance, { config, sql, writer, now }: Services): void {
-  const routes = app.withTypeProvider<ZodTypeProvider>()
-  const tags = ['views']
-  const one = { tags, params: shapes.byId, querystring: shapes.nothing }
+export function viewRoutes(app: FastifyInstance, services: Services): void {
+  addRoutes(app, services, [listViewsRoute, readViewRoute, saveViewRoute, changeViewRoute, deleteViewRoute])
+}
 
+function listViewsRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/views',
     {
@@ -65,7 +67,9 @@ export function viewRoutes(app: FastifyInstance, { config, sql, writer, now }: S
       return { items: [...rows], next_cursor }
     },
   )
+}
 
+function readViewRoute(routes: Routes, { sql }: Services): void {
   routes.get(
     '/api/views/:id',
     { ...readersOnly, schema: { ...one, summary: 'A saved view', response: { 200: viewShape } } },
@@ -75,7 +79,9 @@ export function viewRoutes(app: FastifyInstance, { config, sql, writer, now }: S
       return view
     },
   )
+}
 
+function saveViewRoute(routes: Routes, { config, writer, now }: Services): void {
   routes.post(
     '/api/views',
     {
@@ -103,7 +109,9 @@ export function viewRoutes(app: FastifyInstance, { config, sql, writer, now }: S
       return reply.code(created ? 201 : 200).send(view)
     },
   )
+}
 
+function changeViewRoute(routes: Routes, { writer, now }: Services): void {
   routes.patch(
     '/api/views/:id',
     {
@@ -123,7 +131,9 @@ export function viewRoutes(app: FastifyInstance, { config, sql, writer, now }: S
       }))
     },
   )
+}
 
+function deleteViewRoute(routes: Routes, { writer }: Services): void {
   routes.delete(
     '/api/views/:id',
     {

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { COMMAND_KINDS, COMMAND_STATES, type WaitingCommand } from '../../domain/agents/index.ts'
+import { isStorable } from '../../domain/storable-text.ts'
+import * as shapes from '../request/shapes.ts'
+
+export const storable = z.string().refine(isStorable, 'must be without NUL characters and lone surrogates')
+/** As the kernel knows a host: compared with `source.host` letter by letter. */
+export const hostname = z
+  .string()
+  .regex(/^[^\p{Cc}\p{Cs}]{1,253}$/u, 'must be 1 to 253 characters without control characters')
+export const json = z.unknown().refine((value) => {
+  const text = JSON.stringify(value) ?? 'null'
+  return text.length <= 16_384 && isStorable(text) && !text.includes('\\u0000')
+}, 'must be at most 16 KiB of JSON without NUL characters')
+export const reason = storable.min(1).max(500)
+const word = storable.min(1).max(128)
+export const pid = z.int().min(1).max(4_194_304)
+export const agoS = z.number().min(0).max(31_536_000).optional().describe('How many seconds ago')
+export const endedProcesses = z
+  .array(z.object({ batch_id: word, pid, start_time: word, boot_id: word, reason: reason.optional() }))
+  .max(1_000)
+export const agentAndCommand = z.object({ id: z.string(), cmd_id: z.string() })
+export const state = z.object({ state: z.enum(COMMAND_STATES) })
+const text = z.string().nullable()
+
+/** A command as an agent gets it. */
+export const commandShape = z.object({
+  cmd_id: z.string(),
+  kind: z.enum(COMMAND_KINDS),
+  batch_id: z.string(),
+  command: text,
+  cwd: text,
+  pid: z.number().nullable().describe('Of a stop: the process to end'),
+  target_cmd_id: text.describe('Of a stop: the command that started it'),
+  process: z
+    .object({ pid: z.int(), start_time: z.string(), boot_id: z.string() })
+    .nullish()
+    .describe('Of a stop: what the batch recorded of the process; null where it recorded nothing'),
+  env: z.record(z.string(), z.string()),
+  authorized_by: z
+    .enum(['record', 'owner_words'])
+    .describe(
+      'Of a rerun: `record`: run it only where your own record of the run agrees; `owner_words`: the owner gave the command in a session',
+    ),
+  overridden: z.array(z.string()).describe('Which of `command` and `cwd` the owner gave'),
+  created_at: shapes.instant,
+})
+export const showCommand = (job: WaitingCommand): z.output<typeof commandShape> => ({
+  cmd_id: job.cmdId,
+  kind: job.kind,
+  batch_id: job.batchId,
+  command: job.command,
+  cwd: job.cwd,
+  pid: job.pid,
+  target_cmd_id: job.targetId,
+  ...(job.kind === 'stop' && { process: job.process }),
+  env: job.env,
+  authorized_by: job.authorizedBy,
+  overridden: job.overridden,
+  created_at: job.createdAt,
+})

@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import type { Passkey } from '../../domain/passkeys/index.ts'
+import * as shapes from '../request/shapes.ts'
+
+export const passkeyShape = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  host: z.string().describe('The host that it opens'),
+  backed_up: z.boolean().describe('Whether the device keeps a copy elsewhere, such as in a cloud keychain'),
+  created_at: shapes.instant,
+  last_used_at: shapes.instant.nullable(),
+})
+export const showPasskey = (passkey: Passkey): z.output<typeof passkeyShape> => ({
+  id: passkey.id,
+  name: passkey.name,
+  host: passkey.rpId,
+  backed_up: passkey.backedUp,
+  created_at: passkey.createdAt,
+  last_used_at: passkey.lastUsedAt,
+})
+
+const base64url = z.string().regex(/^[\w-]{1,16384}$/, 'must be base64url')
+export const optionsShape = z
+  .record(z.string(), z.unknown())
+  .describe('As WebAuthn has it, for `navigator.credentials`')
+/** The parts of the browser's answer that the library relies on; the library verifies the rest. */
+const credential = <T extends z.ZodRawShape>(response: T) =>
+  z.looseObject({
+    id: base64url,
+    rawId: base64url,
+    type: z.literal('public-key'),
+    response: z.looseObject({ clientDataJSON: base64url, ...response }),
+    clientExtensionResults: z.record(z.string(), z.unknown()).default({}),
+  })
+export const createdCredential = credential({ attestationObject: base64url })
+export const signedCredential = credential({
+  authenticatorData: base64url,
+  signature: base64url,
+  userHandle: base64url.optional(),
+})
