@@ -6,16 +6,18 @@ import { pino } from 'pino'
 import type { Sql } from '../../src/db/sql.ts'
 import { openStore } from '../../src/domain/cold/index.ts'
 import { createArchiver } from '../../src/workers/archiver.ts'
+import { rebuildEmptyIndexes } from '../../src/workers/rebuild-indexes.ts'
 
 const NO_S3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined }
 
-/** Moves every batch into an archive in a folder, vacuums the tables, and says what the folder held. */
+/** Moves every batch into an archive in a folder, vacuums the tables, rebuilds empty indexes, and says what the folder held. */
 export async function archiveAll(url: string, sql: Sql): Promise<{ bytes: number; rows: number }> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-archive-'))
   const store = await openStore({ url: pathToFileURL(folder).href, s3: NO_S3 })
+  const log = pino({ level: 'error' })
   const archiver = createArchiver({
     url,
-    log: pino({ level: 'error' }),
+    log,
     store: async () => store,
     afterDays: 0,
     kept: () => ({ lines: new Date(0).toISOString(), payloads: null }),
@@ -29,6 +31,7 @@ export async function archiveAll(url: string, sql: Sql): Promise<{ bytes: number
         (select count(*)::int from batches where cold_at is null) warm from cold_batches c`
     if (archived === undefined || archived.warm > 0) throw new Error('not every batch was archived')
     await sql.unsafe('/* bench.vacuum_archived */ vacuum')
+    await rebuildEmptyIndexes({ url, log }, new AbortController().signal)
     return { bytes: archived.bytes, rows: archived.rows }
   } finally {
     await archiver.close()

@@ -12,6 +12,7 @@ import { ARCHIVE_TASK, type ArchiverOptions, createArchiver } from './archiver.t
 import { type Background, startBackground } from './background.ts'
 import { sendDigests } from './digests.ts'
 import { createMailTask } from './mail.ts'
+import { REBUILD_TASK, rebuildEmptyIndexes } from './rebuild-indexes.ts'
 import { createSweeper, SWEEP_TASK, type SweepOptions } from './sweeper.ts'
 import { watch } from './watch.ts'
 
@@ -70,6 +71,10 @@ export async function startTasks(options: {
         ...(archiver && {
           [ARCHIVE_TASK]: { at: archiver.at, run: async (signal) => void (await archiver.round(signal)) },
         }),
+        [REBUILD_TASK]: {
+          at: '37 * * * *',
+          run: async (signal) => void (await rebuildEmptyIndexes({ url, log }, signal)),
+        },
         watch: { at: '* * * * *', run: (signal) => watch({ sql, writer, log, clock }, signal) },
       },
     })
