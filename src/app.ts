@@ -111,8 +111,8 @@ export async function startApp(
       now = databaseClock.now
     }
     const clockNow = now
-    let ring = (): void => {}
-    const writer = createWriter(writerSql, { ring: () => ring() })
+    let wakeLocal = (): void => {}
+    const writer = createWriter(writerSql, { wakeLocal: () => wakeLocal() })
     const archive = config.archive && openStoreLater(config.archive)
     closers.push(async () => archive?.close())
     const kept = () => cutoffsOf(config.retention, clockNow())
@@ -182,7 +182,7 @@ export async function startApp(
     const live = createLive({ sql: streamSql, listenUrl: url, clock, log })
     closers.push(() => live.stop())
     await live.start()
-    ring = live.ring
+    wakeLocal = live.wake
     const graph = openGraph(url, { max: 5, readTimeoutS: config.timeouts.read })
     closers.push(() => graph.close())
     const { schema, executable } = servedSchemas()

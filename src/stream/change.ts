@@ -1,24 +1,23 @@
 /**
- * Every change that the live stream reports (contract §6). A row of the log names what changed, by key; the hub
- * reads the current state, and only if there is a follower. So a change costs its writer a few
- * bytes, a message is never older than its change, and it is made by the same code as the REST answers.
- * One row is one channel in one commit.
+ * Every change that the live stream reports (contract §6). A row of the log names what changed, by key. The hub reads
+ * the current state only if someone follows the channel. So a change costs its writer a few bytes, a message is never
+ * older than its change, and the same code makes messages and REST answers. One row is one channel in one commit.
  */
 export type Change =
   | { channel: `project:${string}` | 'dashboard'; type: 'batches'; keys: number[] }
   /** The project itself: its name or visibility. */
   | { channel: `project:${string}`; type: 'project'; keys: number[] }
-  /** The members of the project changed: followers of it or of its batches are checked again. */
+  /** The members of the project changed: the permissions of its followers, and of its batches' followers, are checked again. */
   | { channel: `project:${string}`; type: 'access'; keys: number[] }
-  /** Names the share's id, never its token. Its followers are disconnected. */
+  /** The channel has the share's id, never its token. Its followers are disconnected. */
   | { channel: `share:${string}`; type: 'revoked'; batchKey: number }
-  /** A batch, and those of its jobs whose keys are given. */
+  /** A batch, and the jobs of it whose keys are given. */
   | { channel: `batch:${string}`; type: 'summary'; batchKey: number; keys: number[] }
-  /** What agents are told to do about a batch, and how far they are. */
+  /** Commands to agents about a batch, and their progress. */
   | { channel: `batch:${string}`; type: 'commands'; batchKey: number; keys: number[] }
-  /** Agents: registered, seen, revoked, with something else to do. */
+  /** Agents: registered, seen, revoked, or with another command. */
   | { channel: `host:${string}` | 'hosts'; type: 'host'; keys: number[] }
-  /** What the events of a range of db_ids said about one batch. */
+  /** Points, log lines and snapshots that a batch got from a range of events. */
   | { channel: `metrics:${string}`; type: 'epochs'; batchKey: number; ids: IdRange }
   | { channel: `logs:${string}`; type: 'lines'; batchKey: number; ids: IdRange }
   | { channel: `resources:${string}`; type: 'snapshots'; batchKey: number; ids: IdRange }

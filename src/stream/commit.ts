@@ -4,53 +4,53 @@ import { fragment, type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
 import { announced, joined } from './announcements.ts'
 import type { Change } from './change.ts'
 
-/** What `commit` writes through: a pool and the bells that wake the readers of this server and of all others. */
+/** What `commit` writes through: a pool, and what wakes the readers of this server and of all others. */
 export interface Writer {
   sql: Sql
   wake: () => void
-  /** Leaves the announcement out. For the test alone that shows what readers lose without it. */
+  /** Leaves the announcement out. Only for the test that shows what readers miss without it. */
   unannounced?: boolean
 }
 
-/** Each notification of the other servers is a transaction of its own. */
+/** Least time between notifications of the other servers: each is a transaction of its own. */
 const PACE_MS = 50
 
 /**
- * @param options.ring wakes the readers of this process, which need not wait for a notification
- * @param options.paceMs the least time from one notification of the others to the next; the first is at once
+ * @param options.wakeLocal wakes the readers of this process, so that they need not wait for a notification
+ * @param options.paceMs the least time between two notifications; the first is sent at once
  */
-export function createWriter(sql: Sql, options: { ring?: () => void; paceMs?: number } = {}): Writer {
-  const { ring, paceMs = PACE_MS } = options
-  let ringing = false
+export function createWriter(sql: Sql, options: { wakeLocal?: () => void; paceMs?: number } = {}): Writer {
+  const { wakeLocal, paceMs = PACE_MS } = options
+  let notifying = false
   let again = false
   const notify = async (): Promise<void> => {
-    ringing = true
+    notifying = true
     do {
       again = false
       const begun = performance.now()
-      // A lost notification costs a reader at most its poll interval: so an error here is not the writer's, and the
-      // disk is not waited for.
+      // A lost notification costs a reader at most its poll interval. So an error is ignored, and the transaction does
+      // not wait for the disk.
       await sql`/* changes.notify */
         select set_config('synchronous_commit', 'off', true), pg_notify('changes', '')`.catch(() => {})
       const left = paceMs - (performance.now() - begun)
       if (again && left > 0) await sleep(left)
     } while (again)
-    ringing = false
+    notifying = false
   }
   return {
     sql,
     wake: () => {
-      ring?.()
-      if (ringing) again = true
+      wakeLocal?.()
+      if (notifying) again = true
       else void notify()
     },
   }
 }
 
 /**
- * The one way to write. Runs `work` in a transaction, appends the changes it returns as the last statement, commits
- * durably, then wakes the readers. Nothing is visible, and nothing is said, if `work` throws. Commits wait for each
- * other only where `work` locks the same rows.
+ * The only way to write what the stream reports. Runs `work` in a transaction, appends the changes that it returns as
+ * the last statement, commits durably, then wakes the readers. If `work` throws, nothing is written and no message is
+ * sent. Commits wait for each other only where `work` locks the same rows.
  */
 export async function commit<T>(
   writer: Writer,
@@ -70,8 +70,8 @@ export async function commit<T>(
 }
 
 /**
- * Appends changes: a transaction's last statement. It announces the numbers before it draws the first (decision 0020),
- * and readers stay below them until the commit or the rollback.
+ * Appends changes: the last statement of a transaction. It announces itself before it allocates the first number
+ * (decision 0020); readers stay below its numbers until the commit or the rollback.
  */
 export const append = (changes: readonly Change[]): SqlFragment => {
   const [channels, types, batches, keys, firsts, lasts] = columnsOf(changes)
@@ -99,7 +99,7 @@ const appendUnannounced = (changes: readonly Change[]): SqlFragment => {
     ) as c (channel, type, batch_key, keys, first_id, last_id)`
 }
 
-/** Channel names hold no newline (ids have no control characters), so each column travels as one text. */
+/** One text per column, a line per change: channel names hold no newline (ids have no control characters). */
 function columnsOf(changes: readonly Change[]): [string, string, string, string, string, string] {
   const column = (value: (change: Change) => string | number | undefined): string =>
     changes.map((change) => value(change) ?? '').join('\n')

@@ -1,11 +1,11 @@
 /**
- * One message of the stream (contract §6), as all who are told the same share it: the text is written once, the bytes
- * of its server-sent event are made once, when the first stream wants them.
+ * One message of the stream (contract §6), shared by all streams that send it. The bytes of its server-sent event are
+ * made once, when the first stream needs them.
  */
 export interface Frame {
   /** The cursor after it. */
   readonly seq: number
-  /** As the follower named it; null in a reset, which is about all channels. */
+  /** The name that the client subscribed to; null in a reset, which is about all channels. */
   readonly channel: string | null
   readonly type: string
   readonly at: string
@@ -13,14 +13,14 @@ export interface Frame {
   payload(): unknown
   /** `id`, `event` and `data` with the blank line that ends them. */
   bytes(): Buffer
-  /** About how many bytes it takes. */
+  /** Approximate size in memory, in bytes. */
   readonly size: number
 }
 
 export interface Message {
   seq: number
   channel: string | null
-  /** What `event:` says: the kind of the channel, or `reset`. */
+  /** The field `event:`: the kind of the channel, or `reset`. */
   kind: string
   type: string
   at: string
@@ -30,7 +30,7 @@ export interface Message {
 
 export function makeFrame({ seq, channel, kind, type, at, payload }: Message): Frame {
   const size = payload.length + 200
-  // The text until the bytes are needed, then only those: a frame may wait for a slow client for long.
+  // Either the text or, once needed, the bytes: a frame may wait long for a slow client.
   let held: { text: string } | { bytes: Buffer; payloadAt: number } = { text: payload }
   return {
     seq,
@@ -53,7 +53,7 @@ export function makeFrame({ seq, channel, kind, type, at, payload }: Message): F
   }
 }
 
-/** Tells a follower that its cursor is not valid and where the stream continues. It must load its state again. */
+/** Tells a client that its cursor is not valid and where the stream continues. The client must load its state again. */
 export const resetFrame = (seq: number, reason: 'cursor_too_old' | 'cursor_unknown', now: Date): Frame =>
   makeFrame({
     seq,

@@ -7,62 +7,63 @@ import { createSubscription, type Subscriber, type Subscription } from './subscr
 import { createTail } from './tail.ts'
 
 /**
- * Tells every change as it happens (contract §6; docs/decisions/0005-the-live-stream.md): the log is followed once for the
- * whole process (tail.ts), each change is made into a message once (payloads.ts), and every stream gets it through a
- * queue of its own (subscription.ts). Cursors are `seq` of the log, so they hold at every server of the database.
+ * Sends every change to the streams that follow it (contract §6; docs/decisions/0005-the-live-stream.md). The process
+ * follows the log once (tail.ts), makes one message of each change (payloads.ts), and delivers it to every stream
+ * through the stream's own queue (subscription.ts). A cursor is a `seq` of the log, so it is valid on every server of the
+ * database.
  */
 export interface Hub<V> {
   /**
-   * A cursor that joins reads and the stream without a gap: take it
-   * first, then read, then follow from it. Changes in between are in both, so merge messages by key; do not append.
+   * A cursor that joins reads and the stream without a gap: take the cursor first, then read, then subscribe from it.
+   * Changes in between are in both, so merge messages by key; do not append.
    */
   readonly cursor: number
   /**
-   * Follows channels of the log, by name as whom.
-   * @param options.after the cursor to go on from; from now on without one
-   * @param options.since without a cursor: what is committed already, even if not yet sent
-   * @param options.closed called once when it has ended, from either side
+   * @param followings by channel of the log: under which name, and for which viewer
+   * @param options.after the cursor to continue from; without one the stream starts now
+   * @param options.since without a cursor: the newest committed change, which the tail may not have reached
+   * @param options.closed called once, when the stream has ended, from either side
    */
   subscribe(
     followings: ReadonlyMap<string, Following<V>>,
     options: { after?: number | undefined; since?: number | undefined; closed: () => void },
   ): Subscription
-  /** For how many seconds a commit under way has held the stream back; 0 mostly (tail.ts). */
+  /** How long, in seconds, an open commit has held the stream back; usually 0 (tail.ts). */
   readonly delayS: number
-  /** How many streams there are, and what was told since the start. */
+  /** Open streams; frames sent, and changes without a message because of an error, since the start. */
   readonly counts: { streams: number; frames: number; failed: number }
   start(): Promise<void>
-  /** Something was written here: the log is looked at soon. */
-  ring(): void
+  /** This server wrote something: the log is read soon. */
+  wake(): void
   /** Ends every subscription, then the tail. */
   stop(): Promise<void>
 }
 
-/** Backfills that read at the same time. */
+/** Backfills that read at once. */
 const BACKFILLS = 2
 
 export function createHub<V>(options: {
-  /** A pool of the stream's own, so that neither exports nor a page of readers hold up the tail. */
+  /** The stream's own pool, so that neither exports nor page loads delay it. */
   sql: Sql
   listenUrl: string
-  describers: PayloadLoaders<V>
-  /** Called with changes that are not sent to followers but affect who may follow. */
-  heed: (changes: readonly LoggedChange[]) => void
-  /** Types of change that `heed` is given. */
-  heeded: ReadonlySet<string>
+  loaders: PayloadLoaders<V>
+  /** Called with changes that are not sent to clients but affect who may follow. */
+  onControl: (changes: readonly LoggedChange[]) => void
+  /** Types of change that `onControl` gets. */
+  controlTypes: ReadonlySet<string>
   failed: (error: unknown, what: string) => void
   now: () => Date
   pollMs?: number
   paceMs?: number
 }): Hub<V> {
-  const { sql, heed, heeded, failed, now } = options
+  const { sql, onControl, controlTypes, failed, now } = options
   const counts = { streams: 0, frames: 0, failed: 0 }
   const byChannel = new Map<string, Set<Subscriber<V>>>()
   const all = new Set<Subscriber<V>>()
   const backfills = createBoundedQueue({ atOnce: BACKFILLS, lanes: { backfill: {} } })
   const gate = <T>(work: () => Promise<T>): Promise<T> => backfills.through('backfill', work)
   const factory = createMessageFactory<V>({
-    loaders: options.describers,
+    loaders: options.loaders,
     failed: (error, change) => {
       counts.failed++
       failed(error, `making the message of change ${change.seq} of type ${change.type}`)
@@ -71,17 +72,17 @@ export function createHub<V>(options: {
   })
   const tail = createTail({
     url: options.listenUrl,
-    wanted: () => all.size > 0,
-    handOn,
+    hasSubscribers: () => all.size > 0,
+    publish,
     failed: (error) => failed(error, 'following the change log'),
     pollMs: options.pollMs ?? 1_000,
     paceMs: options.paceMs ?? 10,
   })
   let listener: ReturnType<typeof startListening> | undefined
 
-  async function handOn(page: readonly LoggedChange[]): Promise<() => void> {
-    const control = page.filter((change) => heeded.has(change.type))
-    if (control.length > 0) heed(control)
+  async function publish(page: readonly LoggedChange[]): Promise<() => void> {
+    const control = page.filter((change) => controlTypes.has(change.type))
+    if (control.length > 0) onControl(control)
     const followed = page.filter((change) => byChannel.has(change.channel))
     const messages = await factory.messagesOf(followed)
     const bySeq = new Map(followed.map((change, i) => [change.seq, messages[i]]))
@@ -125,20 +126,20 @@ export function createHub<V>(options: {
     },
     counts,
     subscribe(followings, { after, since, closed }) {
-      const around = { sql, factory, head: () => tail.head, gate, now }
-      const { subscription, subscriber } = createSubscription(around, followings, { after, since }, () => {
+      const shared = { sql, factory, head: () => tail.head, gate, now }
+      const { subscription, subscriber } = createSubscription(shared, followings, { after, since }, () => {
         remove(subscriber)
         closed()
       })
       add(subscriber)
       return subscription
     },
-    ring: tail.ring,
+    wake: tail.wake,
     async start() {
       await tail.start()
       listener = startListening({
         url: options.listenUrl,
-        ring: tail.ring,
+        notified: tail.wake,
         failed: (error) => failed(error, 'listening for changes'),
       })
     },

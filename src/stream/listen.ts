@@ -4,7 +4,7 @@ import { leaveFormerPrimary, PrimaryClient } from '../db/hosts.ts'
 /** The NOTIFY channel of the change log (commit.ts). */
 const NOTIFY_CHANNEL = 'changes'
 const RETRY_MS = 500
-/** A connection that a firewall swallowed looks open for minutes; one question in a while tells. */
+/** A connection that a firewall dropped looks open for minutes; a query from time to time finds out. */
 const POLL_MS = 2_000
 const TIMEOUT_MS = 2_000
 
@@ -13,21 +13,21 @@ export interface Listener {
 }
 
 /**
- * Keeps one connection of this process listening, and calls `ring` for every notification and after every (re)connect,
- * because notifications in between are lost. A lost connection is replaced within about 5 s; a notification
- * that is missed costs a poll's interval (tail.ts), never a change. Where another server answers then, after a
- * fail-over, the other connections of this process to the one before are broken.
+ * Keeps one connection of this process listening. Calls `notified` for every notification and after every (re)connect,
+ * because notifications in between are lost. A lost connection is replaced within about 5 s; a missed notification
+ * costs at most one poll interval (tail.ts), never a change. If another server answers after a reconnect (fail-over),
+ * the other connections of this process to the former server are closed.
  *
  * Uses `pg` rather than postgres.js, which gives up permanently if the first attempt to listen again fails, as it does
  * while the database restarts.
  */
 export function startListening(options: {
   url: string
-  ring: () => void
+  notified: () => void
   failed: (error: unknown) => void
 }): Listener {
   const stopping = new AbortController()
-  /** A database that is away is complained of once, not with every attempt. */
+  /** An unreachable database is reported once, not with every attempt. */
   let failing = false
   /** Which server answered last. */
   let server: string | undefined
@@ -45,7 +45,7 @@ export function startListening(options: {
     const lose = (): void => lost.abort()
     client.once('end', lose)
     client.on('error', lose)
-    client.on('notification', options.ring)
+    client.on('notification', options.notified)
     if (stopping.signal.aborted) lose()
     stopping.signal.addEventListener('abort', lose)
     const listening = (async (): Promise<void> => {
@@ -58,14 +58,14 @@ export function startListening(options: {
       server = answering
       await client.query(`listen ${NOTIFY_CHANNEL}`)
       failing = false
-      options.ring()
+      options.notified()
       while (!lost.signal.aborted) {
         await pause(POLL_MS, lost.signal)
         if (!lost.signal.aborted) await client.query('/* listen.alive */ select 1')
       }
     })()
     try {
-      // A connection that is ended while it is made settles nothing by itself.
+      // A client that is ended while it connects never settles its promise.
       await Promise.race([listening, aborted(lost.signal)])
     } finally {
       lose()

@@ -1,17 +1,17 @@
 import type { Db, Sql } from '../db/sql.ts'
 import { completeExtent } from './announcements.ts'
 
-/** A change as the log keeps it (change.ts): what changed, by key. Within a batch, ascending `seq` is the order of commits. */
+/** A row of the change log (change.ts): what changed, by key. Within a batch, `seq` ascends in the order of commits. */
 export interface LoggedChange {
   seq: number
-  /** When its transaction began, as a shown instant. */
+  /** When its transaction began, ISO 8601. */
   at: string
   channel: string
   type: string
   batchKey: number | null
   /** Keys of the batches, jobs or projects that changed. */
   keys: number[]
-  /** db_ids of the events that brought points, lines or snapshots, both included. */
+  /** First and last db_id of the events with the new points, lines or snapshots; both included. */
   firstId: number | null
   lastId: number | null
 }
@@ -22,7 +22,7 @@ const columns = (sql: Sql, row: string) => {
     ${c}.first_id "firstId", ${c}.last_id "lastId"`
 }
 
-/** The changes after `after`, of all channels, up to and with `upTo` (completeExtent). */
+/** The changes after `after` up to `upTo` (completeExtent), inclusive, of all channels. */
 export const changesAfter = (
   sql: Sql,
   range: { after: number; upTo: number; limit: number },
@@ -31,7 +31,7 @@ export const changesAfter = (
     select ${columns(sql, 'c')} from changes c
     where c.seq > ${range.after} and c.seq <= ${range.upTo} order by c.seq limit ${range.limit}`
 
-/** The changes of these channels after `after`, up to and with `upTo`. Costs what it returns, however long the log. */
+/** The changes of these channels after `after` up to `upTo`, inclusive. The cost depends on the result, not on the log's length. */
 export const changesOfChannels = (
   sql: Sql,
   channels: readonly string[],
@@ -47,8 +47,8 @@ export const changesOfChannels = (
     order by c.seq limit ${range.limit}`
 
 /**
- * The oldest and the newest change that the log holds; null before the first change ever. The newest is never pruned,
- * so a cursor from before `first - 1` has lost changes and one past `last` was never given.
+ * The oldest and the newest change of the log; null if there was never a change. The newest is never pruned. So a cursor
+ * below `first - 1` has lost changes, and one above `last` was never issued.
  */
 export async function logBounds(sql: Db): Promise<{ first: number; last: number } | null> {
   const [row] = await sql<{ first: number | null; last: number | null }[]>`/* changes.bounds */
@@ -58,14 +58,14 @@ export async function logBounds(sql: Db): Promise<{ first: number; last: number 
     : { first: row.first, last: row.last }
 }
 
-/** The newest change up to `upTo`; 0 where there is none. */
+/** The newest change up to `upTo`; 0 if there is none. */
 export async function newestChange(sql: Db, upTo: number): Promise<number> {
   const [row] = await sql<{ last: number | null }[]>`/* changes.newest */
     select max(seq) as last from changes where seq <= ${upTo}`
   return row?.last ?? 0
 }
 
-/** The newest change below which no commit is under way: a position to follow the log from; 0 where there is none. */
+/** The newest change below which no commit is open: a position to follow the log from; 0 if there is none. */
 export async function newestCompleteChange(sql: Db): Promise<number> {
   const { upTo } = await completeExtent(sql)
   return newestChange(sql, upTo)

@@ -3,37 +3,37 @@ import { type Frame, makeFrame } from './frame.ts'
 import type { LoggedChange } from './log.ts'
 
 /**
- * Makes messages of changes ("materialises" them): asks the domain how what changed looks now, once for all who are
- * to be told, and shares the bytes. What was made is kept for a while, because followers that come back after a cut
- * ask for the same changes at the same time.
+ * Makes messages of changes: loads the current state of what changed from the domain, once for all streams, and shares
+ * the bytes. Messages are cached for a while, because clients that reconnect after an outage ask for the same changes
+ * at the same time.
  *
- * A message may be sent later than its change. Its content is then newer than the change, never older, and the
- * later changes say the rest; so a client that applies every message in order ends with the current state.
+ * A message may be sent later than its change. Its content is then newer than the change, never older, and later
+ * changes bring the rest. So a client that applies every message in order ends with the current state.
  */
 
-/** What a follower is shown of a change. Equal keys mean equal text. */
+/** What one viewer gets of a change. Equal keys mean equal text. */
 export interface Payload {
   key: string
   text: () => string
 }
 
-/** A change as it looks now. `V` is what the domain knows of a follower: who it is, how much it is shown. */
+/** The current state of what changed. `V` describes a viewer to the domain: who it is, and how much it may see. */
 export interface ChangePayloads<V> {
-  /** @returns undefined if the follower gets no message */
+  /** @returns undefined if the viewer gets no message */
   payloadFor(viewer: V): Payload | undefined
 }
 
 /**
- * How the changes of one type look now, by position; null for what is no longer there to be told. Handed in by
- * app.ts, because the stream does not import the domain.
+ * Loads the current state for changes of one type, by position; null if it no longer exists. The domain passes loaders
+ * in, because the stream does not import the domain.
  */
 export type LoadPayloads<V> = (
   changes: readonly LoggedChange[],
 ) => Promise<readonly (ChangePayloads<V> | null)[]>
-/** By type of change. An unknown type, as a newer server may write, is not sent. */
+/** By type of change. An unknown type, written by a newer server, is not sent. */
 export type PayloadLoaders<V> = Readonly<Record<string, LoadPayloads<V>>>
 
-/** Under which name, and as whom, a stream follows a channel of the log. */
+/** How a stream follows a channel of the log: under which name, as which kind of event, for which viewer. */
 export interface Following<V> {
   channel: string
   kind: string
@@ -42,67 +42,34 @@ export interface Following<V> {
 
 export interface ChangeMessages<V> {
   readonly change: LoggedChange
-  /** The message for this follower; undefined if it gets none. */
+  /** The message for this stream; undefined if it gets none. */
   frameFor(following: Following<V>): Frame | undefined
 }
 
 export interface MessageFactory<V> {
   /**
-   * A payload per change, by position; null for changes that are not sent; undefined for those of a batch whose worker is
-   * away: they are to be asked for again.
-   * @throws what the database throws while it is away: then nothing was told, and it is to be asked again
+   * The messages of each change, by position; null for a change that is not sent; undefined if the worker of its batch is
+   * unreachable: ask again later.
+   * @throws the database's error while it is unreachable: ask again for all changes
    */
   messagesOf(changes: readonly LoggedChange[]): Promise<(ChangeMessages<V> | null | undefined)[]>
 }
 
-/** Text that is kept to be told again, in bytes. */
+/** Size of the cache, in bytes. */
 const MAX_CACHED_BYTES = 8 * 1024 * 1024
-/** A text is kept as the domain made it and as bytes. */
+/** A message is held as the domain's text and as bytes. */
 const COPIES = 2
-/** What a telling takes beside its text. */
+/** What an entry of the cache takes beside its text. */
 const OVERHEAD_BYTES = 300
 
 export function createMessageFactory<V>(options: {
   loaders: PayloadLoaders<V>
   failed: (error: unknown, change: LoggedChange) => void
-  /** Whether the error says that a worker of the database's cluster is away. */
+  /** Whether the error means that a worker of the database's cluster is unreachable. */
   workerAway: (error: unknown) => boolean
 }): MessageFactory<V> {
   const { loaders, failed, workerAway } = options
-  /** By seq, the least recently wanted first. */
-  const entries = new Map<number, { messages: ChangeMessages<V> | null; size: number }>()
-  let size = 0
-
-  function cached(seq: number): ChangeMessages<V> | null | undefined {
-    const entry = entries.get(seq)
-    if (entry === undefined) return undefined
-    entries.delete(seq)
-    entries.set(seq, entry)
-    return entry.messages
-  }
-
-  function cache(change: LoggedChange, payloads: ChangePayloads<V> | null): ChangeMessages<V> | null {
-    const messages =
-      payloads && createMessages(change, payloads, (frame) => grow(change.seq, frame.size * COPIES))
-    // Two followers may have asked at the same time; both are told the same way.
-    if (!entries.has(change.seq)) {
-      entries.set(change.seq, { messages, size: 0 })
-      grow(change.seq, OVERHEAD_BYTES)
-    }
-    return messages
-  }
-
-  function grow(seq: number, by: number): void {
-    const entry = entries.get(seq)
-    if (entry === undefined) return
-    entry.size += by
-    size += by
-    for (const [oldest, { size: freed }] of entries) {
-      if (size <= MAX_CACHED_BYTES) break
-      entries.delete(oldest)
-      size -= freed
-    }
-  }
+  const cache = createMessageCache<V>()
 
   async function load(
     type: string,
@@ -118,7 +85,7 @@ export function createMessageFactory<V>(options: {
       if (fault === 'away' || fault === 'retry') throw error
       const [only] = changes
       if (changes.length === 1 && only !== undefined) {
-        // A change that cannot be told must not hold up all that come after it.
+        // A change that always fails must not hold up those after it.
         failed(error, only)
         return [null]
       }
@@ -128,7 +95,7 @@ export function createMessageFactory<V>(options: {
     }
   }
 
-  /** Those of a batch whose worker is away hold up no others. */
+  /** Batch by batch, so that a batch on an unreachable worker does not hold up the others. */
   async function loadByBatch(
     type: string,
     changes: readonly LoggedChange[],
@@ -151,7 +118,7 @@ export function createMessageFactory<V>(options: {
       const made = new Map<number, ChangeMessages<V> | null>()
       const byType = new Map<string, LoggedChange[]>()
       for (const change of changes) {
-        const known = cached(change.seq)
+        const known = cache.get(change.seq)
         if (known !== undefined) made.set(change.seq, known)
         else {
           const ofType = byType.get(change.type)
@@ -164,11 +131,51 @@ export function createMessageFactory<V>(options: {
           const payloads = await load(type, ofType)
           for (const [i, change] of ofType.entries()) {
             const found = payloads[i]
-            if (found !== undefined) made.set(change.seq, cache(change, found))
+            if (found !== undefined) made.set(change.seq, cache.add(change, found))
           }
         }),
       )
       return changes.map(({ seq }) => made.get(seq))
+    },
+  }
+}
+
+/** Messages by seq. It holds the most recently used ones, up to MAX_CACHED_BYTES. */
+function createMessageCache<V>() {
+  /** The least recently used first. */
+  const entries = new Map<number, { messages: ChangeMessages<V> | null; size: number }>()
+  let size = 0
+
+  function grow(seq: number, by: number): void {
+    const entry = entries.get(seq)
+    if (entry === undefined) return
+    entry.size += by
+    size += by
+    for (const [oldest, { size: freed }] of entries) {
+      if (size <= MAX_CACHED_BYTES) break
+      entries.delete(oldest)
+      size -= freed
+    }
+  }
+
+  return {
+    /** undefined if the cache has no entry; null if it knows that the change is not sent. */
+    get(seq: number): ChangeMessages<V> | null | undefined {
+      const entry = entries.get(seq)
+      if (entry === undefined) return undefined
+      entries.delete(seq)
+      entries.set(seq, entry)
+      return entry.messages
+    },
+    add(change: LoggedChange, payloads: ChangePayloads<V> | null): ChangeMessages<V> | null {
+      const messages =
+        payloads && createMessages(change, payloads, (frame) => grow(change.seq, frame.size * COPIES))
+      // Two streams may have asked at the same time: the first entry stays.
+      if (!entries.has(change.seq)) {
+        entries.set(change.seq, { messages, size: 0 })
+        grow(change.seq, OVERHEAD_BYTES)
+      }
+      return messages
     },
   }
 }
@@ -184,7 +191,7 @@ function createMessages<V>(
     frameFor({ channel, kind, viewer }) {
       const payload = payloads.payloadFor(viewer)
       if (payload === undefined) return undefined
-      // No channel has a line break in its name.
+      // Channel names hold no newline.
       const key = `${channel}\n${payload.key}`
       let frame = frames.get(key)
       if (frame === undefined) {

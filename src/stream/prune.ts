@@ -1,16 +1,16 @@
 import type { Db } from '../db/sql.ts'
 import { commit, type Writer } from './commit.ts'
 
-/** One server prunes at a time; the others need not wait for it. */
+/** Advisory lock: one server prunes at a time, and the others do not wait for it. */
 const PRUNE_LOCK = 7_041_782
-/** Rows of one transaction. */
+/** Rows that one transaction deletes at most. */
 const ROWS = 5_000
 export const KEPT_HOURS = 24
 
 /**
- * Drops the changes that are older than the log is kept (contract §6: 24 h), in small transactions. The newest change
- * always stays, because cursors are held against it (log.ts).
- * @returns how many were dropped; 0 also while another server is at it
+ * Deletes changes older than `keptHours` (contract §6: 24 h), in small transactions. The newest change always stays,
+ * because cursors are compared with it (log.ts).
+ * @returns how many were deleted; 0 also if another server is pruning
  */
 export async function pruneChanges(writer: Writer, keptHours = KEPT_HOURS): Promise<number> {
   let dropped = 0
@@ -32,7 +32,7 @@ export async function pruneChanges(writer: Writer, keptHours = KEPT_HOURS): Prom
   }
 }
 
-/** How many changes are older than the log is kept. */
+/** How many changes are older than `keptHours`. */
 export async function countPrunable(db: Db, keptHours = KEPT_HOURS): Promise<number> {
   const [row] = await db<{ n: number }[]>`/* changes.count_prunable */
     select count(*) n from changes

@@ -7,7 +7,7 @@ import { createHub, type Hub } from '../../src/stream/hub.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 import { SOON } from './stream.ts'
 
-/** The bell and the poll behind it, on a hub of the test's own that tells the keys of each change. */
+/** Notifications and the poll behind them, on a hub of the test's own that sends the keys of each change. */
 let database: TestDatabase
 let pool: Sql
 let writer: Writer
@@ -31,7 +31,7 @@ async function withHub(
   const hub = createHub<null>({
     sql: pool,
     listenUrl: database.url,
-    describers: {
+    loaders: {
       batches: async (changes) => {
         await options.describe?.(changes.flatMap((change) => change.keys))
         return changes.map(({ keys }) => ({
@@ -39,8 +39,8 @@ async function withHub(
         }))
       },
     },
-    heed: () => {},
-    heeded: new Set(),
+    onControl: () => {},
+    controlTypes: new Set(),
     failed: (_error, what) => failures.push(what),
     now: () => new Date(),
     pollMs: options.pollMs,
@@ -82,11 +82,11 @@ test('a change sends a notification and arrives at once, long before any poll', 
 test('a writer wakes the readers of its own process itself, without the database', async () => {
   await withHub({ pollMs: HOUR }, async (hub) => {
     await expect.poll(async () => (await listeners()).length, SOON).toBe(1)
-    // Its notifications come to nothing.
+    // It cannot send notifications.
     const away = openSql(database.url, { name: 'test away', max: 1 })
     await away.end()
     const subscription = follow(hub)
-    await write(1, { ...createWriter(away, { ring: hub.ring }), sql: pool })
+    await write(1, { ...createWriter(away, { wakeLocal: hub.wake }), sql: pool })
     expect(keysOf(await subscription.next())).toEqual([1])
   })
 })

@@ -207,7 +207,7 @@ test('a database that is away for long leaves nothing behind for each attempt to
   const { port } = away.address() as AddressInfo
   const listener = startListening({
     url: `postgresql://postgres@127.0.0.1:${port}/postgres`,
-    ring: () => {},
+    notified: () => {},
     failed: () => {},
   })
   // Node warns of more than ten listeners of one signal.

@@ -22,7 +22,7 @@ export interface Live {
   /**
    * Follows channels until the stream is closed, or what permits it no longer holds.
    * @param channels names, as in contract §6
-   * @param options.after the cursor to go on from; from now on without one
+   * @param options.after the cursor to continue from; without one the stream starts now
    * @param options.until when the credential ends by itself
    * @param options.accept which messages are wanted; all without it
    * @throws Problem invalid_query, channel_forbidden naming the channel, forbidden, overloaded
@@ -32,23 +32,23 @@ export interface Live {
     channels: readonly string[],
     options?: { after?: number | undefined; until?: Date | undefined; accept?: (frame: Frame) => boolean },
   ): Promise<Subscription>
-  /** For how many seconds a commit under way, of any server, has held the stream back; 0 mostly. */
+  /** How long, in seconds, an open commit of any server has held the stream back; usually 0. */
   readonly delayS: number
   readonly counts: { streams: number; frames: number; failed: number }
   start(): Promise<void>
-  /** Something was written by this server: its streams are told soon. */
-  ring(): void
+  /** This server wrote something: its streams get it soon. */
+  wake(): void
   /** Ends every stream. */
   stop(): Promise<void>
 }
 
 /** Streams of one process. Each costs a socket and some kilobytes. */
 const MAX_STREAMS = 10_000
-/** How often the permissions of a stream are checked again; after a change of access they are checked at once. */
+/** Interval between checks of every stream's permission. A change of access is checked at once. */
 const POLL_MS = 2_000
 /**
- * No stream is older. It ends and the client comes back with its cursor, which renews the cookie of a page that
- * does nothing but watch.
+ * A stream ends at this age, and the client reconnects with its cursor. That renews the session of a page that is only
+ * watched.
  */
 export const MAX_AGE_MS = 6 * 3_600_000
 
@@ -68,19 +68,19 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
   const { sql, clock, log } = options
   const now = (): Date => clock().now
   const streams = new Set<OpenStream>()
-  let asking: Promise<void> | null = null
-  let askAgain = false
+  let checking: Promise<void> | null = null
+  let checkAgain = false
   let timer: NodeJS.Timeout | undefined
 
   const hub = createHub<Viewer>({
     sql,
     listenUrl: options.listenUrl,
-    describers: payloadLoaders(sql, clock),
-    heed: (changes) => {
+    loaders: payloadLoaders(sql, clock),
+    onControl: (changes) => {
       if (changes.some(({ type }) => type === RESTORED)) closeAll()
-      else void ask()
+      else void check()
     },
-    heeded: new Set([...ACCESS_CHANGES, RESTORED]),
+    controlTypes: new Set([...ACCESS_CHANGES, RESTORED]),
     failed: (err, what) => log.warn({ err }, `${what} failed; it is tried again`),
     now,
   })
@@ -89,21 +89,21 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
     for (const { subscription } of [...streams]) void subscription.return()
   }
 
-  /** Closes the streams whose permission has ended. Wants made meanwhile are one more round. */
-  function ask(): Promise<void> {
-    if (asking !== null) {
-      askAgain = true
-      return asking
+  /** Closes the streams whose permission has ended. Calls during a check are served by one more check. */
+  function check(): Promise<void> {
+    if (checking !== null) {
+      checkAgain = true
+      return checking
     }
-    asking = closeLapsed()
-      .catch((err) => log.warn({ err }, 'asking what permits the streams failed; it is tried again'))
+    checking = closeLapsed()
+      .catch((err) => log.warn({ err }, 'checking the permissions of the streams failed; it is tried again'))
       .finally(() => {
-        asking = null
-        if (!askAgain) return
-        askAgain = false
-        void ask()
+        checking = null
+        if (!checkAgain) return
+        checkAgain = false
+        void check()
       })
-    return asking
+    return checking
   }
 
   async function closeLapsed(): Promise<void> {
@@ -135,8 +135,8 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
     async follow(caller, names, { after, until, accept } = {}) {
       if (streams.size >= MAX_STREAMS) throw new Problem('overloaded', { retryAfterS: 5 })
       const at = now()
-      // From now on means from what is committed by now: the hub may be a moment behind. Read before the
-      // permission, so that nothing lies between that and the stream's being known.
+      // "Now" is the newest committed change: the hub may be a moment behind it. Read before the permission, so that
+      // a change of access after the check is beyond it.
       const since = after === undefined ? await newestCompleteChange(sql) : undefined
       const { followings, grant } = await authorizeChannels(sql, caller, readChannels(names), at)
       const oldest = at.getTime() + MAX_AGE_MS
@@ -148,15 +148,15 @@ export function createLive(options: { sql: Sql; listenUrl: string; clock: () => 
       streams.add(stream)
       return accept === undefined ? stream.subscription : filtered(stream.subscription, accept)
     },
-    ring: hub.ring,
+    wake: hub.wake,
     async start() {
       await hub.start()
-      timer = setInterval(() => void ask(), POLL_MS)
+      timer = setInterval(() => void check(), POLL_MS)
       timer.unref()
     },
     async stop() {
       clearInterval(timer)
-      await asking
+      await checking
       await hub.stop()
     },
   }
