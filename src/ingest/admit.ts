@@ -14,15 +14,15 @@ import type { Item, Outcome } from './outcome.ts'
 import type { GroupState } from './state.ts'
 
 export interface Admission {
-  /** The events to store, in the order they came. */
+  /** The events to store, in order of arrival. */
   admitted: Item[]
-  /** By position; undefined where the event is admitted or repeats one that is. */
+  /** By position; undefined if the event is admitted, or repeats an admitted one. */
   outcomes: (Outcome | undefined)[]
   /** Position → the admitted item that it repeats. */
   repeats: Map<number, Item>
-  /** Admitted item → the values that are left out of it; items of which all is kept are missing. */
+  /** Admitted item → its values that are not stored; without items that are stored in full. */
   ignored: Map<Item, IgnoredValue[]>
-  /** Tokens of reruns whose first event is among the admitted: token → batch_id. */
+  /** Tokens of reruns whose first event is admitted: token → batch_id. */
   bound: Map<string, string>
 }
 
@@ -35,28 +35,41 @@ export interface AdmissionRules {
   maxSeries: number
 }
 
+/** What the admitted events of a group will create, and the tokens they will bind. */
+interface Pending {
+  /** slug → owner */
+  projects: Map<string, string>
+  /** Names of new projects: `projectNameKey` → slug. */
+  names: Map<string, string>
+  /** New projects by owner. */
+  owned: Map<string, number>
+  /** batch_id → slug */
+  batches: Map<string, string>
+  /** token → batch_id */
+  bound: Map<string, string>
+}
+
 /**
- * Decides, event by event, before anything is written (specification §4.1 steps 5 and 6; contract §1, §2): is it a
- * repeat, is its data valid, may the sender write there, does it fit the stored batch?
+ * Decides for each event, before anything is written (specification §4.1 steps 5 and 6; contract §1, §2): is it a
+ * repeat, are its data valid, may the sender write there, does it fit the stored batch?
  */
 export function admit(items: readonly Item[], state: GroupState, options: AdmissionRules): Admission {
+  const pending: Pending = {
+    projects: new Map(),
+    names: new Map(),
+    owned: new Map(),
+    batches: new Map(),
+    bound: new Map(),
+  }
   const admitted: Item[] = []
   const outcomes: (Outcome | undefined)[] = []
   const repeats = new Map<number, Item>()
   const ignored: Admission['ignored'] = new Map()
   const byIdentity = new Map<string, Item>()
-  /** Projects and batches that this group will create: slug → owner, batch_id → slug. */
-  const newProjects = new Map<string, string>()
-  /** What their names look like, and how many each owner gets. */
-  const newNames = new Map<string, string>()
-  const newOwned = new Map<string, number>()
-  const newBatches = new Map<string, string>()
-  const bound = new Map<string, string>()
   const leaveOut = limitSeries(state, options.maxSeries)
 
   for (const [position, item] of items.entries()) {
     const { checked, sender } = item
-    const { event } = checked
     const identity = identityKey(identityOf(checked))
     if (!state.tokens.has(sender.tokenId)) {
       outcomes[position] = { problem: new Problem('unauthenticated') }
@@ -72,99 +85,123 @@ export function admit(items: readonly Item[], state: GroupState, options: Admiss
       repeats.set(position, earlier)
       continue
     }
-    const problem = checked.dataFault ?? bindingFault(item) ?? placeFault(item)
+    const problem =
+      checked.dataFault ??
+      bindingFault(item, state, pending) ??
+      projectFault(item, state, pending) ??
+      batchFault(item, state, pending) ??
+      newProjectFault(item, state, pending, options)
     if (problem !== undefined) {
       outcomes[position] = { problem }
       continue
     }
-    bind(item)
-    const slug = event.source.project
-    if (!state.projects.has(slug) && !newProjects.has(slug)) {
-      newProjects.set(slug, sender.id)
-      newNames.set(projectNameKey(slug), slug)
-      newOwned.set(sender.id, (newOwned.get(sender.id) ?? 0) + 1)
-    }
-    if (!state.batches.has(event.batch_id)) newBatches.set(event.batch_id, slug)
+    note(item, state, pending)
     byIdentity.set(identity, item)
     const left = leaveOut(item)
     if (left !== undefined) ignored.set(item, left)
     admitted.push(item)
   }
-  return { admitted, outcomes, repeats, ignored, bound }
+  return { admitted, outcomes, repeats, ignored, bound: pending.bound }
+}
 
-  /** A token of a rerun reports one batch: a new one, or the one that is run again. */
-  function bindingFault({ checked: { event }, sender }: Item): Problem | undefined {
-    if (sender.commandId === null) return undefined
-    const binding = state.bindings.get(sender.tokenId)
-    const batchId = sender.batchId ?? bound.get(sender.tokenId) ?? binding?.batchId ?? null
-    const mayBegin =
-      event.batch_id === binding?.originId ||
-      (!state.batches.has(event.batch_id) && !newBatches.has(event.batch_id))
-    return (batchId === null ? binding !== undefined && mayBegin : event.batch_id === batchId)
-      ? undefined
-      : new Problem('token_bound_to_batch')
+/** Adds what an admitted event will create and bind. */
+function note({ checked: { event }, sender }: Item, state: GroupState, pending: Pending): void {
+  if (state.bindings.get(sender.tokenId)?.batchId === null) pending.bound.set(sender.tokenId, event.batch_id)
+  const slug = event.source.project
+  if (!state.projects.has(slug) && !pending.projects.has(slug)) {
+    pending.projects.set(slug, sender.id)
+    pending.names.set(projectNameKey(slug), slug)
+    pending.owned.set(sender.id, (pending.owned.get(sender.id) ?? 0) + 1)
   }
+  if (!state.batches.has(event.batch_id)) pending.batches.set(event.batch_id, slug)
+}
 
-  function bind({ checked: { event }, sender }: Item): void {
-    if (state.bindings.get(sender.tokenId)?.batchId === null) bound.set(sender.tokenId, event.batch_id)
-  }
+/** The token of a rerun reports one batch: a new one, or the one that is run again. */
+function bindingFault(
+  { checked: { event }, sender }: Item,
+  state: GroupState,
+  pending: Pending,
+): Problem | undefined {
+  if (sender.commandId === null) return undefined
+  const binding = state.bindings.get(sender.tokenId)
+  const batchId = sender.batchId ?? pending.bound.get(sender.tokenId) ?? binding?.batchId ?? null
+  const mayBegin =
+    event.batch_id === binding?.originId ||
+    (!state.batches.has(event.batch_id) && !pending.batches.has(event.batch_id))
+  return (batchId === null ? binding !== undefined && mayBegin : event.batch_id === batchId)
+    ? undefined
+    : new Problem('token_bound_to_batch')
+}
 
-  function placeFault({ checked: { event }, sender }: Item): Problem | undefined {
-    const slug = event.source.project
-    const project = state.projects.get(slug)
-    const owner = newProjects.get(slug)
-    if (
-      project !== undefined
-        ? !maySendEvents(project, sender)
-        : owner !== undefined && owner !== sender.id && sender.role !== 'admin'
-    ) {
-      return new Problem('project_forbidden')
-    }
-    const batch = state.batches.get(event.batch_id)
-    if (batch !== undefined) {
-      const home = state.projectsByKey.get(batch.state.projectKey)
-      if (home?.slug !== slug) {
-        return new Problem(
-          home !== undefined && maySee(home, sender) ? 'batch_project_mismatch' : 'project_forbidden',
-        )
-      }
-      if (batch.purged) return new Problem('batch_purged')
-    } else {
-      const home = newBatches.get(event.batch_id)
-      if (home !== undefined && home !== slug) {
-        const project = state.projects.get(home)
-        const seen = project === undefined ? newProjects.get(home) === sender.id : maySee(project, sender)
-        return new Problem(seen ? 'batch_project_mismatch' : 'project_forbidden')
-      }
-    }
-    return project === undefined && owner === undefined ? newProjectFault(slug, sender) : undefined
-  }
+/** Whether the sender may send events to the project, stored or pending. */
+function projectFault(
+  { checked: { event }, sender }: Item,
+  state: GroupState,
+  pending: Pending,
+): Problem | undefined {
+  const slug = event.source.project
+  const project = state.projects.get(slug)
+  const owner = pending.projects.get(slug)
+  const allowed =
+    project !== undefined
+      ? maySendEvents(project, sender)
+      : owner === undefined || owner === sender.id || sender.role === 'admin'
+  return allowed ? undefined : new Problem('project_forbidden')
+}
 
-  /** Whether the sender's event may create a project of that name (contract §2, §10). */
-  function newProjectFault(slug: string, sender: Item['sender']): Problem | undefined {
-    if (!options.autocreate) return new Problem('unknown_project')
-    const fault = projectNameFault(slug, 'source.project')
-    if (fault !== undefined) return fault
-    const key = projectNameKey(slug)
-    const other = state.projectsByName.get(key)
-    if (other !== undefined) {
-      return projectNameTaken(slug, maySendEvents(other, sender) ? other.slug : undefined)
-    }
-    const newOther = newNames.get(key)
-    if (newOther !== undefined) {
-      return projectNameTaken(slug, newProjects.get(newOther) === sender.id ? newOther : undefined)
-    }
-    const owned = (state.owned.get(sender.id) ?? 0) + (newOwned.get(sender.id) ?? 0)
-    return owned >= options.maxProjects ? quotaExceeded(projectQuota(options.maxProjects)) : undefined
+/** A batch belongs to one project. Only a sender who may see that project learns that it is another one. */
+function batchFault(
+  { checked: { event }, sender }: Item,
+  state: GroupState,
+  pending: Pending,
+): Problem | undefined {
+  const slug = event.source.project
+  const mismatch = (visible: boolean): Problem =>
+    new Problem(visible ? 'batch_project_mismatch' : 'project_forbidden')
+  const batch = state.batches.get(event.batch_id)
+  if (batch !== undefined) {
+    const home = state.projectsByKey.get(batch.state.projectKey)
+    if (home?.slug !== slug) return mismatch(home !== undefined && maySee(home, sender))
+    return batch.purged ? new Problem('batch_purged') : undefined
   }
+  const home = pending.batches.get(event.batch_id)
+  if (home === undefined || home === slug) return undefined
+  const project = state.projects.get(home)
+  return mismatch(project === undefined ? pending.projects.get(home) === sender.id : maySee(project, sender))
+}
+
+/** Whether the sender's event may create the project, if it does not exist (contract §2, §10). */
+function newProjectFault(
+  { checked: { event }, sender }: Item,
+  state: GroupState,
+  pending: Pending,
+  options: AdmissionRules,
+): Problem | undefined {
+  const slug = event.source.project
+  if (state.projects.has(slug) || pending.projects.has(slug)) return undefined
+  if (!options.autocreate) return new Problem('unknown_project')
+  const fault = projectNameFault(slug, 'source.project')
+  if (fault !== undefined) return fault
+  const key = projectNameKey(slug)
+  const other = state.projectsByName.get(key)
+  if (other !== undefined) {
+    return projectNameTaken(slug, maySendEvents(other, sender) ? other.slug : undefined)
+  }
+  const pendingName = pending.names.get(key)
+  if (pendingName !== undefined) {
+    const own = pending.projects.get(pendingName) === sender.id
+    return projectNameTaken(slug, own ? pendingName : undefined)
+  }
+  const owned = (state.owned.get(sender.id) ?? 0) + (pending.owned.get(sender.id) ?? 0)
+  return owned >= options.maxProjects ? quotaExceeded(projectQuota(options.maxProjects)) : undefined
 }
 
 const asSurplus = (key: string): IgnoredValue => ({ key, reason: 'too_many_series' })
 
 /**
- * Keeps of each event what fits among the series of its job, as they will be once the events before it are stored
- * (contract §10: a name beyond the limit costs its value only).
- * @returns a function of the next event: it answers the values that are left out
+ * Keeps the number of series of each job within the limit, counting the series of the events before (contract §10: beyond
+ * the limit only the value is left out, not the event).
+ * @returns a function to call with every event in order; it returns the values that are left out
  */
 function limitSeries(state: GroupState, maxSeries: number): (item: Item) => IgnoredValue[] | undefined {
   const dictionaries = new Map<string, Set<string>>()
@@ -192,7 +229,7 @@ function limitSeries(state: GroupState, maxSeries: number): (item: Item) => Igno
   }
 }
 
-/** The values that were left out of a stored event. The others are in its job's series. */
+/** The values that were left out when the event was stored: those without a series of its job. */
 function ignoredOfRepeat(state: GroupState, { checked: { event, sentSeries, ignored: misnamed } }: Item) {
   if (sentSeries === undefined || event.event_type !== 'job_epoch') return misnamed
   const progress = state.jobs.get(event.batch_id)?.get(event.job_id)?.progress

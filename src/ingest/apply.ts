@@ -18,15 +18,15 @@ import { writeGroup } from './write.ts'
 export interface Applied {
   /** By position. */
   outcomes: Outcome[]
-  /** To be called once the transaction is committed: what this server then knows of the jobs. */
+  /** Updates this server's cache. Call it once the transaction is committed. */
   remember: () => void
 }
 
 /**
- * One group of events, whole: steps 5 to 8 of specification §4.1 in one transaction. Loads and locks what the
- * events touch, admits them one by one, folds the admitted ones in memory and writes every table once.
- * @returns an outcome per item, and what the stream is to tell
- * @throws what the database throws; then nothing of the group was kept
+ * Steps 5 to 8 of specification §4.1 for a group of events, in one transaction: loads and locks what the events refer
+ * to, admits them one by one, folds the admitted ones in memory, and writes every table once.
+ * @returns an outcome per item, and the changes for the stream
+ * @throws the database's error; then nothing of the group is stored
  */
 export async function applyGroup(
   tx: Tx,
@@ -79,14 +79,14 @@ export const outcomesOf = (items: readonly Item[], { outcomes, repeats, ignored 
     return outcomes[i] ?? { dbId: item.checked.dbId, deduplicated: false, ignored: ignored.get(item) }
   })
 
-/** To be called once the group is committed. */
+/** Keeps the state that a group left. Call it once the group is committed. */
 export function updateCache(cache: IngestCache, groupState: GroupState, folded: Folded | undefined): void {
   const { projects, senders } = groupState.read
   for (const { access, version } of projects) cache.keepProject(access, version, senders)
   for (const [batchId, batch] of groupState.batches) {
     const { state } = batch
     const touched = folded?.touched.get(state)
-    // What SQL changed behind the fold's back is not known here: those jobs are read back next time.
+    // SQL may have changed jobs that the fold does not know of: they are read again next time.
     if (touched?.over !== touched?.wasOver) continue
     const byId = groupState.jobs.get(batchId) ?? new Map()
     if (touched !== undefined) {

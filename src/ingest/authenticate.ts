@@ -5,14 +5,14 @@ import { Problem } from '../problem.ts'
 import { commit, type Writer } from '../stream/commit.ts'
 import type { Sender } from './outcome.ts'
 
-/** How long a found token is taken for granted; the group's transaction asks again before it stores anything. */
+/** How long a token is cached. The group's transaction checks it again before it stores anything (admit.ts). */
 const CACHED_MS = 2_000
 const MAX_CACHED = 10_000
 
 export interface Authenticator {
   /**
    * Step 1 of specification §4.1.
-   * @param authorization the header as it came
+   * @param authorization the header as received
    * @throws Problem unauthenticated; forbidden for a credential that may not send events
    */
   authenticate(authorization: string | undefined): Promise<Sender>
@@ -26,7 +26,6 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
   /** By the whole header. */
   const found = new Map<string, { sender: Sender; until: number }>()
 
-  // A token that was revoked or replaced may be remembered, but the group's transaction asks again (admit.ts).
   async function find(text: string): Promise<Sender> {
     const at = now()
     const token = await findToken(sql, text, at)
@@ -35,7 +34,7 @@ export function createAuthenticator(options: { sql: Sql; writer: Writer; now: ()
       throw new Problem('forbidden', { detail: 'A read token may not send events; use a reporter token' })
     }
     if (token.stale) {
-      // When the token was last used is for people to read: it never holds an event back.
+      // The time of last use is information for users: no event waits for it, and its failure is ignored.
       void commit(writer, async (tx) => ({ result: await touchToken(tx, token.id, at), changes: [] })).catch(
         () => {},
       )

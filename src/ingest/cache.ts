@@ -4,39 +4,38 @@ import type { ProjectAccess } from '../domain/projects/index.ts'
 import { createIdSupply, type IdSupply } from './claim.ts'
 import { createTemplateCache, type TemplateCache } from './templates.ts'
 
-/** Series of all remembered jobs together; about 200 bytes each. */
+/** Series of all cached jobs together; about 200 bytes each. */
 const MAX_SERIES = 100_000
 const MAX_PROJECTS = 1_000
 /** Of one project. */
 const MAX_SENDERS = 1_000
 
 export interface CachedBatch {
-  /** As the group left it; its versions say whether it still is so. */
+  /** As this server's last group left it; its versions tell whether it is still current. */
   batch: LoadedBatch
   byId: Map<string, JobState>
 }
 
 export interface CachedProject {
-  /** With the roles of those that sent to it. */
+  /** With the roles of its senders. */
   access: ProjectAccess
   /** Of its row. */
   version: string
-  /** Whose roles are known, also of those that have none. */
+  /** Users whose role is known, including those without one. */
   senders: Set<string>
 }
 
 /**
- * What this server left behind with its last groups, so that a busy batch is not read back before every group. What
- * is remembered counts only while its rows still have the versions they were left with: any other writer of a job
- * also writes its batch's progress row. A batch is taken out while a group works on it, so a failed group leaves
- * nothing.
+ * The state that this server's last groups left, so that a busy batch is not read again before every group. An entry is
+ * valid only while its rows still have the versions that this server wrote: any other writer of a job also writes its
+ * batch's progress row. A group takes its batches out of the cache, so a failed group leaves none there.
  */
 export interface IngestCache {
   find(batchId: string): CachedBatch | undefined
   take(batchId: string): CachedBatch | undefined
   keep(cached: CachedBatch): void
   project(slug: string): CachedProject | undefined
-  /** Adds what was just read of a project, and of these users' roles in it. */
+  /** Adds a project as just read, with these users' roles in it. */
   keepProject(access: ProjectAccess, version: string, senders: readonly string[]): void
   readonly ids: IdSupply
   readonly templates: TemplateCache
@@ -63,7 +62,7 @@ export function createIngestCache(mostSeries = MAX_SERIES): IngestCache {
       for (const job of cached.byId.values()) size += 10 + job.progress.names.length
       batches.set(cached.batch.state.id, { cached, series: size })
       series += size
-      // A Map keeps the order in which batches were kept: the first is the one unused for longest.
+      // A Map keeps insertion order: its first entry is the least recently used.
       for (const oldest of batches.keys()) {
         if (series <= mostSeries) break
         take(oldest)

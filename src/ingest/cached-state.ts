@@ -16,9 +16,8 @@ export interface CachedState {
 }
 
 /**
- * Everything that the events name as this server left it, without asking the database; undefined where it does not
- * know something, or where events say more than how far known jobs have come: those groups ask first. What is
- * recalled is taken out of the memory.
+ * Everything that the events refer to, from the cache alone; undefined if something is not cached, or if events do more
+ * than add to known jobs: such groups must read the database first. Takes what it returns out of the cache.
  */
 export function loadFromCache(items: readonly Item[], cache: IngestCache): CachedState | undefined {
   if (items.length > cache.ids.size) return undefined

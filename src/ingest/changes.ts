@@ -6,7 +6,7 @@ import type { Item } from './outcome.ts'
 import type { GroupState } from './state.ts'
 import type { EndedJob } from './write.ts'
 
-/** What the stream tells of a group, channel by channel (contract §6). */
+/** The changes of a group for the stream, by channel (contract §6). */
 export function changesOf(
   state: GroupState,
   folded: Folded,
@@ -15,7 +15,7 @@ export function changesOf(
 ): Change[] {
   const changes: Change[] = []
   const byProject = new Map<string, number[]>()
-  const noticed: number[] = []
+  const onDashboard: number[] = []
   const keys = new Map<string, number>()
   for (const [batch, { jobs }] of folded.touched) {
     const project = entryOf(state.projectsByKey, batch.projectKey).slug
@@ -26,12 +26,12 @@ export function changesOf(
     const inProject = byProject.get(project)
     if (inProject === undefined) byProject.set(project, [batch.key])
     else inProject.push(batch.key)
-    if (batch.changed.summary || batch.changed.counts) noticed.push(batch.key)
+    if (batch.changed.summary || batch.changed.counts) onDashboard.push(batch.key)
   }
   for (const [project, batchKeys] of byProject) {
     changes.push({ channel: `project:${project}`, type: 'batches', keys: batchKeys })
   }
-  if (noticed.length > 0) changes.push({ channel: 'dashboard', type: 'batches', keys: noticed })
+  if (onDashboard.length > 0) changes.push({ channel: 'dashboard', type: 'batches', keys: onDashboard })
 
   const { epochs, lines, snapshots } = rangesOf(admitted)
   const batchKeyOf = (id: string): number => entryOf(keys, id)
@@ -47,7 +47,7 @@ export function changesOf(
   return changes
 }
 
-/** Per batch, the db_ids that its epochs, lines and snapshots span. */
+/** First and last db_id of each batch's epochs, log lines and snapshots. */
 function rangesOf(admitted: readonly Item[]) {
   const ranges = {
     epochs: new Map<string, IdRange>(),

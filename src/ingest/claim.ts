@@ -6,10 +6,10 @@ import { eventTypeCode, type Incoming } from '../domain/events/index.ts'
 import type { Checked } from './envelope.ts'
 import { putPayload } from './templates.ts'
 
-/** As many db_ids as one call of the sequence gives (prisma/migrations/002_telemetry). */
+/** How many db_ids one call of the sequence reserves (prisma/migrations/002_telemetry). */
 const BLOCK = 32
 
-/** An event as its sender names it: another batch may use the same event_id for another event (contract §1). */
+/** An event's identity for its sender: another batch may use the same event_id for another event (contract §1). */
 export interface EventIdentity {
   batchId: string
   eventId: string
@@ -20,7 +20,7 @@ export const identityOf = ({ event, eventId }: Checked): EventIdentity => ({
   eventId,
 })
 
-/** One text for each identity. An event_id has a fixed length, so no two identities share one. */
+/** The identity as one text. An event_id has a fixed length, so no two identities have the same text. */
 export const identityKey = ({ batchId, eventId }: EventIdentity): string => `${eventId} ${batchId}`
 
 /** Which of these events are stored already (step 5). */
@@ -36,7 +36,7 @@ export interface StoredEvent {
   db_id: number
 }
 
-/** The same where the tables are distributed: one statement a batch. @param batches batch_id → key of those that exist */
+/** The same on a cluster: one statement per batch. @param batches batch_id → key, for existing batches */
 export async function storedEventsOf(
   tx: Tx,
   events: readonly EventIdentity[],
@@ -59,19 +59,19 @@ export async function storedEventsOf(
 
 export const blocksFor = (count: number): number => Math.ceil(count / BLOCK)
 
-/** So many blocks of db_ids: their first ids. */
+/** Reserves blocks of db_ids: the first id of each. */
 export const idBlocks = (tx: Tx, blocks: number): Fragment => tx`
   select nextval('event_block') as first from generate_series(1, ${blocks}::int)`
 
 /**
- * The db_ids that this server took and has not used yet, ascending. A reader of a batch continues after the last db_id
- * it saw, so within a batch ids follow the order of groups, of all servers: a group that finds its batches as this
- * server left them may use ids that were taken before; any other takes new ones once it holds its batches' locks, and
- * then the older ones are not used any more.
+ * db_ids that this server has reserved and not used, ascending. A reader of a batch continues after the last db_id that it
+ * saw. So within a batch, ids must ascend in the order of groups, across all servers. A group whose batches only this
+ * server wrote since its last group may use ids that were reserved before. Any other group reserves new ids once it
+ * holds its batches' locks, and the older ones are dropped.
  */
 export interface IdSupply {
   readonly size: number
-  /** The next id. Throws when there is none. */
+  /** The next id. Throws if there is none. */
   next(): number
   add(blocks: readonly number[]): void
   clear(): void
@@ -87,7 +87,7 @@ export function createIdSupply(): IdSupply {
     },
     next() {
       const first = blocks[0]
-      if (first === undefined) throw new Error('more db_ids were asked for than were taken')
+      if (first === undefined) throw new Error('more db_ids were used than reserved')
       const id = first + used++
       if (used === BLOCK) {
         blocks.shift()
@@ -110,14 +110,14 @@ export interface Claim {
   eventId: string
   batchKey: number
   jobKey: number | null
-  /** Its payload in place of its text, where it has a template. */
+  /** The payload without its template (templates.ts); undefined if it is stored as text. */
   packed: Buffer | undefined
 }
 
 /**
- * Stores the raw events (step 7). Each column travels as one text split by newlines: the payloads are single lines
- * of JSON, and nothing has to be escaped or parsed on the way.
- * An event that another server stored since `storedEvents` is a unique violation: the group starts over.
+ * Stores the raw events (step 7). Each column is sent as one text with a line per event: payloads are single lines of
+ * JSON, so nothing needs escaping. An event that another server stored after `storedEvents` was read is a unique
+ * violation, and the group is applied again.
  */
 export function storeEvents(claims: Claim[]): SqlFragment {
   const column = (value: (claim: Claim) => string | number): string => claims.map(value).join('\n')
@@ -137,7 +137,7 @@ export function storeEvents(claims: Claim[]): SqlFragment {
     ) as e (db_id, event_id, batch_key, job_key, type, ts, payload, packed)`
 }
 
-/** The same rows for a trip to copy. */
+/** The same rows for COPY, in a pipelined write. */
 export function copyEvents(claims: readonly Claim[]): CopyRows {
   const size = claims.reduce((sum, c) => sum + (c.packed ?? c.incoming.json).length, 0)
   const rows = new CopyRows('events', EVENT_COLUMNS, size + claims.length * EVENT_BYTES)

@@ -6,15 +6,15 @@ import { createProjects } from '../domain/projects/index.ts'
 import type { Item } from './outcome.ts'
 import { type GroupState, put } from './state.ts'
 
-/** Another transaction created a project, batch or event of this group meanwhile: the group must start over. */
+/** Another transaction has just created a project or batch of this group: the group must be applied again. */
 export class ConcurrentCreate extends Error {
   readonly code = '40001'
 }
 
 /**
- * Projects, batches and jobs that the events name and that do not exist yet: a placeholder each, which the start
- * event fills in, whenever it comes (contract §1).
- * @returns the jobs that are new
+ * Creates the projects, batches and jobs that the events refer to and that do not exist: each as a placeholder, which its
+ * start event fills in, whenever that arrives (contract §1).
+ * @returns the new jobs
  */
 export async function createMissing(tx: Tx, admitted: Item[], state: GroupState): Promise<Set<JobState>> {
   const projectKeys = await ensureProjects(tx, admitted, state)
@@ -22,7 +22,7 @@ export async function createMissing(tx: Tx, admitted: Item[], state: GroupState)
   return ensureJobs(tx, admitted, state)
 }
 
-/** slug → key of every project that the events name; those that are missing are created for their first sender. */
+/** slug → key of every project of the events. A missing project is created; its first sender owns it. */
 async function ensureProjects(tx: Tx, admitted: Item[], state: GroupState): Promise<Map<string, number>> {
   const keys = new Map([...state.projects.values()].map((p) => [p.slug, p.key]))
   const wanted = new Map<string, string>()

@@ -6,8 +6,9 @@ const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125
 
 /**
- * The text of each object of a JSON array of objects, as it came: cutting it out costs a third of serializing it again.
- * @param text valid JSON, which is an array of objects and nothing else
+ * The text of each object in a JSON array of objects, as received: cutting it out costs a third of serializing the object
+ * again.
+ * @param text valid JSON: an array with nothing but objects
  */
 export function textsOfObjects(text: string): string[] {
   const texts: string[] = []

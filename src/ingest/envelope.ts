@@ -7,9 +7,9 @@ import { type FieldError, Problem } from '../problem.ts'
 import type { ReceiptClock } from './receipt-clock.ts'
 
 /**
- * Steps 3, 4 and 6 of specification §4.1: the envelope's shape, schema_version, and the data of its type. They run
- * in one pass, but a fault of the data is only told once the event is known not to be a repeat (step 5), so it is
- * carried along as `dataFault`.
+ * An event after steps 3, 4 and 6 of specification §4.1: the envelope's shape, schema_version, and the data of its type.
+ * All three are checked in one pass. Invalid data are reported only if the event is not a repeat (step 5), so `dataFault`
+ * carries that refusal.
  */
 export interface Checked extends Incoming {
   eventId: string
@@ -23,7 +23,7 @@ const ESCAPED_SUSPECT = /\\u(0000|[dD][89a-fA-F])/
 export interface Body {
   value: unknown
   text: string
-  /** False when no text of the body can hold a NUL or a lone surrogate, so that strings need no second look. */
+  /** False if no text of the body can hold a NUL or a lone surrogate, so that strings need no further check. */
   suspect: boolean
 }
 
@@ -42,8 +42,8 @@ export function parseBody(bytes: Buffer | undefined): Body {
 
 /**
  * @param value one parsed event
- * @param text its JSON, as it came
- * @param reception of the request that it came in
+ * @param text its JSON, as received
+ * @param reception of its request
  * @returns the checked event, or the refusal: unsupported_schema_version, invalid_envelope, invalid_text, too_deep,
  *   event_too_large
  */
@@ -111,7 +111,7 @@ const fieldError = (issue: { path: PropertyKey[]; message: string }): FieldError
   message: issue.message.replace(/^Invalid input: /, ''),
 })
 
-/** What the schema cannot see: depth, forbidden text, and numbers that overflowed to infinity while being parsed. */
+/** Checks that the schema cannot make: depth, forbidden text, and numbers that parsing turned into infinity. */
 function walk(root: object, suspect: boolean): { depth?: Problem; text?: Problem; overflow: string[] } {
   const overflow: string[] = []
   let text: Problem | undefined

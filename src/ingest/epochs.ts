@@ -6,12 +6,12 @@ import { type Body, type Checked, checkEvent, MAX_EVENT_BYTES } from './envelope
 import type { ReceiptClock } from './receipt-clock.ts'
 
 /**
- * Many job_epoch events of one job as one envelope and columns (docs/contract.md §1 "Epochs as columns"). Each event is the
- * one that the columns spell out, field by field, and is checked, answered, stored and recognised as if it had come alone.
+ * Many job_epoch events of one job as one envelope and columns (docs/contract.md §1 "Epochs as columns"). Each row of the
+ * columns is an event: it is checked, answered, stored and deduplicated as if it had been sent alone.
  */
 export const EPOCHS_TYPE = 'application/vnd.svc.epochs+json'
 export const EPOCHS_VERSION = '1'
-/** What the answers to reporters advertise. */
+/** The header `Accept-Post` of answers to reporters. */
 export const ACCEPT_POST = `application/json, ${EPOCHS_TYPE};version=${EPOCHS_VERSION}`
 
 const SHARED = ['schema_version', 'batch_id', 'job_id', 'source'] as const
@@ -23,7 +23,7 @@ export interface EpochColumns {
   check(reception: ReceiptClock): (Checked | Problem)[]
 }
 
-/** @throws Problem invalid_envelope where the columns do not spell out events at all */
+/** @throws Problem invalid_envelope if the columns do not form events */
 export function epochColumns({ value, suspect }: Body): EpochColumns {
   const { body, ...columns } = readColumns(value)
   const { ids, timestamps, epochs, series } = columns
@@ -36,7 +36,7 @@ export function epochColumns({ value, suspect }: Body): EpochColumns {
         return checkEvent(JSON.parse(json), { text: json, suspect, reception })
       }
       const all: (Checked | Problem)[] = []
-      // What the events share is checked with the first; then only the columns are left.
+      // The shared fields are checked with the first valid event; for the others only their columns are checked.
       let first: Checked | undefined
       for (let i = 0; i < ids.length; i++) {
         const quick = suspect || first === undefined ? undefined : alike(first, i)
@@ -52,7 +52,7 @@ export function epochColumns({ value, suspect }: Body): EpochColumns {
         return series.every(({ name }, n) => name === names[n])
       }
 
-      /** An event whose columns are surely valid; undefined for any other. */
+      /** The event at `i` if its columns are plainly valid; undefined if it needs the full check. */
       function alike(model: Checked, i: number): Checked | undefined {
         const [id, timestamp, epoch] = [ids[i], timestamps[i], epochs[i]]
         if (typeof id !== 'string' || !UUID.test(id) || !isEpochNumber(epoch)) return undefined
@@ -72,7 +72,7 @@ export function epochColumns({ value, suspect }: Body): EpochColumns {
         const found = { names: model.series?.names as readonly string[], values }
         return {
           ...model,
-          // What else the data of a job_epoch hold, its series have.
+          // The other data of a job_epoch are its series.
           event: { ...model.event, event_id: id, timestamp, data: { epoch } } as Event,
           eventId,
           json,
@@ -95,7 +95,7 @@ function readColumns(value: unknown) {
   if (!isObject(value)) fail('', 'must be an object')
   for (const key of Object.keys(body)) {
     if (key !== 'series' && ![...SHARED, ...COLUMNS].some((known) => known === key))
-      fail(key, 'is not known here')
+      fail(key, 'is not a known field')
   }
   const column = (path: string, found: unknown): unknown[] => {
     if (Array.isArray(found)) return found
@@ -156,7 +156,7 @@ function textOf(
   }
 }
 
-/** JSON.stringify would make null of a number too large for a double, and of -0 a 0. */
+/** As JSON. JSON.stringify would write null for a number too large for a double, and 0 for -0. */
 function written(value: unknown): string {
   if (typeof value !== 'number') return JSON.stringify(value)
   if (Number.isFinite(value)) return Object.is(value, -0) ? '-0' : String(value)

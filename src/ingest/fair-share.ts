@@ -1,21 +1,21 @@
 /**
- * Shares something bounded fairly among the users who want it. While it is not full everybody may take as much as they
- * like. Once it is full, a user is refused who would hold more than an equal part of it, and only that user: so a client
- * that floods the service is refused before one that sends little (specification §4.1 step 2, contract §1 "Rate").
+ * Divides a bounded resource fairly among users. Below the bound any user may take any amount. At the bound, only users
+ * who would hold more than an equal share are refused. So a client that floods the service is refused before one that
+ * sends little (specification §4.1 step 2, contract §1 "Rate").
  *
- * Those who hold less than their part still get in when it is full, so it may hold up to twice its bound for the moment
- * in which an earlier user's surplus drains.
+ * Users with less than their share are still accepted at the bound. So the total may reach twice the bound while an
+ * earlier user's surplus drains.
  */
 export interface FairShare {
-  /** What all users hold together. */
+  /** Total of all users. */
   readonly held: number
-  /** Whether `user` has to come back later, wanting `amount` more. */
+  /** Whether `user` may not take `amount` more now. */
   refuses(user: string, amount: number): boolean
   take(user: string, amount: number): void
   giveBack(user: string, amount: number): void
 }
 
-/** @param bound what all may hold together; asked each time, since what the service can take changes */
+/** @param bound the total that all users may hold; read at every call, because it changes with the throughput */
 export function createFairShare(bound: () => number): FairShare {
   const holdings = new Map<string, number>()
   let held = 0

@@ -21,7 +21,7 @@ import type { GroupState } from './state.ts'
 import type { NewTemplate } from './templates.ts'
 import { createMetricWatch } from './watch-metrics.ts'
 
-/** What became of a batch and of those of its jobs that the group's events name. */
+/** How the group changed a batch and its jobs. */
 export interface Touched {
   wasOver: boolean
   wasLost: boolean
@@ -30,22 +30,22 @@ export interface Touched {
   jobs: Map<JobState, JobState['status'] | null>
 }
 
-/** A group folded in memory: everything that is to be written. */
+/** The result of folding a group: everything to write. */
 export interface Folded {
   touched: Map<BatchState, Touched>
   claims: Claim[]
-  /** Templates of the claims' payloads that may not be stored yet. */
+  /** Templates of the payloads that may not be stored yet. */
   templates: NewTemplate[]
   senders: SenderCounts[]
   lines: NewLogLine[]
   snapshots: NewSnapshot[]
-  /** Epochs of one event alone, which are new, and epochs that several were merged into. */
+  /** New epochs with one event, and epochs that were merged from several events. */
   epochs: { alone: EpochRow[]; merged: EpochRow[] }
-  /** Starts that contradict what an earlier start of their batch settled. */
+  /** batch_start events that contradict an earlier one of their batch. */
   conflicts: SentConflict[]
-  /** Batches that say they repeat another, or whose token was made for a rerun. */
+  /** Batches that are reruns, by their batch_start or by their token. */
   started: StartedBatch[]
-  /** Metrics that crossed what a rule watches for. */
+  /** Metrics that crossed the threshold of a rule. */
   crossed: Happening[]
 }
 
@@ -144,8 +144,8 @@ function settleStatuses(batch: BatchState, { over, jobs }: Touched): void {
 }
 
 /**
- * Folds the job_epoch events. An epoch past the highest that the job had is new, as is one that was seen to be jumped
- * over; only for the others the stored row is read.
+ * Folds the job_epoch events. An epoch above the job's highest is new, and so is one in a known gap. Only for the others
+ * the stored row is read.
  */
 async function foldEpochs(
   tx: Tx,

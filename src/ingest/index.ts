@@ -17,33 +17,33 @@ export { receiveEpochs, receiveEvent, receiveEvents } from './receive.ts'
 
 export interface Ingest extends Receiver, Authenticator {
   group: GroupCommit
-  /** Called for every transaction from now on. */
-  onGroup(heed: (group: WrittenGroup) => void): void
+  /** `listener` is called after every group from now on. */
+  onGroup(listener: (group: WrittenGroup) => void): void
 }
 
 export function createIngest(options: {
   sql: Sql
   writer: Writer
-  /** Without them every group asks the database first. */
+  /** Without it every group reads the database before it writes. */
   pipeline?: Pipeline
-  /** How many groups may be written at a time, each through a connection of the writer's pool. Default: 1. */
+  /** How many groups may be written at once, each through a connection of the writer's pool. Default: 1. */
   lanes?: number
   now: () => Date
   rateLimit: RateLimit
-  /** Minutes after which an event that arrives late is no sign of life. */
+  /** Age in minutes above which a late event is no sign of life. */
   staleAfterMin: number
   autocreate: boolean
   maxProjects: number
   maxSeries: number
-  /** Brings batches back from the archive. */
+  /** Restores batches from the archive. */
   warm?: (batchKeys: readonly number[]) => Promise<void>
 }): Ingest {
-  let heed = (_: WrittenGroup): void => {}
+  let onGroup = (_: WrittenGroup): void => {}
   return {
     ...createAuthenticator(options),
     counts: { stored: 0, duplicate: 0, refused: 0 },
     onGroup(listener) {
-      heed = listener
+      onGroup = listener
     },
     limiter: createLimiter(options.rateLimit),
     reception: createReceiptClock(options.now, options.staleAfterMin),
@@ -54,7 +54,7 @@ export function createIngest(options: {
         maxSeries: options.maxSeries,
         now: options.now,
         ...(options.warm && { warm: options.warm }),
-        wrote: (group) => heed(group),
+        wrote: (group) => onGroup(group),
       }),
     ),
   }

@@ -3,14 +3,14 @@ import { itemAt } from '../checked.ts'
 import type { GroupCommit } from './group.ts'
 import type { Item } from './outcome.ts'
 
-/** Groups of events that a server writes at a time on a cluster, where each waits for a worker. */
+/** Groups that a server writes at once on a cluster. */
 export const LANES_ON_CLUSTER = 4
 
 /**
- * Several groups at a time, where each waits for a worker of a cluster and not for the one disk. A request is one commit
- * here too, in the lane of its first batch. So requests of one batch alone, which is what reporters send, always take the
- * same lane, and one that has to wait for its worker holds up those of its own lane only. Two lanes that write to the same
- * batch are as two servers that do.
+ * Writes several groups at once. This pays on a cluster, where a group waits for a worker and not for the only disk. A
+ * request is still one commit; it uses the lane of its first batch. Reporters send requests about a single batch, so a
+ * batch always uses the same lane, and a slow worker delays only the lanes of its batches. Two lanes that write to the
+ * same batch are like two servers that do.
  */
 export function createLanes(count: number, create: () => GroupCommit): GroupCommit {
   if (count === 1) return create()

@@ -5,16 +5,16 @@ const MAX_BUCKETS = 10_000
 export interface RateLimit {
   /** Events per second that a token may send on average. */
   eventsPerS: number
-  /** Events that it may send at once. */
+  /** Events that a token may send at once. */
   burst: number
 }
 
 export interface Limiter {
   /**
-   * Step 2 of specification §4.1: takes `cost` events from the token's bucket. An array larger than the burst is let
-   * through once the bucket is full, so that no legal request is refused for ever.
-   * @returns the headers that tell what is left
-   * @throws Problem rate_limited, with the whole seconds after which it would pass
+   * Step 2 of specification §4.1: takes `cost` events from the token's bucket. An array larger than the burst is accepted
+   * once the bucket is full, so that no valid request is refused forever.
+   * @returns the rate limit headers
+   * @throws Problem rate_limited, with the whole seconds until the request would be accepted
    */
   take(tokenId: string, cost: number): Record<string, string>
 }
@@ -54,7 +54,7 @@ export function createLimiter(
     },
   }
 
-  /** A bucket that has filled up again remembers nothing. */
+  /** A full bucket is the same as a new one. */
   function forgetFull(at: number): void {
     for (const [id, b] of buckets)
       if (b.level + ((at - b.at) / 1000) * eventsPerS >= burst) buckets.delete(id)

@@ -6,9 +6,9 @@ import type { Item } from './outcome.ts'
 import type { GroupState } from './state.ts'
 
 /**
- * What of a group rules may mail of (step 10), in the order of its events. An end counts by itself, independent of what other events
- * say of the same batch or job, so the same events in any order make the same mails. What ends because a user asked it
- * to stop is no failure.
+ * The happenings of a group that rules may send mail about (step 10), in the order of its events. The end of a batch or job
+ * counts by itself, independent of other events about it, so the same events in any order cause the same mails. A batch
+ * or job that ends because a user stopped it has not failed.
  */
 export function happeningsOf(
   admitted: readonly Item[],
@@ -28,7 +28,7 @@ export function happeningsOf(
     if (crossings !== undefined) happenings.push(...crossings)
     const end = endOf(checked.event, state.stopRequested)
     if (end === undefined) continue
-    // Its loss was mailed as a failure; that its own word of it comes after all is no second one.
+    // The batch was lost, and its loss was mailed as a failure: its late batch_failed is not a second one.
     if (end.trigger === 'batch_failed' && touched.get(state)?.wasLost === true) continue
     if (!watched.get(state.projectKey)?.some((rule) => rule.trigger === end.trigger)) continue
     const job =
@@ -74,7 +74,7 @@ function endOf(
 const MAX_TITLE = 256
 const MAX_TEXT = 10_000
 
-/** What a run calls out with a log line: `data.alert`, `{title, text?}`; undefined for anything else. */
+/** The alert of a log line: `data.alert`, `{title, text?}`; undefined if there is none. */
 function alertOf(alert: unknown): Detail | undefined {
   if (!isRecord(alert)) return undefined
   const { title, text } = alert

@@ -3,7 +3,7 @@ import type { IgnoredValue } from '../domain/events/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Checked } from './envelope.ts'
 
-/** One event of a request on its way through the group. */
+/** A checked event and its sender. */
 export interface Item {
   checked: Checked
   sender: Sender
@@ -12,18 +12,18 @@ export interface Item {
 /** The user behind the token that sent an event. */
 export interface Sender extends Pick<CallerUser, 'id' | 'role'> {
   tokenId: string
-  /** The command of an agent for whose process the token was made. */
+  /** The agent's command whose process the token was issued for. */
   commandId: string | null
-  /** The batch that a token of a command was seen to be bound to; null where that has to be asked. */
+  /** The batch that such a token is bound to; null if that is not known. */
   batchId: string | null
 }
 
-/** What became of one event: stored, a repeat, or refused. Never an exception (contract §1). */
+/** The result for one event: stored, a repeat, or refused. Never an exception (contract §1). */
 export type Outcome = Stored | Refused
 export interface Stored {
   dbId: number
   deduplicated: boolean
-  /** Values that were left out; undefined where there are none. */
+  /** Values that were not stored; undefined if there are none. */
   ignored?: IgnoredValue[] | undefined
 }
 export interface Refused {

@@ -18,50 +18,51 @@ import type { GroupState } from './state.ts'
 import type { NewTemplate } from './templates.ts'
 import { isWrittenTogether, writingSteps } from './write.ts'
 
-/** Marks a version that the database has not returned yet: in the statement, the one written by the previous trip. */
+/** Marks a version that the database has not returned yet. In the statement it means the version of the previous write. */
 const UNKNOWN = '@'
 
-/** Groups that ask first after a group that did not and was refused; doubled each time, up to the most. */
+/** After a write whose check failed, so many groups are not pipelined; doubled with each failure, up to the maximum. */
 const MIN_PAUSE_GROUPS = 2
 const MAX_PAUSE_GROUPS = 64
 
 /**
- * The short way for what nearly every group is: further epochs, lines and snapshots of jobs that this server wrote
- * last. It folds them into what it remembers and sends everything in one trip, as one transaction: lock, prove that
- * what was remembered still holds, write, append the changes, commit. A row that has changed, and every event that is
- * stored already, fails the proof or a unique index; then nothing was kept, and the group goes the long way (apply.ts).
+ * Writes a group in one round trip. It serves nearly all groups: further epochs, log lines and snapshots of jobs that this
+ * server wrote last. It folds them into the cached state and sends everything as one transaction: lock, check that the
+ * cached state is still current, write, append the changes, commit. If a row has changed, or an event is stored already,
+ * the check or a unique index fails. The transaction is then rolled back, and the group is applied step by step
+ * (apply.ts).
  *
- * A group may be sent while the one before it is under way, so that the database need not wait for this server between
- * them. It is folded into what the one before it will leave, and proves that this was kept: each trip leaves its name
- * and its version in a setting of the session, which is rolled back with it.
+ * A group may be sent before the previous one is answered, so that the database does not wait for this server in
+ * between. It is folded into the state that the previous write will leave, and checks that this write was committed:
+ * each write stores its name and version in a setting of the session, which is rolled back with it.
  */
 export interface PipelinedWriter {
-  /** What was sent; undefined where the group has to go the long way, or cannot be sent before others are answered. */
+  /** Undefined if the group cannot be pipelined, or not before others are answered: then nothing was sent. */
   send(items: readonly Item[]): Promise<Sent | undefined>
 }
 
 export interface Sent {
   /**
-   * The outcomes by position; undefined where nothing was kept and the group has to go the long way. Rejects when the
-   * connection was lost: then it is unknown whether the group was kept.
+   * The outcomes by position; undefined if the transaction was rolled back and the group must be applied step by step.
+   * Rejects if the connection was lost: the group may or may not be stored.
    */
   answer: Promise<Outcome[] | undefined>
 }
 
-/** The position of a write in the pipeline. */
-interface Link {
+/** A write in the pipeline. */
+interface Write {
   name: string
-  /** The version of what it writes, until its answer tells. */
+  /** Placeholder for the version of its rows, until the database returns it. */
   version: string
-  /** The setting that it leaves its name and version in, and that of the trip before it. */
+  /** The session settings with the name and version of this write, and of the one before. */
   setting: string
   settingBefore: string
-  /** The trip before it that is not answered yet. */
-  before: Link | undefined
+  /** The write before it, if that is not answered yet. */
+  before: Write | undefined
   failed: boolean
 }
 
-/** Ids that are kept for groups to come, of which one may be sent before the answer to the one before brings new ones. */
+/** Reserve of ids: a group may be sent before the answer with new ids for it has arrived. */
 const MIN_SPARE_IDS = 2_048
 const SPARE_BLOCKS = 32
 
@@ -70,64 +71,64 @@ export function createPipelinedWriter(
   cache: IngestCache,
   options: AdmissionRules & { wake: () => void },
 ): PipelinedWriter {
-  let resting = 0
-  let rest = MIN_PAUSE_GROUPS
+  let pausedGroups = 0
+  let pause = MIN_PAUSE_GROUPS
   let sent = 0
-  /** Sent last and not answered yet. */
-  let last: Link | undefined
+  /** The last write, if it is not answered yet. */
+  let last: Write | undefined
   const self = randomUUID()
 
-  function nextLink(before: Link | undefined): Link {
+  function nextWrite(before: Write | undefined): Write {
     sent++
     return {
       name: `${self}-${sent}`,
       version: `${UNKNOWN}${sent}`,
-      setting: `svc.trip_${sent % 2}`,
-      settingBefore: `svc.trip_${(sent + 1) % 2}`,
+      setting: `svc.write_${sent % 2}`,
+      settingBefore: `svc.write_${(sent + 1) % 2}`,
       before,
       failed: false,
     }
   }
 
-  /** Nothing of a group that was not kept may be remembered, nor of one that was folded into it. */
+  /** After a rollback: neither the group's state may stay cached, nor that of a group folded into it. */
   function forget({ batches }: GroupState): void {
     for (const id of batches.keys()) cache.take(id)
   }
 
   async function answered(
     submission: Promise<Row[][]>,
-    link: Link,
+    write: Write,
     { state, templates }: { state: GroupState; templates: readonly NewTemplate[] },
     outcomes: () => Outcome[],
   ): Promise<Outcome[] | undefined> {
     try {
       const [, proof] = await submission
       const [version, blocks] = proof?.[0] as [string, string]
-      rest = MIN_PAUSE_GROUPS
+      pause = MIN_PAUSE_GROUPS
       options.wake()
-      for (const batch of state.batches.values()) if (batch.version === link.version) batch.version = version
+      for (const batch of state.batches.values()) if (batch.version === write.version) batch.version = version
       cache.ids.add(blocks.split(',').map(Number))
       cache.templates.remember(templates)
       return outcomes()
     } catch (error) {
-      link.failed = true
+      write.failed = true
       forget(state)
       if (databaseFault(error) === 'away') throw error
-      if (link.before?.failed !== true) {
-        resting = rest
-        rest = Math.min(rest * 2, MAX_PAUSE_GROUPS)
+      if (write.before?.failed !== true) {
+        pausedGroups = pause
+        pause = Math.min(pause * 2, MAX_PAUSE_GROUPS)
       }
       return undefined
     } finally {
-      if (last === link) last = undefined
-      link.before = undefined
+      if (last === write) last = undefined
+      write.before = undefined
     }
   }
 
   return {
     async send(items) {
-      if (resting > 0) {
-        if (last === undefined) resting--
+      if (pausedGroups > 0) {
+        if (last === undefined) pausedGroups--
         return undefined
       }
       const cached = pipeline.ready ? loadFromCache(items, cache) : undefined
@@ -139,19 +140,19 @@ export function createPipelinedWriter(
       const folded = await foldFromCache(admission.admitted, state)
       if (folded === undefined) return undefined
       const changes = changesOf(state, folded, admission.admitted, [])
-      const link = nextLink(before)
+      const write = nextWrite(before)
       const spare = cache.ids.size < MIN_SPARE_IDS ? SPARE_BLOCKS : 0
       const submission = pipeline.run([
         step('batches.lock_progress', lock(cached)),
-        step('ingest.prove', verifyCached(cached, blocksFor(items.length) + spare, link)),
+        step('ingest.prove', verifyCached(cached, blocksFor(items.length) + spare, write)),
         ...writingSteps(folded),
         step('changes.append', append(changes)),
       ])
-      state.version = link.version
+      state.version = write.version
       updateCache(cache, state, folded)
-      last = link
+      last = write
       const written = { state, templates: folded.templates }
-      const answer = answered(submission, link, written, () => outcomesOf(items, admission))
+      const answer = answered(submission, write, written, () => outcomesOf(items, admission))
       // The caller may still wait for an earlier group: a rejection must not count as unhandled until it awaits this one.
       answer.catch(() => {})
       return { answer }
@@ -159,7 +160,7 @@ export function createPipelinedWriter(
   }
 }
 
-/** The group folded; undefined where that, or what follows from it, needs more of the database than one statement. */
+/** Folds the group; undefined if that needs to read the database, or if the pipeline cannot write the result. */
 async function foldFromCache(admitted: Item[], state: GroupState): Promise<Folded | undefined> {
   try {
     const folded = await foldGroup(noDatabase, admitted, state, new Set())
@@ -188,16 +189,16 @@ function step(name: string, of: SqlFragment): Step {
   return { name, text, values: of.values }
 }
 
-/** In one order for all writers. The progress row is the batch's lock (prisma/migrations/002_telemetry). */
+/** Locks the batches, in the same order as every writer. The progress row is a batch's lock (prisma/migrations/002_telemetry). */
 const lock = ({ batches }: CachedState): SqlFragment => sqlFragment`/* batches.lock_progress */
   select from batch_progress where batch_key = any (string_to_array(${batches.map((b) => b.state.key).join(',')}, ',')::bigint[])
   order by batch_key for no key update`
 
 /**
- * After the lock, so that it sees the work of its previous holder. A failed check raises an error, by casting a text that
- * is not a number: the rest of the transaction is then not executed.
+ * Runs after the lock, so that it sees what the previous holder wrote. If the check fails, it raises an error by casting a
+ * text to a number, and PostgreSQL skips the rest of the transaction.
  */
-function verifyCached({ batches, access, tokens }: CachedState, blocks: number, link: Link): SqlFragment {
+function verifyCached({ batches, access, tokens }: CachedState, blocks: number, write: Write): SqlFragment {
   const valid = validTokens(tokens)
   const versionOf = ({ version }: { version: string }): string =>
     version.startsWith(UNKNOWN) ? UNKNOWN : version
@@ -209,7 +210,7 @@ function verifyCached({ batches, access, tokens }: CachedState, blocks: number, 
        from string_to_table(${batches.map((b) => b.state.key).join(',')}, ',') with ordinality as w (key, n)
        join batch_progress p on p.batch_key = w.key::bigint join batches b on b.key = p.batch_key)
       = replace(${batches.map((b) => `${versionOf(b)} ${b.ownVersion}`).join(',')}, '@',
-          coalesce(split_part(current_setting(${link.settingBefore}, true), ' ', 2), ''))
+          coalesce(split_part(current_setting(${write.settingBefore}, true), ' ', 2), ''))
       and
       (select string_agg(${projectVersion} || ' ' || coalesce(m.role, ''), ',' order by w.n)
        from rows from (
@@ -219,7 +220,7 @@ function verifyCached({ batches, access, tokens }: CachedState, blocks: number, 
        left join project_members m on m.project_key = p.key and m.user_id = w.user_id::uuid)
       = ${access.map((a) => a.expected).join(',')}
       and (select count(*) from (${valid}) t) = ${tokens.length}::int
-      and ${link.before?.name ?? ''}::text in ('', split_part(current_setting(${link.settingBefore}, true), ' ', 1))
-    then '0' else 'what was remembered no longer holds' end)::int,
-    set_config(${link.setting}, ${link.name}::text || ' ' || pg_current_xact_id()::xid::text, false)`
+      and ${write.before?.name ?? ''}::text in ('', split_part(current_setting(${write.settingBefore}, true), ' ', 1))
+    then '0' else 'the cached state is outdated' end)::int,
+    set_config(${write.setting}, ${write.name}::text || ' ' || pg_current_xact_id()::xid::text, false)`
 }

@@ -2,48 +2,47 @@ import type { Item, Outcome } from './outcome.ts'
 
 const MAX_EVENTS = 1_000
 const MAX_CHARACTERS = 8 * 1024 * 1024
-/** Of the requests that were outstanding lately, how many a group waits for. */
+/** The share of recently outstanding requests that a group waits for. */
 const SHARE = 0.5
-/** How much of what was seen a group ago is still counted on. */
+/** Weight of the previous group's number of outstanding requests. */
 const KEPT = 0.75
 
-/** A request's events, which are stored together. */
+/** The events of a request, which are stored together. */
 export interface Submission {
   items: Item[]
-  /** Who sent them. */
   userId: string
   characters: number
   resolve: (outcomes: Outcome[]) => void
   reject: (error: unknown) => void
 }
 
-/** Requests that wait to be written, in the order in which they came. */
+/** Requests that wait to be written, first in, first out. */
 export interface Queue {
   readonly length: number
   readonly waiting: { readonly events: number; readonly characters: number }
   push(submission: Submission): void
   /** The next group: at least one request, at most 1,000 events or 8M characters unless one request has more. */
   take(): Submission[]
-  /** Tells that so many of the requests that were taken have their answers. */
+  /** So many of the taken requests have been answered. */
   answered(requests: number): void
   /**
-   * Senders that wait for their answers fall into two groups, of which one is written while the other sends; and once
-   * one is much the smaller, it stays so, at the price of a whole transaction for a few events. So a group waits until
-   * half of the requests that were outstanding lately are there.
-   * @param patience how long at most: in ms, or until this resolves (it may not reject)
-   * @returns whether they are there
+   * Waits until half of the recently outstanding requests are in the queue. Reason: senders that wait for their answers
+   * form two groups, of which one is written while the other sends. Without the wait, one of them may stay small, and a
+   * transaction is spent on few events.
+   * @param limit the longest wait: in ms, or until this resolves (it must not reject)
+   * @returns whether enough requests are there
    */
-  gathered(patience: number | Promise<unknown>): Promise<boolean>
+  gathered(limit: number | Promise<unknown>): Promise<boolean>
 }
 
 export function createQueue(): Queue {
   let queue: Submission[] = []
   const waiting = { events: 0, characters: 0 }
-  /** Taken and not answered. */
+  /** Taken and not yet answered. */
   let taken = 0
   let outstanding = 0
-  /** Waits for enough to be there. */
-  let heed = doNothing
+  /** Called when enough requests are there. */
+  let onEnough = doNothing
   const enough = (): boolean =>
     queue.length > 0 && (queue.length >= Math.ceil(outstanding * SHARE) || waiting.events >= MAX_EVENTS)
   return {
@@ -55,7 +54,7 @@ export function createQueue(): Queue {
       queue.push(submission)
       waiting.events += submission.items.length
       waiting.characters += submission.characters
-      if (enough()) heed()
+      if (enough()) onEnough()
     },
     take() {
       outstanding = Math.max(queue.length + taken, outstanding * KEPT)
@@ -79,20 +78,20 @@ export function createQueue(): Queue {
     answered(requests) {
       taken -= requests
     },
-    gathered(patience) {
+    gathered(limit) {
       if (enough()) return Promise.resolve(true)
       return new Promise((resolve) => {
-        const end = (there: boolean): void => {
-          if (heed !== mine) return
-          heed = doNothing
+        const end = (found: boolean): void => {
+          if (onEnough !== mine) return
+          onEnough = doNothing
           clearTimeout(timer)
-          resolve(there)
+          resolve(found)
         }
         const mine = (): void => end(true)
-        heed = mine
+        onEnough = mine
         let timer: NodeJS.Timeout | undefined
-        if (typeof patience === 'number') timer = setTimeout(end, patience, false)
-        else patience.then(() => end(false))
+        if (typeof limit === 'number') timer = setTimeout(end, limit, false)
+        else limit.then(() => end(false))
       })
     },
   }

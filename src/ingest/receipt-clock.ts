@@ -1,41 +1,41 @@
 import { canonicalInstant } from '../db/instant.ts'
 import { type Receipt, RIGHT_CLOCK_MS } from '../domain/events/index.ts'
 
-/** A timestamp further ahead of its receipt counts as its time of receipt (contract §10 "Time"). */
+/** A timestamp further ahead of the time of receipt is replaced by it (contract §10 "Time"). */
 export const MAX_AHEAD_MS = 5 * 60_000
 /** Canonical instants have years of four digits, from 1 on: PostgreSQL has no year 0. */
 const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')
 
-/** A receipt, with the bounds that the timestamps of its events are held against. Canonical instants. */
+/** A request's receipt, with the bounds for the timestamps of its events. Canonical instants. */
 export interface ReceiptClock extends Receipt {
-  /** A later timestamp is too far ahead. */
+  /** A timestamp after this is too far ahead. */
   aheadAfter: string
-  /** An earlier timestamp is no sign of life: it was queued, spilled or copied from elsewhere. */
+  /** An event before this is no sign of life: it was queued, spilled or imported. */
   aliveFrom: string
-  /** Timestamps from here on, not too far ahead, are a sign of life, also where the sending time says otherwise. */
+  /** A timestamp between these is a sign of life, even if the sending time contradicts it. */
   rightFrom: string
   rightUntil: string
-  /** The time of receipt for one event: later for each, so that the order of arrival is kept. */
+  /** A time of receipt for one event, later than for the event before, so that the order of arrival is kept. */
   next(): string
 }
 
-/** What a request says of itself in its headers. */
+/** Facts from a request's headers. */
 export interface RequestFacts {
-  /** `X-Svc-Sent-At`: when it was sent, by the sender's clock. Anything that is no instant counts as none. */
+  /** `X-Svc-Sent-At`: when it was sent, by the sender's clock. A value that is not an instant is ignored. */
   sentAt: string | undefined
-  /** Whether `X-Svc-Sender` is `event-id`: the last 12 digits of each event id name the process that made the event. */
+  /** Whether `X-Svc-Sender` is `event-id`: the last 12 digits of each event id identify the process that created it. */
   namesSenders: boolean
 }
 
-/** Opens the reception of a request. */
+/** Starts the receipt of a request. */
 export type OpenReceipt = (facts: RequestFacts) => ReceiptClock
 
 const SENT_AT = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
 
 /**
  * @param now the service's clock, which follows the database's (db/clock.ts)
- * @param staleAfterMin minutes after which an event is no sign of life any more, counted from its making to its
- *   sending, or to its receipt where the sender does not say when it sent it
+ * @param staleAfterMin age in minutes above which an event is no sign of life, counted from its timestamp to its
+ *   sending, or to its receipt if the time of sending is not known
  */
 export function createReceiptClock(now: () => Date, staleAfterMin: number): OpenReceipt {
   let lastMicros = 0

@@ -14,18 +14,18 @@ import type { OpenReceipt, RequestFacts } from './receipt-clock.ts'
  *  2 apply its rate limit          limit.ts
  *  3 validate the envelope         envelope.ts
  *  4 require schema_version 1.1    envelope.ts
- *  5 answer a repeat as such       admit.ts
- *  6 validate the data             envelope.ts, told by admit.ts once the event is known to be no repeat
+ *  5 recognise repeats             admit.ts
+ *  6 validate the data             envelope.ts; admit.ts refuses the event, unless it is a repeat
  *  7 store the raw event           claim.ts
  *  8 apply the side effects        apply.ts
  *  9 commit                        group.ts, stream/commit.ts
- * 10 dispatch notifications        from what was committed, after the answer
+ * 10 dispatch notifications        notice.ts collects them; workers send them after the commit
  */
 export interface Receiver {
   limiter: Limiter
   group: GroupCommit
   reception: OpenReceipt
-  /** Events since the start, by what became of them; not those of requests that were refused whole. */
+  /** Events since the start, by result; without those of requests that were refused as a whole. */
   readonly counts: { stored: number; duplicate: number; refused: number }
 }
 
@@ -56,7 +56,7 @@ export async function receiveEvent(
   return { body: outcome, headers }
 }
 
-/** POST /api/events/batch: an outcome per event, by position; one bad event does not harm its neighbours. */
+/** POST /api/events/batch: an outcome per event, by position. A refused event does not affect the others. */
 export async function receiveEvents(
   receiver: Receiver,
   sender: Sender,
@@ -66,7 +66,7 @@ export async function receiveEvents(
   const body = parseBody(bytes)
   const values = arrayOf(body)
   const headers = receiver.limiter.take(sender.tokenId, values.length)
-  // Elements that are no objects are refused for that, before their text is checked.
+  // An element that is not an object is refused for that; its text is not needed.
   const texts = values.every(isObject) ? textsOfObjects(body.text) : []
   const { suspect } = body
   const reception = receiver.reception(facts)
@@ -74,7 +74,7 @@ export async function receiveEvents(
   return { headers, body: await submitAll(receiver, sender, checked) }
 }
 
-/** The same of epochs as columns (epochs.ts). */
+/** The same for epochs as columns (epochs.ts). */
 export async function receiveEpochs(
   receiver: Receiver,
   sender: Sender,
@@ -96,7 +96,7 @@ async function submitAll(
   const good = checked.filter((c): c is Checked => !(c instanceof Problem))
   const outcomes =
     good.length === 0 ? [] : await receiver.group.submit(good.map((c) => ({ checked: c, sender })))
-  // All of them came with one token: once it holds no more, the request is refused, not its events.
+  // All events have the same token: if it was revoked, the request is refused, not its events.
   for (const o of outcomes) if ('problem' in o && o.problem.code === 'unauthenticated') throw o.problem
   let next = 0
   const all = checked.map((c) => (c instanceof Problem ? { problem: c } : itemAt(outcomes, next++)))

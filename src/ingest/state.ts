@@ -13,9 +13,10 @@ import {
   type StoredProjectRow,
 } from '../domain/projects/index.ts'
 import { lockBindings, type TokenBinding, validTokens } from '../domain/tokens/index.ts'
-import type { IngestCache } from './cache.ts'
+import type { CachedBatch, IngestCache } from './cache.ts'
 import {
   blocksFor,
+  type EventIdentity,
   type IdSupply,
   idBlocks,
   identityKey,
@@ -27,33 +28,33 @@ import {
 import type { Item } from './outcome.ts'
 import type { TemplateCache } from './templates.ts'
 
-/** What the group's transaction found in the database, locked. Grows by what the group creates. */
+/** What the group's transaction read and locked. Rows that the group creates are added. */
 export interface GroupState {
-  /** The tokens that still hold: one may have been revoked since its request came in. */
+  /** Tokens that are still valid: one may have been revoked since its request was accepted. */
   tokens: Set<string>
-  /** `identityKey` → db_id of the events that are stored already. */
+  /** `identityKey` → db_id of those events of the group that are stored already. */
   stored: Map<string, number>
   projects: Map<string, ProjectAccess>
   projectsByKey: Map<number, ProjectAccess>
-  /** By what their names look like (`projectNameKey`), where events name a project that does not exist. */
+  /** Existing projects with a name like that of a new one, by `projectNameKey`. */
   projectsByName: Map<string, ProjectAccess>
-  /** How many projects the senders of such events own. */
+  /** How many projects each sender of a new project owns. */
   owned: Map<string, number>
   batches: Map<string, LoadedBatch>
-  /** batch_id → job_id → job; a batch without known jobs may be missing. */
+  /** batch_id → job_id → job; a batch without jobs may be missing. */
   jobs: Map<string, Map<string, JobState>>
-  /** What tokens of reruns may report, by token; those of senders that are known to be bound are missing. */
+  /** Which batch the token of a rerun may report to, by token; missing for senders that are known to be bound. */
   bindings: Map<string, TokenBinding>
-  /** At least one new db_id for each event of the group, ascending. */
+  /** At least one unused db_id for each event of the group, ascending. */
   ids: Pick<IdSupply, 'next'>
   templates: TemplateCache
   /** The version that rows written by this transaction will have. */
   version: string
-  /** Projects as they were read, with the roles of these users; empty where nothing was read. */
+  /** Projects as they were read, with the roles of these users; empty if nothing was read. */
   read: { projects: { access: ProjectAccess; version: string }[]; senders: readonly string[] }
 }
 
-/** Batches of a group whose telemetry is in the archive: nothing was written, and they have to be brought back first. */
+/** The group has events of archived batches: nothing was written, and these batches must be restored first. */
 export class ArchivedBatches extends Error {
   /** batch_id → key */
   readonly batches: ReadonlyMap<string, number>
@@ -63,11 +64,11 @@ export class ArchivedBatches extends Error {
   }
 }
 
-/** Blocks of ids that are reserved at the same time, for later groups. */
+/** Blocks of ids that are reserved in addition, for later groups. */
 const SPARE_BLOCKS = 32
 
-/** One row of JSON lists: one statement in place of six. */
-interface Found {
+/** The row of one statement that reads six lists, as JSON. */
+interface Loaded {
   stored: StoredEvent[]
   tokens: { id: string }[]
   projects: StoredProjectRow[]
@@ -81,94 +82,66 @@ interface Pair {
   jobId: string
 }
 
+/** What the events of a group refer to, each once. */
+interface References {
+  batchIds: string[]
+  jobs: Pair[]
+  /** Names of projects, as sent and in the normal form of new ones. */
+  slugs: string[]
+  senders: string[]
+  tokenIds: string[]
+  identities: EventIdentity[]
+}
+
+function referencesOf(items: readonly Item[]): References {
+  const each = <T>(of: (item: Item) => T | T[]): T[] => [...new Set(items.flatMap(of))]
+  return {
+    batchIds: each((i) => i.checked.event.batch_id),
+    jobs: namedJobs(items),
+    slugs: each(({ checked: { event } }) => [event.source.project, normalProjectName(event.source.project)]),
+    senders: each((i) => i.sender.id),
+    tokenIds: each((i) => i.sender.tokenId),
+    identities: items.map(({ checked }) => identityOf(checked)),
+  }
+}
+
 /**
- * Everything that the events name, in one round trip. The locks come first, so that what follows sees the work of
- * their previous holders. Jobs in this server's cache are not read, unless another server wrote to their batch.
+ * Loads everything that the events refer to, in one round trip. It takes the locks first, so that it sees what their
+ * previous holders wrote. Jobs in this server's cache are not read, unless another server wrote to their batch.
  * @throws ArchivedBatches
  */
 export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCache): Promise<GroupState> {
-  const batchIds = [...new Set(items.map((i) => i.checked.event.batch_id))]
-  const cached = new Map(batchIds.map((id) => [id, cache.take(id)]))
-  const named = namedJobs(items)
-  const unknown = named.filter(({ batchId, jobId }) => !cached.get(batchId)?.byId.has(jobId))
-  const slugs = [
-    ...new Set(
-      items.map((i) => i.checked.event.source.project).flatMap((slug) => [slug, normalProjectName(slug)]),
-    ),
-  ]
-  const senders = [...new Set(items.map((i) => i.sender.id))]
-  const tokenIds = [...new Set(items.map((i) => i.sender.tokenId))]
-  const identities = items.map(({ checked }) => identityOf(checked))
-  const apart = isDistributed(tx)
-  const json = (rows: Fragment): Fragment => tx`(select coalesce(json_agg(r), '[]') from (${rows}) r)`
-  const [locked, [row]] = await Promise.all([
-    lockBatches(tx, batchIds),
-    tx<Found[]>`/* ingest.load */
-      select
-        ${apart ? tx`'[]'::json` : json(storedEvents(tx, identities))} stored,
-        ${json(fragment(tx, validTokens(tokenIds)))} tokens,
-        ${json(projectsForIngest(tx, slugs, batchIds, senders))} projects,
-        ${unknown.length === 0 ? tx`'[]'::json` : json(jobsOf(tx, unknown))} jobs,
-        ${json(idBlocks(tx, blocksFor(items.length) + SPARE_BLOCKS))} ids,
-        pg_current_xact_id()::xid::text as version`,
+  const refs = referencesOf(items)
+  const cached = new Map(refs.batchIds.map((id) => [id, cache.take(id)]))
+  const unknown = refs.jobs.filter(({ batchId, jobId }) => !cached.get(batchId)?.byId.has(jobId))
+  const [locked, loaded] = await Promise.all([
+    lockBatches(tx, refs.batchIds),
+    load(tx, refs, unknown, blocksFor(items.length) + SPARE_BLOCKS),
   ])
-  const found = row as Found
   const archived = locked.filter(({ cold, purged }) => cold && !purged)
   if (archived.length > 0)
     throw new ArchivedBatches(new Map(archived.map(({ state }) => [state.id, state.key])))
-  if (apart) {
-    const keys = locked.map(({ state }) => state.key)
-    await awaitWorkers(tx, keys)
-    await noteWrites(tx, keys)
-    found.stored = await storedEventsOf(
-      tx,
-      identities,
-      new Map(locked.map(({ state }) => [state.id, state.key])),
-    )
-  }
-  const unbound = items.filter(({ sender }) => sender.commandId !== null && sender.batchId === null)
-  const bindings =
-    unbound.length === 0
-      ? []
-      : await lockBindings(tx, [...new Set(unbound.map(({ sender }) => sender.tokenId))])
-  const jobs = new Map<string, Map<string, JobState>>()
-  const outdated = new Set<string>()
-  for (const batch of locked) {
-    const known = cached.get(batch.state.id)
-    if (known === undefined) continue
-    if (known.batch.version === batch.version) jobs.set(batch.state.id, known.byId)
-    else outdated.add(batch.state.id)
-  }
-  const again = named.filter((pair) => outdated.has(pair.batchId) && !unknown.includes(pair))
-  const rows = again.length === 0 ? found.jobs : [...found.jobs, ...(await jobsOf(tx, again))]
-  for (const job of (rows as StoredJobRow[]).map(jobOf)) put(jobs, job.batchId, job)
-
-  const projects = found.projects.map(projectOf)
+  if (isDistributed(tx)) loaded.stored = await loadStoredOnWorkers(tx, refs.identities, locked)
+  const bindings = await lockUnboundTokens(tx, items)
+  const jobs = await mergeJobs(tx, { refs, unknown, cached, locked, loaded })
+  const projects = loaded.projects.map(projectOf)
   const bySlug = new Map(projects.map((p) => [p.slug, p]))
-  const toCreate = items.filter(({ checked }) => !bySlug.has(checked.event.source.project))
-  // An existing project keeps its name, a new one gets the normal form.
-  for (const { checked } of toCreate) {
-    checked.event.source.project = normalProjectName(checked.event.source.project)
-  }
-  const owned =
-    toCreate.length === 0
-      ? new Map<string, number>()
-      : await ownedProjects(tx, [...new Set(toCreate.map(({ sender }) => sender.id))])
+  const owned = await normaliseNewProjects(tx, items, bySlug)
   cache.ids.clear()
-  cache.ids.add(found.ids.map((block) => block.first))
+  cache.ids.add(loaded.ids.map((block) => block.first))
   return {
-    tokens: new Set(found.tokens.map((token) => token.id)),
+    tokens: new Set(loaded.tokens.map((token) => token.id)),
     stored: new Map(
-      found.stored.map((e) => [identityKey({ batchId: e.batch_id, eventId: e.event_id }), e.db_id]),
+      loaded.stored.map((e) => [identityKey({ batchId: e.batch_id, eventId: e.event_id }), e.db_id]),
     ),
     projects: bySlug,
     read: {
-      projects: found.projects.map(({ version }, i) => ({ access: itemAt(projects, i), version })),
-      senders,
+      projects: loaded.projects.map(({ version }, i) => ({ access: itemAt(projects, i), version })),
+      senders: refs.senders,
     },
     projectsByKey: new Map(projects.map((p) => [p.key, p])),
     projectsByName: new Map(
-      found.projects.flatMap(({ name_key }, i) =>
+      loaded.projects.flatMap(({ name_key }, i) =>
         name_key === null ? [] : [[name_key, itemAt(projects, i)]],
       ),
     ),
@@ -178,8 +151,89 @@ export async function loadState(tx: Tx, items: readonly Item[], cache: IngestCac
     bindings: new Map(bindings.map((binding) => [binding.tokenId, binding])),
     ids: cache.ids,
     templates: cache.templates,
-    version: found.version,
+    version: loaded.version,
   }
+}
+
+async function load(tx: Tx, refs: References, jobs: Pair[], blocks: number): Promise<Loaded> {
+  const none = (): Fragment => tx`'[]'::json`
+  const json = (rows: Fragment): Fragment => tx`(select coalesce(json_agg(r), '[]') from (${rows}) r)`
+  const [row] = await tx<Loaded[]>`/* ingest.load */
+    select
+      ${isDistributed(tx) ? none() : json(storedEvents(tx, refs.identities))} stored,
+      ${json(fragment(tx, validTokens(refs.tokenIds)))} tokens,
+      ${json(projectsForIngest(tx, refs.slugs, refs.batchIds, refs.senders))} projects,
+      ${jobs.length === 0 ? none() : json(jobsOf(tx, jobs))} jobs,
+      ${json(idBlocks(tx, blocks))} ids,
+      pg_current_xact_id()::xid::text as version`
+  return row as Loaded
+}
+
+/** On a cluster: waits until the batches' workers answer, and reads there which events are stored. */
+async function loadStoredOnWorkers(
+  tx: Tx,
+  identities: readonly EventIdentity[],
+  locked: readonly LoadedBatch[],
+): Promise<StoredEvent[]> {
+  const keys = locked.map(({ state }) => state.key)
+  await awaitWorkers(tx, keys)
+  await noteWrites(tx, keys)
+  return storedEventsOf(tx, identities, new Map(locked.map(({ state }) => [state.id, state.key])))
+}
+
+/** Tokens of reruns that are not known to be bound to a batch. */
+async function lockUnboundTokens(tx: Tx, items: readonly Item[]): Promise<TokenBinding[]> {
+  const unbound = items.filter(({ sender }) => sender.commandId !== null && sender.batchId === null)
+  if (unbound.length === 0) return []
+  return lockBindings(tx, [...new Set(unbound.map(({ sender }) => sender.tokenId))])
+}
+
+/** Jobs from the cache where no other server wrote to their batch; the others as read. */
+async function mergeJobs(
+  tx: Tx,
+  {
+    refs,
+    unknown,
+    cached,
+    locked,
+    loaded,
+  }: {
+    refs: References
+    unknown: Pair[]
+    cached: ReadonlyMap<string, CachedBatch | undefined>
+    locked: readonly LoadedBatch[]
+    loaded: Loaded
+  },
+): Promise<GroupState['jobs']> {
+  const jobs: GroupState['jobs'] = new Map()
+  const outdated = new Set<string>()
+  for (const batch of locked) {
+    const known = cached.get(batch.state.id)
+    if (known === undefined) continue
+    if (known.batch.version === batch.version) jobs.set(batch.state.id, known.byId)
+    else outdated.add(batch.state.id)
+  }
+  const again = refs.jobs.filter((pair) => outdated.has(pair.batchId) && !unknown.includes(pair))
+  const reread = again.length === 0 ? [] : await jobsOf(tx, again)
+  for (const job of ([...loaded.jobs, ...reread] as StoredJobRow[]).map(jobOf)) put(jobs, job.batchId, job)
+  return jobs
+}
+
+/**
+ * An existing project keeps its name; a new one gets the normal form, in the events as well.
+ * @returns how many projects each sender of a new one owns
+ */
+async function normaliseNewProjects(
+  tx: Tx,
+  items: readonly Item[],
+  existing: ReadonlyMap<string, ProjectAccess>,
+): Promise<Map<string, number>> {
+  const toCreate = items.filter(({ checked }) => !existing.has(checked.event.source.project))
+  for (const { checked } of toCreate) {
+    checked.event.source.project = normalProjectName(checked.event.source.project)
+  }
+  if (toCreate.length === 0) return new Map()
+  return ownedProjects(tx, [...new Set(toCreate.map(({ sender }) => sender.id))])
 }
 
 export function put(jobs: GroupState['jobs'], batchId: string, job: JobState): void {

@@ -3,7 +3,7 @@ import { type SqlFragment, sqlFragment } from '../db/sql-fragment.ts'
 import { type PayloadTemplate, splitPayload, templateOf } from '../domain/events/index.ts'
 import type { Checked } from './envelope.ts'
 
-/** Characters of the templates that this server knows of, of all batches; two bytes each at most. */
+/** Characters of all templates in this server's cache; at most two bytes each. */
 const MAX_CHARACTERS = 4_000_000
 
 /** A template that may not be stored yet. */
@@ -12,16 +12,16 @@ export interface NewTemplate extends PayloadTemplate {
 }
 
 /**
- * The templates that the payloads of this server's events had lately (domain/events/payload.ts). The first event of a
- * template keeps its text: only what comes again is worth one.
+ * The templates of recent payloads (domain/events/payload.ts, decision 0022). The first event with a template is stored
+ * as text: a template pays only if it is used again.
  */
 export interface TemplateCache {
   /**
-   * Packs the payload of an event, if others of its batch had the same template.
-   * @param fresh takes the template if it may not be stored yet
+   * Packs the payload of an event, if an earlier event of its batch had the same template.
+   * @param fresh the template is added if it may not be stored yet
    */
   pack(batchKey: number, checked: Checked, fresh: Map<string, NewTemplate>): Buffer | undefined
-  /** To be called once the group that writes them is committed. */
+  /** Call it once the group that stores them is committed. */
   remember(templates: readonly NewTemplate[]): void
 }
 
@@ -31,7 +31,7 @@ interface Known extends NewTemplate {
 }
 
 export function createTemplateCache(most = MAX_CHARACTERS): TemplateCache {
-  /** By batch and template, the one that was seen first comes first. null: seen once. */
+  /** By batch and template, the oldest first. null: seen once. */
   const known = new Map<string, Known | null>()
   let characters = 0
   function add(name: string): void {
@@ -67,7 +67,7 @@ export function createTemplateCache(most = MAX_CHARACTERS): TemplateCache {
   }
 }
 
-/** Another server, or this one before it was told of its commit, may have stored the same. */
+/** Another server may have stored the same, or this one in a commit whose answer was lost. */
 export const storeTemplates = (templates: readonly NewTemplate[]): SqlFragment => sqlFragment`
   insert into payload_templates (batch_key, hash, template, epoch_at)
   select batch_key, decode(hash, 'hex'), template, epoch_at
@@ -82,7 +82,7 @@ const row = ({ batchKey, hash, template, epochAt }: NewTemplate) => ({
   epoch_at: epochAt,
 })
 
-/** The two columns of an event's payload, in a row to copy. */
+/** Adds the two columns of an event's payload to a row for COPY. */
 export function putPayload(rows: CopyRows, json: string, packed: Buffer | undefined): void {
   if (packed === undefined) rows.string(json).null()
   else rows.null().bytes(packed)

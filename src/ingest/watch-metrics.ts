@@ -14,7 +14,7 @@ import {
 import type { Item } from './outcome.ts'
 import type { GroupState } from './state.ts'
 
-/** What rules watch for in one event, and its value before. */
+/** Rules that watch a series of an event, each with the value before the event. */
 interface Seen {
   job: JobState
   checked: Item['checked']
@@ -22,14 +22,14 @@ interface Seen {
 }
 
 export interface MetricWatch {
-  /** To be called before an epoch is folded; undefined when no rule watches any of its series. */
+  /** Call it before an epoch is folded; undefined if no rule watches its series. */
   before(job: JobState, checked: Item['checked'], row: EpochRow | undefined): Seen | undefined
   after(seen: Seen, row: EpochRow): void
-  /** What crossed; to be asked before the rows are written. */
+  /** The rules whose threshold was crossed. Call it before the rows are written. */
   crossed(tx: Tx): Promise<Happening[]>
 }
 
-/** Follows the series that metric rules watch; undefined when the projects of the group have no such rule. */
+/** Follows the series that metric rules watch; undefined if the group's projects have no such rule. */
 export function createMetricWatch(groupState: GroupState): MetricWatch | undefined {
   const watched = new Map<number, EnabledRule[]>()
   for (const { key, rules } of groupState.projectsByKey.values()) {
@@ -45,7 +45,7 @@ export function createMetricWatch(groupState: GroupState): MetricWatch | undefin
       const { state } = entryOf(groupState.batches, checked.event.batch_id)
       const rules = (watched.get(state.projectKey) ?? [])
         .filter((rule) => checked.series?.names.includes(keyOf(rule)) === true)
-        .map((rule) => ({ rule, before: standingOf(job, keyOf(rule), row) }))
+        .map((rule) => ({ rule, before: valueBefore(job, keyOf(rule), row) }))
       return rules.length === 0 ? undefined : { job, checked, rules }
     },
     after({ job, checked, rules }, row) {
@@ -88,7 +88,7 @@ export function createMetricWatch(groupState: GroupState): MetricWatch | undefin
 
 const keyOf = (rule: EnabledRule): string => required(rule.condition).key
 
-function standingOf({ progress }: JobState, key: string, row: EpochRow | undefined): Before {
+function valueBefore({ progress }: JobState, key: string, row: EpochRow | undefined): Before {
   const series = progress.numbers.get(key)
   const epoch = series === undefined ? undefined : progress.lastEpoch[series]
   return {

@@ -22,7 +22,7 @@ import { copyEvents, storeEvents } from './claim.ts'
 import type { Folded } from './fold.ts'
 import { storeTemplates } from './templates.ts'
 
-/** A job whose status the end of its batch changed, without an event of its own. */
+/** A job whose status changed because its batch ended, not by an event of its own. */
 export interface EndedJob {
   batchKey: number
   key: number
@@ -56,10 +56,7 @@ const placeOf = ({ batchKey, key }: JobState) => ({ batchKey, jobKey: key })
 const jobsOf = (touched: Folded['touched']): JobState[] =>
   [...touched.values()].flatMap((t) => [...t.jobs.keys()])
 
-/**
- * All tables as one statement: each round trip and each statement costs both sides more than the rows of a small
- * group do.
- */
+/** All tables in one statement: a round trip or a further statement costs more than the rows of a small group. */
 function writeTogether(folded: Folded): CombinedStatement {
   const { claims, epochs } = folded
   return combined('ingest.write', {
@@ -70,8 +67,8 @@ function writeTogether(folded: Folded): CombinedStatement {
 }
 
 /**
- * Where telemetry is distributed, each of its tables alone, and the others as one statement: no statement may write on the
- * coordinator and on workers. Storing the events goes by COPY between them, which makes the commit one of two phases.
+ * On a cluster: one statement for the local tables, and one for each distributed table, because no statement may write
+ * both on the coordinator and on workers. Citus copies the events to the workers, so the commit has two phases.
  */
 function writeApart(folded: Folded): CombinedStatement[] {
   const { claims, epochs } = folded
@@ -91,7 +88,7 @@ function writeApart(folded: Folded): CombinedStatement[] {
   ]
 }
 
-/** The same as steps of a trip, where the two tables with the most rows are copied (docs/decisions/0010). */
+/** The same as steps of a pipelined write. The two tables with the most rows use COPY (docs/decisions/0010). */
 export function writingSteps(folded: Folded): Step[] {
   const { claims, epochs } = folded
   const copies = [copyEvents(claims)]
@@ -122,7 +119,7 @@ function smallTables({ touched, templates, senders, lines, snapshots }: Folded) 
   }
 }
 
-/** Whether `writingSteps` alone can write the group, independent of what is stored. */
+/** Whether `writingSteps` alone can write the group, without reading what is stored. */
 export function isWrittenTogether(folded: Folded): boolean {
   if (folded.epochs.merged.length > 0 || folded.started.length > 0) return false
   if (folded.conflicts.length > 0) return false

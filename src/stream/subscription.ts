@@ -56,7 +56,7 @@ export interface Subscriber<V> {
   /** What it follows, by channel of the log. */
   readonly followings: ReadonlyMap<string, Following<V>>
   /**
-   * Called with every change of its channels, in order. `messages` is undefined if nobody followed the channel when
+   * Called with every change of its channels, in order. `messages` is undefined if no stream followed the channel when
    * messages were made, or if the worker of the change's batch is unreachable: the stream then reads the change from
    * the log, and other streams do not wait for it. It is null if no one gets a message of this change.
    */
