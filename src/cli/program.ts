@@ -17,11 +17,10 @@ export const readVersion = (): string =>
   (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version
 
 /**
- * The command `svc` with all that it can do. Parsing throws a CommanderError for `--help` (exitCode 0) and for what is
- * not understood (exitCode 1), after it has written the text for it.
+ * The command `svc` with its subcommands. Parsing prints help or the error, and then throws a CommanderError: exitCode 0
+ * for `--help`, 1 for wrong arguments.
  */
-export function createProgram(surroundings: CommandContext): Command {
-  const { settings, environment } = surroundings
+export function createProgram(context: CommandContext): Command {
   const program = new Command('svc')
     .description('Self-hosted experiment monitor: training events in, batches, jobs and charts out.')
     .version(readVersion(), '-V, --version', 'print the version')
@@ -43,6 +42,23 @@ Examples:
   svc token create ada@example.org     a token for training scripts
   svc doctor --mail ada@example.org    check the set-up, and send a test mail`,
     )
+  addStart(program, context)
+  addDemo(program, context)
+  program.addCommand(userCommand(context))
+  program.addCommand(tokenCommand(context))
+  addBackup(program, context)
+  addWalArchive(program, context)
+  addRestore(program, context)
+  addVerify(program, context)
+  addUpgradeDatabase(program, context)
+  addSweep(program, context)
+  program.addCommand(doctorCommand(context))
+  addVersion(program)
+  for (const command of allOf(program)) inherit(command, program)
+  return program
+}
+
+function addStart(program: Command, { settings, environment }: CommandContext): void {
   program
     .command('start')
     .description('run the service until SIGTERM or Ctrl-C (also without a command)')
@@ -56,6 +72,9 @@ comes with the service and keeps its data in SVC_DATA_DIR (default ./.svc-data).
       const { config, warnings } = settings()
       await start(config, warnings, environment)
     })
+}
+
+function addDemo(program: Command, { settings, environment }: CommandContext): void {
   program
     .command('demo')
     .description('send a recorded and a live training to a running service, or to one that it starts')
@@ -77,8 +96,9 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
         environment: { PATH, HOME },
       })
     })
-  program.addCommand(userCommand(surroundings))
-  program.addCommand(tokenCommand(surroundings))
+}
+
+function addBackup(program: Command, { settings }: CommandContext): void {
   program
     .command('backup')
     .description('write all data into one file; the service may run meanwhile')
@@ -88,6 +108,9 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
     )
     .argument('<file>', 'file to create; an existing one is never replaced')
     .action(async (file: string) => (await import('./backup.ts')).runBackup(file, settings().config))
+}
+
+function addWalArchive(program: Command, { settings }: CommandContext): void {
   program
     .command('wal-archive')
     .description(
@@ -102,6 +125,9 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
       const { runArchive } = await import('./wal-archive.ts')
       await runArchive(folder, { once: once === true, baseEveryDays: baseEvery, keep }, settings().config)
     })
+}
+
+function addRestore(program: Command, { settings }: CommandContext): void {
   program
     .command('restore')
     .description('put a backup into the database, all of it or nothing')
@@ -119,6 +145,9 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
       const { runRestore } = await import('./restore.ts')
       return runRestore(path, { replace }, config)
     })
+}
+
+function addVerify(program: Command, { settings }: CommandContext): void {
   program
     .command('verify')
     .description('restore a backup into a temporary database, read all of it, and say what is in it')
@@ -127,6 +156,9 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
     .action(async (path: string, options: { at?: string }) =>
       (await import('./verify.ts')).runVerify(path, options.at, settings().config),
     )
+}
+
+function addUpgradeDatabase(program: Command, { settings }: CommandContext): void {
   program
     .command('upgrade-database')
     .description(
@@ -139,25 +171,28 @@ own), and SVC_DEMO_LIVE_S, the seconds that the live training takes (default 120
     .action(async (options: { old?: string }) =>
       (await import('./upgrade-database.ts')).runUpgradeDatabase(options.old, settings().config),
     )
+}
+
+function addSweep(program: Command, { settings }: CommandContext): void {
   program
     .command('sweep')
     .description('delete what is past its retention period now; servers do so once an hour')
     .option('--dry-run', 'only print what would be deleted')
     .action((options: { dryRun?: true }) => runSweep({ dryRun: options.dryRun === true }, settings().config))
-  program.addCommand(doctorCommand(surroundings))
+}
+
+function addVersion(program: Command): void {
   program
     .command('version')
     .description('print the versions of the service, Node and the platform')
     .action(() => {
       console.log(`svc ${readVersion()} (Node ${process.versions.node}, ${process.platform}-${process.arch})`)
     })
-  for (const command of allOf(program)) inherit(command, program)
-  return program
 }
 
 const allOf = (command: Command): Command[] => command.commands.flatMap((below) => [below, ...allOf(below)])
 
-/** Commands that were made apart do not take over how errors are shown. */
+/** Commands that were created elsewhere do not inherit how errors are shown. */
 function inherit(command: Command, program: Command): void {
   command.copyInheritedSettings(program)
   command.showHelpAfterError(`See ${path(command)} --help.`)
@@ -167,12 +202,12 @@ const path = (command: Command): string =>
   command.parent === null ? command.name() : `${path(command.parent)} ${command.name()}`
 
 function days(text: string): number {
-  if (!/^\d+(\.\d+)?$/.test(text)) throw new ConfigError('--base-every is to be a number of days')
+  if (!/^\d+(\.\d+)?$/.test(text)) throw new ConfigError('--base-every must be a number of days')
   return Number(text)
 }
 
 function count(text: string): number {
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw new ConfigError('--keep is to be a whole number from 1 on')
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new ConfigError('--keep must be a whole number of at least 1')
   return Number(text)
 }
 

@@ -46,6 +46,9 @@ builder.queryFields((t) => ({
         where: { slug: storablePart(slug), ...(await visibleOnly(context)) },
       }),
   }),
+}))
+
+builder.queryFields((t) => ({
   batches: t.field({
     type: BatchConnection,
     complexity: connectionCost,
@@ -77,6 +80,9 @@ builder.queryFields((t) => ({
     resolve: async (_root, { id }, context, info) =>
       (await batchesById(context, [id], lookedUpIn(info, [])))[0] ?? null,
   }),
+}))
+
+builder.queryFields((t) => ({
   jobs: t.field({
     type: JobConnection,
     complexity: connectionCost,
@@ -110,6 +116,9 @@ builder.queryFields((t) => ({
     args: { batchId: t.arg.id({ required: true }), id: t.arg.id({ required: true }) },
     resolve: async (_root, name, context) => (await jobsByName(context, [name]))[0] ?? null,
   }),
+}))
+
+builder.queryFields((t) => ({
   sharedBatch: t.field({
     type: BatchType,
     nullable: true,

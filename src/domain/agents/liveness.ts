@@ -154,73 +154,74 @@ async function pacesIn(db: Db, keys: readonly number[]): Promise<(Pace & { batch
   return paces.map(({ jobKey, ...pace }) => ({ ...pace, jobId: idOf.get(jobKey) as string }))
 }
 
-/** By batch key, the verdict on each of these batches. */
+interface EvidenceRow {
+  key: number
+  status: string
+  last_seen_at: string
+  alive_at: string
+  cmd_id: string | null
+  pid: number | null
+  state: string
+  exit_code: number | null
+  failure_reason: string | null
+  finished_at: string | null
+  hostname: string
+  agent_seen_at: string
+  agent_revoked: boolean
+  in_heartbeat: boolean | null
+  running_at: string | null
+}
+
+async function readEvidence(db: Db, keys: readonly number[]): Promise<EvidenceRow[]> {
+  // A single key as an equality: PostgreSQL assumes that an array has ten items and, in large tables, would plan every time.
+  const isKey = keys.length === 1 ? db`= ${itemAt(keys, 0)}` : db`= any (${keys}::bigint[])`
+  return db<EvidenceRow[]>`/* agents.evidence */
+    select b.key, b.status, p.last_seen_at, coalesce(p.last_live_at, p.last_seen_at) alive_at, c.id cmd_id, c.pid, c.state, c.exit_code, c.failure_reason, c.finished_at,
+      a.hostname, a.last_seen_at agent_seen_at, a.revoked_at is not null agent_revoked, a.running_at,
+      case when a.running_at > c.acked_at
+        then a.running @> jsonb_build_array(jsonb_build_object('cmd_id', c.id)) end in_heartbeat
+    from batches b
+    join batch_progress p on p.batch_key = b.key
+    left join command_batches l on l.batch_key = b.key
+    left join agent_commands c on c.id = l.command_id
+    left join agents a on a.id = c.agent_id
+    where b.key ${isKey}`
+}
+
+const processOf = (row: EvidenceRow): ProcessEvidence | null =>
+  row.cmd_id === null
+    ? null
+    : {
+        cmdId: row.cmd_id,
+        pid: row.pid,
+        state: row.state,
+        exitCode: row.exit_code,
+        failureReason: row.failure_reason,
+        finishedAt: row.finished_at,
+        hostname: row.hostname,
+        agentSeenAt: row.agent_seen_at,
+        agentRevoked: row.agent_revoked,
+        inHeartbeat: row.in_heartbeat,
+        heartbeatAt: row.running_at,
+      }
+
+/** Evaluates the liveness of these batches. @returns by batch key */
 export async function livenessOf(
   db: Db,
   batchKeys: readonly number[],
   clock: Clock,
 ): Promise<Map<number, Evaluation>> {
   if (batchKeys.length === 0) return new Map()
-  const keys = batchKeys
-  // A single key as an equality: PostgreSQL assumes that an array has ten items and, in large tables, would plan every time.
-  const isKey = keys.length === 1 ? db`= ${itemAt(keys, 0)}` : db`= any (${keys}::bigint[])`
-  const [rows, paces] = await Promise.all([
-    db<
-      {
-        key: number
-        status: string
-        last_seen_at: string
-        alive_at: string
-        cmd_id: string | null
-        pid: number | null
-        state: string
-        exit_code: number | null
-        failure_reason: string | null
-        finished_at: string | null
-        hostname: string
-        agent_seen_at: string
-        agent_revoked: boolean
-        in_heartbeat: boolean | null
-        running_at: string | null
-      }[]
-    >`/* agents.evidence */
-      select b.key, b.status, p.last_seen_at, coalesce(p.last_live_at, p.last_seen_at) alive_at, c.id cmd_id, c.pid, c.state, c.exit_code, c.failure_reason, c.finished_at,
-        a.hostname, a.last_seen_at agent_seen_at, a.revoked_at is not null agent_revoked, a.running_at,
-        case when a.running_at > c.acked_at
-          then a.running @> jsonb_build_array(jsonb_build_object('cmd_id', c.id)) end in_heartbeat
-      from batches b
-      join batch_progress p on p.batch_key = b.key
-      left join command_batches l on l.batch_key = b.key
-      left join agent_commands c on c.id = l.command_id
-      left join agents a on a.id = c.agent_id
-      where b.key ${isKey}`,
-    pacesIn(db, keys),
-  ])
+  const [rows, paces] = await Promise.all([readEvidence(db, batchKeys), pacesIn(db, batchKeys)])
   const pacesOf = new Map<number, Pace[]>()
   for (const { batchKey, ...pace } of paces) pacesOf.set(batchKey, [...(pacesOf.get(batchKey) ?? []), pace])
   return new Map(
     rows.map((row) => {
-      const process: ProcessEvidence | null =
-        row.cmd_id === null
-          ? null
-          : {
-              cmdId: row.cmd_id,
-              pid: row.pid,
-              state: row.state,
-              exitCode: row.exit_code,
-              failureReason: row.failure_reason,
-              finishedAt: row.finished_at,
-              hostname: row.hostname,
-              agentSeenAt: row.agent_seen_at,
-              agentRevoked: row.agent_revoked,
-              inHeartbeat: row.in_heartbeat,
-              heartbeatAt: row.running_at,
-            }
       const evidence = {
         status: row.status,
         lastSeenAt: row.last_seen_at,
         aliveAt: row.alive_at,
-        process,
+        process: processOf(row),
         paces: pacesOf.get(row.key) ?? [],
       }
       return [row.key, evaluateLiveness(evidence, clock)]

@@ -22,18 +22,18 @@ const MAX_ENV_BYTES = 100_000
 
 interface RerunTarget {
   host: string | null
-  owner_id: string
   start_fields: Merged | null
   agent_id: string | null
   agent_key: number | null
 }
 
 /**
- * Queues a rerun (specification §3.3), behind the fence of contract §2: to an agent of the batch's owner on the host
+ * Queues a rerun (specification §3.3), within the limits of contract §2: to an agent of the batch's owner on the host
  * that the batch ran on, of the command that the owner's own reporter recorded. Only the owner may give another
  * command or folder; the agent runs a command that the owner gave in a session also where the host has no record of it.
- * @throws Problem batch_not_found, forbidden; agent_offline; command_unknown where nothing was recorded that may run;
- *   command_changed when another command would run than was confirmed; nothing_to_rerun when all jobs are done; too_many_jobs when their names fit no environment
+ * @throws Problem batch_not_found, forbidden; agent_offline; command_unknown if no command was recorded;
+ *   command_changed if it is not the confirmed one; nothing_to_rerun if all jobs are done; too_many_jobs if their names
+ *   do not fit into environment variables
  */
 export async function requestRerun(
   tx: Tx,
@@ -50,23 +50,8 @@ export async function requestRerun(
       detail: 'Only the owner of the batch may change the command or the folder',
     })
   }
-  const [target] = await tx<RerunTarget[]>`/* commands.standing */
-    select b.host, b.owner_id, b.start_fields, a.id agent_id, a.key agent_key
-    from batches b
-    left join agents a on a.user_id = b.owner_id and a.hostname = b.host and a.revoked_at is null
-      and a.token_hash is not null and a.last_seen_at > ${onlineSince(now)}::timestamptz
-      and exists (select from users u where u.id = a.user_id and u.disabled_at is null)
-    where b.key = ${batch.key}`
-  const start = target?.start_fields ?? null
-  if (target?.agent_id == null || target.agent_key === null || !isFromOwner(start, 'host')) {
-    throw new Problem('agent_offline', {
-      detail:
-        target?.host == null
-          ? 'It is not known where the batch ran'
-          : `No agent of the batch's owner is online on ${target.host}`,
-    })
-  }
-  const { command, cwd } = whatRuns(start, wish)
+  const { host, start } = await targetOf(tx, batch.key, now)
+  const { command, cwd } = commandOf(start, wish)
   if (wish.confirm !== undefined && wish.confirm.toLowerCase() !== commandHash(command)) {
     throw new Problem('command_changed', {
       detail: 'The recorded command has changed since it was shown: check it again before you run it',
@@ -76,13 +61,12 @@ export async function requestRerun(
   const at = now.toISOString()
   const [made] = await tx<{ id: string }[]>`/* commands.queue_rerun */
     insert into agent_commands (id, agent_id, kind, batch_key, command, cwd, env, overridden, jobs, requested_by, authorized_by, created_at)
-    select id, ${target.agent_id}, 'rerun', ${batch.key}, ${command}, ${cwd},
+    select id, ${host.id}, 'rerun', ${batch.key}, ${command}, ${cwd},
       ${JSON.stringify(env)}::text::jsonb || jsonb_build_object('SVC_CMD_ID', id), ${overridden}::text[], ${jobs},
       ${actor.user.id}, ${wish.command === undefined ? 'record' : 'owner_words'}, ${at}
     from gen_random_uuid() id
     returning id`
   if (made === undefined) throw new Error('the command was not stored')
-  const host = { id: target.agent_id, key: target.agent_key }
   const detail = { jobs, overridden }
   await recordSteps(tx, [
     {
@@ -110,11 +94,39 @@ export async function requestRerun(
   }
 }
 
+/**
+ * The agent that a rerun goes to, and what the batch recorded at its start.
+ * @throws Problem agent_offline
+ */
+async function targetOf(
+  tx: Tx,
+  batchKey: number,
+  now: Date,
+): Promise<{ host: { id: string; key: number }; start: Merged | null }> {
+  const [target] = await tx<RerunTarget[]>`/* commands.rerun_target */
+    select b.host, b.start_fields, a.id agent_id, a.key agent_key
+    from batches b
+    left join agents a on a.user_id = b.owner_id and a.hostname = b.host and a.revoked_at is null
+      and a.token_hash is not null and a.last_seen_at > ${onlineSince(now)}::timestamptz
+      and exists (select from users u where u.id = a.user_id and u.disabled_at is null)
+    where b.key = ${batchKey}`
+  const start = target?.start_fields ?? null
+  if (target?.agent_id == null || target.agent_key === null || !isFromOwner(start, 'host')) {
+    throw new Problem('agent_offline', {
+      detail:
+        target?.host == null
+          ? 'The batch has not recorded the host that it ran on, so no agent can rerun it'
+          : `No agent of the batch's owner is online on ${target.host}: start svc-agent there`,
+    })
+  }
+  return { host: { id: target.agent_id, key: target.agent_key }, start }
+}
+
 /** SHA-256 of a command in UTF-8, in hexadecimal; the reporter's record of a run has the same. */
 export const commandHash = (command: string): string => createHash('sha256').update(command).digest('hex')
 
-/** The recorded command and folder, or what the owner gave instead; an unknown folder is null. */
-function whatRuns(start: Merged | null, wish: RerunWish): { command: string; cwd: string | null } {
+/** The command and working directory: the recorded ones, or those that the owner gave. An unknown directory is null. */
+function commandOf(start: Merged | null, wish: RerunWish): { command: string; cwd: string | null } {
   const recorded = (name: string): string | null => {
     const value = start?.values[`env/${name}`]
     return typeof value === 'string' && value.trim() !== '' && isFromOwner(start, `env/${name}`)
@@ -123,7 +135,9 @@ function whatRuns(start: Merged | null, wish: RerunWish): { command: string; cwd
   }
   const command = wish.command ?? recorded('command')
   if (command === null) {
-    throw new Problem('command_unknown', { detail: "The batch's owner has not recorded what it ran" })
+    throw new Problem('command_unknown', {
+      detail: 'The batch has not recorded its command; its owner can rerun it by sending the command',
+    })
   }
   if (wish.command === undefined && start?.values['env/command_redacted'] === true) {
     throw new Problem('command_unknown', {
@@ -134,7 +148,10 @@ function whatRuns(start: Merged | null, wish: RerunWish): { command: string; cwd
   const knownElsewhere = start?.values['env/cwd'] !== undefined
   const cwd = wish.cwd ?? recorded('cwd')
   if (cwd === null && knownElsewhere) {
-    throw new Problem('command_unknown', { detail: "The batch's owner has not recorded where it ran" })
+    throw new Problem('command_unknown', {
+      detail:
+        'The batch has not recorded its working directory; its owner can rerun it by sending the directory',
+    })
   }
   return { command, cwd }
 }

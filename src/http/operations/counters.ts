@@ -27,79 +27,88 @@ export function createCounters(
   countRequests(app, registers)
   countIngest(services, registers)
 
-  const { live, sse, outages } = services
-  const value = (kind: 'gauge' | 'counter', name: string, help: string, read: () => number): void => {
-    if (kind === 'gauge') {
-      new Gauge({ name, help, registers, collect: asks(read) })
-      return
-    }
-    new Counter({
-      name,
-      help,
-      registers,
-      collect() {
-        this.reset()
-        this.inc(read())
-      },
-    })
-  }
-  value('gauge', 'svc_http_requests_in_flight', 'Requests under way, without streams', () => load.inFlight)
-  value(
-    'counter',
-    'svc_http_requests_shed_total',
-    'Requests refused because too many were under way',
-    () => load.shed,
-  )
-  value('gauge', 'svc_http_bodies_waiting', 'Requests whose body is on its way', () => bodies.waiting)
-  value(
-    'counter',
-    'svc_http_bodies_timed_out_total',
-    'Requests ended because their body did not come in time',
-    () => bodies.timedOut,
-  )
-  value('gauge', 'svc_sse_streams', 'Open streams', () => live.counts.streams)
-  value('counter', 'svc_sse_frames_total', 'Messages handed to streams', () => live.counts.frames)
-  value(
-    'counter',
-    'svc_sse_cut_off_total',
-    'Streams cut off because their client took nothing',
-    () => sse.counts.cutOff,
-  )
-  value(
-    'counter',
-    'svc_sse_executions_total',
-    'Results of GraphQL subscriptions that were executed',
-    () => sse.counts.executed,
-  )
-  value(
-    'counter',
-    'svc_sse_executions_shared_total',
-    'Results of GraphQL subscriptions that were taken from an execution for another stream',
-    () => sse.counts.shared,
-  )
-  value(
-    'gauge',
-    'svc_stream_delay_seconds',
-    'For how long one commit under way has held the stream back',
-    () => live.delayS,
-  )
-  value('counter', 'svc_sse_failed_total', 'Changes that could not be told', () => live.counts.failed)
-  value(
-    'counter',
-    'svc_database_outages_total',
-    'How often the database went away',
-    () => outages.counts.outages,
-  )
-  value(
-    'counter',
-    'svc_database_faults_total',
-    'What failed because the database was away',
-    () => outages.counts.faults,
-  )
+  countValues(services, load, bodies, registers)
   createDatabaseTotals(services, registers)
   countReplica(services, registers)
   countDisk(services.dataFolder, registers)
   return registry
+}
+
+/** Figures that this process keeps anyway, read when they are scraped. */
+function countValues(
+  { live, sse, outages }: Services,
+  load: Load,
+  bodies: SlowBodies,
+  registers: Registry[],
+): void {
+  const values: [kind: 'gauge' | 'counter', name: string, help: string, read: () => number][] = [
+    ['gauge', 'svc_http_requests_in_flight', 'Requests under way, without streams', () => load.inFlight],
+    [
+      'counter',
+      'svc_http_requests_shed_total',
+      'Requests refused because too many were under way',
+      () => load.shed,
+    ],
+    ['gauge', 'svc_http_bodies_waiting', 'Requests whose body is on its way', () => bodies.waiting],
+    [
+      'counter',
+      'svc_http_bodies_timed_out_total',
+      'Requests ended because their body did not come in time',
+      () => bodies.timedOut,
+    ],
+    ['gauge', 'svc_sse_streams', 'Open streams', () => live.counts.streams],
+    ['counter', 'svc_sse_frames_total', 'Messages handed to streams', () => live.counts.frames],
+    [
+      'counter',
+      'svc_sse_cut_off_total',
+      'Streams cut off because their client took nothing',
+      () => sse.counts.cutOff,
+    ],
+    [
+      'counter',
+      'svc_sse_executions_total',
+      'Results of GraphQL subscriptions that were executed',
+      () => sse.counts.executed,
+    ],
+    [
+      'counter',
+      'svc_sse_executions_shared_total',
+      'Results of GraphQL subscriptions that were taken from an execution for another stream',
+      () => sse.counts.shared,
+    ],
+    [
+      'gauge',
+      'svc_stream_delay_seconds',
+      'For how long one commit under way has held the stream back',
+      () => live.delayS,
+    ],
+    ['counter', 'svc_sse_failed_total', 'Changes that could not be told', () => live.counts.failed],
+    [
+      'counter',
+      'svc_database_outages_total',
+      'How often the database went away',
+      () => outages.counts.outages,
+    ],
+    [
+      'counter',
+      'svc_database_faults_total',
+      'What failed because the database was away',
+      () => outages.counts.faults,
+    ],
+  ]
+  for (const [kind, name, help, read] of values) {
+    if (kind === 'gauge') new Gauge({ name, help, registers, collect: asks(read) })
+    else
+      new Counter({
+        name,
+        help,
+        registers,
+        collect() {
+          this.reset()
+          this.inc(read())
+        },
+      })
+  }
 }
 
 /** prom-client calls it with the gauge as `this`. */

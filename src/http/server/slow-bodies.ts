@@ -2,18 +2,18 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../problem.ts'
 import { sendProblem } from './respond.ts'
 
-/** A body that is longer under way than the time-out must have come at this rate on average, in bytes a second. */
+/** A body that takes longer than the timeout must arrive at this average rate, in bytes a second. */
 const MIN_RATE = 16 * 1024
 const CHECK_EVERY_MS = 500
-/** A body of an address that has too many under way is only given up for others after this time. */
+/** If an address has too many requests, its oldest are ended, but only after this time. */
 const YOUNG_MS = 2_000
-/** What bodies that are under way may hold in memory together. */
+/** The memory that all arriving bodies may take together. */
 const MAX_BYTES = 256 * 1024 * 1024
 
 export interface SlowBodies {
-  /** Requests whose body is on its way. */
+  /** Requests whose body is still arriving. */
   readonly waiting: number
-  /** How many were ended because their body came too slowly, or to make room for others. */
+  /** How many were ended because their body was too slow, or to make room for others. */
   readonly timedOut: number
 }
 
@@ -22,21 +22,21 @@ interface Waiting {
   reply: FastifyReply
   address: string
   since: number
-  /** `bytesRead` of the socket when the request came. */
+  /** `bytesRead` of the socket when the request arrived. */
   readBefore: number
 }
 
 /**
- * Ends requests whose body does not come: after `timeoutS` seconds, unless it comes at `MIN_RATE`, with 408
- * `request_timeout` and the connection closed. One address may have `perAddress` bodies under way; beyond that, and
- * where all of them together hold too much memory, the oldest gives way to those that came later, so that a client that
- * holds back bodies hurts itself alone. A body that is not read because its request was refused has the same time.
+ * Ends requests whose body does not arrive within `timeoutS` seconds or at `MIN_RATE`, with 408 `request_timeout`, and
+ * closes their connection. At most `perAddress` bodies of one address may be arriving; beyond that, and if all bodies
+ * together take too much memory, the oldest requests are ended first, so a client that delays its bodies harms only
+ * itself. The same limits hold for a body that is not read because its request was refused.
  */
 export function limitBodyTime(
   app: FastifyInstance,
   limits: { timeoutS: number; perAddress: number },
 ): SlowBodies {
-  // In the order in which they came.
+  // In the order of arrival.
   const waiting = new Map<FastifyRequest['raw'], Waiting>()
   const counts = { timedOut: 0 }
 
@@ -59,32 +59,8 @@ export function limitBodyTime(
   })
 
   function look(): void {
-    const now = performance.now()
-    const late = new Set<Waiting>()
-    const ofAddress = new Map<string, Waiting[]>()
-    let bytes = 0
-    for (const [raw, one] of waiting) {
-      if (raw.complete || raw.socket.destroyed) {
-        waiting.delete(raw)
-        continue
-      }
-      const read = raw.socket.bytesRead - one.readBefore
-      if (now - one.since > limits.timeoutS * 1000 + (read / MIN_RATE) * 1000) late.add(one)
-      bytes += read
-      const others = ofAddress.get(one.address)
-      if (others === undefined) ofAddress.set(one.address, [one])
-      else others.push(one)
-    }
-    for (const some of ofAddress.values()) {
-      const surplus = some.slice(0, Math.max(0, some.length - limits.perAddress))
-      for (const one of surplus) if (now - one.since > YOUNG_MS) late.add(one)
-    }
-    for (const one of waiting.values()) {
-      if (bytes <= MAX_BYTES) break
-      bytes -= one.request.raw.socket.bytesRead - one.readBefore
-      late.add(one)
-    }
-    for (const one of late) end(one)
+    for (const raw of waiting.keys()) if (raw.complete || raw.socket.destroyed) waiting.delete(raw)
+    for (const one of tooSlow([...waiting.values()], limits)) end(one)
   }
 
   function end({ request, reply }: Waiting): void {
@@ -112,3 +88,32 @@ export function limitBodyTime(
     },
   }
 }
+
+/** @param waiting requests whose body is still arriving, oldest first. @returns those to end */
+function tooSlow(
+  waiting: readonly Waiting[],
+  { timeoutS, perAddress }: { timeoutS: number; perAddress: number },
+): Set<Waiting> {
+  const now = performance.now()
+  const slow = new Set<Waiting>()
+  let bytes = 0
+  for (const one of waiting) {
+    const read = bytesOf(one)
+    bytes += read
+    if (now - one.since > timeoutS * 1000 + (read / MIN_RATE) * 1000) slow.add(one)
+  }
+  const newerOf = new Map<string, number>()
+  for (const one of waiting.toReversed()) {
+    const newer = newerOf.get(one.address) ?? 0
+    newerOf.set(one.address, newer + 1)
+    if (newer >= perAddress && now - one.since > YOUNG_MS) slow.add(one)
+  }
+  for (const one of waiting) {
+    if (bytes <= MAX_BYTES) break
+    bytes -= bytesOf(one)
+    slow.add(one)
+  }
+  return slow
+}
+
+const bytesOf = ({ request, readBefore }: Waiting): number => request.raw.socket.bytesRead - readBefore
