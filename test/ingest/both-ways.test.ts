@@ -9,7 +9,7 @@ import { type Claim, copyEvents, storeEvents } from '../../src/ingest/claim.ts'
 import { freshDatabase, type TestDatabase } from '../kit/database.ts'
 import { type Door, makeEvent, openDoor } from './sending.ts'
 
-// A group is written by COPY in a trip and by INSERT on the long way (src/ingest/write.ts): the same rows either way.
+// A pipelined group is written by COPY, any other by INSERT (src/ingest/write.ts): the rows are the same.
 
 let database: TestDatabase
 let trips: Pipeline

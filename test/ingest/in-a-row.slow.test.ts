@@ -88,7 +88,7 @@ test('the second is folded into what the first leaves, and sent before it is ove
   await held.release()
   const given = await Promise.all(answers)
   expect(given.map((a) => a.status)).toEqual([200, 200, 200])
-  // None was refused and went the long way: that would have thrown its ids away and taken new ones.
+  // All were pipelined: a group that is applied step by step discards reserved ids and takes new ones.
   const ids = given.map((a) => a.body.db_id)
   expect(ids).toEqual([ids[0], ids[0] + 1, ids[0] + 2])
   expect(await epochsOf('one')).toEqual([1, 2, 3, 4, 5])
@@ -146,7 +146,7 @@ test('another server wrote to the batch in the meantime: both are folded into th
 test('epochs that later ones overtook are known to be new', async () => {
   const ids: number[] = []
   for (const number of [6, 4, 3, 5]) ids.push((await door.send(epoch('one', number))).body.db_id)
-  // The long way would have thrown its ids away and taken new ones.
+  // A group that is applied step by step would have discarded its ids and taken new ones.
   expect(ids).toEqual(ids.map((_, i) => (ids[0] as number) + i))
   expect(await epochsOf('one')).toEqual([1, 2, 3, 4, 5, 6])
   expect(await countedOf('one')).toEqual({ epochs: 6, max_epoch: 6 })

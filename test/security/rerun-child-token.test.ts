@@ -64,7 +64,7 @@ describe('it sends events', () => {
     expect(await send(line(child))).toEqual(GOOD)
     expect(await send(start(`${child}-second`))).toEqual(BOUND)
     expect(await send(line(origin))).toEqual(BOUND)
-    // The short way of ingest, which caches what it wrote last, enforces it as well.
+    // Pipelined writes, which use the cache, enforce it as well.
     for (let i = 0; i < 5; i++) expect(await send(line(child))).toEqual(GOOD)
     expect(await send(line(origin))).toEqual(BOUND)
     const { body } = await stage.get(`/api/batches/${origin}/commands`, stage.batchOwner.token)

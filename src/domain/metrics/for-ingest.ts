@@ -65,7 +65,7 @@ export const insertEpochs = (rows: readonly EpochRow[]): SqlFragment => sqlFragm
     string_to_table(${rows.map((r) => literal(r.vals)).join('\n')}, chr(10))
   ) as e (batch_key, job_key, epoch, ts, db_id, vals)`
 
-/** The same rows for a trip to copy. */
+/** The same rows for COPY, in a pipelined write. */
 export function copyEpochs(rows: readonly EpochRow[]): CopyRows {
   const values = rows.reduce((sum, r) => sum + r.vals.length, 0)
   const copy = new CopyRows('epochs', EPOCH_COLUMNS, rows.length * EPOCH_BYTES + values * VALUE_BYTES)
