@@ -25,7 +25,7 @@ export interface ServiceLog {
 }
 
 /**
- * The log (docs/operations.md "What is logged"): JSON lines without secrets. An unreachable database breaks
+ * The log (docs/operations.md "Logs"): JSON lines without secrets. An unreachable database breaks
  * everything at once, so it is logged once, and once more when it is back; failures in between are counted.
  */
 export function createLog(

@@ -7,7 +7,7 @@ const SECRET_PARAMETER = /^:(token|secret|code)$/
 const SECRET_PAGE = /^\/(sr?)\/[^/]+/
 
 /**
- * Writes a line for each answer (SVC_ACCESS_LOG; docs/operations.md "What is logged"), streams when they end. At the level
+ * Writes a line for each answer (SVC_ACCESS_LOG; docs/operations.md "Logs"), streams when they end. At the level
  * `info`, also where SVC_LOG_LEVEL asks for less: who switches it on wants it.
  */
 export function logAccess(app: FastifyInstance, log: Logger): void {
