@@ -163,10 +163,9 @@ test('a revoked link, and a membership that has ended, end their streams; others
   await stage.app.call('DELETE', `/api/shares/${link.id}`, { token: stage.batchOwner.token })
   await stage.app.call('DELETE', `/api/projects/${slug}/members/${stage.member.id}`, { token: owner })
   await Promise.all([shared.ended, member.ended, project.ended])
-  const seen = stays.data.length
   await epoch(id, 1_000, slug)
-  await expect.poll(() => stays.data.length, SOON).toBeGreaterThan(seen)
-  expect(stays.data.at(-1).metrics.series[0].steps).toContain(1_000)
+  // Epochs that were sent before may still arrive first.
+  await expect.poll(() => stays.data.at(-1)?.metrics.series[0].steps, SOON).toContain(1_000)
   stays.stop()
 })
 
