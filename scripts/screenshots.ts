@@ -2,6 +2,7 @@
 //
 //   npx tsx scripts/screenshots.ts                   docs/images/*.png
 //   npx tsx scripts/screenshots.ts --all FOLDER      every page, on a desk, a phone and a wide screen, light and dark, to look at
+//   … --all FOLDER home,charts phone-dark,wide-dark  these pages and looks of them; an empty list is all
 //
 // The page must be built (`npm run build`).
 import { mkdir, stat } from 'node:fs/promises'
@@ -90,11 +91,17 @@ async function readme(browser: Browser, scene: Scene): Promise<void> {
 async function everything(browser: Browser, scene: Scene, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   const pictures = await allPages(scene)
-  const only = process.argv[4]?.split(',')
+  const named = (list: string | undefined): ((name: string) => boolean) => {
+    const names = list?.split(',').filter((name) => name !== '') ?? []
+    return (name) => names.length === 0 || names.includes(name)
+  }
+  const isPage = named(process.argv[4])
+  const isLook = named(process.argv[5])
   for (const [size, viewport] of SIZES) {
     for (const colorScheme of THEMES) {
+      if (!isLook(`${size}-${colorScheme}`)) continue
       for (const picture of pictures) {
-        if (only && !only.includes(picture.name)) continue
+        if (!isPage(picture.name)) continue
         const page = await openPage(browser, scene, { viewport, colorScheme, visitor: picture.visitor })
         const file = join(folder, `${picture.name}-${size}-${colorScheme}.png`)
         // One page that does not come up must not keep the others from being looked at.

@@ -75,6 +75,20 @@ test('the end of a batch is mailed, with its jobs, last losses, elapsed time and
   expect(one?.mail.html).toContain(`<a href="${link}">`)
 })
 
+test('a rule without a name is not called by its code in mail, nor where mail is ended', async () => {
+  await makeRule({ trigger: 'batch_done', name: undefined })
+  await send(
+    event('batch_start'),
+    event('batch_done', { data: { n_done: 1, n_failed: 0, total_elapsed_s: 5 } }),
+  )
+  const [one] = box.received
+  expect(one?.mail.text).toContain(`A rule of the project ${project} sends this.`)
+  const link = /https:\/\/monitor\.example\.org(\/mail\/\S+)/.exec(one?.mail.text ?? '')?.[1] as string
+  const page = await door.app.call('GET', link)
+  expect(String(page.body)).toContain('No more mail of this rule')
+  expect(`${one?.mail.text} ${page.body}`).not.toContain('batch_done')
+})
+
 test('a failed batch and a failed job are mailed with their reasons; what was asked to stop is not', async () => {
   await makeRule({ trigger: 'batch_failed' })
   await makeRule({ trigger: 'job_failed' })

@@ -237,6 +237,40 @@ test('nested parameters and every series are columns of the table; those that no
   await context.close()
 })
 
+test('what jobs are in the order of is shown: in the table, and beside the names of curves', async () => {
+  const of = eventsOf('ordered')
+  const at = (job: string, lr: number, acc: number) => [
+    of('job_start', 90, { lr, depth: 2 }, job),
+    of('job_epoch', 80, { epoch: 0, val_loss: lr, acc }, job),
+  ]
+  await send(app, reporter, [
+    of('batch_start', 100, { n_total: 3 }),
+    ...at('fast', 0.1, 0.8),
+    ...at('other', 0.1, 0.7),
+    ...at('slow', 0.01, 0.9),
+  ])
+  const { page, context, complaints } = await as(ada, { width: 1440 })
+  // No job differs in its depth, so that it has no column of its own.
+  await page.goto('/b/ordered/jobs?sort=-p.depth')
+  const heads = () => page.getByRole('columnheader').allInnerTexts()
+  await expect.poll(heads).toEqual(['Job', 'Status', 'depth ↓', 'Epochs', 'val_loss', 'lr', 'acc', 'Elapsed'])
+  await page.getByRole('columnheader', { name: 'lr' }).getByRole('button').click()
+  await expect.poll(heads).toEqual(['Job', 'Status', 'Epochs', 'val_loss', 'lr ↑', 'acc', 'Elapsed'])
+  // Neither have the jobs that a filter leaves.
+  await page.getByLabel('Find jobs').fill('lr>0.05')
+  await expect.poll(heads).toEqual(['Job', 'Status', 'lr ↑', 'Epochs', 'val_loss', 'acc', 'Elapsed'])
+
+  await page.goto('/b/ordered?by=-last.acc')
+  const names = page.getByRole('complementary', { name: 'Jobs' }).getByRole('listitem')
+  await expect.poll(() => names.getByTitle('acc').allInnerTexts()).toEqual(['0.9', '0.8', '0.7'])
+  await page.getByLabel('Jobs drawn first').selectOption('param.lr')
+  await expect
+    .poll(async () => (await names.getByTitle('lr').allInnerTexts()).toSorted())
+    .toEqual(['0.01', '0.1', '0.1'])
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 test('a thousand jobs are a board and a table of which only the rows in sight are there', async () => {
   const of = eventsOf('thousand')
   const ids = Array.from({ length: 1_000 }, (_, i) => `job-${String(i).padStart(4, '0')}`)

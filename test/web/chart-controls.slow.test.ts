@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { chartedBatch, EPOCHS, nextEpoch, SPIKE, smoothed } from './charted-batch.ts'
 import { chartsScene, csv, DRAWN, entry, place, said, savedAs } from './charts-scene.ts'
+import { eventsOf } from './ran-batch.ts'
 import { send, visit } from './visit.ts'
 
 const scene = chartsScene()
@@ -124,6 +125,30 @@ test('jobs are put together by a param, over all of them', () =>
     const svg = readFileSync(await savedAs(page, 'loss', 'Save as SVG'), 'utf8')
     expect(svg.match(/<polygon/g)).toHaveLength(3)
   }))
+
+test('groups of numbers that are close have different names, in the legend and on their curves', async () => {
+  const lrs = [0.12345612, 0.12345637, 0.5]
+  const of = eventsOf('close', { project: 'charts' })
+  await send(scene.app, scene.reporter, [
+    of('batch_start', 100, { n_total: lrs.length }),
+    ...lrs.flatMap((lr, n) => [
+      of('job_start', 99, { lr }, `job${n}`),
+      ...[0, 1, 2].map((epoch) => of('job_epoch', 90, { epoch, loss: lr + epoch }, `job${n}`)),
+    ]),
+  ])
+  await scene.onCharts(
+    '?group=param.lr',
+    async (page) => {
+      const wanted = ['lr = 0.1234561', 'lr = 0.1234564', 'lr = 0.5']
+      const groups = () =>
+        page.locator('[data-group]').evaluateAll((all) => all.map((one) => one.getAttribute('data-group')))
+      await expect.poll(groups).toEqual(wanted)
+      const rows = await csv(page, 'loss')
+      expect([...new Set(rows.map(({ group }) => group))].toSorted()).toEqual(wanted)
+    },
+    { batch: 'close' },
+  )
+})
 
 test('only charts that can be seen are drawn', () =>
   scene.onCharts(

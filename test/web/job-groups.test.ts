@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { groupName, groupsOf } from '../../web/src/charts/chart-groups.ts'
+import { groupNames, groupsOf } from '../../web/src/charts/chart-groups.ts'
 import type { Compared } from '../../web/src/charts/compared-jobs.ts'
 import { axesOf } from '../../web/src/pages/compare/axes.ts'
 import { groupingAxes, jobGroups, spreadOf } from '../../web/src/pages/compare/job-groups.ts'
@@ -29,12 +29,36 @@ const axis = (rows: Compared[], id: string) => {
   return found
 }
 
-test('a group is named by its value in at most six digits, a whole number by all of its digits', () => {
-  expect(groupName('param.lr', '0.0003745401188473625')).toBe('lr = 0.00037454')
-  expect(groupName('param.lr', '1e-3')).toBe('lr = 0.001')
-  expect(groupName('param.seed', '123456789')).toBe('seed = 123456789')
-  const jobs = [job(0, { lr: 0.30000000000000004 }, 1), job(1, { lr: 0.3 }, 1)].map((row) => row.job)
-  expect(groupsOf(jobs, 'param.lr')).toEqual([{ name: 'lr = 0.3', jobs: 2 }])
+test('a group is named by its value in six digits, or as many as tell it from the others; a whole number by all of its digits', () => {
+  const named = (values: unknown[]): string[] => {
+    const jobs = values.map((lr, n) => job(n, { lr }, 1).job)
+    const names = groupNames(jobs, 'param.lr')
+    expect(groupsOf(jobs, names).map(({ name }) => name)).toEqual(
+      values.toSorted((a, b) => Number(a) - Number(b)).map((lr) => names.of(String(lr))),
+    )
+    return values.map((lr) => names.of(String(lr)).replace('lr = ', ''))
+  }
+  expect(named([0.0003745401188473625])).toEqual(['0.00037454'])
+  expect(named(['1e-3'])).toEqual(['0.001'])
+  expect(named([123456789])).toEqual(['123456789'])
+  expect(named([0.1, 0.30000000000000004, 0.3])).toEqual(['0.1', '0.30000000000000004', '0.3'])
+  expect(named([0.12345612, 0.12345637, 0.5000001])).toEqual(['0.1234561', '0.1234564', '0.5'])
+})
+
+test('different numbers have different names, however close they are', () => {
+  const near = fc.tuple(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.integer({ min: -3, max: 3 }))
+  fc.assert(
+    fc.property(fc.array(near, { maxLength: 20 }), (pairs) => {
+      const values = pairs
+        .map(([value, steps]) => value * (1 + steps * Number.EPSILON))
+        .filter(Number.isFinite)
+      const jobs = values.map((lr, n) => job(n, { lr }, 1).job)
+      const groups = groupsOf(jobs, groupNames(jobs, 'param.lr'))
+      expect(groups.length).toBe(new Set(values.map((value) => value + 0)).size)
+      expect(new Set(groups.map(({ name }) => name)).size).toBe(groups.length)
+    }),
+    propertyBounds('names of groups', { runs: 200, seconds: 5 }),
+  )
 })
 
 test('jobs are grouped by the values of parameters, the best mean first, with its standard error', () => {

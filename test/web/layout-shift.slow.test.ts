@@ -40,6 +40,13 @@ beforeAll(async () => {
       ),
     ),
   ])
+  const halting = eventsOf('halting')
+  await send(app, reporter, [
+    halting('batch_start', 60, { experiment_type: 'run', n_total: 1 }),
+    halting('job_start', 59, {}, 'main'),
+    ...[0, 1, 2].map((epoch) => halting('job_epoch', 50, { epoch, val_loss: 1 / (epoch + 1) }, 'main')),
+  ])
+  await app.call('POST', '/api/batches/halting/stop', { token: ada.token })
 }, 180_000)
 afterAll(async () => {
   await browser?.close()
@@ -47,17 +54,21 @@ afterAll(async () => {
 })
 
 const drawn = (page: Page) => page.locator('[data-points]', { hasText: 'points' }).first().waitFor()
-const PAGES: [string, string, (page: Page) => Promise<unknown>][] = [
+const PHONE = 390
+const PAGES: [string, string, (page: Page) => Promise<unknown>, width?: number][] = [
   ['Home', '/', (page) => page.getByText('Running now').waitFor()],
   ['a project', '/p/digits', (page) => page.getByRole('link', { name: 'night-sweep' }).first().waitFor()],
   ['a batch', '/b/night-sweep', drawn],
+  ['a batch that is to stop, on a phone,', '/b/halting', drawn, PHONE],
   ['its jobs', '/b/night-sweep/jobs', (page) => page.locator('[data-job="good"]').waitFor()],
   ['a job', '/b/night-sweep/j/good', (page) => page.getByText('val_loss').first().waitFor()],
   ['resources', '/b/machine/resources', (page) => page.getByText('never idle').first().waitFor()],
 ]
 
-test.each(PAGES)('%s keeps its place while late answers come (%s)', async (_name, path, whole) => {
-  const { page, context } = await visit(browser, { address: app.address, cookie, width: 1440 })
+test.each(
+  PAGES,
+)('%s keeps its place while late answers come (%s)', async (_name, path, whole, width = 1440) => {
+  const { page, context } = await visit(browser, { address: app.address, cookie, width })
   await page.addInitScript(() => {
     const seen = { shift: 0 }
     Object.assign(globalThis, { seen })

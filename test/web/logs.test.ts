@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Browser } from '@playwright/test'
+import type { Browser, Locator, Page } from '@playwright/test'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
@@ -95,9 +95,32 @@ test('the timeline has the starts and ends of jobs, those in a row together', as
   await context.close()
 })
 
+/** A finger that moves over the middle of a box by so many pixels, downwards if positive; until what it moved stands still. */
+async function swipe(page: Page, box: Locator, distance: number): Promise<void> {
+  const at = await box.boundingBox()
+  if (at === null) throw new Error('the box has no place')
+  const x = at.x + at.width / 2
+  const from = at.y + at.height / 2 - distance / 2
+  const devtools = await page.context().newCDPSession(page)
+  const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', y?: number) =>
+    devtools.send('Input.dispatchTouchEvent', { type, touchPoints: y === undefined ? [] : [{ x, y }] })
+  await touch('touchStart', from)
+  const steps = 10
+  for (let n = 1; n <= steps; n++) await touch('touchMove', from + (distance * n) / steps)
+  // It goes on for a while after the finger was lifted.
+  const stands = await box.evaluateHandle((one) => {
+    const still = new Promise((done) => one.addEventListener('scrollend', done, { once: true }))
+    return { still }
+  })
+  await touch('touchEnd')
+  await stands.evaluate(async ({ still }) => void (await still))
+  await devtools.detach()
+}
+
 test.each([
   'wheel',
   'scroll bar',
+  'finger',
 ] as const)('a log that is followed stays where a %s scrolls up, and goes on at its end', async (by) => {
   const of = eventsOf(`followed by ${by}`)
   const reporter = await app.reporterToken(ada.token)
@@ -122,6 +145,7 @@ test.each([
   await page.mouse.move((at?.x ?? 0) + 200, (at?.y ?? 0) + 150)
   const scroll = async (down: number): Promise<void> => {
     if (by === 'wheel') return page.mouse.wheel(0, down)
+    if (by === 'finger') return swipe(page, box, -down)
     // A browser without a head has no scroll bars to drag: what one does, while the button is down.
     await page.mouse.down()
     await box.evaluate((one, by) => one.scrollBy(0, by), down)

@@ -337,6 +337,35 @@ test('the usual columns leave out a metric that no listed batch reports, a chose
   await context.close()
 })
 
+test('a list in the order of a field has a column for it, until another order is asked for', async () => {
+  const { page, context, complaints } = await asAda({ width: 1440 })
+  await page.goto('/p/tables?q=lr%3C0.015&sort=param.lr')
+  await shows(page, ['best', 'middle'])
+  const cells = page.locator('[data-cell="param.lr"]')
+  await expect.poll(() => cells.allInnerTexts()).toEqual(['0.001', '0.01'])
+  const head = page.getByRole('columnheader', { name: 'lr', exact: true })
+  expect(await head.getAttribute('aria-sort')).toBe('ascending')
+  await page.getByRole('button', { name: 'Columns' }).click()
+  await page.getByText('lr has a column while the list is sorted by it.').waitFor()
+  await page.keyboard.press('Escape')
+  // Beside charts the list has the same value.
+  await page.getByRole('link', { name: 'Charts', exact: true }).click()
+  const entries = page.getByRole('list', { name: 'Batches of the project' }).getByRole('listitem')
+  await expect
+    .poll(() => entries.locator('[data-cell="param.lr"]').allInnerTexts())
+    .toEqual(['0.001', '0.01'])
+  await page.getByRole('link', { name: 'Charts', exact: true }).click()
+  // A phone has room for one column.
+  await page.setViewportSize({ width: 390, height: 800 })
+  await expect.poll(() => cells.allInnerTexts()).toEqual(['0.001', '0.01'])
+  expect(await page.locator('[data-cell="progress"]').first().isVisible()).toBe(false)
+  await page.getByRole('button', { name: 'Batch', exact: true }).click()
+  await page.locator('[data-cell="progress"]').first().waitFor()
+  await expect.poll(() => cells.count()).toBe(0)
+  expect(complaints).toEqual([])
+  await context.close()
+})
+
 test('j and k walk the rows, x ticks one, / goes to the query', async () => {
   const { page, context } = await asAda()
   await page.goto('/p/tables?sort=id')

@@ -112,6 +112,26 @@ test('a rule is changed, tested, and deleted with a way back', async () => {
   await context.close()
 })
 
+test('a rule without a name is called by what it watches for', async () => {
+  const project = 'nameless'
+  await send(app, reporter, [eventsOf('nameless-run', { project })('batch_start', 1, { n_total: 1 })])
+  const make = (body: Record<string, unknown>) =>
+    app.call('POST', `/api/projects/${project}/rules`, { token: ada.token, body })
+  await make({ trigger: 'job_failed', cooldown_s: 600 })
+  await make({ trigger: 'metric', condition: { key: 'val_loss', op: '>', value: 2 } })
+  const { page, context } = await as(ada)
+  await page.goto(`/p/${project}/rules`)
+  const listed = page.getByRole('list', { name: 'Rules of the project' }).getByRole('listitem')
+  await expect.poll(() => listed.locator('p').first().innerText()).toBe('When a job fails')
+  await listed.first().getByText('at most one mail in 10 min').waitFor()
+  await expect.poll(() => listed.last().locator('p').first().innerText()).toBe('When val_loss > 2')
+  expect(await page.locator('main').innerText()).not.toContain('job_failed')
+  await page.getByRole('button', { name: 'Change When a job fails' }).click()
+  const form = page.getByRole('dialog', { name: 'Change “When a job fails”' })
+  expect(await form.getByLabel('Name, shown in the mail').inputValue()).toBe('')
+  await context.close()
+})
+
 test('the switch turns at once, and turns back with the reason when it is refused', async () => {
   const id = await makeRule({ trigger: 'job_idle', name: 'idle' })
   const { page, context } = await as(ada)

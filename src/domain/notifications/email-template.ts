@@ -22,13 +22,14 @@ export interface Links {
  */
 export function renderEmail(facts: Facts, links: Links): EmailMessage {
   const { rule, project, batch } = facts
-  const about = batch?.id ?? facts.detail.host ?? rule.name
+  const about = aboutOf(facts)
   const rows = rowsOf(facts)
   const jobs = facts.jobs.map(jobLine)
   if (facts.moreJobs > 0) jobs.push(`and ${facts.moreJobs} more`)
   const what = whatHappened(facts)
   const headline = headlineOf(facts)
-  const why = `The rule “${line(rule.name, 200)}” of the project ${line(project.slug, 200)} sends this.`
+  const which = rule.name === null ? 'A rule' : `The rule “${line(rule.name, 200)}”`
+  const why = `${which} of the project ${line(project.slug, 200)} sends this.`
   const held =
     facts.heldBack === 0 ? [] : [`${facts.heldBack} more since its last mail, held back by its cooldown.`]
   return {
@@ -68,8 +69,11 @@ export function renderEmail(facts: Facts, links: Links): EmailMessage {
 }
 
 /** `batch name: what happened`, on one line. */
-export const headlineOf = (facts: Facts): string =>
-  line(`${facts.batch?.id ?? facts.detail.host ?? facts.rule.name}: ${whatHappened(facts)}`, 400)
+export const headlineOf = (facts: Facts): string => line(`${aboutOf(facts)}: ${whatHappened(facts)}`, 400)
+
+/** The batch, the host, or else the rule. */
+const aboutOf = ({ batch, detail, rule }: Facts): string =>
+  batch?.id ?? detail.host ?? rule.name ?? 'a rule without a name'
 
 function whatHappened({ trigger, rule, jobs, detail }: Facts): string {
   const job = jobs[0]?.id ?? 'a job'

@@ -15,7 +15,8 @@ export interface JobFacts {
 /** The data of a mail, read when the mail is written. */
 export interface Facts {
   firing: number
-  rule: { id: string; name: string; condition: Condition | null }
+  /** The name is null where none was given: the service then calls the rule by its trigger. */
+  rule: { id: string; name: string | null; condition: Condition | null }
   project: { key: number; slug: string; name: string }
   /** Null: a test. */
   trigger: Trigger | null
@@ -42,7 +43,7 @@ export interface Facts {
 interface FiringRow {
   firing: number
   rule_id: string
-  rule_name: string
+  rule_name: string | null
   condition: Condition | null
   project_key: number
   slug: string
@@ -71,7 +72,7 @@ const MAX_JOBS = 10
  */
 export async function readFacts(db: Db, firing: number): Promise<Facts | undefined> {
   const [row] = await db<FiringRow[]>`/* notifications.facts */
-    select f.id firing, r.id rule_id, r.name rule_name, r.condition, p.key project_key, p.slug, p.display_name, f.trigger,
+    select f.id firing, r.id rule_id, nullif(r.name, r.trigger) rule_name, r.condition, p.key project_key, p.slug, p.display_name, f.trigger,
       f.happened_at, f.detail, f.job_key, f.batch_key, b.id batch_id, b.status, b.failure_reason,
       coalesce((b.reported->>'elapsed_s')::float8, extract(epoch from g.last_seen_at - b.started_at)::float8) elapsed_s,
       coalesce((b.reported->>'n_done')::int, g.n_completed) done,

@@ -74,8 +74,8 @@ export interface MailSubscription {
   address: string
   projectKey: number
   project: string
-  /** The rule and the batch that the link names, if they belong to the project. */
-  rule: { id: string; name: string } | null
+  /** The rule, with its name if it has one, and the batch that the link names, if they belong to the project. */
+  rule: { id: string; name: string | null } | null
   batch: { key: number; id: string } | null
   /** What that person ended. */
   ended: { service: boolean; project: boolean; rule: boolean; batch: boolean }
@@ -92,7 +92,7 @@ export async function findSubscription(
   const batchId = named.batch !== undefined && isStorable(named.batch) ? named.batch : null
   const [row] = await db<MailSubscription[]>`/* notifications.choice */
     select c.id "recipientId", c.address_key address, c.project_key "projectKey", p.slug project,
-      (select jsonb_build_object('id', r.id, 'name', r.name) from notification_rules r
+      (select jsonb_build_object('id', r.id, 'name', nullif(r.name, r.trigger)) from notification_rules r
         where r.id = ${ruleId}::uuid and r.project_key = p.key) rule,
       (select jsonb_build_object('key', b.key, 'id', b.id) from batches b
         where b.id = ${batchId} and b.project_key = p.key and b.purged_at is null) batch,

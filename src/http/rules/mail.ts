@@ -87,7 +87,7 @@ function page({ address, project, rule, batch, ended }: MailSubscription, url: s
   const said = [
     ...(ended.service ? ['You get no mail of this service any more.'] : []),
     ...(ended.project ? [`You get no mail of the project ${project} any more.`] : []),
-    ...(ended.rule && rule !== null ? [`You get no mail of the rule “${rule.name}” any more.`] : []),
+    ...(ended.rule && rule !== null ? [`You get no mail of ${ruleText(rule.name)} any more.`] : []),
     ...(ended.batch && batch !== null ? [`You get no mail of the batch ${batch.id} any more.`] : []),
   ]
   const current =
@@ -97,7 +97,7 @@ function page({ address, project, rule, batch, ended }: MailSubscription, url: s
         ? ''
         : 'All other mail goes on.'
   const buttons = [
-    ...(rule !== null && !ended.rule ? [button('rule', `No more mail of the rule “${rule.name}”`)] : []),
+    ...(rule !== null && !ended.rule ? [button('rule', `No more mail of ${ruleText(rule.name)}`)] : []),
     ...(batch !== null && !ended.batch ? [button('batch', `No more mail of the batch ${batch.id}`)] : []),
     ...(ended.project ? [] : [button('project', `No more mail of the project ${project}`)]),
     ...(ended.service ? [] : [button('service', 'No more mail of this service at all, of any project')]),
@@ -112,3 +112,5 @@ ${said.map((one) => `<p class="said" role="status">${escapeHtml(one)}</p>`).join
 <form method="post" action="${escapeHtml(url)}">${buttons.join('\n')}</form></main></body></html>
 `
 }
+
+const ruleText = (name: string | null): string => (name === null ? 'this rule' : `the rule “${name}”`)

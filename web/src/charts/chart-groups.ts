@@ -20,27 +20,83 @@ function textOf(job: Job, by: string): string | null {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** One number is one name, however it was written, and says no more digits than tell groups apart. */
-export const groupName = (by: string, value: string | null): string => {
-  const name = by.replace(/^param\./, '')
-  if (by === 'batch' && value !== null) return value
-  if (value === null) return `no ${name}`
-  return `${name} = ${value.trim() !== '' && Number.isFinite(Number(value)) ? shortened(Number(value)) : value}`
+/** What the groups by something are called. */
+export interface GroupNames {
+  by: string
+  /** Of a value as the service has it as text; null: of the jobs without one. */
+  of: (value: string | null) => string
+  /** Equal as long as the names are. */
+  key: string
 }
 
-/** A seed keeps all of its digits; a learning rate that was drawn at random has 17 of them. */
-const shortened = (value: number): number => (Number.isInteger(value) ? value : Number(value.toPrecision(6)))
+const DIGITS = 6
+/** So many tell any two numbers apart. */
+const ALL_DIGITS = 17
 
-/** The groups of these jobs, the largest first. */
-export function groupsOf(jobs: readonly Job[], by: string): { name: string; jobs: number }[] {
-  const found = new Map<string, number>()
-  for (const job of jobs) {
-    const name = groupName(by, textOf(job, by))
-    found.set(name, (found.get(name) ?? 0) + 1)
+/** One number is one name, however it was written, and says no more digits than tell the groups of these jobs apart. */
+export function groupNames(jobs: readonly Job[], by: string): GroupNames {
+  const name = by.replace(/^param\./, '')
+  const longer = longerOf(jobs.flatMap((job) => numberOf(textOf(job, by)) ?? []))
+  return {
+    by,
+    of: (value) => {
+      if (value === null) return `no ${name}`
+      if (by === 'batch') return value
+      const told = numberOf(value)
+      return `${name} = ${told === undefined ? value : shortened(told, longer.get(told) ?? DIGITS)}`
+    },
+    key: JSON.stringify([by, ...longer]),
   }
+}
+
+/** The same object as long as the names are: curves are read again for others. */
+export function useGroupNames(jobs: readonly Job[], by: string | undefined): GroupNames | undefined {
+  const names = by === undefined ? undefined : groupNames(jobs, by)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says all that differs
+  return useMemo(() => names, [names?.key])
+}
+
+const numberOf = (text: string | null): number | undefined =>
+  text === null || text.trim() === '' || !Number.isFinite(Number(text)) ? undefined : Number(text)
+
+/** A seed keeps all of its digits; a learning rate that was drawn at random has 17 of them. */
+const shortened = (value: number, digits: number): number =>
+  Number.isInteger(value) ? value : Number(value.toPrecision(digits))
+
+/** The numbers that are not told from the others by the usual digits, and the digits that do. */
+function longerOf(values: readonly number[]): Map<number, number> {
+  const different = [...new Set(values)].sort((a, b) => a - b)
+  const longer = new Map<number, number>()
+  let alike = different
+  for (let digits = DIGITS; alike.length > 0 && digits <= ALL_DIGITS; digits++) {
+    if (digits > DIGITS) for (const value of alike) longer.set(value, digits)
+    const called = new Map<number, number>()
+    for (const value of different) {
+      const short = shortened(value, digits)
+      called.set(short, (called.get(short) ?? 0) + 1)
+    }
+    alike = alike.filter((value) => (called.get(shortened(value, digits)) ?? 0) > 1)
+  }
+  return longer
+}
+
+/** The groups of these jobs, the largest first, those of one size by their values. */
+export function groupsOf(jobs: readonly Job[], names: GroupNames): { name: string; jobs: number }[] {
+  const found = new Map<string, { jobs: number; value: number | undefined }>()
+  for (const job of jobs) {
+    const text = textOf(job, names.by)
+    const name = names.of(text)
+    const group = found.get(name) ?? { jobs: 0, value: numberOf(text) }
+    group.jobs++
+    found.set(name, group)
+  }
+  // Names of numbers in the order of letters would put 0.5 before 0.12.
   return [...found]
-    .map(([name, jobs]) => ({ name, jobs }))
-    .sort((a, b) => b.jobs - a.jobs || a.name.localeCompare(b.name, 'en', { numeric: true }))
+    .sort(
+      ([a, { jobs: m, value: x }], [b, { jobs: n, value: y }]) =>
+        n - m || (x !== undefined && y !== undefined ? x - y : a.localeCompare(b, 'en', { numeric: true })),
+    )
+    .map(([name, { jobs }]) => ({ name, jobs }))
 }
 
 /** Params in which jobs differ, and their batch, model, dataset or status where those do. */

@@ -15,6 +15,7 @@ import { useBatchContext } from '../pages/batch/context.ts'
 import { Button } from '../ui/controls.tsx'
 import { PopoverLater } from '../ui/popover-later.tsx'
 import { StatusShape } from '../ui/status.tsx'
+import { orderedBy } from './job-order.ts'
 
 interface Choices {
   store: JobStore
@@ -22,6 +23,8 @@ interface Choices {
   hidden: ReadonlySet<string>
   pinned: ReadonlySet<string>
   solo: string | undefined
+  /** What the jobs are ordered by (job-order.ts). */
+  by: string | undefined
   onToggle: (job: string) => void
   onSolo: (job: string) => void
   onPin: (job: string) => void
@@ -47,7 +50,8 @@ function Entry(props: Choices & { job: string }) {
   const off = props.solo !== undefined ? props.solo !== job : props.hidden.has(job)
   if (row === undefined) return null
   const kept = props.pinned.has(job) || props.solo === job
-  const loss = row.latest.val_loss ?? row.latest.train_loss
+  const loss = row.latest.val_loss === undefined ? 'train_loss' : 'val_loss'
+  const told = orderedBy(row, props.by ?? `last.${loss}`)
   return (
     <li
       className={`group relative flex items-center gap-1 rounded px-1 py-0.5 ${lit ? 'bg-hover' : ''}`}
@@ -64,7 +68,9 @@ function Entry(props: Choices & { job: string }) {
       >
         {job}
       </button>
-      <span className="text-xs text-muted">{loss === undefined || loss === null ? '' : number(loss)}</span>
+      <span className="max-w-24 truncate text-xs text-muted" title={told.name}>
+        {told.value === undefined || told.value === null ? '' : number(told.value)}
+      </span>
       <StatusShape status={row.status} />
       <span
         className={`flex shrink-0 items-center ${kept ? '' : 'lg:absolute lg:right-0 lg:rounded lg:bg-hover lg:opacity-0 lg:group-hover:opacity-100 lg:group-focus-within:opacity-100'}`}

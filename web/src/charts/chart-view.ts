@@ -5,6 +5,7 @@ import type { ChartSearch } from '../lib/charts/search.ts'
 import type { Focus } from '../lib/live/focus.ts'
 import type { PointBus } from '../lib/live/points.ts'
 import type { SearchChange } from '../lib/search-change.ts'
+import type { GroupNames } from './chart-groups.ts'
 import type { AddedMetrics, Curves } from './curves.ts'
 import type { XKind } from './plot-axes.ts'
 
@@ -39,8 +40,8 @@ export interface ChartView extends AddedMetrics {
   /** Typed ranges of y-axes, by series. */
   y?: Readonly<Record<string, [number, number]>> | undefined
   onY?: (name: string, range: [number, number] | undefined) => void
-  /** One curve for all jobs that have it in common; `nameOf` says what a group's curve is called. */
-  group?: { by: string; band: BandKind; nameOf: (value: string | null) => string } | undefined
+  /** One curve for all jobs that have it in common. */
+  group?: { names: GroupNames; band: BandKind } | undefined
   /** Metrics that can be added to a chart, and the change of what it has. */
   metrics?: readonly string[] | undefined
   onAdded?: ((name: string, more: readonly string[], right: readonly string[]) => void) | undefined

@@ -11,7 +11,7 @@ import { useBatchContext } from '../pages/batch/context.ts'
 import { Button, inputLook } from '../ui/controls.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { ChartControls, filterLook } from './chart-controls.tsx'
-import { groupName, groupsOf, useGroupColours, useGroupings } from './chart-groups.ts'
+import { groupsOf, useGroupColours, useGroupings, useGroupNames } from './chart-groups.ts'
 import { ChartLegend, GroupLegend } from './chart-legend.tsx'
 import { ChartSections } from './chart-sections.tsx'
 import { seriesNames } from './series-names.ts'
@@ -72,13 +72,6 @@ export function ChartsView({
   }
   const grouped = search.group !== undefined && source.groups !== undefined ? search.group : undefined
   const band: BandKind = search.band ?? 'std'
-  const group = useMemo(
-    () =>
-      grouped === undefined
-        ? undefined
-        : { by: grouped, band, nameOf: (value: string | null) => groupName(grouped, value) },
-    [grouped, band],
-  )
   const startOf = useCallback(
     (job: string) => {
       const at = store.get(job)?.started_at
@@ -87,15 +80,12 @@ export function ChartsView({
     [store],
   )
   // Groups are over every job that filters leave, however many.
-  const counted = group === undefined ? drawn : chosen.all
-  const groups =
-    grouped === undefined
-      ? []
-      : groupsOf(
-          counted.flatMap((job) => store.get(job) ?? []),
-          grouped,
-        )
-  const unit = stepUnit(counted.map((job) => store.get(job)))
+  const counted = grouped === undefined ? drawn : chosen.all
+  const countedJobs = counted.flatMap((job) => store.get(job) ?? [])
+  const names = useGroupNames(countedJobs, grouped)
+  const group = useMemo(() => names && { names, band }, [names, band])
+  const groups = names === undefined ? [] : groupsOf(countedJobs, names)
+  const unit = stepUnit(countedJobs)
   const colourOfGroup = useGroupColours(groups)
   if (ids.length === 0 || keys.length === 0) {
     return (
@@ -155,6 +145,7 @@ export function ChartsView({
                   hidden={hidden}
                   pinned={pinned}
                   solo={search.solo}
+                  by={search.by}
                   onToggle={(job) => {
                     const next = new Set(hidden)
                     if (search.solo !== undefined) return change({ solo: undefined, hide: [] })

@@ -1,9 +1,13 @@
 import type { Job } from '../lib/api/types.ts'
 
 /** What jobs can be ordered by: the last value of a series, or a parameter; falling with a minus before it. */
+export function orderedBy(job: Job, by: string): { name: string; value: unknown } {
+  const [, kind, name = ''] = /^-?(last|param)\.(.+)$/s.exec(by) ?? []
+  return { name, value: kind === 'last' ? job.latest[name] : kind === 'param' ? job.params[name] : undefined }
+}
+
 function orderValue(job: Job, by: string): number {
-  const [, kind, key = ''] = /^(last|param)\.(.+)$/s.exec(by) ?? []
-  const value = kind === 'last' ? job.latest[key] : kind === 'param' ? job.params[key] : undefined
+  const { value } = orderedBy(job, by)
   return value === null || value === undefined || value === '' ? Number.NaN : Number(value)
 }
 
@@ -14,11 +18,10 @@ export function orderJobs(
   by: string,
 ): string[] {
   const falling = by.startsWith('-')
-  const column = by.replace(/^-/, '')
   return ids
     .map((id, at) => {
       const job = jobOf(id)
-      return { id, at, value: job === undefined ? Number.NaN : orderValue(job, column) }
+      return { id, at, value: job === undefined ? Number.NaN : orderValue(job, by) }
     })
     .sort((a, b) => {
       const [noA, noB] = [!Number.isFinite(a.value), !Number.isFinite(b.value)]

@@ -40,9 +40,9 @@ export function useLines(wish: Wish, width: number) {
   const { name, jobs, whole, source, bus, of, smooth, group, curves } = wish
   const { keys } = curves
   const asked = askedOf(wish)
-  const by = source.groups === undefined ? undefined : group?.by
+  const by = source.groups === undefined ? undefined : group?.names.by
   const points = pointsFor(wish, width, by !== undefined)
-  const axis = `${of} ${name} ${asked.x ?? ''} ${asked.x_key ?? ''} ${asked.x_scale ?? ''} ${by ?? ''}`
+  const axis = `${of} ${name} ${asked.x ?? ''} ${asked.x_key ?? ''} ${asked.x_scale ?? ''} ${by === undefined ? '' : group?.names.key}`
   const query = useQuery({
     queryKey: ['series', of, keys, whole ? 'all' : jobs, asked, points, axis],
     enabled: width > 0 && jobs.length > 0,
@@ -55,7 +55,7 @@ export function useLines(wish: Wish, width: number) {
         )
         const found = new Map<string, Line>()
         for (const one of groups.flat()) {
-          const called = group?.nameOf(one.group) ?? String(one.group)
+          const called = group?.names.of(one.group) ?? String(one.group)
           const owner = found.has(curveId(called, one.key)) ? `${called} (${one.group})` : called
           found.set(curveId(owner, one.key), lineOfGroup(one, owner, curves))
         }

@@ -81,6 +81,8 @@ export function BatchSweep() {
     () => shownIds.split('\n').flatMap((id) => axes.find((axis) => axis.id === id) ?? []),
     [axes, shownIds],
   )
+  // The table is in the order of the metric.
+  const tableAxes = metric === undefined || shownAxes.includes(metric) ? shownAxes : [...shownAxes, metric]
   const ordered = useMemo(() => bestLast(rows, metric), [rows, metric])
   const kept = useMemo(
     () => ordered.filter((row) => within(row, axes, search.brush ?? {})),
@@ -199,7 +201,7 @@ export function BatchSweep() {
           </div>
         </div>
       )}
-      <SweepTable batchId={batchId} rows={kept} axes={shownAxes} strokeOf={strokeOf} focus={focus} />
+      <SweepTable batchId={batchId} rows={kept} axes={tableAxes} strokeOf={strokeOf} focus={focus} />
     </div>
   )
 }

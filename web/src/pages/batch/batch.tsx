@@ -14,9 +14,10 @@ import { Notice, Waiting } from '../../ui/notice.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { takeIn } from './arrivals.ts'
 import { createBatchContext, InBatch, useBatchContext } from './context.ts'
-import { takeInControl } from './control.ts'
+import { takeInControl, useControl } from './control.ts'
 import { Failures } from './failures.tsx'
 import { BatchHeader } from './header.tsx'
+import { showsStop } from './ladder.tsx'
 
 const route = getRouteApi('/b/$batchId')
 
@@ -54,6 +55,14 @@ function OneBatch({ batchId }: { batchId: string }) {
     if (jobs.data && jobs.data !== first.current) context.jobs.put(jobs.data)
   }, [jobs.data, context])
   useEffect(() => noLongerOpening, [])
+  // What stands above the tabs is there from the first frame: it would push them down.
+  const shown = useRef(false)
+  const stops = useRowPart(
+    batchStore,
+    batchId,
+    (batch) => batch !== undefined && showsStop(batch, Date.now()),
+  )
+  const control = useControl(batchId, { enabled: stops })
   useChannel(seen ? `batch:${batchId}` : null, (payload) => {
     takeInControl(batchId, payload, batchStore.get(batchId))
     takeIn(context, payload)
@@ -87,7 +96,8 @@ function OneBatch({ batchId }: { batchId: string }) {
       </Notice>
     )
   }
-  if (!seen || jobs.isPending) return <Waiting rows={8} />
+  if (!seen || jobs.isPending || (!shown.current && stops && control.isPending)) return <Waiting rows={8} />
+  shown.current = true
   return (
     <InBatch value={context}>
       <div className="flex min-h-full flex-col">

@@ -17,11 +17,9 @@ const controlQuery = (batchId: string) =>
     refetchOnMount: 'always',
   })
 
-/** Null for visitors; undefined until it is read. */
-export const useControl = (
-  batchId: string,
-  options: { enabled?: boolean } = {},
-): Control | null | undefined => useQuery({ ...controlQuery(batchId), ...options }).data
+/** Its data are undefined until they are read, and null for visitors. */
+export const useControl = (batchId: string, options: { enabled?: boolean } = {}) =>
+  useQuery({ ...controlQuery(batchId), ...options })
 
 export function takeInControl(
   batchId: string,
@@ -240,7 +238,7 @@ export function stepText(step: Step): { title: string; note?: string | undefined
       const to = some(Number(detail.recipients ?? 0), 'address', 'addresses')
       return {
         title: `${MAIL[step.step]} ${to}`,
-        note: `rule ${detail.rule}${detail.trigger ? `, on ${String(detail.trigger).replaceAll('_', ' ')}` : ''}`,
+        note: ruleText(detail.rule, detail.trigger),
         bad: step.step === 'mail_refused',
       }
     }
@@ -248,3 +246,10 @@ export function stepText(step: Step): { title: string; note?: string | undefined
       return { title: step.step.replaceAll('_', ' '), note: reasonText(detail.failure_reason) }
   }
 }
+
+/** A rule without a name is called by its trigger. */
+const ruleText = (rule: unknown, trigger: unknown): string =>
+  [
+    ...(rule === trigger ? [] : [`rule ${rule}`]),
+    ...(trigger ? [`on ${String(trigger).replaceAll('_', ' ')}`] : []),
+  ].join(', ')

@@ -39,8 +39,11 @@ const MAX_COLUMNS = 40
 /** In addresses; the losses that every reporter names alike had columns before the other series had. */
 const latestId = (name: string): string => (name === 'val_loss' || name === 'train_loss' ? name : `l.${name}`)
 
-/** The losses, what differs among the jobs, then all else that they report. Empty columns are left out. */
-export function columnsOf(jobs: readonly Job[]): JobColumn[] {
+/**
+ * The losses, what differs among the jobs, then all else that they report. Empty columns are left out. The field that the
+ * table is sorted by has a column in any case: an order is read by its values.
+ */
+export function columnsOf(jobs: readonly Job[], sort?: string): JobColumn[] {
   const { losses, others } = seriesOf(jobs)
   const params = [...namesOf(jobs, (job) => flatOf(job.params))]
     .filter((name) => jobs.length < 2 || varies(jobs, name))
@@ -70,25 +73,28 @@ export function columnsOf(jobs: readonly Job[]): JobColumn[] {
     jobs.some((job) => ![null, undefined, ''].includes(made.definition.accessorFn(job, 0) as string | null))
       ? [made]
       : []
-  return [
+  const param = (name: string): JobColumn =>
+    column(
+      `p.${name}`,
+      name,
+      (job) => flatOf(job.params)[name],
+      (value) =>
+        typeof value === 'number'
+          ? number(value)
+          : word(typeof value === 'object' && value !== null ? JSON.stringify(value) : value),
+    )
+  const metric = (name: string): JobColumn =>
+    measured(`m.${name}`, `final ${name}`, (job) => flatOf(job.metrics)[name])
+  const sorted = fieldOf(sort)
+  const made = [
     column('id', 'Job', (job) => job.id, word),
     column('status', 'Status', (job) => job.status, word),
     column('epochs', 'Epochs', (job) => job.epochs),
     ...ifAny(column('tags', 'Tags', (job) => job.tags.join(', '), word)),
     ...losses.map(latest),
-    ...params.map((name) =>
-      column(
-        `p.${name}`,
-        name,
-        (job) => flatOf(job.params)[name],
-        (value) =>
-          typeof value === 'number'
-            ? number(value)
-            : word(typeof value === 'object' && value !== null ? JSON.stringify(value) : value),
-      ),
-    ),
+    ...params.map(param),
     ...others.map(latest),
-    ...metrics.map((name) => measured(`m.${name}`, `final ${name}`, (job) => flatOf(job.metrics)[name])),
+    ...metrics.map(metric),
     ...ifAny(column('model', 'Model', (job) => job.model, word)),
     ...ifAny(column('dataset', 'Dataset', (job) => job.dataset, word)),
     column(
@@ -107,6 +113,17 @@ export function columnsOf(jobs: readonly Job[]): JobColumn[] {
     ),
     ...ifAny(column('reason', 'Reason', (job) => job.failure_reason, word)),
   ]
+  if (sorted === undefined || made.some(({ id }) => id === sorted.id)) return made
+  return made.toSpliced(2, 0, { latest, param, metric }[sorted.of](sorted.name))
+}
+
+/** The series, parameter or final metric that an address sorts by. */
+function fieldOf(sort = ''): { id: string; of: 'latest' | 'param' | 'metric'; name: string } | undefined {
+  const id = sort.replace(/^-/, '')
+  if (id === latestId(id)) return { id, of: 'latest', name: id }
+  const [, kind, name] = /^([lpm])\.(.+)$/s.exec(id) ?? []
+  if (name === undefined) return undefined
+  return { id, of: kind === 'l' ? 'latest' : kind === 'p' ? 'param' : 'metric', name }
 }
 
 /** What the columns depend on; it changes with what jobs have, not with its values. */
@@ -123,8 +140,10 @@ export const shapeOf = (jobs: readonly Job[]): string =>
     .join()
 
 /** Columns that are read down, digit below digit. */
-export function numericOf(jobs: readonly Job[]): ReadonlySet<string> {
+export function numericOf(jobs: readonly Job[], sort?: string): ReadonlySet<string> {
   const found = new Set(['epochs', 'elapsed', 'eta'])
+  const sorted = fieldOf(sort)
+  if (sorted?.of === 'latest') found.add(sorted.id)
   const { losses, others } = seriesOf(jobs)
   for (const name of [...losses, ...others]) found.add(latestId(name))
   for (const name of namesOf(jobs, (job) => flatOf(job.metrics))) found.add(`m.${name}`)

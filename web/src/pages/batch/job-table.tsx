@@ -39,9 +39,9 @@ export const JobTable = memo(function JobTable(props: {
   const selected = useSelection(selection)
   const shape = useMemo(() => shapeOf(jobs), [jobs])
   // biome-ignore lint/correctness/useExhaustiveDependencies: columns change with what jobs have, not with its values
-  const columns = useMemo(() => columnsOf(jobs), [shape])
+  const columns = useMemo(() => columnsOf(jobs, sort), [shape, sort])
   // biome-ignore lint/correctness/useExhaustiveDependencies: likewise
-  const numeric = useMemo(() => numericOf(jobs), [shape])
+  const numeric = useMemo(() => numericOf(jobs, sort), [shape, sort])
   const [over, setOver] = useState(false)
   const sorted = useSorted(jobs, columns, sort)
   const { onSorted } = props

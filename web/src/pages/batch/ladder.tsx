@@ -14,19 +14,24 @@ import { stopLadder } from './stop-ladder.ts'
 /** A stop that ended longer ago is only in the timeline. */
 const SHOWN_MS = 10 * 60_000
 
+const isNews = (at: string | null, now: number): boolean => at === null || now - Date.parse(at) < SHOWN_MS
+
+/** Whether its page begins with how far a stop is. */
+export const showsStop = (batch: Batch, now: number): boolean =>
+  batch.can !== undefined && batch.stop_requested && isNews(batch.ended_at, now)
+
 /** How far a stop and a rerun of the batch are, while that is news. */
 export function ControlProgress({ batch }: { batch: Batch }) {
-  const control = useControl(batch.id, { enabled: batch.can !== undefined })
+  const control = useControl(batch.id, { enabled: batch.can !== undefined }).data
   const now = useNow()
   const [hidden, setHidden] = useState<readonly string[]>([])
   if (control == null) return null
-  const isNews = (at: string | null): boolean => at === null || now - Date.parse(at) < SHOWN_MS
-  const stop = batch.stop_requested && isNews(batch.ended_at) ? stopLadder(batch, control) : undefined
+  const stop = showsStop(batch, now) ? stopLadder(batch, control) : undefined
   const reruns = control.commands.filter(
     (command) =>
       command.kind === 'rerun' &&
       command.batch_id === batch.id &&
-      isNews(command.finished_at) &&
+      isNews(command.finished_at, now) &&
       (command.finished_at !== null || ['pending', 'in_flight'].includes(command.state)),
   )
   return (

@@ -37,7 +37,8 @@ export function RerunBatch(props: {
   const [command, setCommand] = useState(recorded.command)
   const [cwd, setCwd] = useState(recorded.cwd)
   // The last refusal of the agent: it had no record of the run.
-  const unproven = lastRerun(useControl(batch.id), batch.id)?.failure_reason === 'command_not_recorded_here'
+  const unproven =
+    lastRerun(useControl(batch.id).data, batch.id)?.failure_reason === 'command_not_recorded_here'
   const [insisting, setInsisting] = useState(false)
   const agent = useQuery({
     queryKey: ['agent of', batch.id],

@@ -26,7 +26,7 @@ const KIND = {
 /** All that happened to the batch, its jobs and who did it, the newest at the foot; it grows as things happen. */
 export function BatchTimeline() {
   const { batchId } = route.useParams()
-  const control = useControl(batchId)
+  const control = useControl(batchId).data
   const jobs = useJobs(useBatchContext().jobs)
   if (control === undefined) return <Waiting />
   if (control === null) {

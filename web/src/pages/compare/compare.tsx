@@ -147,6 +147,14 @@ function Shown({
         </h1>
         <AddButton search={search} />
         <SaveView suggested={`Compare ${some(batches.length, 'batch', 'batches')}`} />
+        {batches.length > 1 && (
+          <Button
+            title="Down to the parameters and the environment in which they differ"
+            onClick={() => document.getElementById('differences')?.scrollIntoView()}
+          >
+            What differs
+          </Button>
+        )}
         {found.cut && <span className="text-amber">Only the first {MAX_JOBS} jobs are compared.</span>}
         {found.missing.length > 0 && (
           <span className="text-amber">
@@ -233,43 +241,45 @@ function Shown({
           </>
         )}
       </section>
-      <section aria-labelledby="scatter" className="flex flex-col gap-2">
-        <h2 id="scatter" className="font-semibold">
-          Scatter plot
-        </h2>
-        <Scatter
-          rows={kept}
-          axes={axes}
-          view={{
-            sx: search.sx ?? first?.id ?? '',
-            sy: search.sy ?? (metric === undefined ? (axes[1]?.id ?? '') : `last.${metric}`),
-            logx: search.logx ?? false,
-            logy: search.logy ?? false,
-          }}
-          onView={change}
-          strokeOf={strokeOf}
-          focus={view.focus}
-        />
-      </section>
-      {metricAxis && (
-        <Groups
-          rows={kept}
-          axes={axes}
-          metric={metricAxis}
-          by={search.groups}
-          onBy={(groups) => change({ groups })}
-          fileName="compared-groups"
-        />
-      )}
-      {metric !== undefined && (
-        <section aria-labelledby="best" className="flex flex-col gap-2">
-          <h2 id="best" className="font-semibold">
-            Best epochs
+      <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-x-8 gap-y-6 min-[120rem]:grid-cols-2">
+        <section aria-labelledby="scatter" className="flex flex-col gap-2">
+          <h2 id="scatter" className="font-semibold">
+            Scatter plot
           </h2>
-          <BestEpochs of={of} metric={metric} rows={kept} source={source} {...view} />
+          <Scatter
+            rows={kept}
+            axes={axes}
+            view={{
+              sx: search.sx ?? first?.id ?? '',
+              sy: search.sy ?? (metric === undefined ? (axes[1]?.id ?? '') : `last.${metric}`),
+              logx: search.logx ?? false,
+              logy: search.logy ?? false,
+            }}
+            onView={change}
+            strokeOf={strokeOf}
+            focus={view.focus}
+          />
         </section>
-      )}
-      <Differences batches={batches} rows={rows} />
+        {metricAxis && (
+          <Groups
+            rows={kept}
+            axes={axes}
+            metric={metricAxis}
+            by={search.groups}
+            onBy={(groups) => change({ groups })}
+            fileName="compared-groups"
+          />
+        )}
+        {metric !== undefined && (
+          <section aria-labelledby="best" className="flex flex-col gap-2">
+            <h2 id="best" className="font-semibold">
+              Best epochs
+            </h2>
+            <BestEpochs of={of} metric={metric} rows={kept} source={source} {...view} />
+          </section>
+        )}
+        <Differences batches={batches} rows={rows} />
+      </div>
     </div>
   )
 }

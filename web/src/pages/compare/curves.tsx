@@ -1,7 +1,7 @@
 import { useMemo } from 'react'
 import { ChartControls } from '../../charts/chart-controls.tsx'
 import { ChartGrid } from '../../charts/chart-grid.tsx'
-import { groupingsOf, groupName, groupsOf, useGroupColours } from '../../charts/chart-groups.ts'
+import { groupingsOf, groupsOf, useGroupColours, useGroupNames } from '../../charts/chart-groups.ts'
 import { GroupLegend } from '../../charts/chart-legend.tsx'
 import type { Compared } from '../../charts/compared-jobs.ts'
 import { seriesNames } from '../../charts/series-names.ts'
@@ -40,21 +40,10 @@ export function Curves(props: {
   const groupings = useMemo(() => groupingsOf(every.map((row) => row.job)), [every])
   const by = search.group
   const band: BandKind = search.band ?? 'std'
-  const group = useMemo(
-    () =>
-      by === undefined ? undefined : { by, band, nameOf: (value: string | null) => groupName(by, value) },
-    [by, band],
-  )
-  const groups = useMemo(
-    () =>
-      by === undefined
-        ? []
-        : groupsOf(
-            rows.map((row) => row.job),
-            by,
-          ),
-    [rows, by],
-  )
+  const jobs = useMemo(() => rows.map((row) => row.job), [rows])
+  const names = useGroupNames(jobs, by)
+  const group = useMemo(() => names && { names, band }, [names, band])
+  const groups = useMemo(() => (names === undefined ? [] : groupsOf(jobs, names)), [jobs, names])
   const colourOfGroup = useGroupColours(groups)
   // Groups are over every job that the brush left, however many.
   const drawn = useMemo(

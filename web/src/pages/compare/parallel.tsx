@@ -8,9 +8,8 @@ import type { Axis } from './axes.ts'
 import { AxisLine } from './parallel-axis.tsx'
 import { drawLines, H, heightsOf, type Lines, nearestLine, pathOf } from './parallel-lines.ts'
 
-/** Between axes, at least and at most. */
+/** Between axes, at least. */
 const STEP = 150
-const MAX_STEP = 420
 const SIDE = 70
 
 type Brush = Readonly<Record<string, [number, number]>>
@@ -42,7 +41,7 @@ export function Parallel(props: {
     watcher.observe(at)
     return () => watcher.disconnect()
   }, [])
-  const step = Math.max(STEP, Math.min(MAX_STEP, Math.floor((room - SIDE * 2) / (axes.length - 1))))
+  const step = Math.max(STEP, Math.floor((room - SIDE * 2) / (axes.length - 1)))
   const width = SIDE * 2 + step * (axes.length - 1)
   const heights = useMemo(() => heightsOf(rows, axes), [rows, axes])
   const lines = useMemo(

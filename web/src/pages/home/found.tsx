@@ -69,7 +69,9 @@ export function Found({ q }: { q: string }) {
   if (batches.data === undefined) return <Waiting rows={6} />
   const { ids, more } = batches.data
   return (
-    <div className={`flex flex-col gap-6 ${batches.isPlaceholderData ? 'refreshing' : ''}`}>
+    <div
+      className={`flex flex-col gap-6 ${ofJobs === null ? '' : 'min-[120rem]:grid min-[120rem]:grid-cols-[2fr_3fr] min-[120rem]:items-start min-[120rem]:gap-x-10'} ${batches.isPlaceholderData ? 'refreshing' : ''}`}
+    >
       <Section title="Batches" note={more ? `the newest ${MOST}` : some(ids.length, 'batch', 'batches')}>
         {ids.length === 0 && <p className="px-3 py-3 text-muted">No batch matches.</p>}
         {ids.map((id) => (

@@ -87,36 +87,41 @@ export function Home() {
     <div className="flex flex-col gap-6 p-4">
       <h1 className="sr-only">Home</h1>
       <Find q={q} />
-      <Attention batches={batches} />
-      <Figures />
-      <Section title="Running now" note={some(now.length, 'batch', 'batches')}>
-        {now.length === 0 && <p className="px-3 py-3 text-muted">Nothing is running.</p>}
-        {now.map((batch) => (
-          <RunningRow
-            key={batch.id}
-            id={batch.id}
-            watched={now.indexOf(batch) < 12}
-            range={running.data?.get(batch.id)}
-          />
-        ))}
-      </Section>
-      <Section title="Recently finished">
-        {done.length === 0 && <p className="px-3 py-3 text-muted">Nothing has finished yet.</p>}
-        {done.map((batch) => (
-          <EndedRow
-            key={batch.id}
-            batch={batch}
-            said={
-              <Progress
-                done={batch.n_done}
-                failed={batch.n_failed}
-                total={batch.n_total}
-                part={batch.progress}
+      {/* Rows as long as a wide screen are not read: there the columns stand side by side. */}
+      <div className="flex flex-col gap-6 min-[120rem]:grid min-[120rem]:grid-cols-[3fr_2fr] min-[120rem]:items-start min-[120rem]:gap-x-10">
+        <div className="flex min-w-0 flex-col gap-6">
+          <Attention batches={batches} />
+          <Figures />
+          <Section title="Running now" note={some(now.length, 'batch', 'batches')}>
+            {now.length === 0 && <p className="px-3 py-3 text-muted">Nothing is running.</p>}
+            {now.map((batch) => (
+              <RunningRow
+                key={batch.id}
+                id={batch.id}
+                watched={now.indexOf(batch) < 12}
+                range={running.data?.get(batch.id)}
               />
-            }
-          />
-        ))}
-      </Section>
+            ))}
+          </Section>
+        </div>
+        <Section title="Recently finished">
+          {done.length === 0 && <p className="px-3 py-3 text-muted">Nothing has finished yet.</p>}
+          {done.map((batch) => (
+            <EndedRow
+              key={batch.id}
+              batch={batch}
+              said={
+                <Progress
+                  done={batch.n_done}
+                  failed={batch.n_failed}
+                  total={batch.n_total}
+                  part={batch.progress}
+                />
+              }
+            />
+          ))}
+        </Section>
+      </div>
     </div>
   )
 }
@@ -131,7 +136,7 @@ function Figures() {
     ['GPU-hours idle', data && number(data.idle_gpu_hours)],
   ] as const
   return (
-    <dl className="grid grid-cols-2 gap-x-6 gap-y-2 sm:flex sm:flex-wrap sm:gap-8">
+    <dl className="grid grid-cols-3 gap-x-6 gap-y-2 sm:flex sm:flex-wrap sm:gap-8">
       {figures.map(([name, value]) => (
         <div key={name} className="flex flex-col-reverse">
           <dt className="text-xs text-muted">{name}</dt>
@@ -149,7 +154,7 @@ function Figures() {
 function GpuBar({ used, idle }: { used: number; idle: number }) {
   const share = used / (used + idle)
   return (
-    <div className="flex flex-col-reverse justify-end max-sm:col-span-2">
+    <div className="flex flex-col-reverse justify-end max-sm:col-span-3">
       <dt className="text-xs text-muted">of the GPU time was used</dt>
       <dd className="flex items-center gap-2 text-xl font-medium">
         {Math.round(share * 100)}%

@@ -126,7 +126,9 @@ function Epochs({ job }: { job: Job }) {
   return (
     <span className="flex items-center gap-2">
       {count(job.epochs)} of {count(planned)}
-      <ProgressBar label={`${percent}% of the epochs`} done={`${percent}%`} />
+      <span className="contents max-sm:hidden">
+        <ProgressBar label={`${percent}% of the epochs`} done={`${percent}%`} />
+      </span>
       {percent}%
     </span>
   )

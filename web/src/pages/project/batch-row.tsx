@@ -27,6 +27,8 @@ export const BatchRow = memo(function BatchRow(props: {
   /** Pixels below the heads. */
   start: number
   columns: readonly Column[]
+  /** The column that a phone shows. */
+  narrow: string
   fields: FieldStore
   baseline: Baseline | undefined
   checked: boolean
@@ -85,7 +87,12 @@ export const BatchRow = memo(function BatchRow(props: {
             )}
           </span>
           {props.columns.map((column) => (
-            <span key={column.id} role="cell" data-cell={column.id} className={lookOf(column.id)}>
+            <span
+              key={column.id}
+              role="cell"
+              data-cell={column.id}
+              className={lookOf(column.id, column.id === props.narrow)}
+            >
               <BatchCell
                 column={column}
                 batch={batch}
@@ -103,8 +110,8 @@ export const BatchRow = memo(function BatchRow(props: {
 })
 
 /** Bars and times fit their columns; what may not is cut. Every cell that cuts costs a clip at each scroll. */
-const lookOf = (id: string): string =>
-  `${id === 'progress' ? '' : WIDE} ${FITS.has(id) ? 'whitespace-nowrap' : 'truncate'} min-w-0 ${isNumber(id) ? 'text-right' : ''}`
+const lookOf = (id: string, narrow: boolean): string =>
+  `${narrow ? '' : WIDE} ${FITS.has(id) ? 'whitespace-nowrap' : 'truncate'} min-w-0 ${isNumber(id) ? 'text-right' : ''}`
 const FITS: ReadonlySet<string> = new Set([
   'progress',
   'elapsed',

@@ -3,14 +3,14 @@ import { useVirtualizer } from '@tanstack/react-virtual'
 import { type CSSProperties, useCallback, useEffect, useMemo, useRef } from 'react'
 import { links } from '../../lib/links.ts'
 import { toggle } from '../../lib/query.ts'
-import type { TableSearch } from '../../lib/table-search.ts'
+import { sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import { useRowLinks } from '../../ui/row-links.ts'
 import type { Baseline } from './baseline.ts'
 import { BatchRow, ROW_PX } from './batch-row.tsx'
 import { Heads } from './heads.tsx'
-import type { Column } from './table-columns.ts'
+import { type Column, narrowColumn } from './table-columns.ts'
 import type { BatchList } from './use-batch-list.ts'
 
 /** After the pointer has left the table for this long, waiting rows are moved into place. */
@@ -65,6 +65,7 @@ export function BatchTable(props: {
     lastClicked.current = id
     onSelect(next)
   }, [])
+  const narrow = narrowColumn(sortOf(search).sort)
   const rowLinks = useRowLinks()
   const tagHref = useTagHref(slug, search)
   const all = list.ids.length > 0 && list.ids.every((id) => selected.has(id))
@@ -97,6 +98,7 @@ export function BatchTable(props: {
                 index={index}
                 start={start}
                 columns={columns}
+                narrow={narrow}
                 fields={list.fields}
                 baseline={baseline}
                 checked={selected.has(id)}

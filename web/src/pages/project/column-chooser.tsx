@@ -8,6 +8,8 @@ import { choices, columnOf } from './table-columns.ts'
 /** Which columns the table has, in which order; kept for the project in this browser. It begins open. */
 export function ColumnChooser(props: {
   columns: readonly string[]
+  /** A column that is there only because the list is sorted by it. */
+  sorted: string | undefined
   known: KnownNames | undefined
   onChange: (columns: string[] | undefined) => void
 }) {
@@ -80,11 +82,16 @@ export function ColumnChooser(props: {
               )
             })}
           </ul>
+          {props.sorted !== undefined && (
+            <p className="px-1 text-xs text-muted">
+              {props.sorted} has a column while the list is sorted by it.
+            </p>
+          )}
           <input
             type="search"
             aria-label="Find a column"
             placeholder="Find a parameter or metric"
-            className={inputLook}
+            className={`${inputLook} shrink-0`}
             value={wanted}
             onChange={(event) => setWanted(event.target.value)}
           />

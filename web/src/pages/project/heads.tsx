@@ -3,7 +3,7 @@ import { memo } from 'react'
 import { links } from '../../lib/links.ts'
 import { sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { isNumber, WIDE } from './batch-row.tsx'
-import type { Column } from './table-columns.ts'
+import { type Column, narrowColumn } from './table-columns.ts'
 
 /** The heads of the columns: a click orders by one. The same while the rows below scroll. */
 export const Heads = memo(function Heads(props: {
@@ -14,6 +14,7 @@ export const Heads = memo(function Heads(props: {
   onAll: (on: boolean) => void
 }) {
   const { slug, search, columns, all, onAll } = props
+  const narrow = narrowColumn(sortOf(search).sort)
   return (
     <div role="rowgroup" className="batch-grid sticky top-0 z-[1] border-y border-line bg-surface">
       <div role="row" className="batch-row h-8 bg-surface text-xs text-muted">
@@ -34,7 +35,7 @@ export const Heads = memo(function Heads(props: {
             search={search}
             title={column.title}
             sort={column.sort}
-            wide={column.id !== 'progress'}
+            wide={column.id !== narrow}
             right={isNumber(column.id)}
           />
         ))}

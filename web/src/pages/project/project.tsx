@@ -10,7 +10,7 @@ import { openView } from '../../lib/open-view.ts'
 import { fieldsQuery, projectQuery, projectViewsQuery, useMe } from '../../lib/queries.ts'
 import { toggle } from '../../lib/query.ts'
 import { inAddress } from '../../lib/selection.ts'
-import { keepColumns, keptColumns, sortOf, type TableSearch } from '../../lib/table-search.ts'
+import { sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { buttonLook } from '../../ui/controls.tsx'
 import { Failure, Notice, Waiting } from '../../ui/notice.tsx'
 import { OpenLater } from '../../ui/open-later.tsx'
@@ -25,8 +25,9 @@ import { batchRows } from './batch-rows.ts'
 import { BatchTable } from './batch-table.tsx'
 import { Filters } from './filters.tsx'
 import { SelectionBar } from './selection-bar.tsx'
-import { columnOf, standardColumns } from './table-columns.ts'
+import { withSorted } from './table-columns.ts'
 import { useBatchList } from './use-batch-list.ts'
+import { useColumns } from './use-columns.ts'
 import { useFilledColumns } from './use-filled-columns.ts'
 import { Workspace } from './workspace.tsx'
 
@@ -50,8 +51,10 @@ export function ProjectPage() {
   const ids = useMemo(() => asked.map((column) => column.id), [asked])
   const opening = useDefaultView()
   const list = useBatchList(slug, filter, order, ids, project.data !== undefined && !opening)
-  const columns = useFilledColumns(asked, usual, list)
-  const baseline = useBaseline(search.base, ids)
+  const withSort = useMemo(() => withSorted(asked, sort), [asked, sort])
+  const columns = useFilledColumns(withSort, usual, list, sort)
+  const shownIds = useMemo(() => columns.map((column) => column.id), [columns])
+  const baseline = useBaseline(search.base, shownIds)
   const navigate = useNavigate()
   const router = useRouter()
   const ask = useCallback(
@@ -138,7 +141,12 @@ export function ProjectPage() {
           </OpenLater>
           <OpenLater
             load={columnChooser}
-            given={{ columns: ids, known: known.data, onChange: choose }}
+            given={{
+              columns: ids,
+              sorted: withSort[0] === asked[0] ? undefined : withSort[0]?.title,
+              known: known.data,
+              onChange: choose,
+            }}
             aria-haspopup="dialog"
             className={buttonLook()}
           >
@@ -263,32 +271,4 @@ function useDefaultView(): boolean {
     if (!waits || view) setArrived(slug)
   }, [waits, view, slug, navigate])
   return waits
-}
-
-/** Of the address, else those this browser keeps for the project, else the usual ones. */
-function useColumns() {
-  const { slug } = route.useParams()
-  const search = route.useSearch()
-  const navigate = useNavigate()
-  const known = useQuery(fieldsQuery(slug)).data
-  const [kept, setKept] = useState(() => ({ slug, columns: keptColumns(slug) }))
-  if (kept.slug !== slug) setKept({ slug, columns: keptColumns(slug) })
-  const ids = search.cols ?? kept.columns
-  const columns = useMemo(
-    () => (ids ?? standardColumns(known)).flatMap((id) => columnOf(id) ?? []),
-    [ids, known],
-  )
-  const choose = useCallback(
-    (next: string[] | undefined) => {
-      keepColumns(slug, next)
-      setKept({ slug, columns: next })
-      const { cols: _, ...rest } = search
-      void navigate({
-        ...links.project(slug, next === undefined ? rest : { ...rest, cols: next }),
-        replace: true,
-      })
-    },
-    [slug, search, navigate],
-  )
-  return { columns, choose, usual: ids === undefined }
 }

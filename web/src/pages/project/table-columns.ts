@@ -40,6 +40,15 @@ export function columnOf(id: string): Column | undefined {
 }
 export const isField = (id: string): boolean => /^(param|last|min|max)\./.test(id)
 
+/** With the field that the list is sorted by, first, where it has no column: an order is read by its values. */
+export function withSorted(columns: readonly Column[], sort: string): readonly Column[] {
+  const sorted = isField(sort) && !columns.some(({ id }) => id === sort) ? columnOf(sort) : undefined
+  return sorted === undefined ? columns : [sorted, ...columns]
+}
+
+/** The one column that a phone has room for. */
+export const narrowColumn = (sort: string): string => (isField(sort) ? sort : 'progress')
+
 /** The series that says whether it learns. */
 export const watchedOf = (known: KnownNames | undefined): string | undefined =>
   ['val_loss', 'val/loss', 'eval_loss', 'loss', 'train_loss'].find((one) => known?.series.includes(one)) ??

@@ -2,14 +2,18 @@ import { useMemo } from 'react'
 import { type Column, isField } from './table-columns.ts'
 import type { BatchList } from './use-batch-list.ts'
 
-/** The usual columns without those of a metric that no listed batch reports. Chosen columns stay. */
+/** The usual columns without those of a metric that no listed batch reports. Chosen ones and the sorted one stay. */
 export function useFilledColumns(
   columns: readonly Column[],
   usual: boolean,
   list: BatchList,
+  sort: string,
 ): readonly Column[] {
   const isFilled = ({ id }: Column): boolean =>
-    !usual || !isField(id) || list.ids.some((batch) => list.fields.get(batch)?.values[id] !== undefined)
+    !usual ||
+    !isField(id) ||
+    id === sort ||
+    list.ids.some((batch) => list.fields.get(batch)?.values[id] !== undefined)
   const filled = columns.filter(isFilled)
   const names = filled.map(({ id }) => id).join('\n')
   // biome-ignore lint/correctness/useExhaustiveDependencies: the same columns while their names are the same

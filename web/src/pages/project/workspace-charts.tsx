@@ -1,6 +1,6 @@
 import { useCallback, useMemo } from 'react'
 import { ChartControls } from '../../charts/chart-controls.tsx'
-import { groupingsOf, groupName, groupsOf, useGroupColours } from '../../charts/chart-groups.ts'
+import { groupingsOf, groupsOf, useGroupColours, useGroupNames } from '../../charts/chart-groups.ts'
 import { GroupLegend } from '../../charts/chart-legend.tsx'
 import { ChartSections } from '../../charts/chart-sections.tsx'
 import {
@@ -57,27 +57,16 @@ export function WorkspaceCharts(props: {
   const by = search.group === BY_JOB ? undefined : (search.group ?? (several ? 'batch' : undefined))
   // Bands of many batches would cover each other.
   const band: BandKind = search.band ?? 'none'
-  const group = useMemo(
-    () =>
-      by === undefined
-        ? undefined
-        : {
-            by,
-            band,
-            nameOf: (value: string | null) =>
-              by === 'batch' && value !== null ? labels.of(value) : groupName(by, value),
-          },
-    [by, band, labels],
-  )
+  const jobs = useMemo(() => rows.map((row) => row.job), [rows])
+  const called = useGroupNames(jobs, by)
+  const group = useMemo(() => {
+    if (called?.by !== 'batch') return called && { names: called, band }
+    const of = (value: string | null): string => (value === null ? called.of(value) : labels.of(value))
+    return { names: { ...called, of }, band }
+  }, [called, band, labels])
   const groups = useMemo(
-    () =>
-      by === undefined || by === 'batch'
-        ? []
-        : groupsOf(
-            rows.map((row) => row.job),
-            by,
-          ),
-    [rows, by],
+    () => (called === undefined || called.by === 'batch' ? [] : groupsOf(jobs, called)),
+    [jobs, called],
   )
   const colourOfGroup = useGroupColours(groups)
   const { colourOfBatch } = props
@@ -106,7 +95,7 @@ export function WorkspaceCharts(props: {
       ...metrics.filter((key) => !kept.has(key) && finds(key)),
     ]
   }, [metrics, search.series, kept])
-  const groupings = useMemo(() => groupingsOf(rows.map((row) => row.job)), [rows])
+  const groupings = useMemo(() => groupingsOf(jobs), [jobs])
   if (found.error && found.data === undefined) {
     return (
       <Notice title={errorText(found.error)} bad>

@@ -31,6 +31,8 @@ interface Row {
 export function WorkspaceList(
   props: Pick<Row, 'list' | 'colourOf' | 'onHide'> & {
     columns: readonly Column[]
+    /** A column's id, as the server orders by it. */
+    sort: string
     drawn: readonly string[]
     hidden: ReadonlySet<string>
     selected: ReadonlySet<string>
@@ -40,7 +42,7 @@ export function WorkspaceList(
 ) {
   const { list, columns, drawn, hidden, selected, onSelect, focus } = props
   const lastClicked = useRef<string | null>(null)
-  const column = columns.find((one) => isField(one.id))
+  const column = columns.find((one) => one.id === props.sort) ?? columns.find((one) => isField(one.id))
   const drawnSet = new Set(drawn)
   list.watch(list.ids)
   const waits = list.fresh + list.moved > 0

@@ -6,7 +6,7 @@ import { links } from '../../lib/links.ts'
 import { createFocus } from '../../lib/live/focus.ts'
 import { changed, type SearchChange } from '../../lib/search-change.ts'
 import { inAddress } from '../../lib/selection.ts'
-import type { TableSearch } from '../../lib/table-search.ts'
+import { sortOf, type TableSearch } from '../../lib/table-search.ts'
 import { some } from '../../lib/words.ts'
 import { Button } from '../../ui/controls.tsx'
 import type { Column } from './table-columns.ts'
@@ -59,6 +59,7 @@ export function Workspace(props: {
         <WorkspaceList
           list={list}
           columns={props.columns}
+          sort={sortOf(props.search).sort}
           drawn={shown}
           hidden={hidden}
           selected={selected}

@@ -19,7 +19,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { Failure } from '../../ui/notice.tsx'
 import { Emails } from './emails.tsx'
 import { usePreview } from './use-preview.ts'
-import { conditionText, KINDS, operatorText } from './words.ts'
+import { isNamed, KINDS, operatorText, ruleName, standardName } from './words.ts'
 
 const COOLDOWNS = [0, 60, 600, 3600, 6 * 3600, 86_400]
 
@@ -34,7 +34,7 @@ export function RuleForm(props: {
 }) {
   const { slug, rule, usual, onDone, onClose } = props
   const members = useQuery(membersQuery(slug)).data?.items ?? []
-  const [name, setName] = useState(rule?.name ?? '')
+  const [name, setName] = useState(rule !== null && isNamed(rule) ? rule.name : '')
   const [trigger, setTrigger] = useState<Trigger>(rule?.trigger ?? 'job_failed')
   const [metric, setMetric] = useState(() => draftOf(rule?.condition ?? null))
   const [cooldown, setCooldown] = useState<number | null>(rule?.cooldown_s ?? null)
@@ -48,7 +48,7 @@ export function RuleForm(props: {
   // What was not chosen goes with the trigger.
   const cooldown_s = cooldown ?? kind.cooldown
   const preview = usePreview(slug, whole ? { trigger, condition, cooldown_s } : null)
-  const standard = condition === null ? `When ${kind.title}` : `When ${conditionText(condition)}`
+  const standard = standardName({ trigger, condition })
   const save = useMutation({
     mutationFn: () => {
       const fields: Omit<RuleFields, 'enabled'> = {
@@ -67,7 +67,7 @@ export function RuleForm(props: {
     if (whole) save.mutate()
   }
   return (
-    <Dialog title={rule === null ? 'New rule' : `Change “${rule.name}”`} onClose={onClose} size="wide">
+    <Dialog title={rule === null ? 'New rule' : `Change “${ruleName(rule)}”`} onClose={onClose} size="wide">
       <form
         className="flex flex-col gap-3"
         noValidate

@@ -8,11 +8,12 @@ import { Button } from '../../ui/controls.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { conditionText, cooldownText, KINDS } from './words.ts'
+import { conditionText, cooldownText, KINDS, ruleName, standardName } from './words.ts'
 
 /** One rule: what it watches for, whom it mails, and whether it is on. */
 export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }) {
   const { rule, usual, onEdit } = props
+  const called = ruleName(rule)
   const queries = useQueryClient()
   const { queryKey } = rulesQuery(rule.project)
   const [asking, setAsking] = useState(false)
@@ -30,7 +31,7 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     },
     onError: (error, enabled) => {
       put(!enabled)
-      showToast(`“${rule.name}” was not switched ${enabled ? 'on' : 'off'}: ${errorText(error)}`, {
+      showToast(`“${called}” was not switched ${enabled ? 'on' : 'off'}: ${errorText(error)}`, {
         bad: true,
       })
     },
@@ -40,8 +41,8 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     onSuccess: ({ mail }) =>
       showToast(
         mail.configured
-          ? `A test mail of “${rule.name}” is on its way to ${to}.`
-          : `The test mail of “${rule.name}” was only written to the service’s log: no mail server is set.`,
+          ? `A test mail of “${called}” is on its way to ${to}.`
+          : `The test mail of “${called}” was only written to the service’s log: no mail server is set.`,
       ),
     onError: (error) => showToast(`No test mail was sent: ${errorText(error)}`, { bad: true }),
   })
@@ -51,7 +52,7 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
       await createRule(rule.project, { name, trigger, condition, recipients, enabled, cooldown_s })
       await renew()
     } catch (error) {
-      showToast(`“${name}” was not made again: ${errorText(error)}`, { bad: true })
+      showToast(`“${called}” was not made again: ${errorText(error)}`, { bad: true })
     }
   }
   const drop = useMutation({
@@ -59,9 +60,9 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
     onSuccess: () => {
       setAsking(false)
       change((items) => items.filter((one) => one.id !== rule.id))
-      showToast(`“${rule.name}” deleted.`, { action: { label: 'Undo', run: () => void again() } })
+      showToast(`“${called}” deleted.`, { action: { label: 'Undo', run: () => void again() } })
     },
-    onError: (error) => showToast(`“${rule.name}” was not deleted: ${errorText(error)}`, { bad: true }),
+    onError: (error) => showToast(`“${called}” was not deleted: ${errorText(error)}`, { bad: true }),
   })
   const to = rule.recipients === null ? usual : rule.recipients.join(', ')
   return (
@@ -70,24 +71,30 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
       className="flex flex-wrap items-center gap-x-4 gap-y-1.5 border-t border-line px-2 py-2"
     >
       <Switch
-        label={`${rule.name} is on`}
+        label={`${called} is on`}
         on={rule.enabled}
         onTurn={(enabled) => turn.mutate(enabled)}
         disabled={turn.isPending}
       />
       <div className={`min-w-0 flex-1 basis-52 ${rule.enabled ? '' : 'text-muted'}`}>
         <p className="font-medium break-words">
-          {rule.name}
+          {called}
           {!rule.enabled && <span className="font-normal text-muted"> · off</span>}
         </p>
         <p className="text-muted">
-          When{' '}
-          {rule.condition === null ? (
-            KINDS[rule.trigger].title
+          {called === standardName(rule) ? (
+            <span className="inline-block first-letter:uppercase">{cooldownText(rule.cooldown_s)}</span>
           ) : (
-            <code className="font-mono text-xs">{conditionText(rule.condition)}</code>
+            <>
+              When{' '}
+              {rule.condition === null ? (
+                KINDS[rule.trigger].title
+              ) : (
+                <code className="font-mono text-xs">{conditionText(rule.condition)}</code>
+              )}
+              , {cooldownText(rule.cooldown_s)}
+            </>
           )}
-          , {cooldownText(rule.cooldown_s)}
         </p>
         <p className="truncate text-muted" title={to}>
           To{' '}
@@ -101,21 +108,21 @@ export function RuleRow(props: { rule: Rule; usual: string; onEdit: () => void }
       </span>
       <div className="flex gap-1.5">
         <Button
-          aria-label={`Send a test mail of ${rule.name}`}
+          aria-label={`Send a test mail of ${called}`}
           disabled={test.isPending}
           onClick={() => test.mutate()}
         >
           {test.isPending ? 'Sending …' : 'Send a test mail'}
         </Button>
-        <Button aria-label={`Change ${rule.name}`} onClick={onEdit}>
+        <Button aria-label={`Change ${called}`} onClick={onEdit}>
           Change
         </Button>
-        <Button look="danger" aria-label={`Delete ${rule.name}`} onClick={() => setAsking(true)}>
+        <Button look="danger" aria-label={`Delete ${called}`} onClick={() => setAsking(true)}>
           Delete
         </Button>
       </div>
       {asking && (
-        <Dialog title={`Delete “${rule.name}”?`} onClose={() => setAsking(false)}>
+        <Dialog title={`Delete “${called}”?`} onClose={() => setAsking(false)}>
           <p className="text-muted">
             It fires no more, and mail of it that waits is not sent. Undo makes one like it, while the note at
             the foot of the page stands. To silence it for a while, switch it off instead.

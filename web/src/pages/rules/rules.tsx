@@ -17,6 +17,7 @@ import { Emails } from './emails.tsx'
 import { RuleForm } from './rule-form.tsx'
 import { RuleRow } from './rule-row.tsx'
 import { Unconfirmed } from './unconfirmed.tsx'
+import { ruleName } from './words.ts'
 
 const route = getRouteApi('/p/$slug/rules')
 
@@ -110,7 +111,9 @@ function Administered({ slug, project }: { slug: string; project: Project }) {
           onClose={() => setOpen(null)}
           onDone={(rule) => {
             setOpen(null)
-            showToast(open === 'new' ? `“${rule.name}” is made, and is on.` : `“${rule.name}” is saved.`)
+            showToast(
+              open === 'new' ? `“${ruleName(rule)}” is made, and is on.` : `“${ruleName(rule)}” is saved.`,
+            )
             void queries.invalidateQueries({ queryKey: rulesQuery(slug).queryKey })
             void queries.invalidateQueries({ queryKey: addressesQuery(slug).queryKey })
           }}

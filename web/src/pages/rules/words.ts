@@ -1,4 +1,4 @@
-import type { Condition, Op, Trigger } from '../../lib/api/rules.ts'
+import type { Condition, Op, RuleFields, Trigger } from '../../lib/api/rules.ts'
 import { duration, number } from '../../lib/words.ts'
 
 /** How rules are said: what each trigger watches for, and what goes well with it (docs/notifications.md). */
@@ -63,6 +63,14 @@ export const KINDS: Record<Trigger, Kind> = {
 export const operatorText: Record<Op, string> = { '<': '<', '<=': '≤', '>': '>', '>=': '≥', is_nan: 'is NaN' }
 export const conditionText = ({ key, op, value }: Condition): string =>
   op === 'is_nan' ? `${key} is NaN` : `${key} ${operatorText[op]} ${number(value)}`
+
+/** What a rule without a name is called. */
+export const standardName = ({ trigger, condition }: Pick<RuleFields, 'trigger' | 'condition'>): string =>
+  `When ${condition === null ? KINDS[trigger].title : conditionText(condition)}`
+/** The service names a rule that was made without a name after its trigger. */
+export const isNamed = ({ name, trigger }: Pick<RuleFields, 'name' | 'trigger'>): boolean => name !== trigger
+export const ruleName = (rule: Pick<RuleFields, 'name' | 'trigger' | 'condition'>): string =>
+  isNamed(rule) ? rule.name : standardName(rule)
 
 export const cooldownText = (seconds: number): string =>
   seconds === 0 ? 'a mail each time' : `at most one mail in ${duration(seconds)}`

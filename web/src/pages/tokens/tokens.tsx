@@ -74,7 +74,7 @@ export function Tokens() {
       ) : (
         <Table
           heads={['Name', 'Scope', 'Last characters', 'Made', 'Last used', '']}
-          wide={['Made']}
+          wide={['Last characters', 'Made']}
           label="Tokens"
         >
           {tokens.data.items.map((token) => (
@@ -83,7 +83,7 @@ export function Tokens() {
                 {token.name}
               </td>
               <td>{token.scope}</td>
-              <td>
+              <td className="max-sm:hidden">
                 <code className="font-mono text-xs">…{token.last4}</code>
               </td>
               <td className="max-sm:hidden">
